@@ -1,0 +1,96 @@
+#pragma once
+// What the machine is told and what it asks for. Both are plain values.
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "lifecycle/policy.h"
+#include "lifecycle/task.h"
+
+namespace lifecycle {
+
+enum class Timer : std::uint8_t { kKill, kSweep, kGiveUp, kResolve, kHold, kRestart };
+inline constexpr std::size_t kTimerCount = 6;
+
+namespace event {
+struct Begin {};
+// The resolver's answer: the main and service tasks to start; other kinds are left out. Without a
+// main task the job is a pause, which only a stop ends, and well. The first
+// time they are appended to the table. After a restart the n-th main task takes the place of the
+// n-th before (next incarnation), further ones are appended, places no longer named stay ended;
+// services that run go on, the others are started again. Task::ordinal says which one is meant.
+struct ClusterReady {
+  std::vector<TaskKind> tasks;
+  SuccessPolicy success = SuccessPolicy::kAll;
+};
+struct TaskStarted {  // its program was executed
+  TaskRef task;
+};
+struct TaskEnd {
+  TaskRef task;
+  Ending ending;
+};
+struct TasksEnded {  // all deaths seen in one turn
+  std::vector<TaskEnd> ends;
+};
+struct ResolveFailed {  // why the resolve task is about to end badly: 124 or 125. Before its end.
+  int exit_code = 125;
+};
+struct StopRequested {
+  int signal = 15;
+};
+struct SignalReceived {  // any other signal: forwarded to the main tasks
+  int signal = 0;
+};
+struct TimerFired {
+  Timer timer = Timer::kKill;
+  std::uint32_t generation = 0;
+};
+struct NothingLeft {};     // no child is left, adopted ones included; all ends of tasks were told
+struct NothingAdopted {};  // no adopted child is left; services of ours may be
+struct Release {};         // ends the debug window
+struct HoldFor {           // sets the debug window, once in it, to end this long from now
+  TimeMs duration_ms = 0;
+};
+}  // namespace event
+
+using Event = std::variant<event::Begin, event::ClusterReady, event::TaskStarted, event::TasksEnded,
+                           event::ResolveFailed, event::StopRequested, event::SignalReceived,
+                           event::TimerFired, event::NothingLeft, event::NothingAdopted,
+                           event::Release, event::HoldFor>;
+
+namespace action {
+// A failed start comes back as TasksEnded with kNotStarted, in a later step.
+struct Start {
+  TaskRef task;
+};
+struct Signal {  // to the process of one task, not to its group or tree
+  TaskRef task;
+  int signal = 0;
+};
+// Signal every adopted process, and from now on each one that is adopted; 0 ends that. While it
+// holds, NothingLeft and NothingAdopted are said as soon as they are true, which may be at once.
+// Where adopted processes cannot be told apart (no /proc), NothingLeft alone is enough.
+struct SweepAdopted {
+  int signal = 0;
+};
+struct SetTimer {  // replaces a pending one of the same name
+  Timer timer = Timer::kKill;
+  std::uint32_t generation = 0;
+  TimeMs at = 0;
+};
+struct CancelTimer {
+  Timer timer = Timer::kKill;
+};
+struct Report {};  // the cause is known: say it (once per incarnation of the job)
+struct Exit {      // once, the last action. What still lives is the caller's to kill.
+  int code = 0;
+};
+}  // namespace action
+
+using Action = std::variant<action::Start, action::Signal, action::SweepAdopted, action::SetTimer,
+                            action::CancelTimer, action::Report, action::Exit>;
+
+}  // namespace lifecycle

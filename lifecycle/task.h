@@ -1,0 +1,55 @@
+#pragma once
+// What the lifecycle runs: a task is a place in a table, its kind, and which run of it is meant.
+// Names, arguments and processes belong to the caller.
+
+#include <cstdint>
+
+namespace lifecycle {
+
+using TimeMs = std::int64_t;  // milliseconds of a monotonic clock
+
+enum class TaskKind : std::uint8_t {
+  kPreStart,  // one after the other, before all else
+  kData,      // beside kResolve
+  kResolve,   // at most one; ends well by ClusterReady and an exit with 0, in either order
+  kMain,      // a rank, or the single command
+  kService,   // runs beside the main tasks; its end is no failure
+  kPostStop,  // one after the other, after the main tasks; its failure changes no exit code
+};
+
+enum class TaskState : std::uint8_t { kIdle, kStarting, kRunning, kEnded };
+
+// How a task ended. kNotStarted: there is no process; value is the exit code it stands for
+// (125 fork failed, 126 not executable, 127 not found).
+struct Ending {
+  enum class How : std::uint8_t { kExited, kSignaled, kNotStarted };
+  How how = How::kExited;
+  int value = 0;  // exit code, signal number, or exit code
+
+  [[nodiscard]] bool ok() const { return how == How::kExited && value == 0; }
+  [[nodiscard]] int exit_code() const { return how == How::kSignaled ? 128 + value : value; }
+  bool operator==(const Ending&) const = default;
+};
+
+// A task's place in Machine::tasks() and which run of it is meant.
+struct TaskRef {
+  std::uint32_t index = 0;
+  std::uint32_t incarnation = 0;
+  bool operator==(const TaskRef&) const = default;
+};
+
+struct Task {
+  TaskKind kind = TaskKind::kMain;
+  std::uint32_t ordinal = 0;  // its place among the tasks of its kind: the n-th rank, the n-th hook
+  TaskState state = TaskState::kIdle;
+  std::uint32_t incarnation = 0;  // 0 = never started
+  int stop_signal = 0;            // the last one we sent it: its death is then ours, no cause
+  bool abandoned = false;         // outlived its SIGKILL (D state): no longer waited for
+  Ending ending;                  // when kEnded
+
+  [[nodiscard]] bool live() const {
+    return state == TaskState::kStarting || state == TaskState::kRunning;
+  }
+};
+
+}  // namespace lifecycle

@@ -1,0 +1,83 @@
+#pragma once
+// A Machine driven by hand: each call is an event, what comes back are the actions as text.
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "lifecycle/machine.h"
+#include "tests/lifecycle/text.h"
+
+namespace lifecycle {
+
+class Script {
+ public:
+  explicit Script(Policy policy = {}, const std::vector<TaskKind>& preparing = {})
+      : machine_(policy, preparing) {}
+
+  TimeMs now = 0;
+
+  std::string step(const Event& event) { return text(machine_.step(event, now)); }
+  std::string begin() { return step(event::Begin{}); }
+  std::string ready(std::vector<TaskKind> tasks, SuccessPolicy success = SuccessPolicy::kAll) {
+    return step(event::ClusterReady{std::move(tasks), success});
+  }
+  std::string started(std::uint32_t index) { return step(event::TaskStarted{ref(index)}); }
+  std::string exited(std::uint32_t index, int code) {
+    return ended({{ref(index), {Ending::How::kExited, code}}});
+  }
+  std::string signaled(std::uint32_t index, int signal) {
+    return ended({{ref(index), {Ending::How::kSignaled, signal}}});
+  }
+  std::string not_started(std::uint32_t index, int code) {
+    return ended({{ref(index), {Ending::How::kNotStarted, code}}});
+  }
+  std::string ended(std::vector<event::TaskEnd> ends) {
+    return step(event::TasksEnded{std::move(ends)});
+  }
+  std::string stop(int signal = SIGTERM) { return step(event::StopRequested{signal}); }
+  std::string fired(Timer timer, std::uint32_t generation = 1) {
+    return step(event::TimerFired{timer, generation});
+  }
+  std::string nothing_left() { return step(event::NothingLeft{}); }
+  std::string nothing_adopted() { return step(event::NothingAdopted{}); }
+
+  // Without a resolver: `mains` main tasks from index 0, then `services`, all confirmed.
+  Script& running(int mains, int services = 0, SuccessPolicy success = SuccessPolicy::kAll) {
+    std::vector<TaskKind> tasks(static_cast<std::size_t>(mains), TaskKind::kMain);
+    tasks.insert(tasks.end(), static_cast<std::size_t>(services), TaskKind::kService);
+    const std::size_t before = machine_.tasks().size();
+    begin();
+    ready(std::move(tasks), success);
+    for (std::size_t i = before; i < machine_.tasks().size(); ++i) {
+      started(static_cast<std::uint32_t>(i));
+    }
+    return *this;
+  }
+
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+  [[nodiscard]] std::string phase() const { return phase_name(machine_.phase()); }
+  [[nodiscard]] TaskRef ref(std::uint32_t index) const {
+    return {index, machine_.tasks().at(index).incarnation};
+  }
+
+ private:
+  Machine machine_;
+};
+
+// grace 8 s: KILL at 7 s, leftovers' KILL at 7.5 s, given up 250 ms later.
+inline Policy standard() { return {}; }
+
+inline Policy with_hold(TimeMs hold_ms) {
+  Policy policy;
+  policy.hold_ms = hold_ms;
+  return policy;
+}
+
+inline Policy with_restarts(std::uint32_t max_restarts) {
+  Policy policy;
+  policy.max_restarts = max_restarts;
+  return policy;
+}
+
+}  // namespace lifecycle

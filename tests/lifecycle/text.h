@@ -1,0 +1,100 @@
+#pragma once
+// Events and actions as short text: what a specification expects, and the trace of a simulation.
+
+#include <string>
+#include <vector>
+
+#include "lifecycle/machine.h"
+
+namespace lifecycle {
+
+inline const char* timer_name(Timer timer) {
+  constexpr const char* kNames[] = {"kill", "sweep", "give-up", "resolve", "hold", "restart"};
+  return kNames[static_cast<int>(timer)];
+}
+
+namespace detail {
+
+inline std::string text(TaskRef task) {
+  return std::to_string(task.index) + "#" + std::to_string(task.incarnation);
+}
+
+inline std::string text(const Ending& ending) {
+  const char* how = ending.how == Ending::How::kExited     ? "exit "
+                    : ending.how == Ending::How::kSignaled ? "signal "
+                                                           : "not started ";
+  return how + std::to_string(ending.value);
+}
+
+inline const char* kind_name(TaskKind kind) {
+  constexpr const char* kNames[] = {"pre-start", "data", "resolve", "main", "service", "post-stop"};
+  return kNames[static_cast<int>(kind)];
+}
+
+struct EventText {
+  std::string operator()(const event::Begin& /*e*/) const { return "Begin"; }
+  std::string operator()(const event::ClusterReady& e) const {
+    constexpr const char* kSuccess[] = {"all", "first", "serve"};
+    std::string out = std::string("ClusterReady success=") + kSuccess[static_cast<int>(e.success)];
+    for (const TaskKind kind : e.tasks) out += std::string(" ") + kind_name(kind);
+    return out;
+  }
+  std::string operator()(const event::TaskStarted& e) const { return "Started " + text(e.task); }
+  std::string operator()(const event::TasksEnded& e) const {
+    std::string out = "Ended";
+    for (const auto& end : e.ends) out += " " + text(end.task) + "(" + text(end.ending) + ")";
+    return out;
+  }
+  std::string operator()(const event::ResolveFailed& e) const {
+    return "ResolveFailed " + std::to_string(e.exit_code);
+  }
+  std::string operator()(const event::StopRequested& e) const {
+    return "Stop " + std::to_string(e.signal);
+  }
+  std::string operator()(const event::SignalReceived& e) const {
+    return "Signal " + std::to_string(e.signal);
+  }
+  std::string operator()(const event::TimerFired& e) const {
+    return std::string("Timer ") + timer_name(e.timer) + "#" + std::to_string(e.generation);
+  }
+  std::string operator()(const event::NothingLeft& /*e*/) const { return "NothingLeft"; }
+  std::string operator()(const event::NothingAdopted& /*e*/) const { return "NothingAdopted"; }
+  std::string operator()(const event::Release& /*e*/) const { return "Release"; }
+  std::string operator()(const event::HoldFor& e) const {
+    return "HoldFor " + std::to_string(e.duration_ms);
+  }
+};
+
+struct ActionText {
+  std::string operator()(const action::Start& a) const { return "start " + text(a.task); }
+  std::string operator()(const action::Signal& a) const {
+    return "signal " + text(a.task) + "=" + std::to_string(a.signal);
+  }
+  std::string operator()(const action::SweepAdopted& a) const {
+    return "sweep " + std::to_string(a.signal);
+  }
+  std::string operator()(const action::SetTimer& a) const {
+    return std::string("set ") + timer_name(a.timer) + "#" + std::to_string(a.generation) + "@" +
+           std::to_string(a.at);
+  }
+  std::string operator()(const action::CancelTimer& a) const {
+    return std::string("cancel ") + timer_name(a.timer);
+  }
+  std::string operator()(const action::Report& /*a*/) const { return "report"; }
+  std::string operator()(const action::Exit& a) const { return "EXIT " + std::to_string(a.code); }
+};
+
+}  // namespace detail
+
+inline std::string text(const Event& event) { return std::visit(detail::EventText{}, event); }
+
+inline std::string text(const std::vector<Action>& actions) {
+  std::string out;
+  for (const Action& action : actions) {
+    if (!out.empty()) out += ", ";
+    out += std::visit(detail::ActionText{}, action);
+  }
+  return out;
+}
+
+}  // namespace lifecycle

@@ -1,0 +1,147 @@
+#include "tests/sim/lifecycle_walker.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "tests/lifecycle/text.h"
+
+namespace sim {
+
+using namespace lifecycle;
+
+namespace {
+
+TaskRef ref_of(const Referee& referee, std::size_t index) {
+  return {static_cast<std::uint32_t>(index), referee.runs()[index].incarnation};
+}
+
+// The ways in which a task of this kind may end; few, so that trees stay small.
+std::vector<Ending> endings(const Run& run) {
+  std::vector<Ending> all = {{Ending::How::kExited, 0}};
+  if (run.kind == TaskKind::kService) return all;
+  if (run.kind == TaskKind::kMain && run.told) all.push_back({Ending::How::kSignaled, SIGTERM});
+  if (run.killed) return {{Ending::How::kSignaled, SIGKILL}};
+  if (run.confirmed || run.kind != TaskKind::kMain) {
+    all.push_back({Ending::How::kExited, 3});
+  } else {
+    all.push_back({Ending::How::kNotStarted, 127});
+  }
+  return all;
+}
+
+}  // namespace
+
+Walker::Walker(const Job& job)
+    : job_(&job), machine_(job.policy, job.preparing), referee_(job.policy, job.preparing) {}
+
+std::optional<Walker::Due> Walker::next_timer() const {
+  std::optional<Due> next;
+  for (std::size_t i = 0; i < kTimerCount; ++i) {
+    const auto timer = static_cast<Timer>(i);
+    const auto& pending = referee_.pending(timer);
+    if (!pending.has_value() || (next.has_value() && next->at <= pending->at)) continue;
+    next = Due{{timer, pending->generation}, pending->at};
+  }
+  return next;
+}
+
+TimeMs Walker::until_next_timer() const {
+  const auto next = next_timer();
+  return next.has_value() ? std::max<TimeMs>(0, next->at - now_) : -1;
+}
+
+std::vector<Event> Walker::moves() const {
+  std::vector<Event> out;
+  const Phase phase = machine_.phase();
+  if (phase == Phase::kPreparing) {
+    out.emplace_back(event::Begin{});
+    out.emplace_back(event::ClusterReady{job_->cluster, job_->success});
+    out.emplace_back(event::ResolveFailed{124});
+  }
+  if (phase == Phase::kHold) {
+    out.emplace_back(event::Release{});
+    out.emplace_back(event::HoldFor{7000});
+  }
+  if (referee_.sweeping()) out.emplace_back(event::NothingAdopted{});
+  out.emplace_back(event::StopRequested{SIGTERM});
+  out.emplace_back(event::StopRequested{SIGINT});
+  bool any_live = false;
+  std::vector<event::TaskEnd> together;
+  for (std::size_t i = 0; i < referee_.runs().size(); ++i) {
+    const Run& run = referee_.runs()[i];
+    any_live |= run.live;
+    if (!run.live) continue;
+    const TaskRef task = ref_of(referee_, i);
+    if (!run.confirmed && run.kind == TaskKind::kMain) out.emplace_back(event::TaskStarted{task});
+    for (const Ending& ending : endings(run)) out.emplace_back(event::TasksEnded{{{task, ending}}});
+    together.push_back({task, {Ending::How::kExited, static_cast<int>(4 + i)}});
+  }
+  if (together.size() > 1) out.emplace_back(event::TasksEnded{together});
+  if (referee_.sweeping() && !any_live) out.emplace_back(event::NothingLeft{});
+  if (const auto next = next_timer(); next.has_value()) out.emplace_back(next->timer);
+  return out;
+}
+
+std::vector<Event> Walker::noise() const {
+  std::vector<Event> out = {event::TasksEnded{{{{99, 1}, {}}}}, event::TaskStarted{{99, 1}},
+                            event::TasksEnded{}};
+  for (std::size_t i = 0; i < referee_.runs().size(); ++i) {
+    const Run& run = referee_.runs()[i];
+    const TaskRef task = ref_of(referee_, i);
+    if (run.incarnation > 1) {
+      const TaskRef before = {task.index, task.incarnation - 1};
+      out.emplace_back(event::TasksEnded{{{before, {Ending::How::kExited, 9}}}});
+    }
+    if (run.live) continue;
+    out.emplace_back(event::TasksEnded{{{task, {Ending::How::kExited, 9}}}});
+    out.emplace_back(event::TaskStarted{task});
+  }
+  for (std::size_t i = 0; i < kTimerCount; ++i) {
+    const auto timer = static_cast<Timer>(i);
+    const auto& pending = referee_.pending(timer);
+    out.emplace_back(event::TimerFired{timer, pending.has_value() ? pending->generation - 1 : 0});
+  }
+  const Phase phase = machine_.phase();
+  if (phase != Phase::kHold) {
+    out.emplace_back(event::Release{});
+    out.emplace_back(event::HoldFor{1});
+  }
+  if (!referee_.sweeping()) {
+    out.emplace_back(event::NothingLeft{});
+    out.emplace_back(event::NothingAdopted{});
+  }
+  if (phase != Phase::kPreparing) {
+    out.emplace_back(event::Begin{});
+    out.emplace_back(event::ClusterReady{{TaskKind::kMain}, SuccessPolicy::kAll});
+    out.emplace_back(event::ResolveFailed{125});
+  }
+  return out;
+}
+
+const std::string& Walker::take(const Event& event, TimeMs elapsed_ms) {
+  now_ += elapsed_ms;
+  if (const auto* timer = std::get_if<event::TimerFired>(&event)) {
+    const auto& pending = referee_.pending(timer->timer);
+    if (pending.has_value() && pending->generation == timer->generation) {
+      now_ = std::max(now_, pending->at);
+    }
+  }
+  const std::vector<Action> actions = machine_.step(event, now_);
+  referee_.judge(event, actions, machine_, now_);
+  complaint_ = referee_.complaint();
+  return complaint_;
+}
+
+const std::string& Walker::finish_alone() {
+  if (!referee_.stopped()) take(event::StopRequested{SIGTERM});
+  constexpr int kTimersOfAnEnd = 8;
+  for (int i = 0; i < kTimersOfAnEnd && !referee_.exited() && complaint_.empty(); ++i) {
+    const auto next = next_timer();
+    if (!next.has_value()) break;
+    take(next->timer);
+  }
+  if (complaint_.empty() && !referee_.exited()) complaint_ = "timers alone do not end it";
+  return complaint_;
+}
+
+}  // namespace sim

@@ -1,0 +1,91 @@
+#pragma once
+// A fake container for a Machine: processes that start, run, die, ignore signals, hang in the
+// kernel and leave orphans; a reaper that sees deaths in turns; timers that may be late; and
+// whoever stops, releases or disturbs the job from outside. All of it follows from a Scenario, and
+// that from a seed.
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lifecycle/machine.h"
+#include "tests/sim/lifecycle_referee.h"
+
+namespace sim {
+
+// What happens to the job from outside.
+struct Input {
+  enum class What : std::uint8_t {
+    kStop,        // value: the signal
+    kSignal,      // value: the signal
+    kRelease,     //
+    kHoldFor,     // value: milliseconds
+    kLateEnd,     // a death that was already told, of this or an earlier incarnation
+    kLateStart,   // a start likewise
+    kLateTimer,   // a timer's earlier generation
+    kLateBegin,   //
+    kLateAnswer,  // ClusterReady or ResolveFailed when nobody asked
+    kNobodyLeft,  // NothingLeft and NothingAdopted outside a sweep
+  };
+  What what = What::kStop;
+  TimeMs at = 0;
+  TimeMs value = 0;
+};
+
+// What a process does. The default is plain: it runs a little and exits with 0, and dies when told.
+struct Behaviour {
+  TimeMs confirm_ms = 1;
+  int start_error = 0;  // not started, after confirm_ms, with this exit code
+  TimeMs life_ms = 10;  // -1: until it is told to stop
+  lifecycle::Ending ending;
+  bool ignores_term = false;
+  TimeMs term_ms = 0;
+  int term_code = -1;           // exits with it when told to stop; -1: dies of the signal
+  bool dies_of_others = false;  // of a forwarded signal
+  bool unkillable = false;      // in D state
+  TimeMs kill_ms = 0;
+  int orphans = 0;        // processes that it leaves behind
+  int generations = 0;    // which leave behind one each, so many times
+  bool silent = false;    // the resolver's answer: none,
+  int answer_failed = 0;  // or ResolveFailed with this code, else ClusterReady,
+  TimeMs answer_ms = 5;   // so long after its start, if it lives or has exited with 0 by then
+};
+
+struct Scenario {
+  std::uint64_t seed = 0;
+  lifecycle::Policy policy;
+  std::vector<TaskKind> preparing;
+  std::array<std::vector<TaskKind>, 4> clusters;  // one for each incarnation of the job
+  lifecycle::SuccessPolicy success = lifecycle::SuccessPolicy::kAll;
+  std::vector<Input> inputs;
+  bool tells_adopted = true;      // has a /proc to tell adopted processes apart
+  std::set<std::uint64_t> plain;  // the processes made plain by shrinking
+  bool orderly = false;           // by shrinking: no late timers, no slow reaper
+  // Falsifies the Machine's actions, to see that the referee notices.
+  void (*tamper)(std::vector<lifecycle::Action>& actions) = nullptr;
+};
+Scenario make_scenario(std::uint64_t seed);
+// The process of this run of a task, or an orphan of this number.
+Behaviour make_behaviour(const Scenario& scenario, std::uint64_t process);
+std::uint64_t process_key(TaskKind kind, std::uint32_t ordinal, std::uint32_t incarnation);
+
+struct Outcome {
+  std::string complaint;  // "" = all was well
+  std::uint64_t steps = 0;
+  std::string trace;             // if asked for
+  std::set<std::uint64_t> keys;  // the processes that there were
+  std::set<std::string> met;     // "<phase> <kind of event>": which states met which events
+  std::set<std::string> moves;   // "<phase> -> <phase>"
+};
+struct Watch {
+  bool trace = false;
+  bool met = false;
+};
+Outcome run(const Scenario& scenario, Watch watch = {});
+
+// A smaller scenario that fails as well: fewer inputs, fewer tasks, plainer processes.
+Scenario shrink(const Scenario& failing);
+
+}  // namespace sim
