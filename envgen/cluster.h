@@ -1,0 +1,46 @@
+#pragma once
+// What the platform tells every node (Cluster) and what only one node knows (Self).
+// Terms: a node is one container; its rank is its index in Cluster::nodes. A device's rank is the
+// job-wide rank of the one process that drives it.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace envgen {
+
+struct Device {
+  int physical_id = 0;  // the number npu-smi shows on the host, /dev/davinci<N>
+  int rank = 0;         // job-wide, 0 .. world size - 1
+  std::string ip;       // of the device's own NIC; "" when not told. May be several, by commas.
+
+  bool operator==(const Device&) const = default;
+};
+
+// Two nodes may share a server_id: two pods on one host.
+struct Node {
+  std::string pod_name;      // "" when not told
+  std::string server_id;     // any text: an address, "node_0", a UID
+  std::string host_ip;       // "" when not told
+  std::string container_ip;  // "" when not told
+  std::vector<Device> devices;
+
+  bool operator==(const Node&) const = default;
+};
+
+struct Cluster {
+  std::vector<Node> nodes;  // in node-rank order
+  std::string rank_table;   // the text every rank reads, "" without one
+  int world_size = 0;       // ranks of the whole job
+
+  bool operator==(const Cluster&) const = default;
+};
+
+struct Self {
+  int node_rank = 0;
+  std::string reason;  // how it was recognised: "pod_name job-0 is MA_CURRENT_INSTANCE_NAME"
+
+  bool operator==(const Self&) const = default;
+};
+
+}  // namespace envgen

@@ -1,0 +1,179 @@
+// One process per Ascend device of this node, as ModelArts' launcher and the MindSpore document's
+// run.sh do: the same command, each with its own rank environment, directory and log.
+
+#include <algorithm>
+
+#include "envgen/framework.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kTableName = "jobstart_hccl.json";
+
+// Python that runs a module or a string finds the script's neighbours through its working
+// directory, which is not the rank's.
+bool python_imports_from_cwd(const std::vector<std::string>& command, std::size_t* operand) {
+  std::string_view program(command[0]);
+  program = program.substr(program.rfind('/') + 1);
+  if (!program.starts_with("python")) return false;
+  for (std::size_t i = 1; i < command.size() && command[i].starts_with('-'); ++i) {
+    if (command[i] == "-m" || command[i] == "-c") {
+      *operand = i + 1;
+      return true;
+    }
+  }
+  return false;
+}
+
+// The place of a path inside an argument: all of it, or what follows the '=' of an option.
+std::size_t path_offset(const std::string& argument) {
+  if (!argument.starts_with('-')) return 0;
+  std::size_t equals = argument.find('=');
+  return equals == std::string::npos ? argument.size() : equals + 1;
+}
+
+// A relative path of a file under the original directory becomes absolute. A bare word that happens
+// to be a directory's name ("--mode train") stays a word.
+std::string absolute_argument(Inputs& inputs, const std::string& argument, bool is_program) {
+  std::size_t offset = path_offset(argument);
+  std::string relative = argument.substr(offset);
+  bool has_slash = relative.find('/') != std::string::npos;
+  if (relative.empty() || relative.starts_with('/') || (is_program && !has_slash)) return argument;
+  std::string absolute = join_path(inputs.facts().cwd, relative);
+  const PathState* state = inputs.kind(absolute);
+  if (state == nullptr) return argument;
+  bool names_it = state->kind == PathState::Kind::kFile ||
+                  (state->kind == PathState::Kind::kDirectory && has_slash);
+  return names_it ? argument.substr(0, offset) + absolute : argument;
+}
+
+std::vector<std::string> absolute_command(Inputs& inputs, bool* imports_from_cwd) {
+  const std::vector<std::string>& command = inputs.request().command;
+  std::size_t operand = 0;
+  *imports_from_cwd = python_imports_from_cwd(command, &operand);
+  std::vector<std::string> result;
+  result.reserve(command.size());
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    bool keep = *imports_from_cwd && i == operand;
+    result.push_back(keep ? command[i] : absolute_argument(inputs, command[i], i == 0));
+  }
+  return result;
+}
+
+Result<std::string> table_path(const Inputs& inputs) {
+  const std::string& run_dir = inputs.facts().run_dir;
+  if (run_dir.empty()) {
+    return fail("placing the rank table", "TRAINIT_RUN_DIR", "no writable run directory",
+                "mount a tmpfs at /run, or set TRAINIT_RUN_DIR to a writable directory");
+  }
+  std::string path = join_path(join_path(run_dir, "rank_table"), kTableName);
+  // HCCL takes the first ".json" of the path for its end.
+  if (path.find(".json") + 5 != path.size()) {
+    return fail("placing the rank table", path, "\".json\" inside the path, which HCCL refuses",
+                "set TRAINIT_RUN_DIR to a directory without it");
+  }
+  return path;
+}
+
+// The first directory of the candidates that can be written; the last one is RUN_DIR's own.
+std::string work_dir_of(Inputs& inputs, const Site& site, Plan& plan) {
+  if (!inputs.request().work_dir.empty()) {
+    return join_path(inputs.facts().cwd, inputs.request().work_dir);
+  }
+  if (!site.work_dir.empty()) {
+    std::string parent = site.work_dir.substr(0, site.work_dir.rfind('/'));
+    const PathState* state = inputs.kind(parent);
+    if (state == nullptr || state->writable) return site.work_dir;
+  }
+  const PathState* cwd = inputs.kind(inputs.facts().cwd);
+  if (cwd == nullptr || cwd->writable) return inputs.facts().cwd;
+  std::string moved = join_path(inputs.facts().run_dir, "work");
+  plan.warnings.push_back("the working directory " + inputs.facts().cwd +
+                          " cannot be written; the ranks' directories move to " + moved);
+  return moved;
+}
+
+std::vector<EnvEdit> rank_environment(const Device& device, int index, const std::string& table,
+                                      const Located& located, const Request& request) {
+  using Kind = EnvEdit::Kind;
+  const Site& site = located.site;
+  std::string rank = std::to_string(device.rank);
+  bool logical = request.device_ids.value_or(site.device_ids) == DeviceIds::kLogical;
+  std::string id = std::to_string(logical ? index : device.physical_id);
+  return {
+      {Kind::kSet, "RANK_TABLE_FILE", table},
+      {Kind::kSet, "RANK_ID", rank},
+      {Kind::kSet, "RANK_SIZE", std::to_string(located.cluster.world_size)},
+      {Kind::kSet, "ASCEND_DEVICE_ID", id},
+      {Kind::kSet, "DEVICE_ID", id},
+      {Kind::kSetDefault, "JOB_ID", site.job_id.empty() ? "trainit" : site.job_id},
+      // CANN's own 120 s is less than machines are apart.
+      {Kind::kSetDefault, "HCCL_CONNECT_TIMEOUT", "1800"},
+      {Kind::kSetDefault, "ASCEND_PROCESS_LOG_PATH",
+       join_path(site.log_dir, "ascend/process_log/rank_" + rank)},
+  };
+}
+
+bool inherits_output(const Request& request, std::size_t index) {
+  switch (request.output.value_or(Output::kFirst)) {
+    case Output::kInherit:
+      return true;
+    case Output::kFiles:
+      return false;
+    case Output::kFirst:
+      break;
+  }
+  return index == 0;
+}
+
+}  // namespace
+
+Status launch_ascend(Inputs& inputs, const Located& located, Plan& plan) {
+  if (located.cluster.nodes.empty()) {
+    return fail("planning one process per Ascend device", "platform " + plan.platform,
+                "no rank table", "name one with RANK_TABLE_FILE, or use --framework single");
+  }
+  auto table = table_path(inputs);
+  if (!table) return std::unexpected(table.error());
+  plan.directories.push_back({table->substr(0, table->rfind('/'))});
+  plan.files.push_back({*table, 0644, located.cluster.rank_table});
+  const std::string& log_dir = located.site.log_dir;
+  plan.directories.push_back({log_dir});
+
+  bool imports_from_cwd = false;
+  std::vector<std::string> command = absolute_command(inputs, &imports_from_cwd);
+  std::string work_dir = work_dir_of(inputs, located.site, plan);
+  const Request& request = inputs.request();
+  bool own_log_path = inputs.variable("ASCEND_PROCESS_LOG_PATH").empty();
+
+  const Node& node = located.cluster.nodes[static_cast<std::size_t>(located.self.node_rank)];
+  bool logical = request.device_ids.value_or(located.site.device_ids) == DeviceIds::kLogical;
+  for (std::size_t i = 0; i < node.devices.size(); ++i) {
+    const Device& device = node.devices[i];
+    int index = static_cast<int>(i);
+    Process process;
+    process.rank = device.rank;
+    process.device = device.physical_id;
+    process.name = "rank-" + std::to_string(device.rank);
+    process.argv = command;
+    process.cwd =
+        join_path(work_dir, "device" + std::to_string(logical ? index : device.physical_id));
+    process.env = rank_environment(device, index, *table, located, request);
+    if (imports_from_cwd) {
+      process.env.push_back({EnvEdit::Kind::kPrependPath, "PYTHONPATH", inputs.facts().cwd});
+    }
+    plan.directories.push_back({process.cwd, request.clean_device_dirs});
+    if (own_log_path) {
+      plan.directories.push_back(
+          {join_path(log_dir, "ascend/process_log/rank_" + std::to_string(device.rank))});
+    }
+    if (!inherits_output(request, i)) {
+      process.log = join_path(log_dir, process.name + located.site.log_suffix);
+    }
+    process.env_file = join_path(log_dir, process.name + ".env");
+    plan.processes.push_back(std::move(process));
+  }
+  return {};
+}
+
+}  // namespace envgen

@@ -1,0 +1,23 @@
+// The command line, an argument a line. What is accepted and written out again means the same.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "init/cli/options.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  std::vector<std::string> arguments;
+  while (!text.empty()) {
+    std::size_t end = text.find('\n');
+    arguments.emplace_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  std::vector<std::string> entries;
+  for (const std::string& argument : arguments) entries.push_back("TRAINIT_GRACE=" + argument);
+  (void)cli::parse_options(arguments, envgen::Environ(entries));
+  (void)cli::parse_options(arguments, {});
+  return 0;
+}
