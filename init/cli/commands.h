@@ -1,0 +1,38 @@
+#pragma once
+// The subcommands. Each one takes the arguments behind its name and returns the exit code; it prints
+// its result on stdout and its diagnostics on stderr.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "envgen/environ.h"
+#include "envgen/result.h"
+#include "init/proc/signals.h"
+
+namespace cli {
+
+inline constexpr int kFailed = 125;  // trainit's own failure, or bad input
+
+using Arguments = std::span<const std::string>;
+
+// `saved`: the signals as the caller had them; they have been taken over.
+int run_command(Arguments arguments, const envgen::Environ& env, const proc::SavedSignals& saved);
+int plan_command(Arguments arguments, const envgen::Environ& env);
+int status_command(Arguments arguments, const envgen::Environ& env);
+int release_command(Arguments arguments, const envgen::Environ& env);
+int hold_command(Arguments arguments, const envgen::Environ& env);
+int ranktable_command(Arguments arguments, const envgen::Environ& env);
+int snapshot_command(Arguments arguments, const envgen::Environ& env);
+
+// argv[0] and what follows. Chooses the subcommand; without one, run.
+int main(int argc, char** argv);
+
+// The text of --help.
+std::string usage();
+// Prints `text` on stdout; a failure to do so (a full disk, a closed pipe) is an exit code of 125.
+int print(std::string_view text);
+// Prints `error` on stderr as one line; returns kFailed. Waits for its reader: not for PID 1.
+int complain(const envgen::Error& error);
+
+}  // namespace cli

@@ -1,0 +1,59 @@
+#pragma once
+// The command line: one table of options. Each option but those that only make sense on a command
+// line (--help, --json) has a variable TRAINIT_<OPTION>; a flag beats the variable. Parsing is a
+// function of its arguments and prints nothing.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "envgen/environ.h"
+#include "envgen/request.h"
+#include "envgen/result.h"
+#include "init/sys/log.h"
+
+namespace cli {
+
+struct Options {
+  envgen::Request request;  // its command is what follows the options
+  std::string run_dir;
+  std::string snapshot;  // plan: a file to replay
+  bool json = false;
+  bool help = false;
+  bool version = false;
+  bool watch = false;
+  sys::log::Level log_level = sys::log::Level::kInfo;
+  sys::log::Format log_format = sys::log::Format::kHuman;
+};
+
+struct Option {
+  std::string_view name;   // "grace" for --grace and TRAINIT_GRACE
+  std::string_view value;  // what it takes, "DURATION"; "" = a switch
+  std::string_view help;
+  bool (*set)(Options& options, std::string_view value);
+  std::string_view accepts;  // what a value looks like, for errors
+};
+std::span<const Option> option_table();
+
+// "grace" -> "TRAINIT_GRACE".
+std::string variable_name(const Option& option);
+// Whether that variable is read. One that is not belongs to the image (TRAINIT_VERSION, say).
+bool has_variable(const Option& option);
+
+// Options end at "--" or at the first argument that is none; what follows is the command, as it
+// stands. Variables of `env` first, then the arguments.
+envgen::Result<Options> parse_options(std::span<const std::string> arguments,
+                                      const envgen::Environ& env);
+// The same on top of `options`; a command replaces the one that is there.
+envgen::Status parse_arguments(std::span<const std::string> arguments, Options& options);
+
+// "500ms", "8s", "30m", "2h", "1d", "8" (seconds); at most a year.
+std::optional<std::int64_t> parse_duration_ms(std::string_view text);
+
+// One line an option, for --help.
+std::string option_help();
+
+}  // namespace cli

@@ -1,0 +1,48 @@
+#include "init/cli/commands.h"
+#include "init/cli/options.h"
+#include "init/engine/job.h"
+#include "init/engine/supervisor.h"
+
+namespace cli {
+namespace {
+
+std::vector<std::string> own_variables() {
+  std::vector<std::string> names;
+  for (const Option& option : option_table()) {
+    // Where this instance is: `trainit status` inside the job needs it.
+    if (has_variable(option) && option.name != "run-dir") names.push_back(variable_name(option));
+  }
+  return names;
+}
+
+// By the log, which never waits for whoever reads stderr.
+int refuse(const char* termination_log, const envgen::Error& error) {
+  sys::log::error(to_line(error));
+  engine::write_termination_log(termination_log, "trainit: " + to_line(error) + "\n");
+  return kFailed;
+}
+
+}  // namespace
+
+int run_command(Arguments arguments, const envgen::Environ& env, const proc::SavedSignals& saved) {
+  engine::Setup setup;
+  auto options = parse_options(arguments, env);
+  if (options && options->help) return print(usage());
+  const Options defaults;
+  const Options& shown = options ? *options : defaults;
+  sys::log::open(shown.log_level, shown.log_format, true);
+  if (!options) return refuse(setup.termination_log, options.error());
+  if (options->request.command.empty()) {
+    return refuse(setup.termination_log, {"reading the command line", "", "no command",
+                                          "name the program to run: trainit -- python train.py"});
+  }
+  setup.base.argv.assign(arguments.begin(), arguments.end());
+  setup.base.env = env;
+  if (!options->run_dir.empty()) setup.base.env.set("TRAINIT_RUN_DIR", options->run_dir);
+  setup.request = std::move(options->request);
+  setup.saved = saved;
+  setup.own_variables = own_variables();
+  return engine::supervise(std::move(setup));
+}
+
+}  // namespace cli

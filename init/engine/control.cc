@@ -1,0 +1,167 @@
+#include "init/engine/control.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "init/sys/files.h"
+
+namespace engine {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x314c5443;  // "CTL1"
+constexpr int kAnswerTimeoutMs = 5000;
+constexpr std::size_t kMostClients = 16;
+
+struct Record {
+  std::uint32_t magic = kMagic;
+  std::uint32_t op = 0;  // of the request, or the answer
+  std::int64_t argument = 0;
+};
+static_assert(sizeof(Record) == 16);
+
+std::string socket_path(const std::string& run_dir) { return run_dir + "/control"; }
+
+bool fill_address(const std::string& path, sockaddr_un* address) {
+  *address = {};
+  address->sun_family = AF_UNIX;
+  if (path.size() >= sizeof address->sun_path) return false;
+  std::memcpy(address->sun_path, path.c_str(), path.size() + 1);
+  return true;
+}
+
+sys::Fd accept_on(const sys::Fd& listener) {
+  return sys::Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+}
+
+sys::Fd spare_of(const sys::Fd& listener) {
+  return sys::Fd(::fcntl(listener.get(), F_DUPFD_CLOEXEC, 0));
+}
+
+envgen::Error socket_error(const std::string& what, const std::string& path, int error) {
+  return {what, path, sys::errno_text(error), "is the container's trainit running as this user?"};
+}
+
+}  // namespace
+
+envgen::Result<ControlServer> ControlServer::open(const std::string& run_dir) {
+  ControlServer server;
+  if (run_dir.empty()) return server;
+  const std::string path = socket_path(run_dir);
+  sockaddr_un address;
+  if (!fill_address(path, &address)) {
+    return envgen::fail("opening the control socket", path, "a path longer than 107 bytes",
+                        "set TRAINIT_RUN_DIR to a shorter one");
+  }
+  sys::Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  ::unlink(path.c_str());  // of an instance that was killed; the lock says that it is gone
+  if (!fd.valid() ||
+      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::chmod(path.c_str(), 0600) != 0 || ::listen(fd.get(), kMostClients) != 0) {
+    return std::unexpected(socket_error("opening the control socket", path, errno));
+  }
+  server.listener_ = std::move(fd);
+  server.spare_ = spare_of(server.listener_);
+  return server;
+}
+
+int ControlServer::accept_client() {
+  sys::Fd client = accept_on(listener_);
+  if (!client.valid()) {
+    const int error = errno;
+    if (error == EMFILE || error == ENFILE) {
+      turn_away();
+    } else if (error != EAGAIN && error != EINTR && error != ECONNABORTED) {
+      listener_.reset();
+      spare_.reset();
+    }
+    return -1;
+  }
+  if (clients_.size() >= kMostClients) clients_.erase(clients_.begin());
+  clients_.push_back(std::move(client));
+  return clients_.back().get();
+}
+
+void ControlServer::turn_away() {
+  spare_.reset();
+  if (accept_on(listener_).valid()) {
+    spare_ = spare_of(listener_);
+  } else {
+    listener_.reset();
+  }
+}
+
+std::optional<ControlRequest> ControlServer::read_request(int client) {
+  Record record;
+  char bytes[sizeof record + 1];
+  ssize_t size = ::recv(client, bytes, sizeof bytes, MSG_DONTWAIT);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+  if (size <= 0) {
+    drop(client);
+    return std::nullopt;
+  }
+  ucred peer = {};
+  socklen_t peer_size = sizeof peer;
+  bool known_peer = ::getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) == 0;
+  if (!known_peer || (peer.uid != 0 && peer.uid != ::geteuid())) {
+    answer(client, ControlAnswer::kRefused);
+    return std::nullopt;
+  }
+  bool whole = size == static_cast<ssize_t>(sizeof record);
+  if (whole) std::memcpy(&record, bytes, sizeof record);
+  bool hold = record.op == static_cast<std::uint32_t>(ControlOp::kHold);
+  bool known = hold || record.op == static_cast<std::uint32_t>(ControlOp::kRelease);
+  if (!whole || record.magic != kMagic || !known || record.argument < 0) {
+    answer(client, ControlAnswer::kUnknown);
+    return std::nullopt;
+  }
+  return ControlRequest{static_cast<ControlOp>(record.op), record.argument};
+}
+
+void ControlServer::answer(int client, ControlAnswer answer) {
+  Record record;
+  record.op = static_cast<std::uint32_t>(answer);
+  (void)!::send(client, &record, sizeof record, MSG_DONTWAIT | MSG_NOSIGNAL);
+  drop(client);
+}
+
+void ControlServer::drop(int client) {
+  std::erase_if(clients_, [client](const sys::Fd& fd) { return fd.get() == client; });
+}
+
+envgen::Result<ControlAnswer> send_control(const std::string& run_dir,
+                                           const ControlRequest& request) {
+  const std::string path = socket_path(run_dir);
+  sockaddr_un address;
+  if (!fill_address(path, &address)) {
+    return std::unexpected(socket_error("reaching the instance", path, ENAMETOOLONG));
+  }
+  sys::Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!fd.valid() ||
+      ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return std::unexpected(socket_error("reaching the instance", path, errno));
+  }
+  Record record;
+  record.op = static_cast<std::uint32_t>(request.op);
+  record.argument = request.argument_ms;
+  if (::send(fd.get(), &record, sizeof record, MSG_NOSIGNAL) < 0) {
+    return std::unexpected(socket_error("asking the instance", path, errno));
+  }
+  pollfd wait = {fd.get(), POLLIN, 0};
+  if (::poll(&wait, 1, kAnswerTimeoutMs) <= 0) {
+    return std::unexpected(socket_error("waiting for the instance's answer", path, ETIMEDOUT));
+  }
+  if (::recv(fd.get(), &record, sizeof record, 0) != static_cast<ssize_t>(sizeof record)) {
+    return std::unexpected(socket_error("reading the instance's answer", path, ECONNRESET));
+  }
+  return static_cast<ControlAnswer>(record.op);
+}
+
+}  // namespace engine

@@ -1,0 +1,118 @@
+#include "init/engine/degraded.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "init/sys/clock.h"
+
+namespace engine {
+namespace {
+
+// Of one turn: a fork bomb of orphans must not starve the signals, nor a storm of these the reaping.
+constexpr int kMostDeaths = 256;
+constexpr int kMostSignals = 64;
+// What SIGKILL does not end within this time hangs in the kernel: the exit does not wait for it.
+constexpr std::int64_t kReapMs = 1000;
+
+class Remaining {
+ public:
+  explicit Remaining(Remains job) : job_(std::move(job)) {
+    if (job_.failure_code != 0 || job_.stop_signal != 0) begin_stop();
+  }
+
+  // True when there may be more.
+  bool reap() {
+    for (int i = 0; i < kMostDeaths; ++i) {
+      siginfo_t info = {};
+      if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return false;
+      ended(info);
+    }
+    return true;
+  }
+
+  void received(int signal) {
+    if (signal == SIGTERM || signal == SIGINT) {
+      if (job_.stop_signal == 0 && job_.failure_code == 0) job_.stop_signal = signal;
+      begin_stop();
+    } else if (signal != SIGCHLD && signal != SIGPIPE) {
+      for (const Remains::Main& main : job_.mains) ::kill(main.pid, signal);
+    }
+  }
+
+  // Kills what did not end in time; true when there is nothing left to wait for.
+  bool finished() {
+    if (job_.mains.empty()) return true;
+    if (!stopping_ || sys::monotonic_ms() < deadline_ms_) return false;
+    if (killed_) return true;
+    for (const Remains::Main& main : job_.mains) ::kill(main.pid, SIGKILL);
+    killed_ = true;
+    deadline_ms_ = sys::monotonic_ms() + kReapMs;
+    return false;
+  }
+
+  [[nodiscard]] int wait_ms() const {
+    if (!stopping_) return -1;
+    constexpr std::int64_t kMostWaitMs = 3'600'000;  // a grace of a year is no int
+    return static_cast<int>(
+        std::clamp<std::int64_t>(deadline_ms_ - sys::monotonic_ms(), 0, kMostWaitMs));
+  }
+
+  [[nodiscard]] int code() const {
+    if (job_.failure_code != 0) return job_.failure_code;
+    if (job_.stop_signal == 0) return 0;
+    if (!job_.single) return 128 + job_.stop_signal;
+    return job_.mains.empty() ? last_code_ : 128 + SIGKILL;
+  }
+
+ private:
+  void ended(const siginfo_t& info) {
+    auto found = std::ranges::find(job_.mains, info.si_pid, &Remains::Main::pid);
+    if (found == job_.mains.end()) return;
+    job_.mains.erase(found);
+    last_code_ = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+    if (last_code_ == 0 || stopping_) return;
+    job_.failure_code = last_code_;
+    begin_stop();
+  }
+
+  void begin_stop() {
+    if (stopping_) return;
+    stopping_ = true;
+    deadline_ms_ = sys::monotonic_ms() + job_.grace_ms;
+    for (Remains::Main& main : job_.mains) {
+      if (!main.told) ::kill(main.pid, job_.stop_signal != 0 ? job_.stop_signal : SIGTERM);
+      main.told = true;
+    }
+  }
+
+  Remains job_;
+  int last_code_ = 0;
+  bool stopping_ = false;
+  bool killed_ = false;
+  std::int64_t deadline_ms_ = 0;
+};
+
+}  // namespace
+
+int reap_and_forward(const sys::Fd& signal_fd, Remains job) {
+  Remaining remaining(std::move(job));
+  while (true) {
+    const bool more = remaining.reap();
+    if (remaining.finished()) return remaining.code();
+    pollfd wait = {signal_fd.get(), POLLIN, 0};
+    ::poll(&wait, 1, more ? 0 : remaining.wait_ms());
+    for (int i = 0; i < kMostSignals; ++i) {
+      signalfd_siginfo info = {};
+      if (::read(signal_fd.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) break;
+      remaining.received(static_cast<int>(info.ssi_signo));
+    }
+  }
+}
+
+}  // namespace engine

@@ -1,0 +1,318 @@
+#include "init/proc/exec.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+
+namespace proc {
+namespace {
+
+constexpr int kNotExecutable = 126;
+constexpr int kNotFound = 127;
+constexpr const char* kShell = "/bin/sh";
+constexpr std::string_view kListenPid = "LISTEN_PID=";
+constexpr std::size_t kHeadBytes = 512;
+
+#if defined(__x86_64__)
+constexpr unsigned kOwnMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr unsigned kOwnMachine = EM_AARCH64;
+#else
+#error "add this machine's ELF number"
+#endif
+
+struct Reason {
+  std::string found;
+  std::string fix;
+};
+
+std::string machine_name(unsigned machine) {
+  switch (machine) {
+    case EM_X86_64:
+      return "x86-64";
+    case EM_AARCH64:
+      return "arm64";
+    case EM_386:
+      return "32-bit x86";
+    case EM_ARM:
+      return "32-bit arm";
+    case EM_PPC64:
+      return "ppc64";
+    case EM_S390:
+      return "s390x";
+    case EM_RISCV:
+      return "riscv";
+    case EM_LOONGARCH:
+      return "loongarch";
+    default:
+      return "ELF machine " + std::to_string(machine);
+  }
+}
+
+std::string read_at(int fd, off_t offset, std::size_t size) {
+  std::string bytes(size, '\0');
+  const ssize_t count = ::pread(fd, bytes.data(), size, offset);
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  return bytes;
+}
+
+// Non-blocking, as what is not executable may be a FIFO.
+sys::Fd open_program(const std::string& path) {
+  return sys::Fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+bool is_elf(std::string_view head) { return head.starts_with(std::string_view(ELFMAG, SELFMAG)); }
+
+// The rule of shells: a NUL in what would be the first lines is no script.
+bool is_binary(std::string_view head) {
+  return is_elf(head) || head.substr(0, 128).find('\0') != std::string_view::npos;
+}
+
+// "#!/bin/sh -e" → "/bin/sh"
+std::string interpreter_of(std::string_view head) {
+  if (!head.starts_with("#!")) return {};
+  std::string_view line = head.substr(2, head.find('\n') - 2);
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  return std::string(line.substr(0, line.find_first_of(" \t")));
+}
+
+// The dynamic loader that a 64-bit program names, "" for a static one.
+std::string loader_of(int fd, std::string_view head) {
+  Elf64_Ehdr header;
+  if (head.size() < sizeof header || !is_elf(head) || head[EI_CLASS] != ELFCLASS64) return {};
+  std::memcpy(&header, head.data(), sizeof header);
+  constexpr unsigned kMaxSegments = 128;
+  const unsigned segments = std::min<unsigned>(header.e_phnum, kMaxSegments);
+  for (unsigned i = 0; i < segments; ++i) {
+    Elf64_Phdr segment;
+    const auto offset = static_cast<off_t>(header.e_phoff + i * sizeof segment);
+    const std::string bytes = read_at(fd, offset, sizeof segment);
+    if (bytes.size() != sizeof segment) return {};
+    std::memcpy(&segment, bytes.data(), sizeof segment);
+    if (segment.p_type != PT_INTERP) continue;
+    const auto size = std::min<std::uint64_t>(segment.p_filesz, PATH_MAX);
+    return read_at(fd, static_cast<off_t>(segment.p_offset), size).c_str();
+  }
+  return {};
+}
+
+std::string quoted(const std::string& text) { return "\"" + text + "\""; }
+
+// What the file needs to be run, where that is what is missing or may not be executed.
+std::optional<Reason> blame_helper(const std::string& path) {
+  const sys::Fd fd = open_program(path);
+  if (!fd.valid()) return std::nullopt;
+  const std::string head = read_at(fd.get(), 0, kHeadBytes);
+  std::string interpreter = interpreter_of(head);
+  if (!interpreter.empty() && interpreter.ends_with('\r')) {
+    interpreter.pop_back();
+    return Reason{"Windows line ends: its interpreter is " + quoted(interpreter + "\\r"),
+                  "convert it to Unix line ends (sed -i 's/\\r$//')"};
+  }
+  if (!interpreter.empty() && ::access(interpreter.c_str(), X_OK) != 0) {
+    return Reason{"a script whose interpreter " + interpreter + " gives " + sys::errno_text(errno),
+                  "install the interpreter, or correct the #! line"};
+  }
+  const std::string loader = loader_of(fd.get(), head);
+  if (!loader.empty() && ::access(loader.c_str(), X_OK) != 0) {
+    return Reason{"a program whose dynamic loader " + loader + " gives " + sys::errno_text(errno),
+                  "use an image with that C library, or a static program"};
+  }
+  return std::nullopt;
+}
+
+Reason blame_access(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) {
+    return {"a directory on the way that uid " + std::to_string(::geteuid()) + " may not search",
+            "correct the directories' modes"};
+  }
+  if (S_ISDIR(status.st_mode)) return {"a directory", "name the program itself"};
+  if (!S_ISREG(status.st_mode)) return {"no regular file", "name the program itself"};
+  struct statvfs system{};
+  if (::statvfs(path.c_str(), &system) == 0 && (system.f_flag & ST_NOEXEC) != 0) {
+    return {"a file system mounted noexec", "mount it exec, or start it by its interpreter"};
+  }
+  if (::access(path.c_str(), X_OK) != 0) {
+    std::array<char, 16> mode{};
+    std::snprintf(mode.data(), mode.size(), "%04o", status.st_mode & 07777U);
+    return {std::string("mode ") + mode.data() + ", not executable for uid " +
+                std::to_string(::geteuid()),
+            "chmod +x it, or start it by its interpreter"};
+  }
+  if (auto reason = blame_helper(path)) return *reason;
+  return {sys::errno_text(EACCES), "look at the security policy of this container"};
+}
+
+Reason blame_format(const std::string& path) {
+  const sys::Fd fd = open_program(path);
+  const std::string head = fd.valid() ? read_at(fd.get(), 0, kHeadBytes) : "";
+  Elf64_Ehdr header{};
+  if (is_elf(head) && head.size() >= sizeof header) {
+    std::memcpy(&header, head.data(), sizeof header);
+    if (header.e_machine != kOwnMachine) {
+      return {"a program for " + machine_name(header.e_machine) + " on a machine of " +
+                  machine_name(kOwnMachine),
+              "use the image of this architecture"};
+    }
+  }
+  if (is_binary(head)) return {"a binary file that is no program for this kernel", "rebuild it"};
+  return {"a script without a #! line, and no " + std::string(kShell) + " to run it",
+          "give it a #! line, or name its interpreter"};
+}
+
+Reason blame_size(const std::vector<char*>& arguments, const std::vector<char*>& environment) {
+  std::size_t total_bytes = 0;
+  std::string_view longest;
+  for (const std::vector<char*>* list : {&arguments, &environment}) {
+    for (const char* each : *list) {
+      if (each == nullptr) continue;
+      const std::string_view text(each);
+      total_bytes += text.size() + 1;
+      if (text.size() > longest.size()) longest = text;
+    }
+  }
+  constexpr std::size_t kShown = 40;
+  return {"arguments and environment of " + std::to_string(total_bytes) +
+              " bytes, the longest of " + std::to_string(longest.size()) + " (" +
+              std::string(longest.substr(0, kShown)) + "...)",
+          "Linux takes 131071 bytes for one and a quarter of the stack limit for all: pass it in "
+          "a file"};
+}
+
+Reason blame(const std::string& path, int error) {
+  switch (error) {
+    case EACCES:
+      return blame_access(path);
+    case ENOENT:
+    case ENOTDIR:
+    case ELIBBAD:
+      if (auto reason = blame_helper(path)) return *reason;
+      return {sys::errno_text(error), ""};
+    case ENOEXEC:
+      return blame_format(path);
+    case ETXTBSY:
+      return {"a file that is still open for writing", "close it before it is started"};
+    case ELOOP:
+      return {sys::errno_text(error), "look for links, or #! lines, that lead back to themselves"};
+    default:
+      return {sys::errno_text(error), ""};
+  }
+}
+
+bool exists(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+// Errors after which execvp looks at the next directory.
+bool is_absence(int error) {
+  return error == ENOENT || error == ENOTDIR || error == ESTALE || error == ENODEV ||
+         error == ETIMEDOUT || error == ENAMETOOLONG;
+}
+
+// An empty element is the current directory.
+std::vector<std::string> files_in(std::string_view search_path, const std::string& name) {
+  std::vector<std::string> files;
+  while (true) {
+    const std::size_t colon = search_path.find(':');
+    const std::string_view directory = search_path.substr(0, colon);
+    files.push_back(directory.empty() ? "./" + name : std::string(directory) + "/" + name);
+    if (colon == std::string_view::npos) return files;
+    search_path.remove_prefix(colon + 1);
+  }
+}
+
+// execve takes char* for historical reasons and changes nothing.
+char* pointer(const std::string& text) { return const_cast<char*>(text.c_str()); }
+
+}  // namespace
+
+Program::Program(const std::vector<std::string>& argv, const envgen::Environ& env) {
+  for (const std::string& argument : argv) arguments_.push_back(pointer(argument));
+  shell_ = {const_cast<char*>(kShell), nullptr};
+  if (!argv.empty()) shell_.insert(shell_.end(), arguments_.begin() + 1, arguments_.end());
+  arguments_.push_back(nullptr);
+  shell_.push_back(nullptr);
+  // Room for LISTEN_PID too.
+  environment_.reserve(env.entries().size() + 2);
+  for (const std::string& entry : env.entries()) environment_.push_back(pointer(entry));
+  environment_.push_back(nullptr);
+  if (argv.empty() || argv[0].empty()) return;
+  if (argv[0].find('/') != std::string::npos) {
+    files_ = {argv[0]};
+    return;
+  }
+  search_path_ = env.get_or("PATH", "/bin:/usr/bin");
+  files_ = files_in(search_path_, argv[0]);
+}
+
+void Program::set_listen_pid(pid_t pid) {
+  std::snprintf(listen_pid_.data(), listen_pid_.size(), "LISTEN_PID=%d", pid);
+  std::erase_if(environment_, [](const char* entry) {
+    return entry != nullptr && std::string_view(entry).starts_with(kListenPid);
+  });
+  environment_.insert(environment_.end() - 1, listen_pid_.data());
+}
+
+int Program::try_file(const std::string& path) {
+  ::execve(path.c_str(), arguments_.data(), environment_.data());
+  if (errno != ENOEXEC) return errno;
+  const sys::Fd fd = open_program(path);
+  if (!fd.valid() || is_binary(read_at(fd.get(), 0, kHeadBytes))) return ENOEXEC;
+  shell_[1] = pointer(path);
+  ::execve(kShell, shell_.data(), environment_.data());
+  return errno == E2BIG ? E2BIG : ENOEXEC;
+}
+
+StartFailure Program::exec() {
+  const std::string name = arguments_[0] == nullptr ? "" : arguments_[0];
+  const std::string what = "starting " + (name.empty() ? "a program" : name);
+  const std::string* denied = nullptr;  // the first that is there, with the error it gave
+  int denied_error = 0;
+  for (const std::string& path : files_) {
+    const int error = try_file(path);
+    // A directory of PATH that we may not search holds no proof that the program is there.
+    const bool searched = !search_path_.empty();
+    if ((is_absence(error) || (searched && error == EACCES)) && !exists(path)) continue;
+    if (error == E2BIG) {
+      Reason reason = blame_size(arguments_, environment_);
+      return {kNotExecutable, {what, path, std::move(reason.found), std::move(reason.fix)}};
+    }
+    if (denied == nullptr) {
+      denied = &path;
+      denied_error = error;
+    }
+    if (error != EACCES && !is_absence(error)) break;
+  }
+  if (denied != nullptr) {
+    Reason reason = blame(*denied, denied_error);
+    return {kNotExecutable, {what, *denied, std::move(reason.found), std::move(reason.fix)}};
+  }
+  if (name.empty()) {
+    return {kNotFound, {what, "", "an empty command name", "name the program to run"}};
+  }
+  if (search_path_.empty()) {
+    const char* relative = name.starts_with('/') ? "" : "; it counts from the working directory";
+    return {kNotFound, {what, name, "no such file", std::string("correct the path") + relative}};
+  }
+  return {kNotFound,
+          {what, "PATH=" + search_path_, "no such program there",
+           "install it, give its path, or correct PATH"}};
+}
+
+}  // namespace proc

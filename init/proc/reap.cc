@@ -1,0 +1,126 @@
+#include "init/proc/reap.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+
+namespace proc {
+namespace {
+
+std::optional<std::string> read_all(const std::string& path) {
+  const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return std::nullopt;
+  std::string text;
+  std::array<char, 16384> part;
+  while (true) {
+    const ssize_t count = ::read(fd.get(), part.data(), part.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return std::nullopt;
+    if (count == 0) return text;
+    text.append(part.data(), static_cast<std::size_t>(count));
+  }
+}
+
+std::vector<pid_t> parse_pids(std::string_view text) {
+  std::vector<pid_t> pids;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  while (at < end) {
+    pid_t pid = 0;
+    const auto [stop, error] = std::from_chars(at, end, pid);
+    if (error == std::errc()) pids.push_back(pid);
+    at = stop + 1;
+  }
+  return pids;
+}
+
+std::optional<pid_t> parse_number(std::string_view text) {
+  pid_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || stop == text.data()) return std::nullopt;
+  return number;
+}
+
+struct DirCloser {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+}  // namespace
+
+Reaped reap(int limit) {
+  Reaped result;
+  // __WALL: a clone() child with another exit signal than SIGCHLD is ours to reap as well.
+  int options = WEXITED | WNOHANG | __WALL;
+  while (limit > 0) {
+    siginfo_t info{};
+    if (::waitid(P_ALL, 0, &info, options) != 0) {
+      if (errno == EINTR) continue;
+      if (errno == EINVAL && (options & __WALL) != 0) {
+        options &= ~__WALL;  // gVisor has it for wait4 only
+        continue;
+      }
+      result.childless = errno == ECHILD;
+      break;
+    }
+    if (info.si_pid == 0) break;
+    result.deaths.push_back({.pid = info.si_pid,
+                             .signaled = info.si_code != CLD_EXITED,
+                             .value = info.si_status,
+                             .core = info.si_code == CLD_DUMPED});
+    --limit;
+  }
+  return result;
+}
+
+pid_t parent_in_stat(std::string_view stat) {
+  constexpr std::size_t kStateAndSpaces = 4;  // ") S "
+  const std::size_t end_of_name = stat.rfind(')');
+  if (end_of_name == std::string_view::npos) return -1;
+  if (stat.size() <= end_of_name + kStateAndSpaces) return -1;
+  return parse_number(stat.substr(end_of_name + kStateAndSpaces)).value_or(-1);
+}
+
+std::vector<pid_t> children_of_self() {
+  const std::string thread = std::to_string(::syscall(SYS_gettid));
+  if (const auto text = read_all("/proc/self/task/" + thread + "/children")) {
+    return parse_pids(*text);
+  }
+  return children_by_scan();
+}
+
+std::vector<pid_t> children_by_scan() {
+  std::vector<pid_t> pids;
+  const std::unique_ptr<DIR, DirCloser> proc(::opendir("/proc"));
+  if (!proc) return pids;
+  const pid_t self = ::getpid();
+  while (const dirent* entry = ::readdir(proc.get())) {
+    const std::optional<pid_t> pid = parse_number(entry->d_name);
+    if (!pid) continue;
+    const auto stat = read_all("/proc/" + std::string(entry->d_name) + "/stat");
+    if (stat && parent_in_stat(*stat) == self) pids.push_back(*pid);
+  }
+  return pids;
+}
+
+envgen::Status become_subreaper() {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0) return {};
+  return envgen::fail("becoming the parent of orphaned processes", "prctl PR_SET_CHILD_SUBREAPER",
+                      sys::errno_text(errno),
+                      "run trainit as PID 1, or allow prctl in the seccomp profile");
+}
+
+}  // namespace proc

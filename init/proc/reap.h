@@ -1,0 +1,42 @@
+#pragma once
+// Children: reaping them, finding those that were adopted, becoming their adopter.
+
+#include <sys/types.h>
+
+#include <string_view>
+#include <vector>
+
+#include "envgen/result.h"
+
+namespace proc {
+
+struct Death {
+  pid_t pid = 0;
+  bool signaled = false;
+  int value = 0;  // exit code or signal
+  bool core = false;
+};
+
+struct Reaped {
+  std::vector<Death> deaths;
+  bool childless = false;  // ECHILD: no child is left
+};
+
+// Reaps what has died, at most `limit` (the rest stays for the next turn, so that a fork bomb of
+// orphans cannot starve SIGTERM). Stopped children are not deaths.
+Reaped reap(int limit);
+
+// pids whose parent is this process, zombies included. From /proc; empty where that is not mounted.
+// A child that ends while the kernel lists them may hide others: ask again after reaping.
+std::vector<pid_t> children_of_self();
+// The same by reading all of /proc: for kernels without CONFIG_PROC_CHILDREN, and gVisor.
+std::vector<pid_t> children_by_scan();
+
+// The parent's pid in a text of /proc/<pid>/stat, whose second field, the program's name in
+// parentheses, may hold spaces and parentheses of its own. -1: not such a text.
+pid_t parent_in_stat(std::string_view stat);
+
+// Orphans below us become our children; a warning-worthy Error where the kernel refuses.
+envgen::Status become_subreaper();
+
+}  // namespace proc

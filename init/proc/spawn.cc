@@ -1,0 +1,309 @@
+#include "init/proc/spawn.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "init/sys/files.h"
+#include "init/sys/log.h"
+
+namespace proc {
+namespace {
+
+constexpr int kOwnFailure = 125;
+constexpr int kFirstInherited = 3;
+
+// The record in the start pipe, at most PIPE_BUF bytes so that it is written whole: exit code, four
+// lengths, four texts.
+constexpr std::size_t kTexts = 4;
+using RecordHead = std::array<std::uint32_t, 1 + kTexts>;
+constexpr std::size_t kMaxText = (PIPE_BUF - sizeof(RecordHead)) / kTexts;
+
+std::string encode(const StartFailure& failure) {
+  const envgen::Error& error = failure.error;
+  const std::array<std::string_view, kTexts> texts = {error.what, error.where, error.found,
+                                                      error.fix};
+  RecordHead head{static_cast<std::uint32_t>(failure.exit_code)};
+  std::string body;
+  for (std::size_t i = 0; i < kTexts; ++i) {
+    const std::string_view text = texts[i].substr(0, kMaxText);
+    head[i + 1] = static_cast<std::uint32_t>(text.size());
+    body += text;
+  }
+  return std::string(reinterpret_cast<const char*>(head.data()), sizeof head) + body;
+}
+
+std::optional<StartFailure> decode(std::string_view record) {
+  RecordHead head{};
+  if (record.size() < sizeof head) return std::nullopt;
+  std::memcpy(head.data(), record.data(), sizeof head);
+  record.remove_prefix(sizeof head);
+  StartFailure failure;
+  failure.exit_code = static_cast<int>(head[0]);
+  std::array<std::string*, kTexts> texts = {&failure.error.what, &failure.error.where,
+                                            &failure.error.found, &failure.error.fix};
+  for (std::size_t i = 0; i < kTexts; ++i) {
+    if (head[i + 1] > record.size()) return std::nullopt;
+    *texts[i] = record.substr(0, head[i + 1]);
+    record.remove_prefix(head[i + 1]);
+  }
+  if (!record.empty() || failure.exit_code <= 0 || failure.exit_code > 255) return std::nullopt;
+  return failure;
+}
+
+// What the child gets from its parent.
+struct Birth {
+  const SpawnSpec& spec;
+  const SavedSignals& saved;
+  Program& program;
+  int start_fd;
+  pid_t parent;
+  pid_t parent_group;
+};
+
+// The parent may have died before the call: nobody would then send the signal.
+void die_with(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (::getppid() != parent) ::_exit(128 + SIGKILL);
+}
+
+// Only where our group has it: started with '&' from a shell, it is the shell's.
+void take_terminal(pid_t parent_group) {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::tcgetpgrp(fd) != parent_group) continue;
+    ::tcsetpgrp(fd, ::getpgrp());  // SIGTTOU is blocked, as all are
+    return;
+  }
+}
+
+envgen::Status put(const char* path, int flags, std::initializer_list<int> targets,
+                   const char* what, const char* fix) {
+  constexpr mode_t kMode = 0644;
+  sys::Fd fd(::open(path, flags | O_NOCTTY | O_CLOEXEC, kMode));
+  if (!fd.valid()) return envgen::fail(what, path, sys::errno_text(errno), fix);
+  for (const int target : targets) {
+    if (::dup2(fd.get(), target) < 0) {
+      return envgen::fail(what, path, sys::errno_text(errno), "");
+    }
+  }
+  return {};
+}
+
+// A rank that does not own the terminal must not read from it either.
+envgen::Status redirect(const std::string& log_path) {
+  if (log_path.empty()) return {};
+  auto log = put(log_path.c_str(), O_WRONLY | O_APPEND | O_CREAT, {STDOUT_FILENO, STDERR_FILENO},
+                 "opening the log file",
+                 "create its directory, make it writable, or choose another log directory");
+  if (!log) return log;
+  return put("/dev/null", O_RDONLY, {STDIN_FILENO}, "opening the standard input",
+             "the image needs /dev/null");
+}
+
+// One line each, whatever the value holds.
+std::string environment_lines(const std::vector<char*>& environment) {
+  std::string lines;
+  for (const char* entry : environment) {
+    if (entry == nullptr) continue;
+    for (const char c : envgen::masked_entry(entry)) {
+      if (c == '\n') {
+        lines += "\\n";
+      } else if (c == '\r') {
+        lines += "\\r";
+      } else if (c == '\\') {
+        lines += "\\\\";
+      } else {
+        lines += c;
+      }
+    }
+    lines += '\n';
+  }
+  return lines;
+}
+
+void save_environment(const std::string& path, const std::vector<char*>& environment) {
+  if (path.empty()) return;
+  constexpr std::uint32_t kMode = 0600;
+  const auto saved = sys::write_file_atomic(path, kMode, environment_lines(environment));
+  if (!saved) sys::log::warning(envgen::to_line(saved.error()) + "; starting without it");
+}
+
+envgen::Status change_directory(const std::string& path) {
+  if (path.empty() || ::chdir(path.c_str()) == 0) return {};
+  return envgen::fail("entering the working directory", path, sys::errno_text(errno),
+                      "create it, or choose another one");
+}
+
+// The caller's descriptors are those without CLOEXEC; one of ours that stands among them, because
+// the caller left a gap, closes itself.
+void close_the_rest(int start_fd, int inherited_fds) {
+  const std::array<int, 1> keep = {start_fd};
+  sys::close_descriptors(kFirstInherited + inherited_fds, keep);
+}
+
+void report(int start_fd, const StartFailure& failure) {
+  const std::string record = encode(failure);
+  // Whoever no longer reads it still gets the exit code.
+  std::ignore = ::write(start_fd, record.data(), record.size());
+}
+
+envgen::Status prepare(const Birth& birth) {
+  const SpawnSpec& spec = birth.spec;
+  if (spec.die_with_parent) die_with(birth.parent);
+  if (spec.new_session) {
+    ::setsid();
+  } else {
+    ::setpgid(0, 0);
+  }
+  if (spec.foreground) take_terminal(birth.parent_group);
+  if (auto done = redirect(spec.log_path); !done) return done;
+  if (spec.inherited_fds > 0) birth.program.set_listen_pid(::getpid());
+  save_environment(spec.env_file, birth.program.environment());
+  return change_directory(spec.cwd);
+}
+
+// Everything it makes is destroyed when it returns: with vfork the memory is the parent's.
+int run_child(const Birth& birth) {
+  StartFailure failure{kOwnFailure, {}};
+  if (auto prepared = prepare(birth); prepared) {
+    close_the_rest(birth.start_fd, birth.spec.inherited_fds);
+    restore_signals(birth.saved);
+    failure = birth.program.exec();
+  } else {
+    failure.error = std::move(prepared.error());
+  }
+  report(birth.start_fd, failure);
+  return failure.exit_code;
+}
+
+// Its own small frame: vfork returns twice into it.
+[[gnu::noinline]] pid_t give_birth(const Birth& birth) {
+  // What is unsafe about vfork is asked for: we stand still until the program runs.
+  // NOLINTNEXTLINE(bugprone-unsafe-functions)
+  const pid_t pid = birth.spec.share_memory ? ::vfork() : ::fork();
+  if (pid != 0) return pid;
+  try {
+    ::_exit(run_child(birth));
+  } catch (...) {
+    ::_exit(kOwnFailure);
+  }
+}
+
+std::string limit_text(rlim_t limit) {
+  return limit == RLIM_INFINITY ? "unlimited" : std::to_string(limit);
+}
+
+std::string process_limits() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NPROC, &limit);
+  std::string text = "RLIMIT_NPROC is " + limit_text(limit.rlim_cur);
+  for (const char* path : {"/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"}) {
+    const envgen::PathState state = sys::look(path, true);
+    if (state.kind != envgen::PathState::Kind::kFile) continue;
+    text += std::string(", ") + path + " is " + state.content.substr(0, state.content.find('\n'));
+  }
+  return text;
+}
+
+std::unexpected<envgen::Error> fork_failed(std::string what, int error) {
+  if (error == EAGAIN) {
+    return envgen::fail(std::move(what), "fork",
+                        sys::errno_text(error) + ", a limit on processes: " + process_limits(),
+                        "raise the pids limit of the container or the user's RLIMIT_NPROC "
+                        "(--pids-limit, podPidsLimit, ulimit -u)");
+  }
+  return envgen::fail(std::move(what), "fork", sys::errno_text(error),
+                      error == ENOMEM ? "raise the memory limit of the container" : "");
+}
+
+}  // namespace
+
+envgen::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved) {
+  const std::string what = "starting " + (spec.argv.empty() ? "a program" : spec.argv[0]);
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return envgen::fail(what, "pipe", sys::errno_text(errno), "raise RLIMIT_NOFILE (ulimit -n)");
+  }
+  Spawned spawned;
+  spawned.start_pipe.reset(ends[0]);
+  const sys::Fd start(ends[1]);
+  ::fcntl(spawned.start_pipe.get(), F_SETFL, O_NONBLOCK);
+  Program program(spec.argv, spec.env);
+  spawned.pid = give_birth({.spec = spec,
+                            .saved = saved,
+                            .program = program,
+                            .start_fd = start.get(),
+                            .parent = ::getpid(),
+                            .parent_group = ::getpgrp()});
+  if (spawned.pid < 0) return fork_failed(what, errno);
+  // The child does it too; whoever is first. A signal to its group must not come too early.
+  if (!spec.new_session) ::setpgid(spawned.pid, spawned.pid);
+  return spawned;
+}
+
+StartState read_start(const sys::Fd& start_pipe, StartFailure* failure) {
+  std::array<char, PIPE_BUF> record;
+  ssize_t count = 0;
+  do {
+    count = ::read(start_pipe.get(), record.data(), record.size());
+  } while (count < 0 && errno == EINTR);
+  if (count == 0) return StartState::kRunning;
+  if (count < 0 && errno == EAGAIN) return StartState::kPending;
+  const int error = errno;
+  auto decoded =
+      count < 0 ? std::nullopt : decode({record.data(), static_cast<std::size_t>(count)});
+  if (!decoded) {
+    const std::string found = count < 0 ? sys::errno_text(error) : "a damaged record";
+    decoded = StartFailure{kOwnFailure, {"starting a program", "start pipe", found, ""}};
+  }
+  *failure = std::move(*decoded);
+  return StartState::kFailed;
+}
+
+namespace {
+
+[[noreturn]] void run_worker(const SavedSignals& saved, int keep, pid_t parent,
+                             const std::function<int()>& body) {
+  int code = kOwnFailure;
+  try {
+    die_with(parent);
+    ::setpgid(0, 0);
+    std::vector<int> kept = sys::log::descriptors();
+    kept.push_back(keep);
+    sys::close_descriptors(kFirstInherited, kept);
+    restore_signals(saved);
+    code = body();
+  } catch (const std::exception& error) {
+    sys::log::error(std::string("a worker process failed: ") + error.what());
+  } catch (...) {
+    sys::log::error("a worker process failed");
+  }
+  ::_exit(code);
+}
+
+}  // namespace
+
+envgen::Result<pid_t> fork_worker(const SavedSignals& saved, int keep,
+                                  const std::function<int()>& body) {
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return fork_failed("starting a worker process", errno);
+  if (pid == 0) run_worker(saved, keep, parent, body);
+  ::setpgid(pid, pid);
+  return pid;
+}
+
+}  // namespace proc

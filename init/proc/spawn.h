@@ -1,0 +1,58 @@
+#pragma once
+// Starts a program: fork, then ordinary code in the child, legal because there is one thread.
+// The child's steps stand in one function as a checklist, run_child.
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "envgen/environ.h"
+#include "envgen/result.h"
+#include "init/proc/exec.h"
+#include "init/proc/signals.h"
+#include "init/sys/fd.h"
+
+namespace proc {
+
+struct SpawnSpec {
+  std::vector<std::string> argv;  // argv[0] without '/' is looked up in the child's PATH
+  envgen::Environ env;            // complete
+  std::string cwd;                // "" = keep
+  std::string log_path;           // stdout and stderr go there, appended, and stdin is /dev/null;
+                                  // "" = inherit all three
+  std::string env_file;           // the environment is saved there, secrets masked; "" = no
+  bool new_session = false;       // setsid; otherwise an own process group
+  bool foreground = false;        // hand it the terminal, where we have it
+  int inherited_fds = 0;          // LISTEN_FDS: descriptors 3 .. 3+n-1 are passed, LISTEN_PID set;
+                                  // those among them that have CLOEXEC are ours and are not passed
+  bool die_with_parent = false;   // PR_SET_PDEATHSIG SIGKILL: for an init that is not PID 1
+  bool share_memory = false;      // vfork: faster, and we stand still until the program runs
+};
+// A relative log_path or env_file counts from our directory, a relative argv[0] from `cwd`. The
+// child sees no descriptor but 0, 1, 2 and the inherited ones.
+
+struct Spawned {
+  pid_t pid = -1;
+  // End of file: the program runs, or was killed before it did. A StartFailure: it does not run.
+  // Non-blocking.
+  sys::Fd start_pipe;
+};
+
+// Fails when fork does (EAGAIN: a pids limit), which stands for exit code 125. Signals must have
+// been taken over. What else goes wrong is a StartFailure in the pipe; the child then exits with
+// its exit_code.
+envgen::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved);
+
+enum class StartState : unsigned char { kPending, kRunning, kFailed };
+StartState read_start(const sys::Fd& start_pipe, StartFailure* failure);
+
+// Forks a child that runs `body` and exits with its result; for work that PID 1 must not do itself.
+// The child has the saved signals, an own process group, dies with its parent, and keeps no
+// descriptor of ours but 0, 1, 2, the log's and `keep`. It ends by _exit: `body` flushes what it
+// printed. An exception is logged and becomes 125.
+envgen::Result<pid_t> fork_worker(const SavedSignals& saved, int keep,
+                                  const std::function<int()>& body);
+
+}  // namespace proc

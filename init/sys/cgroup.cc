@@ -1,0 +1,85 @@
+#include "init/sys/cgroup.h"
+
+#include <charconv>
+
+#include "init/sys/files.h"
+
+namespace sys {
+namespace {
+
+constexpr std::string_view kMount = "/sys/fs/cgroup";
+
+std::string_view next_line(std::string_view* text) {
+  const std::size_t end = text->find('\n');
+  std::string_view line = text->substr(0, end);
+  text->remove_prefix(end == std::string_view::npos ? text->size() : end + 1);
+  return line;
+}
+
+bool has_controller(std::string_view list, std::string_view name) {
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    if (list.substr(0, comma) == name) return true;
+    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+  }
+  return false;
+}
+
+// "/.." stands for a cgroup outside of our cgroup namespace, which no path of the mount names.
+void add_files(std::string_view mount, std::string_view path, std::string_view file,
+               std::vector<std::string>* files) {
+  const std::string prefix(mount);
+  if (path != "/" && path.find("/..") == std::string_view::npos) {
+    files->push_back(prefix + std::string(path) + "/" + std::string(file));
+  }
+  files->push_back(prefix + "/" + std::string(file));
+}
+
+}  // namespace
+
+std::vector<std::string> oom_files(std::string_view proc_self_cgroup) {
+  std::vector<std::string> v1;
+  std::vector<std::string> v2;
+  while (!proc_self_cgroup.empty()) {
+    const std::string_view line = next_line(&proc_self_cgroup);
+    const std::size_t first = line.find(':');
+    if (first == std::string_view::npos) continue;
+    const std::size_t second = line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const std::string_view path = line.substr(second + 1);
+    if (has_controller(controllers, "memory")) {
+      add_files(std::string(kMount) + "/memory", path, "memory.oom_control", &v1);
+    } else if (controllers.empty()) {
+      add_files(kMount, path, "memory.events", &v2);
+    }
+  }
+  // Where both are mounted, the memory controller belongs to v1 if v1 names it.
+  v1.insert(v1.end(), v2.begin(), v2.end());
+  return v1;
+}
+
+std::optional<std::uint64_t> parse_oom_kills(std::string_view text) {
+  constexpr std::string_view kKey = "oom_kill ";
+  while (!text.empty()) {
+    const std::string_view line = next_line(&text);
+    if (!line.starts_with(kKey)) continue;
+    std::uint64_t count = 0;
+    const char* end = line.data() + line.size();
+    const auto [stop, error] = std::from_chars(line.data() + kKey.size(), end, count);
+    if (error == std::errc() && stop == end) return count;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> oom_kills() {
+  const envgen::PathState groups = look("/proc/self/cgroup", true);
+  for (const std::string& file : oom_files(groups.content)) {
+    const envgen::PathState state = look(file, true);
+    if (state.kind != envgen::PathState::Kind::kFile) continue;
+    if (const auto count = parse_oom_kills(state.content)) return count;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sys

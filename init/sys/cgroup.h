@@ -1,0 +1,23 @@
+#pragma once
+// The kernel's count of OOM kills in this container's memory cgroup (v2 memory.events, v1
+// memory.oom_control), which is the only trace an OOM kill leaves inside a container.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sys {
+
+// nullopt where no memory cgroup is visible, or the kernel is too old to count (v1 before 4.13).
+std::optional<std::uint64_t> oom_kills();
+
+// The files that may hold the count, best first, by the text of /proc/self/cgroup. A container sees
+// its own cgroup at the root of the mount, whatever path that text has.
+std::vector<std::string> oom_files(std::string_view proc_self_cgroup);
+
+// The "oom_kill N" line of either file.
+std::optional<std::uint64_t> parse_oom_kills(std::string_view text);
+
+}  // namespace sys

@@ -1,0 +1,40 @@
+#include "init/sys/clock.h"
+
+#include <time.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+
+namespace sys {
+namespace {
+
+std::int64_t now_ms(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
+}  // namespace
+
+std::int64_t monotonic_ms() { return now_ms(CLOCK_MONOTONIC); }
+
+std::int64_t wall_ms() { return now_ms(CLOCK_REALTIME); }
+
+// By <chrono>'s calendar: gmtime_r reads /etc/localtime for its leap seconds.
+std::string utc_text(std::int64_t wall_ms) {
+  const std::chrono::sys_time<std::chrono::milliseconds> time{std::chrono::milliseconds(wall_ms)};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
+                static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
+                static_cast<int>(clock.minutes().count()),
+                static_cast<int>(clock.seconds().count()),
+                static_cast<int>(clock.subseconds().count()));
+  return text.data();
+}
+
+}  // namespace sys

@@ -1,0 +1,13 @@
+#pragma once
+// The two clocks: one for deadlines, one for people.
+
+#include <cstdint>
+#include <string>
+
+namespace sys {
+
+std::int64_t monotonic_ms();                 // CLOCK_MONOTONIC: does not jump with the wall clock
+std::int64_t wall_ms();                      // since 1970, UTC
+std::string utc_text(std::int64_t wall_ms);  // "2026-11-20T07:35:10.123Z"
+
+}  // namespace sys

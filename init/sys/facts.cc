@@ -1,0 +1,233 @@
+#include "init/sys/facts.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "init/sys/files.h"
+
+namespace sys {
+namespace {
+
+struct Free {
+  void operator()(char* text) const { ::free(text); }
+};
+
+std::string working_directory() {
+  const std::unique_ptr<char, Free> path(::getcwd(nullptr, 0));
+  // Older C libraries say "(unreachable)/..." for a directory outside of our root.
+  return path && *path == '/' ? path.get() : "";
+}
+
+std::string host_name() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "";
+}
+
+// Loopback and link-local addresses name no node, for every node has them.
+std::optional<std::string> address_text(const sockaddr& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address.sa_family == AF_INET) {
+    const in_addr& ip = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
+    const std::uint32_t number = ntohl(ip.s_addr);
+    if (number >> 24 == 127 || number >> 16 == 0xA9FE) return std::nullopt;
+    return ::inet_ntop(AF_INET, &ip, text.data(), text.size());
+  }
+  if (address.sa_family == AF_INET6) {
+    const in6_addr& ip = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+    if (IN6_IS_ADDR_LOOPBACK(&ip) || IN6_IS_ADDR_LINKLOCAL(&ip)) return std::nullopt;
+    return ::inet_ntop(AF_INET6, &ip, text.data(), text.size());
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> interface_addresses() {
+  std::vector<std::string> result;
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return result;
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(first, &::freeifaddrs);
+  for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    if (auto text = address_text(*each->ifa_addr)) result.push_back(std::move(*text));
+  }
+  std::ranges::sort(result);
+  const auto doubles = std::ranges::unique(result);
+  result.erase(doubles.begin(), doubles.end());
+  return result;
+}
+
+// The kernel refuses a mask smaller than its own, whose size it does not tell.
+std::uint32_t usable_cpus() {
+  constexpr int kMostCpus = 1 << 16;
+  for (int cpus = 1024; cpus <= kMostCpus; cpus *= 2) {
+    const std::size_t size = CPU_ALLOC_SIZE(cpus);
+    std::vector<unsigned long> mask(size / sizeof(unsigned long));
+    auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
+    if (::sched_getaffinity(0, size, set) == 0) {
+      return static_cast<std::uint32_t>(CPU_COUNT_S(size, set));
+    }
+    if (errno != EINVAL) break;
+  }
+  return static_cast<std::uint32_t>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
+}
+
+struct Candidate {
+  std::string path;
+  bool given = false;  // by TRAINIT_RUN_DIR
+};
+
+std::vector<Candidate> run_dir_candidates(const envgen::Environ& env) {
+  const std::string_view given = env.get_or("TRAINIT_RUN_DIR", "");
+  if (!given.empty()) return {{std::string(given), true}};
+  const std::string name = "trainit-" + std::to_string(::geteuid());
+  return {{"/run/trainit"}, {"/tmp/" + name}, {"/dev/shm/" + name}};
+}
+
+// Where others may write, they could put links in our way; /tmp is full of such places.
+std::optional<std::string> distrust(const Candidate& candidate, const struct stat& status) {
+  if (candidate.given && (status.st_uid == ::geteuid() || status.st_uid == 0)) return std::nullopt;
+  if (status.st_uid != ::geteuid()) {
+    return candidate.path + " belongs to uid " + std::to_string(status.st_uid);
+  }
+  if ((status.st_mode & 022) != 0) return candidate.path + " is writable for others";
+  return std::nullopt;
+}
+
+Fd open_directory(const Candidate& candidate) {
+  const int follow = candidate.given ? 0 : O_NOFOLLOW;
+  return Fd(::open(candidate.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | follow));
+}
+
+int create(const Candidate& candidate) {
+  if (candidate.given) {
+    // Whether that worked shows when it is opened.
+    std::ignore = make_directories(candidate.path, 0700);
+    return 0;
+  }
+  return ::mkdir(candidate.path.c_str(), 0700) == 0 || errno == EEXIST ? 0 : errno;
+}
+
+// A reader that asks whether the lock is held holds it for a moment itself, so one refusal does not
+// mean another instance. Only a second instance ever waits here, for 20 ms.
+bool take_lock(int fd) {
+  constexpr int kAttempts = 10;
+  constexpr timespec kPause{0, 2'000'000};
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno != EWOULDBLOCK && errno != EINTR) return false;
+    ::nanosleep(&kPause, nullptr);
+  }
+  return false;
+}
+
+// What makes it unusable, or nullopt and `result` filled.
+std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* result) {
+  auto refused = [&candidate](int error) { return candidate.path + ": " + errno_text(error); };
+  if (const int error = create(candidate); error != 0) return refused(error);
+  const Fd directory = open_directory(candidate);
+  if (!directory.valid()) return refused(errno);
+  struct stat status{};
+  if (::fstat(directory.get(), &status) != 0) return refused(errno);
+  if (auto reason = distrust(candidate, status)) return reason;
+  Fd lock(::openat(directory.get(), "lock",
+                   O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
+  if (!lock.valid()) return refused(errno);
+  result->path = candidate.path;
+  if (take_lock(lock.get())) {
+    result->lock = std::move(lock);
+  } else {
+    result->note = candidate.path + " is in use by another trainit";
+  }
+  return std::nullopt;
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t end = path.find_last_not_of('/');
+  const std::size_t slash = path.rfind('/', end);
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Whether open_run_dir() would get as far as the lock.
+bool would_open(const Candidate& candidate) {
+  const Fd directory = open_directory(candidate);
+  struct stat status{};
+  if (directory.valid()) {
+    return ::fstat(directory.get(), &status) == 0 && !distrust(candidate, status) &&
+           look(candidate.path, false).writable;
+  }
+  if (errno != ENOENT) return false;
+  std::string above = parent_of(candidate.path);
+  while (candidate.given && above.size() > 1 &&
+         look(above, false).kind == envgen::PathState::Kind::kAbsent) {
+    above = parent_of(above);
+  }
+  return look(above, false).writable;
+}
+
+bool trusted(const Candidate& candidate) {
+  const Fd directory = open_directory(candidate);
+  struct stat status{};
+  return directory.valid() && ::fstat(directory.get(), &status) == 0 &&
+         !distrust(candidate, status);
+}
+
+}  // namespace
+
+envgen::Facts gather_facts() {
+  envgen::Facts facts;
+  facts.cwd = working_directory();
+  facts.uid = ::geteuid();
+  facts.gid = ::getegid();
+  facts.host_name = host_name();
+  facts.addresses = interface_addresses();
+  facts.cpus = usable_cpus();
+  return facts;
+}
+
+RunDir open_run_dir(const envgen::Environ& env) {
+  RunDir result;
+  for (const Candidate& candidate : run_dir_candidates(env)) {
+    const std::optional<std::string> refusal = try_run_dir(candidate, &result);
+    if (!refusal) break;
+    result.note += (result.note.empty() ? "" : "; ") + *refusal;
+  }
+  return result;
+}
+
+std::string find_run_dir(const envgen::Environ& env) {
+  const std::vector<Candidate> candidates = run_dir_candidates(env);
+  for (const Candidate& candidate : candidates) {
+    if (trusted(candidate) && run_dir_in_use(candidate.path)) return candidate.path;
+  }
+  for (const Candidate& candidate : candidates) {
+    if (would_open(candidate)) return candidate.path;
+  }
+  return {};
+}
+
+bool run_dir_in_use(const std::string& run_dir) {
+  const Fd lock(::open((run_dir + "/lock").c_str(),
+                       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!lock.valid()) return false;
+  return ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+}  // namespace sys

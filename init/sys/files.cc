@@ -1,0 +1,390 @@
+#include "init/sys/files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "init/sys/clock.h"
+#include "init/sys/fd.h"
+
+namespace sys {
+namespace {
+
+using envgen::PathState;
+
+PathState error_state(int error) {
+  PathState state;
+  if (error == ENOENT || error == ENOTDIR) return state;
+  state.kind = PathState::Kind::kError;
+  state.error = error;
+  return state;
+}
+
+// By the effective ids. faccessat2, which AT_EACCESS uses first, is refused with EPERM by older
+// seccomp profiles, and the ids only differ in a set-user-id program.
+bool may_write(const std::string& path) {
+  if (::getuid() == ::geteuid() && ::getgid() == ::getegid()) {
+    return ::access(path.c_str(), W_OK) == 0;
+  }
+  return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
+}
+
+struct DirCloser {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+using Dir = std::unique_ptr<DIR, DirCloser>;
+
+bool is_dots(const char* name) {
+  return std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
+}
+
+PathState read_directory(Fd fd) {
+  const Dir directory(::fdopendir(fd.get()));
+  if (!directory) return error_state(errno);
+  std::ignore = fd.release();
+  PathState state;
+  state.kind = PathState::Kind::kDirectory;
+  errno = 0;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    if (is_dots(entry->d_name)) continue;
+    if (state.entries.size() == kMaxEntries) return error_state(EFBIG);
+    state.entries.emplace_back(entry->d_name);
+  }
+  if (errno != 0) return error_state(errno);
+  std::ranges::sort(state.entries);
+  return state;
+}
+
+PathState too_large(std::uint64_t size_bytes) {
+  PathState state = error_state(EFBIG);
+  state.size_bytes = size_bytes;
+  return state;
+}
+
+// The size is only a hint: a file grows or shrinks while it is read, and one of /proc says 0.
+PathState read_file(const Fd& fd, std::uint64_t size_hint) {
+  constexpr std::size_t kChunk = 64UL * 1024;
+  PathState state;
+  state.kind = PathState::Kind::kFile;
+  if (size_hint > envgen::kMaxInputBytes) return too_large(size_hint);
+  std::string& content = state.content;
+  content.reserve(size_hint + 1);
+  while (true) {
+    const std::size_t before = content.size();
+    const std::size_t room = before < content.capacity() ? content.capacity() : before + kChunk;
+    ssize_t count = 0;
+    content.resize_and_overwrite(room, [&](char* bytes, std::size_t size) {
+      count = ::read(fd.get(), bytes + before, size - before);
+      return before + static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+    });
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return error_state(errno);
+    if (content.size() > envgen::kMaxInputBytes) return too_large(content.size());
+    if (count == 0) break;
+  }
+  content.shrink_to_fit();
+  state.size_bytes = content.size();
+  return state;
+}
+
+PathState read_path(const std::string& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!fd.valid()) return error_state(errno);
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return error_state(errno);
+  if (S_ISDIR(status.st_mode)) return read_directory(std::move(fd));
+  if (!S_ISREG(status.st_mode)) return error_state(EINVAL);
+  return read_file(fd, static_cast<std::uint64_t>(status.st_size));
+}
+
+std::string fix_for(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return "make room on that file system, or choose another path";
+    case EROFS:
+      return "mount it writable, or choose another path";
+    case EACCES:
+    case EPERM:
+      return "make the directory writable for uid " + std::to_string(::geteuid()) +
+             ", or choose another path";
+    case ENOENT:
+      return "create the directory first";
+    case EBUSY:
+      return "it is a mount point: mount its directory instead, or choose another path";
+    case EISDIR:
+    case EEXIST:
+    case ENOTDIR:
+      return "remove what is there, or choose another path";
+    case ENAMETOOLONG:
+    case ELOOP:
+      return "choose another path";
+    default:
+      return {};
+  }
+}
+
+std::unexpected<envgen::Error> fail_errno(const char* what, std::string where, int error) {
+  return envgen::fail(what, std::move(where), errno_text(error), fix_for(error));
+}
+
+// Random, because several containers may write into one shared directory, all as process 1.
+std::string random_name() {
+  std::uint64_t bits = 0;
+  if (::getrandom(&bits, sizeof bits, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof bits)) {
+    bits = static_cast<std::uint64_t>(wall_ms()) << 22 ^ static_cast<std::uint64_t>(::getpid());
+  }
+  std::array<char, 40> name{};
+  std::snprintf(name.data(), name.size(), ".trainit-%016llx",
+                static_cast<unsigned long long>(bits));
+  return name.data();
+}
+
+int write_all(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t count = ::write(fd, content.data(), content.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    content.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return 0;
+}
+
+// A file system without modes refuses fchmod. That matters only where the mode keeps others out.
+int set_mode(int fd, std::uint32_t mode) {
+  if (::fchmod(fd, mode) == 0) return 0;
+  const bool no_modes = errno == EPERM || errno == ENOSYS || errno == EOPNOTSUPP;
+  return no_modes && (mode & 077) != 0 ? 0 : errno;
+}
+
+int fill_and_rename(Fd fd, std::uint32_t mode, std::string_view content, const std::string& from,
+                    const std::string& to) {
+  if (const int error = write_all(fd.get(), content); error != 0) return error;
+  if (const int error = set_mode(fd.get(), mode); error != 0) return error;
+  // Not left to the destructor: NFS and quotas report what could not be stored here.
+  if (::close(fd.release()) != 0 && errno != EINTR) return errno;
+  return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
+}
+
+bool is_directory(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+}  // namespace
+
+PathState look(const std::string& path, bool read_content) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return error_state(errno);
+  const bool directory = S_ISDIR(status.st_mode);
+  // Not opened to find out: opening a device or a FIFO can have an effect.
+  if (!directory && !S_ISREG(status.st_mode)) return error_state(EINVAL);
+  PathState state;
+  if (read_content) {
+    state = read_path(path);
+  } else {
+    state.kind = directory ? PathState::Kind::kDirectory : PathState::Kind::kFile;
+    if (!directory) state.size_bytes = static_cast<std::uint64_t>(status.st_size);
+  }
+  if (state.kind == PathState::Kind::kDirectory || state.kind == PathState::Kind::kFile) {
+    state.writable = may_write(path);
+  }
+  return state;
+}
+
+envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
+                                 std::string_view content) {
+  constexpr const char* kWhat = "writing a file";
+  constexpr int kAttempts = 16;
+  std::string temporary;
+  Fd fd;
+  for (int attempt = 0; attempt < kAttempts && !fd.valid(); ++attempt) {
+    temporary = directory_of(path) + random_name();
+    fd.reset(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!fd.valid() && errno != EEXIST) break;
+  }
+  if (!fd.valid()) return fail_errno(kWhat, path, errno);
+  const int error = fill_and_rename(std::move(fd), mode, content, temporary, path);
+  if (error == 0) return {};
+  ::unlink(temporary.c_str());
+  return fail_errno(kWhat, path, error);
+}
+
+envgen::Status make_directories(const std::string& path, std::uint32_t mode) {
+  std::size_t end = 0;
+  while (end != std::string::npos && end < path.size()) {
+    end = path.find('/', end + 1);
+    const std::string part = path.substr(0, end);
+    // Not mkdir and chmod: that would take a parent's set-group-id bit away.
+    const mode_t mask = ::umask(0);
+    const int result = ::mkdir(part.c_str(), mode);
+    const int error = errno;
+    ::umask(mask);
+    // A directory that exists may answer EROFS or EACCES instead of EEXIST.
+    if (result == 0 || is_directory(part)) continue;
+    std::string where = path;
+    if (part != path) where.append(" (at ").append(part).append(")");
+    return fail_errno("creating a directory", std::move(where), error);
+  }
+  return {};
+}
+
+std::string errno_text(int error) {
+  // Not strerror: its texts depend on the locale.
+  const char* text = ::strerrordesc_np(error);
+  const char* name = ::strerrorname_np(error);
+  if (text == nullptr || name == nullptr) return "error " + std::to_string(error);
+  return std::string(text) + " (" + name + ")";
+}
+
+namespace {
+
+struct Level {
+  dev_t device;
+  ino_t inode;
+  std::string name;  // in the level above
+};
+
+// Holds one descriptor, however deep the tree is, and goes up by ".." after checking that this is
+// still the directory it came from.
+class TreeRemover {
+ public:
+  explicit TreeRemover(std::string root) : root_(std::move(root)) {}
+  envgen::Status run();
+
+ private:
+  envgen::Status fail(const std::string& name, int error) const;
+  int enter(int parent, const std::string& name);
+  int leave();
+  int clear(std::string* subdirectory);
+
+  std::string root_;
+  Fd current_;
+  std::vector<Level> levels_;
+  int busy_ = 0;  // how often a directory that was emptied was not empty
+};
+
+envgen::Status TreeRemover::fail(const std::string& name, int error) const {
+  constexpr std::size_t kShown = 1000;
+  std::string path = root_;
+  for (std::size_t i = 1; i < levels_.size(); ++i) path += "/" + levels_[i].name;
+  if (!name.empty()) path += "/" + name;
+  if (path.size() > kShown) path = path.substr(0, kShown) + "...";
+  const char* fix = error == EXDEV ? "unmount what is mounted there first" : "remove it by hand";
+  return envgen::fail("removing a directory tree", std::move(path), errno_text(error), fix);
+}
+
+int TreeRemover::enter(int parent, const std::string& name) {
+  Fd fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.valid()) return errno;
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return errno;
+  if (!levels_.empty() && status.st_dev != levels_.front().device) return EXDEV;
+  // Whatever name led here: the whole system is never what is meant.
+  struct stat system_root{};
+  if (::stat("/", &system_root) != 0) return errno;
+  if (status.st_dev == system_root.st_dev && status.st_ino == system_root.st_ino) return EBUSY;
+  levels_.push_back({status.st_dev, status.st_ino, name});
+  current_ = std::move(fd);
+  return 0;
+}
+
+int TreeRemover::leave() {
+  const Level& above = levels_[levels_.size() - 2];
+  Fd parent(::openat(current_.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!parent.valid()) return errno;
+  struct stat status{};
+  if (::fstat(parent.get(), &status) != 0) return errno;
+  if (status.st_dev != above.device || status.st_ino != above.inode) return ESTALE;
+  constexpr int kMaxBusy = 1000;
+  if (::unlinkat(parent.get(), levels_.back().name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) {
+    // Somebody adds files while we remove them.
+    if ((errno == ENOTEMPTY || errno == EEXIST) && ++busy_ < kMaxBusy) return 0;
+    return errno;
+  }
+  levels_.pop_back();
+  current_ = std::move(parent);
+  return 0;
+}
+
+// Removes the files of the current directory until a subdirectory is met.
+int TreeRemover::clear(std::string* subdirectory) {
+  subdirectory->clear();
+  Fd fd(::openat(current_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return errno;
+  const Dir directory(::fdopendir(fd.get()));
+  if (!directory) return errno;
+  std::ignore = fd.release();
+  errno = 0;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    if (is_dots(entry->d_name)) continue;
+    struct stat status{};
+    const bool known = ::fstatat(current_.get(), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+    if (known && S_ISDIR(status.st_mode)) {
+      *subdirectory = entry->d_name;
+      return 0;
+    }
+    if (::unlinkat(current_.get(), entry->d_name, 0) != 0 && errno != ENOENT) {
+      *subdirectory = entry->d_name;  // for the message
+      return errno;
+    }
+    errno = 0;
+  }
+  return errno;
+}
+
+envgen::Status TreeRemover::run() {
+  if (const int error = enter(AT_FDCWD, root_); error != 0) return fail("", error);
+  while (true) {
+    std::string name;
+    if (const int error = clear(&name); error != 0) return fail(name, error);
+    if (!name.empty()) {
+      if (const int error = enter(current_.get(), name); error != 0) return fail(name, error);
+      continue;
+    }
+    if (levels_.size() == 1) break;
+    if (const int error = leave(); error != 0) return fail("", error);
+  }
+  current_.reset();
+  if (::rmdir(root_.c_str()) != 0 && errno != ENOENT) return fail("", errno);
+  return {};
+}
+
+}  // namespace
+
+envgen::Status remove_tree(const std::string& path) {
+  // lstat follows a link whose name ends with a slash.
+  std::string root = path.substr(0, path.find_last_not_of('/') + 1);
+  if (root.empty() || root == "." || root == ".." || root.ends_with("/.") ||
+      root.ends_with("/..")) {
+    return envgen::fail("removing a directory tree", path, "no directory that can be removed",
+                        "name the directory itself");
+  }
+  struct stat status{};
+  if (::lstat(root.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return {};
+    return fail_errno("removing a directory tree", path, errno);
+  }
+  if (S_ISDIR(status.st_mode)) return TreeRemover(std::move(root)).run();
+  if (::unlink(root.c_str()) == 0 || errno == ENOENT) return {};
+  return fail_errno("removing a file", path, errno);
+}
+
+}  // namespace sys

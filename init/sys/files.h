@@ -1,0 +1,40 @@
+#pragma once
+// Files and directories. Errors name the path, the errno text and what to do. Anything here may
+// hang on a dead mount, so PID 1 calls it for its own RUN_DIR only; children call it for the rest.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "envgen/result.h"
+#include "envgen/snapshot.h"
+
+namespace sys {
+
+inline constexpr std::size_t kMaxEntries = 100'000;
+
+// What is at `path` now. Follows links, opens by path each time, never opens a FIFO or a device
+// (neither is an input: kError with EINVAL). Reads at most kMaxInputBytes, and of a directory at
+// most kMaxEntries names (EFBIG for more). Without `read_content` neither bytes nor names are read.
+// ENOTDIR counts as absent, as everywhere: "/etc/passwd/x" is not there.
+envgen::PathState look(const std::string& path, bool read_content);
+
+// Writes beside `path` and renames over it; on failure the old file is untouched and no debris is
+// left. The file has `mode`, whatever the umask. The parent directory must exist. A bind-mounted
+// file (/dev/termination-log, /etc/hosts) cannot be replaced this way: EBUSY.
+envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
+                                 std::string_view content);
+
+// mkdir -p; an existing directory is fine and stays as it is. Those made have `mode`, whatever the
+// umask.
+envgen::Status make_directories(const std::string& path, std::uint32_t mode);
+
+// rm -rf that never follows a link out of `path` and never enters another file system (a data set
+// mounted below it is not ours to delete); an absent path is fine. Stops at the first failure.
+envgen::Status remove_tree(const std::string& path);
+
+// "errno text (ENAME)"
+std::string errno_text(int error);
+
+}  // namespace sys

@@ -1,0 +1,351 @@
+#include "init/sys/log.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/details/null_mutex.h>
+#include <spdlog/formatter.h>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/base_sink.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "init/sys/clock.h"
+#include "init/sys/fd.h"
+
+namespace sys::log {
+namespace {
+
+// A write to a pipe of at most PIPE_BUF bytes is done whole or not at all.
+constexpr std::size_t kMaxLine = PIPE_BUF;
+constexpr std::string_view kCutMark = " [cut]";
+
+// Writes lines to stderr without ever waiting for whoever reads it.
+class Stderr {
+ public:
+  Stderr() { open(); }
+  // False: nothing of the line went out, or will.
+  bool put(std::string_view line);
+  [[nodiscard]] std::vector<int> descriptors() const {
+    return {fd_.get(), splice_in_.get(), splice_out_.get()};
+  }
+
+ private:
+  enum class Way : unsigned char { kNone, kWrite, kSend, kSplice, kPoll };
+
+  void open();
+  void open_stream(mode_t type, dev_t device);
+  ssize_t write_some(std::string_view bytes);
+  ssize_t write_once(std::string_view bytes);
+  ssize_t splice_some(std::string_view bytes);
+
+  Fd fd_;
+  Way way_ = Way::kNone;
+  Fd splice_in_;
+  Fd splice_out_;
+  std::string
+      rest_;  // of a line that a terminal or a socket took in part; goes before the next one
+};
+
+void Stderr::open() {
+  struct stat status{};
+  const int flags = ::fcntl(STDERR_FILENO, F_GETFL);
+  if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0 ||
+      ::fstat(STDERR_FILENO, &status) != 0) {
+    return;
+  }
+  const mode_t type = status.st_mode & S_IFMT;
+  if (type == S_IFIFO || type == S_IFCHR) {
+    open_stream(type, status.st_rdev);
+  } else {
+    fd_.reset(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
+    way_ = type == S_IFREG ? Way::kWrite : type == S_IFSOCK ? Way::kSend : Way::kPoll;
+  }
+  if (!fd_.valid()) way_ = Way::kNone;
+}
+
+void Stderr::open_stream(mode_t type, dev_t device) {
+  // Opening a pseudo-terminal's master again would make a new terminal.
+  const bool master = type == S_IFCHR && device == makedev(5, 2);
+  if (!master) {
+    fd_.reset(::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+    way_ = Way::kWrite;
+    if (fd_.valid()) return;
+  }
+  fd_.reset(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
+  way_ = Way::kPoll;
+  // The description is shared and may block; poll alone leaves a race with the ranks that write to
+  // the same pipe. Splicing out of a pipe of our own takes the flag per call.
+  std::array<int, 2> ends{-1, -1};
+  if (type != S_IFIFO || ::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
+  splice_in_.reset(ends[1]);
+  splice_out_.reset(ends[0]);
+  way_ = Way::kSplice;
+}
+
+ssize_t Stderr::splice_some(std::string_view bytes) {
+  if (::write(splice_in_.get(), bytes.data(), bytes.size()) < 0) return -1;
+  const ssize_t count =
+      ::splice(splice_out_.get(), nullptr, fd_.get(), nullptr, bytes.size(), SPLICE_F_NONBLOCK);
+  const int error = errno;
+  if (count < 0) {
+    std::array<char, kMaxLine> unsent{};
+    std::ignore = ::read(splice_out_.get(), unsent.data(), unsent.size());
+    if (error == EINVAL || error == ENOSYS) way_ = Way::kPoll;
+  }
+  errno = error;
+  return count;
+}
+
+ssize_t Stderr::write_once(std::string_view bytes) {
+  switch (way_) {
+    case Way::kNone:
+      errno = EBADF;
+      return -1;
+    case Way::kWrite:
+      return ::write(fd_.get(), bytes.data(), bytes.size());
+    case Way::kSend:
+      return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    case Way::kSplice:
+      return splice_some(bytes);
+    case Way::kPoll: {
+      pollfd ready{fd_.get(), POLLOUT, 0};
+      if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) {
+        errno = EAGAIN;
+        return -1;
+      }
+      return ::write(fd_.get(), bytes.data(), bytes.size());
+    }
+  }
+  return -1;
+}
+
+ssize_t Stderr::write_some(std::string_view bytes) {
+  // A worker has SIGPIPE as the caller left it, and a reader that went away must not kill it.
+  sigset_t pipe_signal;
+  sigset_t before;
+  ::sigemptyset(&pipe_signal);
+  ::sigaddset(&pipe_signal, SIGPIPE);
+  ::sigprocmask(SIG_BLOCK, &pipe_signal, &before);
+  ssize_t count = 0;
+  do {
+    count = write_once(bytes);
+  } while (count < 0 && errno == EINTR);
+  const int error = errno;
+  if (::sigismember(&before, SIGPIPE) == 0) {
+    constexpr timespec kNow{0, 0};
+    if (count < 0 && error == EPIPE) ::sigtimedwait(&pipe_signal, nullptr, &kNow);
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  }
+  return count;
+}
+
+bool Stderr::put(std::string_view line) {
+  if (!rest_.empty()) {
+    const ssize_t count = write_some(rest_);
+    if (count > 0) rest_.erase(0, static_cast<std::size_t>(count));
+    if (!rest_.empty()) return false;
+  }
+  const ssize_t count = write_some(line);
+  if (count <= 0) return false;
+  rest_ = line.substr(static_cast<std::size_t>(count));
+  return true;
+}
+
+// Bytes of the UTF-8 character that `text` starts with; 0 when it starts with none.
+std::size_t character_length(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const unsigned second = byte(1);
+  const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+  const bool surrogate = first == 0xED && second > 0x9F;
+  const bool beyond = first == 0xF4 && second > 0x8F;
+  return overlong || surrogate || beyond ? 0 : length;
+}
+
+// One character of `text`, from its start, in a form that cannot break or repaint the line.
+std::size_t append_character(std::string_view text, Format format, std::string* line) {
+  const std::size_t length = character_length(text);
+  const auto first = static_cast<unsigned char>(text[0]);
+  const bool c1_control =
+      length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+  const std::string backslash = format == Format::kJson ? "\\\\" : "\\";
+  if (first == '\n') {
+    *line += backslash + "n";
+  } else if (first == '\r') {
+    *line += backslash + "r";
+  } else if (first == '\t') {
+    *line += backslash + "t";
+  } else if (length == 0 || first < 0x20 || first == 0x7F || c1_control) {
+    std::array<char, 8> hex{};
+    const auto code = static_cast<unsigned char>(c1_control ? text[1] : text[0]);
+    std::snprintf(hex.data(), hex.size(), "x%02x", static_cast<unsigned>(code));
+    *line += backslash + hex.data();
+  } else {
+    if (format == Format::kJson && (first == '"' || first == '\\')) *line += '\\';
+    *line += text.substr(0, length);
+  }
+  return length == 0 ? 1 : length;
+}
+
+// The message in at most `limit` bytes.
+void append_message(std::string_view text, Format format, std::size_t limit, std::string* line) {
+  const std::size_t end = line->size() + limit;
+  std::size_t cut = line->size();
+  while (!text.empty()) {
+    text.remove_prefix(append_character(text, format, line));
+    if (line->size() > end) {
+      line->resize(cut);
+      *line += kCutMark;
+      return;
+    }
+    if (line->size() + kCutMark.size() <= end) cut = line->size();
+  }
+}
+
+const char* level_word(spdlog::level::level_enum level) {
+  switch (level) {
+    case spdlog::level::debug:
+      return "debug";
+    case spdlog::level::warn:
+      return "warning";
+    case spdlog::level::err:
+      return "error";
+    default:
+      return "info";
+  }
+}
+
+// Not spdlog's patterns: they have no JSON, and their time reads /etc/localtime.
+class LineFormatter final : public spdlog::formatter {
+ public:
+  LineFormatter(Format format, bool timestamps) : format_(format), timestamps_(timestamps) {}
+
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& line) override {
+    const std::string time = utc_text(
+        std::chrono::duration_cast<std::chrono::milliseconds>(message.time.time_since_epoch())
+            .count());
+    const std::string word = level_word(message.level);
+    std::string text;
+    std::string tail = "\n";
+    if (format_ == Format::kJson) {
+      text = R"({"time":")" + time + R"(","level":")" + word + R"(","message":")";
+      tail = "\"}\n";
+    } else {
+      text = (timestamps_ ? time + " " : "") + "trainit: ";
+      if (message.level != spdlog::level::info) text += word + ": ";
+    }
+    append_message({message.payload.data(), message.payload.size()}, format_,
+                   kMaxLine - text.size() - tail.size(), &text);
+    text += tail;
+    line.append(text.data(), text.data() + text.size());
+  }
+
+  [[nodiscard]] std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<LineFormatter>(format_, timestamps_);
+  }
+
+ private:
+  Format format_;
+  bool timestamps_;
+};
+
+class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  explicit StderrSink(std::unique_ptr<spdlog::formatter> formatter)
+      : base_sink(std::move(formatter)) {}
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
+  [[nodiscard]] std::vector<int> descriptors() const { return stderr_.descriptors(); }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    if (!say_dropped() || !put(message)) {
+      ++dropped_;
+      ++unsaid_;
+    }
+  }
+  void flush_() override {}
+
+ private:
+  bool put(const spdlog::details::log_msg& message) {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    return stderr_.put({line.data(), line.size()});
+  }
+
+  bool say_dropped() {
+    if (unsaid_ == 0) return true;
+    const std::string text =
+        "lines dropped, as stderr did not take them: " + std::to_string(unsaid_);
+    if (!put({"", spdlog::level::warn, text})) return false;
+    unsaid_ = 0;
+    return true;
+  }
+
+  Stderr stderr_;
+  std::uint64_t dropped_ = 0;
+  std::uint64_t unsaid_ = 0;
+};
+
+spdlog::level::level_enum spdlog_level(Level level) {
+  switch (level) {
+    case Level::kDebug:
+      return spdlog::level::debug;
+    case Level::kInfo:
+      return spdlog::level::info;
+    case Level::kWarning:
+      return spdlog::level::warn;
+    case Level::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::err;
+}
+
+struct Log {
+  std::shared_ptr<StderrSink> sink;
+  spdlog::logger logger;
+};
+std::unique_ptr<Log> current;
+
+}  // namespace
+
+void open(Level least, Format format, bool timestamps) {
+  current.reset();
+  auto sink = std::make_shared<StderrSink>(std::make_unique<LineFormatter>(format, timestamps));
+  current = std::make_unique<Log>(Log{sink, spdlog::logger("", sink)});
+  current->logger.set_level(spdlog_level(least));
+  // Its own handler prints to stderr, and may block there.
+  current->logger.set_error_handler([](const std::string&) {});
+}
+
+void write(Level level, std::string_view message) {
+  if (!current) return;
+  current->logger.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+}
+
+std::uint64_t dropped() { return current ? current->sink->dropped() : 0; }
+
+std::vector<int> descriptors() {
+  return current ? current->sink->descriptors() : std::vector<int>();
+}
+
+}  // namespace sys::log

@@ -1,0 +1,36 @@
+#pragma once
+// trainit's own lines, on stderr, one write(2) each. A reader that stops reading must never stop
+// PID 1, and O_NONBLOCK must not be set on a description that the job shares: the sink re-opens
+// stderr through /proc/self/fd/2 with O_NONBLOCK, and where that is not possible (no /proc, a
+// socket, other owner) it splices, sends or polls instead. A regular file is written as it is: it
+// does not block, and a second description would have an offset of its own. Lines that do not fit
+// are dropped and counted; the count goes out as a line before the next one that fits.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace sys::log {
+
+enum class Level : unsigned char { kDebug, kInfo, kWarning, kError };
+enum class Format : unsigned char { kHuman, kJson };
+
+// Call once, early, after ensure_standard_fds(); before it, lines are dropped. Human: "trainit:
+// warning: text", "trainit: text" for kInfo, with the UTC time before it when `timestamps`. JSON:
+// {"time","level","message"} on one line. A newline inside a message becomes "\n" in text, so that
+// a message stays one line; other control characters and bytes that are no UTF-8 become "\x1b".
+// A line of more than PIPE_BUF bytes is cut and says so: a longer one could be torn.
+void open(Level least, Format format, bool timestamps);
+void write(Level level, std::string_view message);
+std::uint64_t dropped();
+
+// The log's own descriptors (-1 for one that is not in use). A forked child that closes what it
+// inherited spares them; otherwise a file that it opens next would get the log's lines.
+std::vector<int> descriptors();
+
+inline void debug(std::string_view message) { write(Level::kDebug, message); }
+inline void info(std::string_view message) { write(Level::kInfo, message); }
+inline void warning(std::string_view message) { write(Level::kWarning, message); }
+inline void error(std::string_view message) { write(Level::kError, message); }
+
+}  // namespace sys::log

@@ -1,0 +1,146 @@
+#pragma once
+// Real processes for tests of init/: a forked child whose output is collected, a scratch directory.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+
+namespace child {
+
+struct Pipe {
+  sys::Fd out;
+  sys::Fd in;
+};
+
+inline Pipe make_pipe() {
+  std::array<int, 2> ends{-1, -1};
+  EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  return {sys::Fd(ends[0]), sys::Fd(ends[1])};
+}
+
+// A process that hangs is a failed test, not a hanging one: without `hung` that is only said.
+inline std::string read_to_end(int fd, bool* hung = nullptr) {
+  constexpr int kLimitMs = 60'000;
+  std::string text;
+  std::array<char, 4096> part;
+  pollfd ready{fd, POLLIN, 0};
+  while (true) {
+    if (::poll(&ready, 1, kLimitMs) == 0) {
+      ADD_FAILURE() << "no end after a minute";
+      if (hung != nullptr) *hung = true;
+      return text;
+    }
+    const ssize_t count = ::read(fd, part.data(), part.size());
+    if (count <= 0) return text;
+    text.append(part.data(), static_cast<std::size_t>(count));
+  }
+}
+
+// What can be read now.
+inline std::string read_now(int fd) {
+  std::string text;
+  std::array<char, 4096> part;
+  pollfd ready{fd, POLLIN, 0};
+  while (::poll(&ready, 1, 0) == 1 && (ready.revents & POLLIN) != 0) {
+    const ssize_t count = ::read(fd, part.data(), part.size());
+    if (count <= 0) break;
+    text.append(part.data(), static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+inline void say(int fd, const std::string& text) {
+  EXPECT_EQ(::write(fd, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+}
+
+// 128 + n for a signal, as a shell says it.
+inline int wait_for(pid_t pid) {
+  int status = 0;
+  EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+struct Outcome {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+// Runs `body` in a child whose stdout and stderr are pipes.
+inline Outcome run(const std::function<int()>& body) {
+  Pipe out = make_pipe();
+  Pipe err = make_pipe();
+  std::fflush(nullptr);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::dup2(out.in.get(), STDOUT_FILENO);
+    ::dup2(err.in.get(), STDERR_FILENO);
+    // Closed here, so that the body sees the descriptors that it would have in a fresh program.
+    sys::close_descriptors(3, {});
+    const int code = body();
+    std::fflush(nullptr);
+    ::_exit(code);
+  }
+  out.in.reset();
+  err.in.reset();
+  Outcome outcome;
+  bool hung = false;
+  outcome.out = read_to_end(out.out.get(), &hung);
+  if (!hung) outcome.err = read_to_end(err.out.get(), &hung);
+  if (hung) ::kill(pid, SIGKILL);
+  outcome.code = wait_for(pid);
+  return outcome;
+}
+
+inline bool is_root() { return ::geteuid() == 0; }
+
+inline bool become_nobody() {
+  constexpr unsigned kNobody = 65534;
+  return ::setgid(kNobody) == 0 && ::setuid(kNobody) == 0;
+}
+
+class Scratch : public testing::Test {
+ protected:
+  Scratch() {
+    std::string name = testing::TempDir() + "trainit-test-XXXXXX";
+    // Without one every path of the test would lie in the root directory.
+    if (::mkdtemp(name.data()) == nullptr) ::abort();
+    directory_ = name;
+    ::chmod(directory_.c_str(), 0755);
+  }
+  ~Scratch() override { EXPECT_TRUE(sys::remove_tree(directory_)); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return directory_ + "/" + name; }
+
+  std::string write(const std::string& name, const std::string& content, mode_t mode = 0644) const {
+    const std::string file = path(name);
+    std::ofstream(file, std::ios::binary) << content;
+    EXPECT_EQ(::chmod(file.c_str(), mode), 0);
+    return file;
+  }
+
+ public:
+  static std::string read(const std::string& file) {
+    std::ifstream stream(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  }
+
+ private:
+  std::string directory_;
+};
+
+}  // namespace child

@@ -1,0 +1,302 @@
+#include "init/cli/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace {
+
+using cli::Option;
+using cli::Options;
+using envgen::Environ;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+using Words = std::vector<std::string>;
+
+envgen::Result<Options> parse(const Words& arguments, Words variables = {}) {
+  return cli::parse_options(arguments, Environ(std::move(variables)));
+}
+
+std::string error_of(const Words& arguments, Words variables = {}) {
+  auto options = parse(arguments, std::move(variables));
+  return options ? "" : to_line(options.error());
+}
+
+// --- Each option, in each of its forms ---
+
+// A value that is accepted and differs from the default, another one, and one that is refused.
+struct Sample {
+  std::string_view name;
+  std::string good;
+  std::string other;
+  std::string bad;
+  std::string (*read)(const Options& options);
+};
+
+template <class T>
+std::string text(const std::optional<T>& value) {
+  return value ? std::to_string(static_cast<long long>(*value)) : "unset";
+}
+std::string text(bool value) { return value ? "1" : "0"; }
+
+const Sample kSamples[] = {
+    {"platform", "bare", "local", "", [](const Options& o) { return o.request.platform; }},
+    {"framework", "single", "ascend", "", [](const Options& o) { return o.request.framework; }},
+    {"rank-table", "/t.json", "/u.json", "", [](const Options& o) { return o.request.rank_table; }},
+    {"rank-table-timeout", "90m", "1m", "soon",
+     [](const Options& o) { return std::to_string(o.request.rank_table_timeout_ms); }},
+    {"rank-order", "server-id", "pod-index", "alphabetic",
+     [](const Options& o) { return text(o.request.rank_order); }},
+    {"node-rank", "3", "4", "-1", [](const Options& o) { return text(o.request.node_rank); }},
+    {"rank-start", "8", "16", "8x", [](const Options& o) { return text(o.request.rank_start); }},
+    {"devices", "0-3", "5", "", [](const Options& o) { return o.request.devices; }},
+    {"device-id", "physical", "logical", "both", [](const Options& o) { return text(o.request.device_ids); }},
+    {"output", "files", "inherit", "stdout", [](const Options& o) { return text(o.request.output); }},
+    {"work-dir", "/w", "/v", "", [](const Options& o) { return o.request.work_dir; }},
+    {"log-dir", "/l", "/m", "", [](const Options& o) { return o.request.log_dir; }},
+    {"run-dir", "/r", "/q", "", [](const Options& o) { return o.run_dir; }},
+    {"clean-device-dirs", "1", "0", "maybe",
+     [](const Options& o) { return text(o.request.clean_device_dirs); }},
+    {"strict", "1", "0", "2", [](const Options& o) { return text(o.request.strict); }},
+    {"grace", "25s", "9s", "8 s", [](const Options& o) { return text(o.request.grace_ms); }},
+    {"hold", "2h", "3h", "-2h", [](const Options& o) { return std::to_string(o.request.hold_ms); }},
+    {"log-level", "debug", "error", "trace",
+     [](const Options& o) { return std::to_string(static_cast<int>(o.log_level)); }},
+    {"log-format", "json", "human", "xml",
+     [](const Options& o) { return std::to_string(static_cast<int>(o.log_format)); }},
+    {"snapshot", "/s.json", "/z.json", "", [](const Options& o) { return o.snapshot; }},
+    {"json", "1", "0", "x", [](const Options& o) { return text(o.json); }},
+    {"watch", "1", "0", "x", [](const Options& o) { return text(o.watch); }},
+    {"help", "1", "0", "x", [](const Options& o) { return text(o.help); }},
+    {"version", "1", "0", "x", [](const Options& o) { return text(o.version); }},
+};
+
+const Sample& sample_of(const Option& option) {
+  const Sample* found = std::ranges::find(kSamples, option.name, &Sample::name);
+  EXPECT_NE(found, std::end(kSamples)) << "no sample for --" << option.name;
+  return *found;
+}
+
+class EachOption : public testing::TestWithParam<Option> {
+ protected:
+  const Option& option_ = GetParam();
+  const Sample& sample_ = sample_of(option_);
+  std::string flag_ = "--" + std::string(option_.name);
+  std::string default_ = sample_.read(Options{});
+};
+
+TEST_P(EachOption, IsSetByItsFlag) {
+  Words arguments = {flag_};
+  if (!option_.value.empty()) arguments.push_back(sample_.good);
+  arguments.emplace_back("train");
+  auto options = parse(arguments);
+  ASSERT_TRUE(options) << to_line(options.error());
+  EXPECT_NE(sample_.read(*options), default_);
+  EXPECT_THAT(options->request.command, ElementsAre("train"));
+}
+
+TEST_P(EachOption, TakesItsValueAfterAnEqualsSign) {
+  auto options = parse({flag_ + "=" + sample_.good, "train"});
+  ASSERT_TRUE(options) << to_line(options.error());
+  EXPECT_NE(sample_.read(*options), default_);
+  EXPECT_THAT(options->request.command, ElementsAre("train"));
+}
+
+TEST_P(EachOption, IsSetByItsVariableIfItHasOne) {
+  auto options = parse({"train"}, {cli::variable_name(option_) + "=" + sample_.good});
+  ASSERT_TRUE(options) << to_line(options.error());
+  EXPECT_EQ(sample_.read(*options) != default_, cli::has_variable(option_));
+}
+
+TEST_P(EachOption, IsWhatTheFlagSaysWhereTheVariableSaysAnother) {
+  auto options = parse({flag_ + "=" + sample_.good, "train"},
+                       {cli::variable_name(option_) + "=" + sample_.other});
+  ASSERT_TRUE(options) << to_line(options.error());
+  EXPECT_EQ(sample_.read(*options), sample_.read(*parse({flag_ + "=" + sample_.good})));
+  EXPECT_NE(sample_.read(*options), sample_.read(*parse({flag_ + "=" + sample_.other})));
+}
+
+TEST_P(EachOption, RefusesABadValueAndNamesItselfTheValueAndWhatItTakes) {
+  EXPECT_THAT(error_of({flag_ + "=" + sample_.bad, "train"}),
+              AllOf(HasSubstr(flag_), HasSubstr('"' + sample_.bad + '"'),
+                    HasSubstr("give " + std::string(option_.accepts))));
+}
+
+TEST_P(EachOption, NamesItsVariableWhenThatIsBad) {
+  const std::string variable = cli::variable_name(option_);
+  const std::string error = error_of({"train"}, {variable + "=" + sample_.bad});
+  const bool refused = cli::has_variable(option_) && !sample_.bad.empty();  // empty is unset
+  EXPECT_EQ(error.find(variable + ": found \"" + sample_.bad + '"') != std::string::npos, refused)
+      << error;
+  EXPECT_EQ(error.empty(), !refused);
+}
+
+TEST_P(EachOption, SaysThatItsValueIsMissingIfItTakesOne) {
+  const std::string error = error_of({flag_});
+  EXPECT_EQ(error.find(flag_ + ": found no value") != std::string::npos, !option_.value.empty())
+      << error;
+}
+
+TEST_P(EachOption, StandsInTheHelp) {
+  EXPECT_THAT(cli::option_help(), HasSubstr("  " + flag_ + " "));
+}
+
+INSTANTIATE_TEST_SUITE_P(Options, EachOption,
+                         testing::ValuesIn(cli::option_table().begin(), cli::option_table().end()),
+                         [](const auto& param) {
+                           std::string name(param.param.name);
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+TEST(Options, AnEmptyVariableIsAnUnsetOne) {
+  auto options = parse({"train"}, {"TRAINIT_GRACE=", "TRAINIT_STRICT=", "TRAINIT_LOG_DIR="});
+  ASSERT_TRUE(options) << to_line(options.error());
+  EXPECT_FALSE(options->request.grace_ms);
+  EXPECT_FALSE(options->request.strict);
+}
+
+TEST(Options, ASwitchIsTurnedOffByAFlagOverItsVariable) {
+  for (const char* off : {"--strict=0", "--strict=no", "--strict=false", "--strict=off"}) {
+    auto options = parse({off, "train"}, {"TRAINIT_STRICT=true"});
+    ASSERT_TRUE(options) << off;
+    EXPECT_FALSE(options->request.strict) << off;
+  }
+}
+
+TEST(Options, ASwitchTakesNoWordAfterIt) {
+  auto options = parse({"--strict", "0"});
+  ASSERT_TRUE(options);
+  EXPECT_TRUE(options->request.strict);
+  EXPECT_THAT(options->request.command, ElementsAre("0"));
+}
+
+TEST(Options, OfTwoTheLastCounts) {
+  auto options = parse({"--grace", "1s", "--grace=2s", "train"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->request.grace_ms, 2000);
+}
+
+TEST(Options, AValueMayHoldAnEqualsSignAndMayLookLikeAFlag) {
+  auto options = parse({"--log-dir=/a=b", "--work-dir", "--odd", "train"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->request.log_dir, "/a=b");
+  EXPECT_EQ(options->request.work_dir, "--odd");
+}
+
+// The variables of a Kubernetes Service that is called "trainit".
+TEST(Options, VariablesOfAServiceOfTheSameNameDoNotHurt) {
+  auto options =
+      parse({"train"}, {"TRAINIT_PORT=tcp://10.0.0.1:80", "TRAINIT_SERVICE_HOST=10.0.0.1",
+                        "TRAINIT_SERVICE_PORT=80", "TRAINIT_PORT_80_TCP=tcp://10.0.0.1:80",
+                        "TRAINIT_PORT_80_TCP_ADDR=10.0.0.1", "TRAINIT_PORT_80_TCP_PROTO=tcp"});
+  ASSERT_TRUE(options) << to_line(options.error());
+  EXPECT_THAT(options->request.command, ElementsAre("train"));
+}
+
+// --- Where options end ---
+
+TEST(Options, EndAtTheFirstArgumentThatIsNone) {
+  auto options = parse({"--grace", "1s", "python", "--grace", "9s", "-h", "--"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->request.grace_ms, 1000);
+  EXPECT_THAT(options->request.command, ElementsAre("python", "--grace", "9s", "-h", "--"));
+}
+
+TEST(Options, EndAtTwoDashes) {
+  auto options = parse({"--strict", "--", "--strict=no", "--", "x"});
+  ASSERT_TRUE(options);
+  EXPECT_TRUE(options->request.strict);
+  EXPECT_THAT(options->request.command, ElementsAre("--strict=no", "--", "x"));
+}
+
+TEST(Options, OneDashIsACommand) {
+  auto options = parse({"-", "x"});
+  ASSERT_TRUE(options);
+  EXPECT_THAT(options->request.command, ElementsAre("-", "x"));
+}
+
+TEST(Options, AnEmptyWordIsACommand) {
+  auto options = parse({"", "x"});
+  ASSERT_TRUE(options);
+  EXPECT_THAT(options->request.command, ElementsAre("", "x"));
+}
+
+TEST(Options, NothingAtAllIsNoCommand) {
+  for (const Words& arguments : {Words{}, Words{"--"}, Words{"--strict"}, Words{"--strict", "--"}}) {
+    auto options = parse(arguments);
+    ASSERT_TRUE(options);
+    EXPECT_THAT(options->request.command, IsEmpty());
+  }
+}
+
+TEST(Options, ThatDoNotExistAreErrorsThatNameThem) {
+  EXPECT_THAT(error_of({"--grce", "8s"}), AllOf(HasSubstr("--grce"), HasSubstr("no such option")));
+  EXPECT_THAT(error_of({"--grce=8s"}), AllOf(HasSubstr("--grce:"), HasSubstr("no such option")));
+  EXPECT_THAT(error_of({"-x"}), AllOf(HasSubstr("-x"), HasSubstr("no such option")));
+  EXPECT_THAT(error_of({"---"}), HasSubstr("no such option"));
+  EXPECT_THAT(error_of({"--=x"}), HasSubstr("no such option"));
+}
+
+TEST(Options, AreNotGuessedFromTheirBeginning) {
+  EXPECT_THAT(error_of({"--rank-table-time", "1m"}), HasSubstr("no such option"));
+}
+
+TEST(Options, HaveTwoShortForms) {
+  EXPECT_TRUE(parse({"-h"})->help);
+  EXPECT_TRUE(parse({"-V"})->version);
+}
+
+TEST(Options, LaterArgumentsGoOnTopOfEarlierOnes) {
+  auto options = parse({"--grace=1s", "--strict", "train"});
+  ASSERT_TRUE(options);
+  const Words more = {"--grace=2s", "--json"};
+  ASSERT_TRUE(cli::parse_arguments(more, *options));
+  EXPECT_EQ(options->request.grace_ms, 2000);
+  EXPECT_TRUE(options->request.strict);
+  EXPECT_TRUE(options->json);
+  EXPECT_THAT(options->request.command, ElementsAre("train"));
+}
+
+// --- Durations ---
+
+TEST(Duration, HasAUnit) {
+  EXPECT_EQ(cli::parse_duration_ms("500ms"), 500);
+  EXPECT_EQ(cli::parse_duration_ms("8s"), 8000);
+  EXPECT_EQ(cli::parse_duration_ms("30m"), 30 * 60'000);
+  EXPECT_EQ(cli::parse_duration_ms("2h"), 2 * 3'600'000);
+  EXPECT_EQ(cli::parse_duration_ms("1d"), 86'400'000);
+}
+
+TEST(Duration, IsInSecondsWithoutOne) {
+  EXPECT_EQ(cli::parse_duration_ms("0"), 0);
+  EXPECT_EQ(cli::parse_duration_ms("90"), 90'000);
+}
+
+TEST(Duration, IsAYearAtMost) {
+  EXPECT_EQ(cli::parse_duration_ms("366d"), 366LL * 86'400'000);
+  EXPECT_EQ(cli::parse_duration_ms("31622400000ms"), 366LL * 86'400'000);
+  EXPECT_FALSE(cli::parse_duration_ms("367d"));
+  EXPECT_FALSE(cli::parse_duration_ms("31622400001ms"));
+}
+
+TEST(Duration, DoesNotOverflow) {
+  EXPECT_FALSE(cli::parse_duration_ms("9223372036854775807"));
+  EXPECT_FALSE(cli::parse_duration_ms("9223372036854775807d"));
+  EXPECT_FALSE(cli::parse_duration_ms("99999999999999999999999ms"));
+}
+
+TEST(Duration, IsNothingElse) {
+  for (const char* bad : {"", "s", "ms", "-1s", "+1s", "1.5h", "1 s", " 1s", "1s ", "1S", "1w", "0x1",
+                          "1h30m", "inf", "١s"}) {
+    EXPECT_FALSE(cli::parse_duration_ms(bad)) << bad;
+  }
+}
+
+}  // namespace
