@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# A Docker engine for the container tests: engine.sh start|stop DIR
+# start: an engine that answers is used as it is; else one of our own is started, with everything of
+#   its own in a private directory. Prints the DOCKER_HOST to use and writes it to DIR/host. Without
+#   an engine: exit 1 with TRAINIT_DOCKER_MUST_WORK=1, else an empty DIR/host, and the tests skip.
+# stop: ends the engine that start started, by its own pid, and removes its directory.
+set -eu
+
+action=${1:?start or stop}
+state_dir=${2:?a directory for the state}
+ready_seconds=60
+
+no_engine() {
+  echo "engine: no Docker engine: $1" >&2
+  : >"$state_dir/host"
+  if [ "${TRAINIT_DOCKER_MUST_WORK:-0}" = 1 ]; then exit 1; fi
+  echo 'engine: THE CONTAINER TESTS ARE SKIPPED (TRAINIT_DOCKER_MUST_WORK=1 makes this a failure)' >&2
+  exit 0
+}
+
+use() { # host
+  echo "$1" | tee "$state_dir/host"
+  exit 0
+}
+
+# dockerd needs no network here (the tests use --network=none) and no iptables. vfs works on any
+# file system, also on overlayfs inside a container; the images have a few MB.
+start_own() { # private directory
+  local log=$1/log pid follower
+  dockerd --host="unix://$1/docker.sock" --data-root="$1/data" --exec-root="$1/exec" \
+    --pidfile="$1/pid" --storage-driver=vfs --bridge=none --iptables=false --ip6tables=false \
+    >"$log" 2>&1 </dev/null &
+  pid=$!
+  # Ends at the line, at dockerd's death, or in time; never by counting sleeps.
+  exec 3< <(exec timeout "$ready_seconds" tail -n +1 -f -s 0.1 --pid="$pid" "$log")
+  follower=$!
+  grep -qm1 'API listen on' <&3 || true
+  kill "$follower" 2>/dev/null || true
+  DOCKER_HOST=unix://$1/docker.sock docker version >/dev/null 2>&1
+}
+
+start() {
+  local dir
+  mkdir -p "$state_dir"
+  stop
+  command -v docker >/dev/null || no_engine 'no docker program'
+  if docker version >/dev/null 2>&1; then
+    use "${DOCKER_HOST:-unix:///var/run/docker.sock}"
+  fi
+  command -v dockerd >/dev/null || no_engine 'none answers, and there is no dockerd to start one'
+  [ "$(id -u)" -eq 0 ] || no_engine 'none answers, and only root can start one'
+  # Under /tmp, because a socket's path is limited to 107 bytes.
+  dir=$(mktemp -d /tmp/trainit-engine.XXXXXX)
+  echo "$dir" >"$state_dir/private"
+  if ! start_own "$dir"; then
+    tail -n 20 "$dir/log" >&2
+    stop
+    no_engine 'dockerd did not start, see above'
+  fi
+  use "unix://$dir/docker.sock"
+}
+
+stop() {
+  local dir pid
+  [ -e "$state_dir/private" ] || return 0
+  dir=$(cat "$state_dir/private")
+  if pid=$(cat "$dir/pid" 2>/dev/null) && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = dockerd ]; then
+    DOCKER_HOST=unix://$dir/docker.sock docker ps -aq 2>/dev/null |
+      DOCKER_HOST=unix://$dir/docker.sock xargs -r docker rm -f >/dev/null 2>&1 || true
+    kill "$pid"
+    timeout 30 tail -f -s 0.1 --pid="$pid" /dev/null || kill -KILL "$pid"
+  fi
+  awk -v dir="$dir/" 'index($2, dir) == 1 { print $2 }' /proc/mounts | sort -r | xargs -r umount -l
+  rm -rf "$dir"
+  rm -f "$state_dir/private" "$state_dir/host"
+}
+
+case $action in
+  start) start ;;
+  stop) stop ;;
+  *) echo "engine: $action: start or stop" >&2; exit 2 ;;
+esac

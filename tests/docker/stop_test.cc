@@ -1,0 +1,131 @@
+// docker stop: every rank is told once, may finish its work, and the container ends in the grace by
+// itself. 143 is trainit's own answer for a stopped fan-out; 137 would be Docker's KILL.
+
+#include <gmock/gmock.h>
+
+#include "tests/docker/job.h"
+
+namespace docker {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kRanks = 4;
+
+class Stop : public JobTest {
+ protected:
+  Stop() { scratch_.write(kTable, rank_table(kRanks)); }
+};
+
+TEST_F(Stop, LetsRanksFinishTheirWork) {
+  const auto job = start({.command = {"term-after", "300", "0"}});
+  await_ranks(kRanks);
+
+  job->stop();
+
+  EXPECT_EQ(job->wait(), 143);
+  EXPECT_EQ(told("saved", kRanks), kRanks);
+}
+
+TEST_F(Stop, IsNoFailureOfARankThatEndsBadlyOnTerm) {
+  const auto job = start({.command = {"term-after", "0", "7"}});
+  await_ranks(kRanks);
+
+  job->stop();
+
+  EXPECT_EQ(job->wait(), 143);
+}
+
+TEST_F(Stop, KillsRanksThatIgnoreTermWithinTheGrace) {
+  const auto job = start({.command = {"ignore-term"}, .options = {"--grace=2s"}});
+  await_ranks(kRanks);
+
+  job->stop();
+
+  EXPECT_EQ(job->wait(), 143);
+}
+
+TEST_F(Stop, IsInTimeForDockersOwnDefaultOfTenSeconds) {
+  const auto job = start({.command = {"ignore-term"}});
+  await_ranks(kRanks);
+
+  job->stop(10);
+
+  EXPECT_EQ(job->wait(), 143);
+}
+
+TEST_F(Stop, TellsEachRankOnceThatItsParentSaidSo) {
+  const auto job = start({.command = {"record-signals"}});
+  await_ranks(kRanks);
+
+  job->stop();
+
+  EXPECT_EQ(job->wait(), 143);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    EXPECT_EQ(scratch_.read("out/signals-" + std::to_string(rank)), "TERM parent\n");
+  }
+}
+
+TEST_F(Stop, TellsGrandchildrenInSessionsOfTheirOwnOnceTheRanksAreGone) {
+  const auto job = start({.command = {"grandchild", "handle"}});
+  await_ranks(kRanks);
+
+  job->stop();
+
+  EXPECT_EQ(job->wait(), 143);
+  EXPECT_EQ(told("grandchild-term", kRanks), kRanks);
+}
+
+TEST_F(Stop, KillsGrandchildrenThatIgnoreTermWithinTheGrace) {
+  const auto job = start({.command = {"grandchild", "ignore"}, .options = {"--grace=2s"}});
+  await_ranks(kRanks);
+
+  job->stop();
+
+  EXPECT_EQ(job->wait(), 143);
+  EXPECT_EQ(told("grandchild-term", kRanks), kRanks);
+}
+
+TEST_F(Stop, LeavesWorkersToTheirRankWhileItWritesACheckpoint) {
+  const auto job = start({.command = {"loader", "3"}});
+  await_ranks(kRanks);
+
+  job->stop();
+
+  EXPECT_EQ(job->wait(), 143);
+  EXPECT_EQ(told("crash", kRanks), 0);
+  EXPECT_EQ(told("checkpoint", kRanks), kRanks);
+}
+
+TEST_F(Stop, OfRanksThatEndedBeforeIsTheirOwnCode) {
+  const auto job = start({.command = {"exit", "0"}});
+  EXPECT_EQ(job->wait(), 0);
+
+  job->stop();
+
+  EXPECT_EQ(job->wait(), 0);
+}
+
+TEST_F(Stop, UnderDockersInitIsTheSame) {
+  const auto job =
+      start({.command = {"grandchild", "handle"}, .options = {"--grace=4s"}, .flags = {"--init"}});
+  await_ranks(kRanks);
+
+  job->stop();
+
+  EXPECT_EQ(job->wait(), 143);
+  EXPECT_EQ(told("grandchild-term", kRanks), kRanks);
+}
+
+TEST_F(Stop, LetsStatusSaySoBeforehand) {
+  const auto job = start({.command = {"sleep-forever"}});
+  await_ranks(kRanks);
+
+  const Output status = job->exec({"trainit", "status", "--json"});
+
+  EXPECT_EQ(status.code, 0) << status.text;
+  EXPECT_THAT(status.text, HasSubstr("running"));
+}
+
+}  // namespace
+}  // namespace docker
