@@ -28,8 +28,12 @@ int snapshot_command(Arguments arguments, const envgen::Environ& env);
 // argv[0] and what follows. Chooses the subcommand; without one, run.
 int main(int argc, char** argv);
 
-// The text of --help.
+// TRAINIT_RUN_DIR by the option, else as it is in `env`, and absolute: the ranks have directories of
+// their own.
+void set_run_dir(envgen::Environ& env, const std::string& option);
+// The texts of --help and --version.
 std::string usage();
+std::string version();
 // Prints `text` on stdout; a failure to do so (a full disk, a closed pipe) is an exit code of 125.
 int print(std::string_view text);
 // Prints `error` on stderr as one line; returns kFailed. Waits for its reader: not for PID 1.

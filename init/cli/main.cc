@@ -4,8 +4,10 @@
 #include <array>
 #include <cerrno>
 
+#include "envgen/inputs.h"
 #include "init/cli/commands.h"
 #include "init/cli/options.h"
+#include "init/sys/facts.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
 
@@ -57,6 +59,18 @@ std::string usage() {
   return text;
 }
 
+void set_run_dir(envgen::Environ& env, const std::string& option) {
+  constexpr const char* kVariable = "TRAINIT_RUN_DIR";
+  const std::string given(option.empty() ? env.get_or(kVariable, "") : option);
+  if (given.empty()) return;
+  const bool relative = !given.starts_with('/');
+  if (relative || !option.empty()) {
+    env.set(kVariable, relative ? envgen::join_path(sys::gather_facts().cwd, given) : given);
+  }
+}
+
+std::string version() { return "trainit " TRAINIT_VERSION "\n"; }
+
 int print(std::string_view text) {
   int error = write_to(STDOUT_FILENO, text);
   if (error == 0) return 0;
@@ -74,17 +88,17 @@ int main(int argc, char** argv) {
   sys::ensure_standard_fds();
   std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   envgen::Environ env = environment();
-  std::string_view first = arguments.empty() ? "" : arguments[0];
+  const std::string_view first = arguments.empty() ? std::string_view() : arguments[0];
   const auto* command = std::ranges::find(kCommands, first, &Command::name);
   const bool named = command != kCommands.end();
   const bool help = first == "help" || first == "--help" || first == "-h";
-  const bool version = first == "version" || first == "--version" || first == "-V";
-  if (!help && !version && (!named || command->run == nullptr)) {
+  const bool versions = first == "version" || first == "--version" || first == "-V";
+  if (!help && !versions && (!named || command->run == nullptr)) {
     return run_command(Arguments(arguments).subspan(named ? 1 : 0), env, saved);
   }
   proc::restore_signals(saved);
   if (help) return print(usage());
-  if (version) return print("trainit " TRAINIT_VERSION "\n");
+  if (versions) return print(version());
   return command->run(Arguments(arguments).subspan(1), env);
 }
 

@@ -52,14 +52,14 @@ bool set_text(std::string_view value, std::string& target) {
 template <class T>
 bool set_number(std::string_view value, T& target) {
   auto number = parse_count<int>(value);
-  if (number) target = *number;
+  if (number) target = number.value();
   return number.has_value();
 }
 
 template <class T>
 bool set_duration(std::string_view value, T& target) {
   auto duration = parse_duration_ms(value);
-  if (duration) target = *duration;
+  if (duration) target = duration.value();
   return duration.has_value();
 }
 

@@ -51,9 +51,7 @@ envgen::Result<Case> make_case(Arguments arguments, const envgen::Environ& env) 
   result.options = std::move(*options);
   result.snapshot.argv.assign(arguments.begin(), arguments.end());
   result.snapshot.env = env;
-  if (!result.options.run_dir.empty()) {
-    result.snapshot.env.set("TRAINIT_RUN_DIR", result.options.run_dir);
-  }
+  set_run_dir(result.snapshot.env, result.options.run_dir);
   result.snapshot.facts = sys::gather_facts();
   result.snapshot.facts.run_dir = sys::find_run_dir(result.snapshot.env);
   return result;

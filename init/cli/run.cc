@@ -2,6 +2,7 @@
 #include "init/cli/options.h"
 #include "init/engine/job.h"
 #include "init/engine/supervisor.h"
+#include "init/sys/fd.h"
 
 namespace cli {
 namespace {
@@ -28,6 +29,10 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
   engine::Setup setup;
   auto options = parse_options(arguments, env);
   if (options && options->help) return print(usage());
+  if (options && options->version) return print(version());
+  // Before anything of ours is open: whoever reads the other end of what the caller left open would
+  // wait for its end until we end.
+  sys::close_descriptors(3 + engine::listen_fds(env), {});
   const Options defaults;
   const Options& shown = options ? *options : defaults;
   sys::log::open(shown.log_level, shown.log_format, true);
@@ -38,7 +43,7 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
   }
   setup.base.argv.assign(arguments.begin(), arguments.end());
   setup.base.env = env;
-  if (!options->run_dir.empty()) setup.base.env.set("TRAINIT_RUN_DIR", options->run_dir);
+  set_run_dir(setup.base.env, options->run_dir);
   setup.request = std::move(options->request);
   setup.saved = saved;
   setup.own_variables = own_variables();

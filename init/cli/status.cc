@@ -21,7 +21,7 @@ constexpr int kWatchPollMs = 200;
 envgen::Result<Options> options_of(Arguments arguments, envgen::Environ& env) {
   auto options = parse_options(arguments, env);
   if (!options) return options;
-  if (!options->run_dir.empty()) env.set("TRAINIT_RUN_DIR", options->run_dir);
+  set_run_dir(env, options->run_dir);
   if (!options->request.command.empty()) {
     return envgen::fail("reading the command line", options->request.command[0],
                         "an argument that is no option", "see trainit --help");

@@ -166,7 +166,8 @@ std::string describe_failure(const Job& job, const Machine& machine,
   if (!same_turn.empty()) text += "; at the same time: " + names_list(same_turn);
   std::vector<std::string> stopped;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    bool alive = tasks[i].state == TaskState::kStarting || tasks[i].state == TaskState::kRunning;
+    // Those that could not be started either are not known as ended yet.
+    const bool alive = tasks[i].live() && job.records[i].pid > 0;
     if (tasks[i].kind == TaskKind::kMain && alive) stopped.push_back(job.records[i].name);
   }
   if (!stopped.empty()) text += "; stopped because of it: " + names_list(stopped);

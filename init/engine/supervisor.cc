@@ -124,6 +124,7 @@ class Supervisor {
   bool state_changed_ = true;
   bool state_lost_ = false;  // the last write of it failed
   int sweep_signal_ = 0;
+  bool sweep_due_ = false;  // nobody has had it yet
   std::set<pid_t> swept_;  // adopted processes that have had sweep_signal_
   bool done_ = false;
   int exit_code_ = 0;
@@ -235,7 +236,7 @@ void Supervisor::turn() {
   for (int i = 0; i < count; ++i) wake(wakeups[i]);
   if (reap_again_) reap();
   drain();
-  write_state();
+  if (!done_) write_state();  // finish() does it with the code
 }
 
 void Supervisor::wake(const epoll_event& wakeup) {
@@ -302,8 +303,12 @@ void Supervisor::reap() {
     ended.ends.push_back({{index, record->incarnation}, ending});
   }
   if (!ended.ends.empty()) post(std::move(ended));
-  if (!reaped.deaths.empty() && sweep_signal_ != 0) sweep();
-  if (reaped.childless) post(event::NothingLeft{});
+  if (reaped.childless) {
+    post(event::NothingLeft{});
+  } else if (sweep_signal_ != 0 && (sweep_due_ || !reaped.deaths.empty())) {
+    sweep();
+  }
+  sweep_due_ = false;
 }
 
 void Supervisor::read_resolver() {
@@ -408,9 +413,8 @@ void Supervisor::perform(const lifecycle::Action& next) {
   } else if (const auto* adopted = std::get_if<action::SweepAdopted>(&next)) {
     sweep_signal_ = adopted->signal;
     swept_.clear();
-    if (sweep_signal_ == 0) return;
-    sweep();
-    reap_again_ = true;  // there may be nothing to sweep: ask once
+    sweep_due_ = sweep_signal_ != 0;
+    reap_again_ = reap_again_ || sweep_due_;  // which also tells that there is nothing to sweep
   } else if (const auto* timer = std::get_if<action::SetTimer>(&next)) {
     timers_->set(*timer);
   } else if (const auto* cancelled = std::get_if<action::CancelTimer>(&next)) {
@@ -470,10 +474,7 @@ proc::SpawnSpec Supervisor::spec_of(const envgen::Process& process, bool first) 
   spec.die_with_parent = !pid1_;
   spec.share_memory = pass_through_;
   if (first) {
-    std::string_view count = setup_.base.env.get_or("LISTEN_FDS", "");
-    bool small = !count.empty() && count.size() <= 3 &&
-                 std::ranges::all_of(count, [](char c) { return c >= '0' && c <= '9'; });
-    if (small) spec.inherited_fds = std::stoi(std::string(count));
+    spec.inherited_fds = listen_fds(setup_.base.env);
   } else {
     // The caller's descriptors go to one task.
     for (const char* name : {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}) spec.env.unset(name);
@@ -639,6 +640,13 @@ Remains Supervisor::remains() const {
 }
 
 }  // namespace
+
+int listen_fds(const envgen::Environ& env) {
+  const std::string_view count = env.get_or("LISTEN_FDS", "");
+  const bool small = !count.empty() && count.size() <= 3 &&
+                     std::ranges::all_of(count, [](char c) { return c >= '0' && c <= '9'; });
+  return small ? std::stoi(std::string(count)) : 0;
+}
 
 int supervise(Setup setup) {
   try {

@@ -23,6 +23,9 @@ struct Setup {
   std::function<void(const lifecycle::Event&)> before_step;
 };
 
+// How many descriptors from 3 on a socket activation passed in (LISTEN_FDS); the main task has them.
+int listen_fds(const envgen::Environ& env);
+
 // Returns the container's exit code.
 int supervise(Setup setup);
 

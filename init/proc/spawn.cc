@@ -179,7 +179,7 @@ envgen::Status prepare(const Birth& birth) {
 int run_child(const Birth& birth) {
   StartFailure failure{kOwnFailure, {}};
   if (auto prepared = prepare(birth); prepared) {
-    close_the_rest(birth.start_fd, birth.spec.inherited_fds);
+    if (!birth.spec.callers_fds) close_the_rest(birth.start_fd, birth.spec.inherited_fds);
     restore_signals(birth.saved);
     failure = birth.program.exec();
   } else {

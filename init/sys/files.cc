@@ -227,18 +227,29 @@ envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
   return fail_errno(kWhat, path, error);
 }
 
+namespace {
+
+// Not mkdir and chmod: that would take a parent's set-group-id bit away.
+int make_directory(const std::string& path, std::uint32_t mode) {
+  const mode_t mask = ::umask(0);
+  const int result = ::mkdir(path.c_str(), mode);
+  const int error = errno;
+  ::umask(mask);
+  return result == 0 ? 0 : error;
+}
+
+}  // namespace
+
 envgen::Status make_directories(const std::string& path, std::uint32_t mode) {
+  // Mostly the parents are there: one call instead of one for each of them.
+  if (make_directory(path, mode) == 0 || is_directory(path)) return {};
   std::size_t end = 0;
   while (end != std::string::npos && end < path.size()) {
     end = path.find('/', end + 1);
     const std::string part = path.substr(0, end);
-    // Not mkdir and chmod: that would take a parent's set-group-id bit away.
-    const mode_t mask = ::umask(0);
-    const int result = ::mkdir(part.c_str(), mode);
-    const int error = errno;
-    ::umask(mask);
+    const int error = make_directory(part, mode);
     // A directory that exists may answer EROFS or EACCES instead of EEXIST.
-    if (result == 0 || is_directory(part)) continue;
+    if (error == 0 || is_directory(part)) continue;
     std::string where = path;
     if (part != path) where.append(" (at ").append(part).append(")");
     return fail_errno("creating a directory", std::move(where), error);

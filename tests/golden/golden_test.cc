@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Golden{"bare_2x8_node1", "bare_2x8", ""},
                     Golden{"bare_2x8_node0", "bare_2x8", "--rank-start 0"},
                     Golden{"bare_hccn", "bare_hccn", ""}, Golden{"local", "local", ""}),
-    [](const auto& info) { return std::string(info.param.plan); });
+    [](const auto& golden) { return std::string(golden.param.plan); });
 
 TEST(GoldenPlan, TheSameSnapshotGivesTheSameBytes) {
   std::string arguments = "plan --json --snapshot " + directory() + "modelarts_2x8.snapshot.json";

@@ -16,7 +16,6 @@ namespace {
 
 using engine::ControlAnswer;
 using engine::ControlOp;
-using engine::ControlRequest;
 using engine::ControlServer;
 
 // The record on the wire: "CTL1", the operation or answer, its argument.

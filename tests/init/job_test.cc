@@ -14,7 +14,6 @@ using engine::TaskRecord;
 using lifecycle::Ending;
 using lifecycle::Machine;
 using lifecycle::TaskKind;
-using lifecycle::TaskRef;
 using testing::HasSubstr;
 using testing::Not;
 namespace event = lifecycle::event;
@@ -47,6 +46,7 @@ class Failure : public testing::Test {
     TaskRecord& record = job_.records.emplace_back();
     record.name = process.name;
     record.process = device;
+    record.pid = 100 + device;
     record.started_ms = 1000;
     record.ended_ms = 62'500;
     job_.plan.processes.push_back(std::move(process));
@@ -59,7 +59,7 @@ class Failure : public testing::Test {
       machine_.step(event::TaskStarted{{i, 1}}, 1);
     }
   }
-  void end(std::vector<std::pair<std::uint32_t, Ending>> deaths) {
+  void end(const std::vector<std::pair<std::uint32_t, Ending>>& deaths) {
     event::TasksEnded ended;
     for (const auto& [task, ending] : deaths) ended.ends.push_back({{task, 1}, ending});
     machine_.step(ended, 2);
@@ -131,6 +131,15 @@ TEST_F(Failure, ToStartSaysWhyAndNoTime) {
   EXPECT_THAT(text(), HasSubstr("rank-9 (node 1, device 1) could not start: starting python: "
                                 "PATH=/bin: found no such program there; fix"));
   EXPECT_THAT(text(), Not(HasSubstr("after")));
+}
+
+TEST_F(Failure, NamesNobodyAsStoppedWhoNeverStarted) {
+  start();
+  // A pids limit stops the ranks behind it as well, and their ends are told later.
+  job_.records[3].pid = 0;
+  end({{2, {Ending::How::kNotStarted, 125}}});
+  EXPECT_THAT(text(), HasSubstr("stopped because of it: rank-8"));
+  EXPECT_THAT(text(), Not(HasSubstr("rank-10")));
 }
 
 TEST_F(Failure, OfTheResolverIsWhatItSaid) {

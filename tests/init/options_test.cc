@@ -15,7 +15,6 @@ using envgen::Environ;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 
 using Words = std::vector<std::string>;
 

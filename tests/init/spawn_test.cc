@@ -145,6 +145,17 @@ TEST_F(Spawn, TheTaskSeesNoDescriptorButTheStandardThree) {
   EXPECT_EQ(ran.out, "0\n1\n2\n3\n");
 }
 
+TEST_F(Spawn, TheMainTaskMayHaveAllThatTheCallerPassedInAndNothingOfOurs) {
+  proc::SpawnSpec spec = command({"ls", "/proc/self/fd"});
+  spec.callers_fds = true;
+  const Ran ran = run_task(spec, [] {
+    ::dup2(0, 3);
+    ::dup2(0, 57);
+    ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  });
+  EXPECT_EQ(ran.out, "0\n1\n2\n3\n4\n57\n") << "4 is that of ls";
+}
+
 TEST_F(Spawn, ListenFdsArePassedWithThePidOfTheTask) {
   proc::SpawnSpec spec = command({"sh", "-c", "echo $LISTEN_FDS $LISTEN_PID $$; ls /proc/self/fd"},
                                  {"PATH=/usr/bin:/bin", "LISTEN_FDS=2", "LISTEN_PID=1"});

@@ -1,6 +1,7 @@
 #include "init/engine/supervisor.h"
 
 #include <gmock/gmock.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -17,7 +18,6 @@
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 namespace event = lifecycle::event;
 namespace fs = std::filesystem;
 
@@ -57,13 +57,26 @@ class Supervise : public child::Scratch {
     return setup;
   }
 
-  // In a process whose leftovers would become ours. What it started must have ended with it.
+  static int supervise(engine::Setup setup) {
+    setup.saved = proc::take_over_signals();
+    sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
+    return engine::supervise(std::move(setup));
+  }
+  // As an ordinary process.
   static child::Outcome run(engine::Setup setup) {
-    return child::run([&setup] {
-      setup.saved = proc::take_over_signals();
-      sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
-      return engine::supervise(std::move(setup));
+    return child::run([&setup] { return supervise(std::move(setup)); });
+  }
+  // As PID 1; nothing where a pid namespace cannot be had.
+  static std::optional<child::Outcome> run_as_pid1(engine::Setup setup) {
+    constexpr int kRefused = 255;
+    auto outcome = child::run([&setup] {
+      if (::unshare(CLONE_NEWPID) != 0) return kRefused;
+      const pid_t pid = ::fork();
+      if (pid == 0) ::_exit(supervise(std::move(setup)));
+      return child::wait_for(pid);
     });
+    if (outcome.code == kRefused) return std::nullopt;
+    return outcome;
   }
 
   [[nodiscard]] int told(const std::string& what) const {
@@ -124,16 +137,20 @@ class Broken : public Supervise {
   }
 
   void break_everywhere(const Make& make, const Check& check) {
-    // A run may have some events more or less: a death is seen alone or with others.
-    const std::size_t events = count_events(make) + 4;
-    for (std::size_t at = 0; at < events; ++at) {
+    auto broken_at = [&](std::size_t at) {
       forget();
       started_ms_ = sys::monotonic_ms();
       engine::Setup setup = make();
       setup.before_step = [at, seen = std::size_t{0}](const auto&) mutable {
         if (seen++ == at) throw std::runtime_error(kBroken);
       };
-      check(at, run(std::move(setup)));
+      return setup;
+    };
+    // A run may have some events more or less: a death is seen alone or with others.
+    const std::size_t events = count_events(make) + 4;
+    for (std::size_t at = 0; at < events; ++at) {
+      check(at, run(broken_at(at)));
+      if (auto outcome = run_as_pid1(broken_at(at))) check(at, *outcome);
       if (HasFailure()) return;
     }
   }
@@ -205,17 +222,15 @@ TEST_F(Broken, EndsAlsoByWhatIsNoException) {
 // --- Without what it needs ---
 
 TEST_F(Supervise, SaysThatItHasTooFewDescriptors) {
-  for (rlim_t limit = 3; limit < 14; ++limit) {
+  for (rlim_t limit = 4; limit < 14; ++limit) {
     forget();
     engine::Setup setup = ranks(2, "echo > $OUT/ran-$RANK_ID");
     auto outcome = child::run([&setup, limit] {
-      setup.saved = proc::take_over_signals();
-      sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
       const rlimit few{limit, limit};
       ::setrlimit(RLIMIT_NOFILE, &few);
       const rlimit seconds{5, 5};
       ::setrlimit(RLIMIT_CPU, &seconds);  // no busy loop
-      return engine::supervise(std::move(setup));
+      return supervise(std::move(setup));
     });
     SCOPED_TRACE(std::to_string(limit) + ": " + outcome.err);
     if (outcome.code == 0) {

@@ -1,0 +1,91 @@
+#pragma once
+// trainit as a process of its own: PID 1 of a new pid namespace with its own /proc, or an ordinary
+// child. Its stdout and stderr are pipes, by which tests wait for what happens.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "init/sys/fd.h"
+
+namespace rules {
+
+using Words = std::vector<std::string>;
+
+struct Spec {
+  Words args;                          // of trainit
+  Words env;                           // complete
+  bool pid1 = true;
+  std::function<void()> before = {};   // in the new process, last before exec
+  std::string program = {};            // instead of trainit; args has its argv[0] then
+};
+
+class Instance {
+ public:
+  explicit Instance(const Spec& spec);
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+  ~Instance();
+
+  // As seen from here.
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  void signal(int number) const;
+  // Until stdout, or stderr, has had `text`. False, and a failure, when it ended or after a minute.
+  bool await_out(std::string_view text) { return await(out_, text); }
+  bool await_err(std::string_view text) { return await(err_, text); }
+  // Until it has ended: its exit code, 128 + n for a signal. A minute at most, then it is killed
+  // and the test has failed.
+  int wait();
+
+  [[nodiscard]] const std::string& out() const { return out_; }
+  [[nodiscard]] const std::string& err() const { return err_; }
+  // Lines of stderr that contain `text`.
+  [[nodiscard]] int lines_with(std::string_view text) const;
+  // The milliseconds since its start.
+  [[nodiscard]] std::int64_t age_ms() const;
+  // "VmHWM" of /proc/<pid>/status, in kB.
+  [[nodiscard]] long status_kb(std::string_view field) const;
+  // The only child of it that lives.
+  [[nodiscard]] pid_t only_child() const;
+
+ private:
+  bool await(const std::string& stream, std::string_view text);
+  // Reads what is there, waiting for it, or for the end. False at the deadline.
+  bool read_more(std::int64_t deadline_ms);
+  void drain();
+
+  pid_t pid_ = -1;
+  sys::Fd pidfd_;
+  sys::Fd out_end_;
+  sys::Fd err_end_;
+  std::string out_;
+  std::string err_;
+  std::optional<int> code_;
+  std::int64_t started_ms_;
+};
+
+// One that runs to its end.
+struct Result {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+Result run(const Spec& spec);
+
+// The path in this variable; the test fails without it.
+std::string program_of(const char* variable);
+inline std::string trainit() { return program_of("TRAINIT_BINARY"); }
+inline std::string payload() { return program_of("TRAINIT_PAYLOAD"); }
+
+// Makes these system calls fail with `error`, for the caller and all below it.
+void refuse_calls(const std::vector<long>& numbers, int error);
+
+// Whether this process may make pid namespaces and mount.
+bool may_unshare();
+
+}  // namespace rules

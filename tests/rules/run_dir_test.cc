@@ -1,0 +1,312 @@
+// The run directory and those who talk to an instance through it: status, release, hold.
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "envgen/json.h"
+#include "tests/rules/job.h"
+
+namespace {
+
+using rules::Instance;
+using rules::joined;
+using rules::Result;
+using rules::Spec;
+using rules::Words;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+namespace fs = std::filesystem;
+
+class RunDir : public rules::JobTest {
+ protected:
+  [[nodiscard]] Spec sleeper() const { return spec({"--", rules::payload(), "sleep-forever"}); }
+  // One that failed with 3 and is held.
+  [[nodiscard]] Spec failing(const Words& options) const {
+    return spec(ranks(2, {rules::payload(), "on-rank", "1", "exit", "3", "else", "sleep-forever"},
+                      options));
+  }
+  // Until the state says so.
+  void await_state(const std::string& text) const {
+    Instance watch({.args = {"status", "--json", "--watch"}, .env = env(), .pid1 = false});
+    ASSERT_TRUE(watch.await_out(text));
+  }
+};
+
+// --- status ---
+
+TEST_F(RunDir, WithoutAnInstanceIsStatus2) {
+  const Result result = tool({"status"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_THAT(result.err, HasSubstr(path("run")));
+}
+
+TEST_F(RunDir, OfARunningJobIsStatus0AndShowsIt) {
+  Instance instance(spec(ranks(2, {rules::payload(), "sleep-forever"})));
+  await_told("ready-0");
+  await_told("ready-1");
+  await_state("\"phase\": \"running\"");
+  const Result result = tool({"status"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("state running"), HasSubstr("world size 2"),
+                                HasSubstr("rank-1"), HasSubstr(path("run/logs/rank-1.log"))));
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143);
+  EXPECT_EQ(tool({"status"}).code, 1);
+}
+
+TEST_F(RunDir, OfAJobThatEndedIsStatus0Or1) {
+  EXPECT_EQ(rules::run(spec({"--", "true"})).code, 0);
+  Result result = tool({"status"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("state success"));
+  EXPECT_EQ(rules::run(spec({"--", "false"})).code, 1);
+  result = tool({"status"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("state error"), HasSubstr("main exited with code 1")));
+}
+
+TEST_F(RunDir, OfAnInstanceThatWasKilledIsStatus2) {
+  Instance instance(sleeper());
+  await_told("ready-0");
+  await_state("\"phase\": \"running\"");
+  instance.signal(SIGKILL);
+  EXPECT_EQ(instance.wait(), 137);
+  const Result result = tool({"status"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.out, HasSubstr("it was killed before"));
+}
+
+TEST_F(RunDir, OfAJobThatWaitsShowsForWhat) {
+  Instance instance(spec({"--rank-table", path("absent.json"), "--", "true"}));
+  instance.await_err("waiting for");
+  await_state("\"waiting_for\": \"" + path("absent.json"));
+  const Result result = tool({"status"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("waiting for " + path("absent.json")));
+  instance.signal(SIGTERM);
+  instance.wait();
+}
+
+TEST_F(RunDir, GivesItsStateAsTheJsonOfTheFile) {
+  EXPECT_EQ(rules::run(spec(ranks(2, {rules::payload(), "exit", "0"}))).code, 0);
+  const Result result = tool({"status", "--json"});
+  EXPECT_EQ(result.out, read(path("run/state.json")));
+  auto json = envgen::json::Document::parse(result.out, "status");
+  ASSERT_TRUE(json);
+  EXPECT_EQ(json->root().find("exit_code")->integer(), 0);
+  EXPECT_EQ(json->root().find("tasks")->size(), 3U);
+}
+
+TEST_F(RunDir, IsWatchedUntilTheJobEnds) {
+  Instance instance(sleeper());
+  await_told("ready-0");
+  Instance watch({.args = {"status", "--watch"}, .env = env(), .pid1 = false});
+  watch.await_out("phase running");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143);
+  EXPECT_EQ(watch.wait(), 1);
+  EXPECT_THAT(watch.out(), HasSubstr("exit code 143"));
+}
+
+TEST_F(RunDir, IsNamedByAnOptionToo) {
+  EXPECT_EQ(rules::run(spec({"--run-dir", path("other"), "--", "true"})).code, 0);
+  EXPECT_EQ(tool({"status"}).code, 2);
+  EXPECT_EQ(tool({"status", "--run-dir", path("other")}).code, 0);
+  EXPECT_EQ(tool({"status", "--run-dir=" + path("other")}).code, 0);
+}
+
+// The ranks have directories of their own.
+TEST_F(RunDir, ThatIsRelativeCountsFromWhereTrainitStarted) {
+  for (const bool by_option : {true, false}) {
+    Spec job = spec(ranks(2, rules::shell("cat $RANK_TABLE_FILE; echo $TRAINIT_RUN_DIR")));
+    job.env = {"PATH=/usr/bin:/bin"};
+    if (by_option) {
+      job.args.insert(job.args.begin(), {"--run-dir", "home/../run"});
+    } else {
+      job.env.emplace_back("TRAINIT_RUN_DIR=home/../run");
+    }
+    job.before = [directory = path("")] { ::chdir(directory.c_str()); };
+    const Result result = rules::run(job);
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, AllOf(HasSubstr("server_list"), HasSubstr(path("home/../run") + "\n")));
+    EXPECT_THAT(log_of(1), HasSubstr("server_list"));
+    job.args = {"status", "--run-dir", "run"};
+    EXPECT_EQ(rules::run(job).code, 0);
+  }
+}
+
+TEST_F(RunDir, TellsTheJobWhereItIs) {
+  const Result result = rules::run(spec(joined(
+      {"--run-dir", path("other")}, ranks(1, {rules::trainit(), "status", "--json"}))));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\"pid\": 1,"));
+}
+
+TEST_F(RunDir, RefusesWordsThatAreNoOption) {
+  for (const char* command : {"status", "release"}) {
+    const Result result = tool({command, "now"});
+    EXPECT_EQ(result.code, 125) << command;
+    EXPECT_THAT(result.err, HasSubstr("now"));
+  }
+}
+
+TEST_F(RunDir, CommandsHaveHelp) {
+  for (const Words& args : std::vector<Words>{{"--help"}, {"-h"}, {"help"}, {"run", "--help"},
+                                              {"plan", "-h"}, {"status", "--help"},
+                                              {"release", "--help"}, {"hold", "--help"},
+                                              {"snapshot", "--help"}, {"--strict", "--help"}}) {
+    const Result result = tool(args);
+    EXPECT_EQ(result.code, 0) << args[0];
+    EXPECT_THAT(result.out, HasSubstr("--rank-table-timeout DURATION")) << args[0];
+  }
+  EXPECT_THAT(tool({"--version"}).out, testing::MatchesRegex("trainit [0-9.]+\n"));
+  EXPECT_THAT(tool({"--strict", "-V"}).out, testing::MatchesRegex("trainit [0-9.]+\n"));
+}
+
+// --- The debug window ---
+
+TEST_F(RunDir, OfAHeldJobIsStatus1UntilItIsReleased) {
+  Instance instance(failing({"--hold", "1h"}));
+  instance.await_err("first failure");
+  await_state("\"phase\": \"hold\"");
+  const Result status = tool({"status"});
+  EXPECT_EQ(status.code, 1);
+  EXPECT_THAT(status.out, AllOf(HasSubstr("phase hold"), HasSubstr("debug window until"),
+                                HasSubstr("rank-1 (node 0, device 1) exited with code 3")));
+  EXPECT_EQ(tool({"release"}).code, 0);
+  EXPECT_EQ(instance.wait(), 3);
+  EXPECT_EQ(tool({"release"}).code, 2);
+}
+
+TEST_F(RunDir, OfAHeldJobEndsByAStopWithTheOriginalCode) {
+  for (int signal : {SIGTERM, SIGINT}) {
+    Instance instance(failing({"--hold", "1h"}));
+    instance.await_err("first failure");
+    await_state("\"phase\": \"hold\"");
+    instance.signal(signal);
+    EXPECT_EQ(instance.wait(), 3);
+  }
+}
+
+TEST_F(RunDir, OfAHeldJobEndsByTime) {
+  Instance instance(failing({"--hold", "100ms"}));
+  EXPECT_EQ(instance.wait(), 3);
+}
+
+TEST_F(RunDir, OfAHeldJobIsHeldLongerOrShorterOnRequest) {
+  Instance instance(failing({"--hold", "1h"}));
+  instance.await_err("first failure");
+  await_state("\"phase\": \"hold\"");
+  const std::string first = read(path("run/state.json"));
+  for (const Words& args : std::vector<Words>{{"hold", "--for", "2h"}, {"hold", "3h"},
+                                              {"hold", "--for=4h", "--log-level", "error"}}) {
+    EXPECT_EQ(tool(args).code, 0) << args[1];
+  }
+  EXPECT_NE(read(path("run/state.json")), first);
+  for (const Words& args : std::vector<Words>{{"hold"}, {"hold", "soon"}, {"hold", "--for"},
+                                              {"hold", "--for", "-1h"}, {"hold", "1h", "2h", "x"}}) {
+    const Result refused = tool(args);
+    EXPECT_EQ(refused.code, 125);
+    EXPECT_THAT(refused.err, HasSubstr("error"));
+  }
+  EXPECT_EQ(tool({"hold", "0s"}).code, 0);
+  EXPECT_EQ(instance.wait(), 3);
+}
+
+TEST_F(RunDir, OfAJobThatRunsHasNoWindowToEnd) {
+  Instance instance(sleeper());
+  await_told("ready-0");
+  await_state("\"phase\": \"running\"");
+  EXPECT_EQ(tool({"release"}).code, 1);
+  EXPECT_EQ(tool({"hold", "1h"}).code, 1);
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143);
+}
+
+TEST_F(RunDir, OfAJobThatEndsWellIsNotHeld) {
+  EXPECT_EQ(rules::run(spec({"--hold", "1h", "--", "true"})).code, 0);
+}
+
+// --- Whose it is ---
+
+TEST_F(RunDir, InUseIsLeftToItsInstance) {
+  Instance first(sleeper());
+  await_told("ready-0");
+  await_state("\"phase\": \"running\"");
+  const std::string state = read(path("run/state.json"));
+  const Result second = rules::run(spec({"--", "/bin/sh", "-c", "exit 6"}));
+  EXPECT_EQ(second.code, 6);
+  EXPECT_THAT(second.err, HasSubstr("in use"));
+  EXPECT_EQ(read(path("run/state.json")), state);
+  const Result job = rules::run(spec(ranks(2, rules::shell("echo $RANK_TABLE_FILE"))));
+  EXPECT_EQ(job.code, 0);
+  EXPECT_THAT(job.out, testing::MatchesRegex(path("run/instance-") + "[0-9]+/rank_table/.*json\n"));
+  EXPECT_EQ(tool({"release"}).code, 1);  // the first one's socket still answers
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.wait(), 143);
+}
+
+TEST_F(RunDir, OfAnInstanceThatWasKilledIsTakenOver) {
+  {
+    Instance killed(sleeper());
+    await_told("ready-0");
+    await_state("\"phase\": \"running\"");
+    killed.signal(SIGKILL);
+    killed.wait();
+  }
+  const Result next = rules::run(spec({"--hold", "1h", "--", "true"}));
+  EXPECT_EQ(next.code, 0);
+  EXPECT_THAT(next.err, Not(HasSubstr("in use")));
+  EXPECT_EQ(tool({"status"}).code, 0);
+}
+
+TEST_F(RunDir, OfAnotherUserIsNotUsed) {
+  if (!child::is_root()) GTEST_SKIP() << "needs root";
+  ASSERT_EQ(::chown(path("run").c_str(), 1234, 1234), 0);
+  ASSERT_EQ(::chmod(path("run").c_str(), 0777), 0);
+  const Result single = rules::run(spec({"--", "/bin/sh", "-c", "exit 6"}));
+  EXPECT_EQ(single.code, 6);
+  EXPECT_THAT(single.err, HasSubstr("belongs to uid 1234"));
+  EXPECT_FALSE(fs::exists(path("run/state.json")));
+  const Result job = rules::run(spec(ranks(2, {rules::payload(), "exit", "0"})));
+  EXPECT_EQ(job.code, 125);
+  EXPECT_THAT(job.err, HasSubstr("TRAINIT_RUN_DIR"));
+}
+
+TEST_F(RunDir, ThatOthersMayWriteIsUsedWhereItIsSaidAndOurs) {
+  ASSERT_EQ(::chmod(path("run").c_str(), 0777), 0);  // an emptyDir
+  EXPECT_EQ(rules::run(spec({"--", "true"})).code, 0);
+  EXPECT_TRUE(fs::exists(path("run/state.json")));
+}
+
+// A container of any user: /run is root's, and nobody has to read about it.
+TEST_F(RunDir, IsChosenWithoutAWordWhereTheFirstChoiceIsNotOurs) {
+  if (!rules::may_unshare()) GTEST_SKIP() << "may not mount";
+  Spec nobody{.args = {"--", "/bin/sh", "-c", "until [ -e $DIR/state.json ]; do :; done; echo $DIR"},
+              .env = {"PATH=/usr/bin:/bin", "DIR=/tmp/trainit-65534"},
+              .before = [] {
+                ::mount("tmpfs", "/run", "tmpfs", 0, "mode=755");
+                child::become_nobody();
+              }};
+  const Result result = rules::run(nobody);
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.err, IsEmpty());
+  EXPECT_THAT(result.out, HasSubstr("trainit-65534"));
+  fs::remove_all("/tmp/trainit-65534");
+}
+
+TEST_F(RunDir, HoldsNothingThatOutlivesTheJob) {
+  EXPECT_EQ(rules::run(spec({"--", "true"})).code, 0);
+  EXPECT_FALSE(fs::exists(path("run/control")));
+  for (const auto& entry : fs::directory_iterator(path("run"))) {
+    EXPECT_THAT(entry.path().filename(), testing::AnyOf("state.json", "lock"));
+  }
+}
+
+}  // namespace

@@ -1,0 +1,256 @@
+// The commands that look at a job without running one: plan, snapshot, ranktable.
+
+#include <gmock/gmock.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "envgen/json.h"
+#include "tests/rules/job.h"
+
+namespace {
+
+using rules::joined;
+using rules::Result;
+using rules::Words;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class Tools : public rules::JobTest {
+ protected:
+  [[nodiscard]] Result with_env(Words args, const Words& more) const {
+    return rules::run({.args = std::move(args), .env = joined(env(), more), .pid1 = false});
+  }
+};
+
+// --- plan and snapshot ---
+
+TEST_F(Tools, PlanChangesNothing) {
+  const Result result = tool(joined({"plan", "--json"}, ranks(2, {"no-such-program"})));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("no-such-program"));
+  EXPECT_TRUE(std::filesystem::is_empty(path("run")));
+  EXPECT_TRUE(std::filesystem::is_empty(path("home")));
+}
+
+TEST_F(Tools, PlanOfATableThatIsNotReadyShowsTheWait) {
+  const Result result = tool({"plan", "--json", "--rank-table", path("absent.json"), "--", "x"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("does not exist"));
+}
+
+TEST_F(Tools, PlanOfBadInputIsOneError) {
+  const Result result =
+      tool({"plan", "--rank-table", write("bad.json", "[}"), "--", "x"});
+  EXPECT_EQ(result.code, 125);
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_THAT(result.err, HasSubstr("bad.json"));
+}
+
+TEST_F(Tools, PlanToAFullDiskIsAnError) {
+  rules::Spec full{.args = {"plan", "--", "x"}, .env = env(), .pid1 = false};
+  full.before = [] { ::dup2(::open("/dev/full", O_WRONLY | O_CLOEXEC), STDOUT_FILENO); };
+  const Result result = rules::run(full);
+  EXPECT_EQ(result.code, 125);
+  EXPECT_THAT(result.err, HasSubstr("ENOSPC"));
+}
+
+TEST_F(Tools, ASnapshotReplaysTheSamePlanByteForByte) {
+  const Words command = {rules::payload(), "report"};
+  const struct {
+    Words options;
+    Words variables;
+  } cases[] = {
+      {{"--", "python", "train.py"}, {"A=\xff", "ODD"}},
+      {joined({"--strict", "--grace", "9s"}, ranks(8, command)), {"HF_TOKEN=hf_secret"}},
+      {ranks(2, command), {"TRAINIT_OUTPUT=files", "TRAINIT_LOG_DIR=" + path("l")}},
+      {{"--rank-table", path("absent.json"), "--", "x"}, {}},
+      {joined({"--run-dir", path("other")}, ranks(1, command)), {"DB_PASSWORD=p4ssw0rd"}},
+  };
+  for (const auto& [options, variables] : cases) {
+    const Result plan = with_env(joined({"plan", "--json"}, options), variables);
+    EXPECT_EQ(plan.code, 0) << plan.err;
+    const Result snapshot = with_env(joined({"snapshot"}, options), variables);
+    EXPECT_EQ(snapshot.code, 0) << snapshot.err;
+    write("case.json", snapshot.out);
+    // Another machine: another environment, none of the files.
+    const Result replay =
+        rules::run({.args = {"plan", "--json", "--snapshot", path("case.json")},
+                    .env = {"TRAINIT_GRACE=1s", "RANK_TABLE_FILE=/elsewhere"},
+                    .pid1 = false});
+    EXPECT_EQ(replay.code, 0) << replay.err;
+    EXPECT_EQ(replay.out, plan.out);
+    for (const char* secret : {"hf_secret", "p4ssw0rd"}) {
+      EXPECT_THAT(snapshot.out + plan.out, Not(HasSubstr(secret)));
+    }
+  }
+}
+
+TEST_F(Tools, ASnapshotReplaysForAnotherNode) {
+  const std::string table = write("table.json", R"({"version":"1.0","server_count":"2","status":"completed",
+"server_list":[{"server_id":"10.0.0.1","device":[{"device_id":"0","device_ip":"10.1.0.1","rank_id":"0"}]},
+{"server_id":"10.0.0.2","device":[{"device_id":"0","device_ip":"10.1.0.2","rank_id":"1"}]}]})");
+  write("case.json", tool({"snapshot", "--rank-table", table, "--node-rank", "0", "--", "x"}).out);
+  const Result other =
+      tool({"plan", "--json", "--snapshot", path("case.json"), "--node-rank", "1"});
+  EXPECT_EQ(other.code, 0) << other.err;
+  EXPECT_THAT(other.out, HasSubstr("rank-1"));
+  EXPECT_THAT(other.out, Not(HasSubstr("rank-0")));
+}
+
+TEST_F(Tools, ASnapshotOfBadInputIsMade) {
+  const Result result = tool({"snapshot", "--rank-table", write("bad.json", "[}"), "--", "x"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("[}"));
+}
+
+TEST_F(Tools, ASnapshotThatIsNoneIsAnErrorThatNamesIt) {
+  for (const std::string& file : {path("absent"), path("run"), write("text", "hello"), write("empty", ""),
+                                  write("other", "{\"a\": 1}")}) {
+    const Result result = tool({"plan", "--snapshot", file});
+    EXPECT_EQ(result.code, 125) << file;
+    EXPECT_THAT(result.err, HasSubstr(file));
+  }
+}
+
+// --- ranktable ---
+
+TEST_F(Tools, CheckIs0ForATableThatHcclTakesAnd1ForOneThatItRefuses) {
+  const std::string good = write("good.json", rules::rank_table(2));
+  const std::string bad = write("bad.json", "{\"version\": 1.0}");
+  EXPECT_EQ(tool({"ranktable", "check", good}).code, 0);
+  const Result refused = tool({"ranktable", "check", bad});
+  EXPECT_EQ(refused.code, 1);
+  const Result both = tool({"ranktable", "check", good, bad});
+  EXPECT_EQ(both.code, 1);
+  EXPECT_THAT(both.out, HasSubstr(good + ": "));
+}
+
+TEST_F(Tools, CheckOfWhatIsNoFileIs125) {
+  for (const std::string& file : {path("absent"), path("run")}) {
+    const Result result = tool({"ranktable", "check", file});
+    EXPECT_EQ(result.code, 125);
+    EXPECT_THAT(result.err, HasSubstr(file));
+  }
+}
+
+TEST_F(Tools, ConvertWritesToStdoutOrIntoAFile) {
+  const std::string table = write("table.json", rules::rank_table(2));
+  const Result shown = tool({"ranktable", "convert", table});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("\"server_list\""));
+  for (const Words& flag : std::vector<Words>{{"-o", path("out.json")}, {"--output=" + path("out.json")}}) {
+    const Result written = tool(joined({"ranktable", "convert", table}, flag));
+    EXPECT_EQ(written.code, 0);
+    EXPECT_THAT(written.out, IsEmpty());
+    EXPECT_EQ(read(path("out.json")), shown.out);
+    std::filesystem::remove(path("out.json"));
+  }
+}
+
+TEST_F(Tools, ConvertThatFailsLeavesNoFile) {
+  const std::string table = write("table.json", R"({"status": "initializing"})");
+  const Result result = tool({"ranktable", "convert", table, "-o", path("out.json")});
+  EXPECT_EQ(result.code, 125);
+  EXPECT_THAT(result.err, HasSubstr("initializing"));
+  EXPECT_FALSE(std::filesystem::exists(path("out.json")));
+  const Result no_place =
+      tool({"ranktable", "convert", write("good.json", rules::rank_table(1)), "-o", path("no/out")});
+  EXPECT_EQ(no_place.code, 125);
+  EXPECT_THAT(no_place.err, HasSubstr("ENOENT"));
+}
+
+TEST_F(Tools, RanktableSaysWhatItDoesNotKnow) {
+  for (const Words& args : std::vector<Words>{{}, {"chek"}, {"check"}, {"convert"}, {"convert", "a", "b"},
+                                              {"convert", "a", "--rank-ordr", "x"}, {"convert", "a", "-o"},
+                                              {"convert", "a", "--rank-order", "x"}}) {
+    const Result result = tool(joined({"ranktable"}, args));
+    EXPECT_EQ(result.code, 125);
+    EXPECT_THAT(result.err, HasSubstr("error"));
+  }
+  EXPECT_THAT(tool({"ranktable", "--help"}).out, HasSubstr("generate"));
+}
+
+class Hccn : public Tools {
+ protected:
+  Hccn() { ::mkdir(path("bin").c_str(), 0755); }
+  // Instead of the driver's, found by PATH.
+  void put_tool(const std::string& script) const {
+    write("bin/hccn_tool", "#!/bin/sh\n" + script, 0755);
+  }
+  [[nodiscard]] Result generate(const Words& args) const {
+    return rules::run({.args = joined({"ranktable", "generate", "--server-id", "10.0.0.9"}, args),
+                       .env = {"PATH=" + path("bin") + ":/usr/bin:/bin"},
+                       .pid1 = false});
+  }
+};
+
+TEST_F(Hccn, ConfIsWhatATableIsGeneratedFrom) {
+  const std::string conf = write("hccn.conf", "address_0=10.1.0.1\nnetmask_0=255.255.255.0\naddress_1=10.1.0.2\n");
+  const Result all = generate({"--hccn-conf", conf, "-o", path("t.json")});
+  EXPECT_EQ(all.code, 0) << all.err;
+  EXPECT_EQ(tool({"ranktable", "check", path("t.json")}).code, 0);
+  EXPECT_THAT(generate({"--hccn-conf", conf, "--devices=1"}).out,
+              AllOf(HasSubstr("10.1.0.2"), Not(HasSubstr("10.1.0.1"))));
+  const Result missing = generate({"--hccn-conf", conf, "--devices", "0,5"});
+  EXPECT_EQ(missing.code, 125);
+  EXPECT_THAT(missing.err, HasSubstr("device 5"));
+}
+
+TEST_F(Hccn, ToolIsAskedForEachDeviceWhereThereIsNoConf) {
+  if (std::filesystem::exists("/etc/hccn.conf")) GTEST_SKIP() << "this host has one";
+  put_tool("[ \"$1 $3 $4\" = '-i -ip -g' ] && echo ipaddr:10.1.0.$2 && echo netmask:255.255.0.0");
+  const Result result = generate({"--devices", "3,6"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("10.1.0.3"), HasSubstr("10.1.0.6")));
+  EXPECT_EQ(generate({}).code, 125);  // no devices named
+}
+
+TEST_F(Hccn, ToolThatIsMissingOrFailsIsAnErrorThatNamesTheDevice) {
+  if (std::filesystem::exists("/etc/hccn.conf")) GTEST_SKIP() << "this host has one";
+  Result result = generate({"--devices", "3"});
+  EXPECT_EQ(result.code, 125);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("hccn_tool"), HasSubstr("no such program"), HasSubstr("device 3")));
+  put_tool("echo no such device; exit 1");
+  result = generate({"--devices", "3"});
+  EXPECT_EQ(result.code, 125);
+  EXPECT_THAT(result.err, HasSubstr("hccn_tool -i 3"));
+}
+
+TEST_F(Hccn, ToolThatHangsIsGivenUp) {
+  if (std::filesystem::exists("/etc/hccn.conf")) GTEST_SKIP() << "this host has one";
+  put_tool("echo ipaddr:10; sleep 1000");
+  rules::Instance hanging({.args = {"ranktable", "generate", "--devices", "0"},
+                           .env = {"PATH=" + path("bin") + ":/usr/bin:/bin"},
+                           .pid1 = false});
+  EXPECT_EQ(hanging.wait(), 125);
+  EXPECT_EQ(hanging.lines_with("no answer in"), 1) << hanging.err();
+  EXPECT_LT(hanging.age_ms(), 15'000);
+}
+
+TEST_F(Hccn, ToolThatClosesItsOutputAndStaysIsNotAwaited) {
+  if (std::filesystem::exists("/etc/hccn.conf")) GTEST_SKIP() << "this host has one";
+  put_tool("echo ipaddr:10.1.0.7; exec >&-; sleep 1000");
+  const Result result = generate({"--devices", "0"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("10.1.0.7"));
+}
+
+// --- Every sample ---
+
+TEST_F(Tools, RanktableEndsInOrderForEverySample) {
+  const char* samples = std::getenv("TRAINIT_SAMPLES");
+  if (samples == nullptr) GTEST_SKIP() << "TRAINIT_SAMPLES is not set";
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(samples) + "/ranktable")) {
+    const std::string file = entry.path();
+    for (const char* action : {"check", "convert"}) {
+      const Result result = tool({"ranktable", action, file});
+      EXPECT_THAT(result.code, testing::AnyOf(0, 1, 125)) << file;
+      EXPECT_FALSE((result.out + result.err).empty()) << file;
+    }
+  }
+}
+
+}  // namespace
