@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "envgen/platform.h"
 #include "envgen/plan.h"
+#include "envgen/platform.h"
 
 namespace envgen {
 

@@ -2,6 +2,7 @@
 // run.sh do: the same command, each with its own rank environment, directory and log.
 
 #include <algorithm>
+#include <numeric>
 
 #include "envgen/framework.h"
 
@@ -17,10 +18,13 @@ bool python_imports_from_cwd(const std::vector<std::string>& command, std::size_
   program = program.substr(program.rfind('/') + 1);
   if (!program.starts_with("python")) return false;
   for (std::size_t i = 1; i < command.size() && command[i].starts_with('-'); ++i) {
-    if (command[i] == "-m" || command[i] == "-c") {
+    const std::string& option = command[i];
+    if (option == "-m" || option == "-c") {
       *operand = i + 1;
       return true;
     }
+    // These take the next argument.
+    if (option == "-W" || option == "-X" || option == "--check-hash-based-pycs") ++i;
   }
   return false;
 }
@@ -75,22 +79,21 @@ Result<std::string> table_path(const Inputs& inputs) {
   return path;
 }
 
-// The first directory of the candidates that can be written; the last one is RUN_DIR's own.
+// The platform's place, else the working directory, else one of RUN_DIR: the first that can be
+// written.
 std::string work_dir_of(Inputs& inputs, const Site& site, Plan& plan) {
   if (!inputs.request().work_dir.empty()) {
     return join_path(inputs.facts().cwd, inputs.request().work_dir);
   }
-  if (!site.work_dir.empty()) {
-    std::string parent = site.work_dir.substr(0, site.work_dir.rfind('/'));
-    const PathState* state = inputs.kind(parent);
-    if (state == nullptr || state->writable) return site.work_dir;
+  std::vector<std::string> places = {inputs.facts().cwd, join_path(inputs.facts().run_dir, "work")};
+  if (!site.work_dir.empty()) places.insert(places.begin(), site.work_dir);
+  std::size_t chosen = 0;
+  while (chosen + 1 < places.size() && !can_be_made(inputs, places[chosen])) ++chosen;
+  if (chosen > 0) {
+    plan.warnings.push_back((places[0].empty() ? "a deleted working directory" : places[0]) +
+                            " cannot be written; the ranks' directories move to " + places[chosen]);
   }
-  const PathState* cwd = inputs.kind(inputs.facts().cwd);
-  if (cwd == nullptr || cwd->writable) return inputs.facts().cwd;
-  std::string moved = join_path(inputs.facts().run_dir, "work");
-  plan.warnings.push_back("the working directory " + inputs.facts().cwd +
-                          " cannot be written; the ranks' directories move to " + moved);
-  return moved;
+  return places[chosen];
 }
 
 std::vector<EnvEdit> rank_environment(const Device& device, int index, const std::string& table,
@@ -148,9 +151,14 @@ Status launch_ascend(Inputs& inputs, const Located& located, Plan& plan) {
 
   const Node& node = located.cluster.nodes[static_cast<std::size_t>(located.self.node_rank)];
   bool logical = request.device_ids.value_or(located.site.device_ids) == DeviceIds::kLogical;
-  for (std::size_t i = 0; i < node.devices.size(); ++i) {
-    const Device& device = node.devices[i];
-    int index = static_cast<int>(i);
+  // The first rank speaks on stdout, whatever the table lists first; the logical device id is the
+  // place in the table.
+  std::vector<std::size_t> by_rank(node.devices.size());
+  std::iota(by_rank.begin(), by_rank.end(), std::size_t{0});
+  std::ranges::sort(by_rank, {}, [&node](std::size_t i) { return node.devices[i].rank; });
+  for (const std::size_t place : by_rank) {
+    const Device& device = node.devices[place];
+    const int index = static_cast<int>(place);
     Process process;
     process.rank = device.rank;
     process.device = device.physical_id;
@@ -167,7 +175,7 @@ Status launch_ascend(Inputs& inputs, const Located& located, Plan& plan) {
       plan.directories.push_back(
           {join_path(log_dir, "ascend/process_log/rank_" + std::to_string(device.rank))});
     }
-    if (!inherits_output(request, i)) {
+    if (!inherits_output(request, plan.processes.size())) {
       process.log = join_path(log_dir, process.name + located.site.log_suffix);
     }
     process.env_file = join_path(log_dir, process.name + ".env");

@@ -70,6 +70,12 @@ Result<Self> by_rank_start(const std::vector<Node>& nodes, int rank_start) {
               "use the first rank of a node: " + starts);
 }
 
+std::unexpected<Error> not_in_table(const std::vector<Node>& nodes, const IdentityHints& hints) {
+  return fail("finding this node in the rank table", names_of_self(hints),
+              "no entry for this node; the table has " + names_in_table(nodes),
+              "is it the table of another job? Say which entry this is with --node-rank");
+}
+
 }  // namespace
 
 Result<Self> recognise_self(const std::vector<Node>& nodes, const Request& request,
@@ -85,8 +91,15 @@ Result<Self> recognise_self(const std::vector<Node>& nodes, const Request& reque
                {hints.container_ips, &Node::container_ip, "container_ip"},
                {hints.host_ips, &Node::host_ip, "host_ip"},
                {hints.server_ids, &Node::server_id, "server_id"}};
+  // The platform named this pod and the table has other names: a stale table, even with one entry,
+  // and even where an address happens to match.
+  const bool named = std::ranges::any_of(hints.pod_names, &Hint::definite);
+  const bool table_names_pods =
+      std::ranges::any_of(nodes, [](const Node& node) { return !node.pod_name.empty(); });
   std::string ambiguous;
   for (const auto& kind : kinds) {
+    if (kind.field != &Node::pod_name && named && table_names_pods)
+      return not_in_table(nodes, hints);
     for (const Hint& hint : kind.values) {
       std::vector<int> ranks = matching(nodes, kind.field, hint.value);
       if (ranks.size() == 1) {
@@ -101,16 +114,8 @@ Result<Self> recognise_self(const std::vector<Node>& nodes, const Request& reque
     return fail("finding this node in the rank table", names_of_self(hints), ambiguous,
                 "say which one this is with --node-rank or RANK_START");
   }
-  // The platform named this pod and the table has other names: a stale table, even with one entry.
-  bool named = std::ranges::any_of(hints.pod_names, &Hint::definite);
-  bool table_names_pods =
-      std::ranges::any_of(nodes, [](const Node& node) { return !node.pod_name.empty(); });
-  if (nodes.size() == 1 && !(named && table_names_pods)) {
-    return Self{0, "it is the only one"};
-  }
-  return fail("finding this node in the rank table", names_of_self(hints),
-              "no entry for this node; the table has " + names_in_table(nodes),
-              "is the table of another job? Say which entry this is with --node-rank");
+  if (nodes.size() == 1) return Self{0, "it is the only one"};
+  return not_in_table(nodes, hints);
 }
 
 }  // namespace envgen

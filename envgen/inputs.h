@@ -51,6 +51,10 @@ class Inputs {
   std::set<Want> wants_;
 };
 
+// Whether `path` is a directory that can be written, or can become one: its nearest ancestor that
+// exists is. True while that is not known yet.
+bool can_be_made(Inputs& inputs, const std::string& path);
+
 // `path` as seen from `directory`: unchanged when absolute; "." and ".." stay as they are.
 std::string join_path(std::string_view directory, std::string_view path);
 

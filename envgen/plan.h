@@ -88,9 +88,9 @@ std::string plan_to_json(const Plan& plan, const Environ& base);
 // The same for a person.
 std::string plan_to_text(const Plan& plan, const Environ& base);
 
-// The part of a plan that PID 1 needs, as flat bytes: the resolver child has done the rest. Integers
-// are 32-bit little endian (64-bit for times), a text is its length and its bytes, a list its count
-// and its items.
+// The part of a plan that PID 1 needs, as flat bytes: the resolver child has done the rest.
+// Integers are 32-bit little endian (64-bit for times), a text is its length and its bytes, a list
+// its count and its items.
 std::string encode_plan(const Plan& plan);
 // Refuses what is cut, overlong, or not ours; never reads outside `bytes`.
 Result<Plan> decode_plan(std::string_view bytes);

@@ -23,7 +23,7 @@ EnvDelta delta_of(const Process& process, const Environ& base) {
     auto after = edited.get(edit.name);
     if (before && !after) delta.unset.insert(edit.name);
     if (!after || before == after) continue;
-    delta.set[edit.name] = is_secret_name(edit.name) ? "***" : std::string(*after);
+    delta.set[edit.name] = masked_value(edit.name, *after);
   }
   return delta;
 }

@@ -76,6 +76,10 @@ std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& na
 Location locate_by_table(Inputs& inputs, const std::string& path, RankOrder default_order,
                          const IdentityHints& hints, Site site);
 
+// The table's findings become the plan's warnings, the limits of the MindSpore document too; with
+// --strict those are an error. `where` names the table.
+Result<std::vector<std::string>> table_warnings(const ConvertedTable& table, const Request& request,
+                                                const std::string& where);
 // By --node-rank, RANK_START, pod name, container address, host address, server_id; never "the
 // first" unless there is only one.
 Result<Self> recognise_self(const std::vector<Node>& nodes, const Request& request,

@@ -37,14 +37,42 @@ IdentityHints hints_of(const Inputs& inputs) {
   return hints;
 }
 
+// As the container runtime reads it: of doubles, the last.
+std::optional<std::string> visible_devices(const Environ& env) {
+  constexpr std::string_view kName = "ASCEND_VISIBLE_DEVICES=";
+  std::optional<std::string> value;
+  for (const std::string& entry : env.entries()) {
+    if (entry.starts_with(kName)) value = entry.substr(kName.size());
+  }
+  return value;
+}
+
+// "Ascend910-0,npu-1,2-3" -> "0,1,2-3".
+std::string numbers_of(std::string_view list) {
+  std::string numbers;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    std::string_view part = list.substr(0, comma);
+    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+    const bool named = !part.empty() && (part[0] < '0' || part[0] > '9') && part[0] != ' ';
+    if (named) part.remove_prefix(part.rfind('-') + 1);
+    if (!numbers.empty()) numbers += ',';
+    numbers += part;
+  }
+  return numbers;
+}
+
 // The devices to use without a table: named, else the container runtime's, else all of hccn.conf.
 Result<std::vector<int>> devices_of(const Inputs& inputs, const std::map<int, std::string>& hccn) {
   if (!inputs.request().devices.empty()) {
     return parse_device_list(inputs.request().devices, "--devices");
   }
-  std::string_view visible = inputs.variable("ASCEND_VISIBLE_DEVICES");
-  if (!visible.empty() && visible != "void") {
-    return parse_device_list(visible, "ASCEND_VISIBLE_DEVICES");
+  if (auto visible = visible_devices(inputs.env())) {
+    if (visible->empty() || *visible == "void") {
+      return fail("finding the Ascend devices", "ASCEND_VISIBLE_DEVICES", '"' + *visible + '"',
+                  "it gives this container no device: change it, or name them with --devices");
+    }
+    return parse_device_list(numbers_of(*visible), "ASCEND_VISIBLE_DEVICES");
   }
   if (hccn.empty()) {
     return fail("finding the Ascend devices", kHccnConf, "no device",
@@ -79,6 +107,9 @@ Location locate_by_hccn(Inputs& inputs) {
   if (!converted) return converted.error();
 
   Located located;
+  auto warnings = table_warnings(*converted, inputs.request(), "the devices of this host");
+  if (!warnings) return warnings.error();
+  located.warnings = std::move(*warnings);
   located.cluster.nodes = std::move(converted->nodes);
   located.cluster.rank_table = std::move(converted->text);
   located.cluster.world_size = static_cast<int>(devices->size());

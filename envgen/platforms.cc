@@ -22,13 +22,4 @@ Location locate_local(Inputs& /*inputs*/) {
   return Located{.cluster = {}, .self = {0, "one node"}, .site = {}, .waits = {}, .warnings = {}};
 }
 
-std::string join_path(std::string_view directory, std::string_view path) {
-  if (path.starts_with('/') || directory.empty()) return std::string(path);
-  if (path.starts_with("./")) path.remove_prefix(2);
-  std::string joined(directory);
-  if (!joined.ends_with('/')) joined += '/';
-  joined += path;
-  return joined;
-}
-
 }  // namespace envgen

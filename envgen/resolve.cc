@@ -69,13 +69,10 @@ std::string log_dir_of(Inputs& inputs, const Site& site, Plan& plan) {
   std::string own = join_path(inputs.facts().run_dir, "logs");
   if (site.log_dir.empty()) return own;
   std::string platform_dir = join_path(cwd, site.log_dir);
-  const PathState* state = inputs.kind(platform_dir);
-  if (state != nullptr && state->kind != PathState::Kind::kAbsent && !state->writable) {
-    plan.warnings.push_back("the log directory " + platform_dir +
-                            " cannot be written; logs move to " + own);
-    return own;
-  }
-  return platform_dir;
+  if (can_be_made(inputs, platform_dir)) return platform_dir;
+  plan.warnings.push_back("the log directory " + platform_dir +
+                          " cannot be written; logs move to " + own);
+  return own;
 }
 
 Outcome plan_located(Inputs& inputs, Located located, Plan plan) {

@@ -1,7 +1,7 @@
 #pragma once
-// From a snapshot to a plan, in two steps that can be repeated: resolve (who are the nodes, which one
-// is this) and make_plan (what to start). Pending is an answer: a rank table may not be complete
-// when the container starts.
+// From a snapshot to a plan, in two steps that can be repeated: resolve (who are the nodes, which
+// one is this) and make_plan (what to start). Pending is an answer: a rank table may not be
+// complete when the container starts.
 
 #include <string>
 #include <variant>

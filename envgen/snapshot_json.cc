@@ -173,7 +173,10 @@ std::string to_json(const Snapshot& snapshot, bool mask_secrets) {
   json::Writer out;
   out.begin_object();
   out.key("argv").begin_array();
-  for (const std::string& argument : snapshot.argv) write_bytes(out, argument);
+  for (const std::string& argument :
+       mask_secrets ? masked_arguments(snapshot.argv) : snapshot.argv) {
+    write_bytes(out, argument);
+  }
   out.end_array();
   out.key("environ").begin_array();
   for (const std::string& entry : snapshot.env.entries()) {
@@ -194,6 +197,8 @@ std::string to_json(const Snapshot& snapshot, bool mask_secrets) {
   out.end_object();
   out.key("paths").begin_object();
   for (const auto& [path, state] : snapshot.paths) {
+    // An argument is looked up as a path, and may be an address with credentials.
+    if (mask_secrets && mask_url_credentials(path) != path) continue;
     out.key(path);
     write_path(out, state);
   }

@@ -10,8 +10,22 @@ namespace {
 
 constexpr const char* kReading = "reading the rank table";
 
-// An unreadable path may be readable a moment later (a remount, a stale NFS handle), or never.
-bool may_pass(int error) { return error == EIO || error == ESTALE || error == EAGAIN; }
+// An unreadable path may be readable a moment later (a remount, a stale NFS handle, a FUSE mount
+// that comes up), or never.
+bool may_pass(int error) {
+  switch (error) {
+    case EIO:
+    case ESTALE:
+    case EAGAIN:
+    case ENOTCONN:
+    case ETIMEDOUT:
+    case EHOSTDOWN:
+    case EREMOTEIO:
+      return true;
+    default:
+      return false;
+  }
+}
 
 std::string fix_for(int error) {
   switch (error) {
@@ -59,24 +73,6 @@ Result<std::optional<int>> rank_start_of(const Inputs& inputs) {
   return value;
 }
 
-// The table's findings become the plan's warnings; the limits of the MindSpore document too.
-Result<std::vector<std::string>> warnings_of(const ConvertedTable& table, const Request& request,
-                                             const std::string& path) {
-  std::vector<std::string> warnings;
-  warnings.reserve(table.warnings.size());
-  for (const Finding& finding : table.warnings) {
-    warnings.push_back(path + ": " + to_line(finding));
-  }
-  for (const Finding& finding : check_device_groups(table.nodes)) {
-    if (request.strict) {
-      return fail("checking the device groups (--strict)", path + ": " + finding.place,
-                  finding.found, finding.fix);
-    }
-    warnings.push_back(path + ": " + to_line(finding));
-  }
-  return warnings;
-}
-
 Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_order,
                    const IdentityHints& hints, Site site, const PathState& state) {
   Wait wait{path, "", inputs.request().rank_table_timeout_ms};
@@ -98,7 +94,7 @@ Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_or
     self.error().where = path + ": " + self.error().where;
     return self.error();
   }
-  auto warnings = warnings_of(*converted, inputs.request(), path);
+  auto warnings = table_warnings(*converted, inputs.request(), path);
   if (!warnings) return warnings.error();
 
   Located located;
@@ -115,6 +111,23 @@ Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_or
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> table_warnings(const ConvertedTable& table, const Request& request,
+                                                const std::string& where) {
+  std::vector<std::string> warnings;
+  warnings.reserve(table.warnings.size());
+  for (const Finding& finding : table.warnings) {
+    warnings.push_back(where + ": " + to_line(finding));
+  }
+  for (const Finding& finding : check_device_groups(table.nodes)) {
+    if (request.strict) {
+      return fail("checking the device groups (--strict)", where + ": " + finding.place,
+                  finding.found, finding.fix);
+    }
+    warnings.push_back(where + ": " + to_line(finding));
+  }
+  return warnings;
+}
 
 std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& named) {
   std::string path = join_path(inputs.facts().cwd, named);

@@ -55,6 +55,8 @@ class Machine {
   // The failure of this incarnation of the job; while a restart is awaited, of the last.
   [[nodiscard]] const Cause* cause() const { return has_cause_ ? &cause_ : nullptr; }
   [[nodiscard]] int stop_signal() const { return stop_signal_; }  // 0 = no stop was asked for
+  // The stop decides the exit code: it came before the job had ended by itself.
+  [[nodiscard]] bool stopped() const { return outcome_ == Outcome::kStopped; }
   [[nodiscard]] TimeMs hold_until() const { return hold_until_; }
   [[nodiscard]] std::uint32_t restarts() const { return restarts_; }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The subcommands. Each one takes the arguments behind its name and returns the exit code; it prints
-// its result on stdout and its diagnostics on stderr.
+// The subcommands. Each one takes the arguments behind its name and returns the exit code; it
+// prints its result on stdout and its diagnostics on stderr.
 
 #include <span>
 #include <string>
@@ -28,12 +28,14 @@ int snapshot_command(Arguments arguments, const envgen::Environ& env);
 // argv[0] and what follows. Chooses the subcommand; without one, run.
 int main(int argc, char** argv);
 
-// TRAINIT_RUN_DIR by the option, else as it is in `env`, and absolute: the ranks have directories of
-// their own.
+// TRAINIT_RUN_DIR by the option, else as it is in `env`, and absolute: the ranks have directories
+// of their own.
 void set_run_dir(envgen::Environ& env, const std::string& option);
 // The texts of --help and --version.
 std::string usage();
 std::string version();
+// Writes all of `text`; 0 or an errno.
+int write_to(int fd, std::string_view text);
 // Prints `text` on stdout; a failure to do so (a full disk, a closed pipe) is an exit code of 125.
 int print(std::string_view text);
 // Prints `error` on stderr as one line; returns kFailed. Waits for its reader: not for PID 1.

@@ -38,16 +38,6 @@ envgen::Environ environment() {
   return envgen::Environ(std::move(entries));
 }
 
-int write_to(int fd, std::string_view text) {
-  while (!text.empty()) {
-    ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
-
 }  // namespace
 
 std::string usage() {
@@ -70,6 +60,16 @@ void set_run_dir(envgen::Environ& env, const std::string& option) {
 }
 
 std::string version() { return "trainit " TRAINIT_VERSION "\n"; }
+
+int write_to(int fd, std::string_view text) {
+  while (!text.empty()) {
+    ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
 
 int print(std::string_view text) {
   int error = write_to(STDOUT_FILENO, text);

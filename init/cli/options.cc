@@ -49,18 +49,23 @@ bool set_text(std::string_view value, std::string& target) {
   return !value.empty();
 }
 
-template <class T>
-bool set_number(std::string_view value, T& target) {
+bool set_number(std::string_view value, std::optional<int>& target) {
   auto number = parse_count<int>(value);
-  if (number) target = number.value();
+  if (number) target = number;
   return number.has_value();
 }
 
-template <class T>
-bool set_duration(std::string_view value, T& target) {
+bool set_duration(std::string_view value, std::optional<std::int64_t>& target) {
   auto duration = parse_duration_ms(value);
-  if (duration) target = duration.value();
+  if (duration) target = duration;
   return duration.has_value();
+}
+
+bool set_duration(std::string_view value, std::int64_t& target) {
+  std::optional<std::int64_t> duration = target;
+  bool ok = set_duration(value, duration);
+  target = duration.value_or(target);
+  return ok;
 }
 
 constexpr std::string_view kDuration = "a duration such as 500ms, 8s, 30m, 2h";
@@ -84,9 +89,9 @@ constexpr std::array kTable = {
            kDuration},
     Option{"rank-order", "ORDER", "of the pods of a template 2: pod-index or server-id",
            [](Options& o, std::string_view v) {
-             return set_word(v, o.request.rank_order,
-                             {{"pod-index", RankOrder::kPodIndex},
-                              {"server-id", RankOrder::kServerId}});
+             return set_word(
+                 v, o.request.rank_order,
+                 {{"pod-index", RankOrder::kPodIndex}, {"server-id", RankOrder::kServerId}});
            },
            "pod-index or server-id"},
     Option{"node-rank", "N", "which node of the cluster this is",
@@ -119,12 +124,12 @@ constexpr std::array kTable = {
            [](Options& o, std::string_view v) { return set_text(v, o.request.log_dir); }, kPath},
     Option{"run-dir", "DIR", "state, control socket and converted rank table",
            [](Options& o, std::string_view v) { return set_text(v, o.run_dir); }, kPath},
-    Option{"clean-device-dirs", "", "empty the device<i> directories first",
-           [](Options& o, std::string_view v) { return set_switch(v, o.request.clean_device_dirs); },
-           kSwitch},
+    Option{
+        "clean-device-dirs", "", "empty the device<i> directories first",
+        [](Options& o, std::string_view v) { return set_switch(v, o.request.clean_device_dirs); },
+        kSwitch},
     Option{"strict", "", "device groups that MindSpore does not support are errors",
-           [](Options& o, std::string_view v) { return set_switch(v, o.request.strict); },
-           kSwitch},
+           [](Options& o, std::string_view v) { return set_switch(v, o.request.strict); }, kSwitch},
     Option{"grace", "DURATION", "from a stop signal to the end (8s; 25s in Kubernetes)",
            [](Options& o, std::string_view v) { return set_duration(v, o.request.grace_ms); },
            kDuration},

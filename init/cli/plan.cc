@@ -18,9 +18,10 @@ struct Case {
 envgen::Result<envgen::Snapshot> read_snapshot(const std::string& path) {
   envgen::PathState state = sys::look(path, true);
   if (state.kind != envgen::PathState::Kind::kFile) {
-    std::string found = state.kind == envgen::PathState::Kind::kAbsent      ? "no such file"
-                        : state.kind == envgen::PathState::Kind::kDirectory ? "a directory"
-                                                                            : sys::errno_text(state.error);
+    std::string found = state.kind == envgen::PathState::Kind::kAbsent ? "no such file"
+                        : state.kind == envgen::PathState::Kind::kDirectory
+                            ? "a directory"
+                            : sys::errno_text(state.error);
     return envgen::fail("reading a snapshot", path, found,
                         "use a file that `trainit snapshot` wrote");
   }

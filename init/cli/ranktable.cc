@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,8 +49,9 @@ struct Line {
   std::string rank_order = "pod-index";
 };
 
-Result<Line> parse_line(Arguments arguments) {
+Result<Line> parse_line(Arguments arguments, const envgen::Environ& env) {
   Line line;
+  if (auto order = env.get_or("TRAINIT_RANK_ORDER", ""); !order.empty()) line.rank_order = order;
   const std::array<std::pair<std::string_view, std::string*>, 6> flags = {
       {{"-o", &line.output},
        {"--output", &line.output},
@@ -64,7 +66,8 @@ Result<Line> parse_line(Arguments arguments) {
       continue;
     }
     std::string_view name = std::string_view(argument).substr(0, argument.find('='));
-    const auto* flag = std::ranges::find(flags, name, &std::pair<std::string_view, std::string*>::first);
+    const auto* flag =
+        std::ranges::find(flags, name, &std::pair<std::string_view, std::string*>::first);
     if (flag == flags.end()) {
       return envgen::fail("reading the options", std::string(name), "no such option",
                           "see trainit ranktable --help");
@@ -101,9 +104,22 @@ Result<std::string> read_file(const std::string& path, const char* what) {
   return envgen::fail(what, path, found, "name a readable regular file");
 }
 
+// A rename over what is no regular file would put one there: instead of a device, or of the link
+// that /dev/stdout is.
+envgen::Status write_output(const std::string& path, std::string_view text) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) {
+    return sys::write_file_atomic(path, 0644, text);
+  }
+  const sys::Fd fd(::open(path.c_str(), O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC));
+  const int error = fd.valid() ? write_to(fd.get(), text) : errno;
+  if (error == 0) return {};
+  return envgen::fail("writing the rank table", path, sys::errno_text(error), "");
+}
+
 int put_out(const Line& line, std::string_view text) {
   if (line.output.empty() || line.output == "-") return print(text);
-  auto status = sys::write_file_atomic(line.output, 0644, text);
+  auto status = write_output(line.output, text);
   return status ? 0 : complain(status.error());
 }
 
@@ -112,8 +128,10 @@ int check_one(const std::string& path) {
   if (!text) return complain(text.error());
   auto table = envgen::RankTable::parse(*text, path);
   if (!table) {
-    complain(table.error().error);
-    return kRefused;
+    const envgen::Error& error = table.error().error;
+    const int printed = print(path + ": refused [not-json]: " + error.where + ": " + error.found +
+                              "; " + error.fix + "\n" + path + ": not JSON: HCCL refuses it\n");
+    return printed != 0 ? printed : kRefused;
   }
   bool refused = !table->not_ready_reason().empty();
   std::string lines;
@@ -203,7 +221,8 @@ Result<std::string> address_by_tool(int device) {
   const std::string what = "asking for the address of device " + id;
   auto run = run_hccn_tool(id);
   if (!run) return std::unexpected(run.error());
-  constexpr const char* kOtherWay = "mount the host's /etc/hccn.conf, or name a file with --hccn-conf";
+  constexpr const char* kOtherWay =
+      "mount the host's /etc/hccn.conf, or name a file with --hccn-conf";
   if (!run->in_time) {
     return envgen::fail(what, "hccn_tool",
                         "no answer in " + std::to_string(kToolTimeoutMs / 1000) + " s",
@@ -265,6 +284,18 @@ Result<Host> host_of(const Line& line) {
   return host;
 }
 
+// A host may have what HCCL does not take: a device 16, one address on two devices.
+envgen::Status refuse_unusable(const std::string& text) {
+  constexpr const char* kGenerating = "generating a rank table";
+  auto table = envgen::RankTable::parse(text, kGenerating);
+  if (!table) return std::unexpected(table.error().error);
+  for (const envgen::Finding& finding : table->check()) {
+    if (finding.severity == envgen::Finding::Severity::kWarning) continue;
+    return envgen::fail(kGenerating, finding.place, finding.found, finding.fix);
+  }
+  return {};
+}
+
 int generate(const Line& line) {
   auto host = host_of(line);
   if (!host) return complain(host.error());
@@ -277,12 +308,14 @@ int generate(const Line& line) {
     envgen::Facts facts = sys::gather_facts();
     server_id = facts.addresses.empty() ? facts.host_name : facts.addresses.front();
   }
-  return put_out(line, envgen::generate_rank_table(server_id, host->devices, host->addresses));
+  const std::string text = envgen::generate_rank_table(server_id, host->devices, host->addresses);
+  if (auto status = refuse_unusable(text); !status) return complain(status.error());
+  return put_out(line, text);
 }
 
 }  // namespace
 
-int ranktable_command(Arguments arguments, const envgen::Environ& /*env*/) {
+int ranktable_command(Arguments arguments, const envgen::Environ& env) {
   static constexpr std::pair<std::string_view, int (*)(const Line&)> kActions[] = {
       {"check", check}, {"convert", convert}, {"generate", generate}};
   if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) {
@@ -290,7 +323,7 @@ int ranktable_command(Arguments arguments, const envgen::Environ& /*env*/) {
   }
   for (const auto& [name, action] : kActions) {
     if (arguments.empty() || arguments[0] != name) continue;
-    auto line = parse_line(arguments.subspan(1));
+    auto line = parse_line(arguments.subspan(1), env);
     return line ? action(*line) : complain(line.error());
   }
   return complain({"reading the command line", "ranktable",

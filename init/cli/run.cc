@@ -2,6 +2,7 @@
 #include "init/cli/options.h"
 #include "init/engine/job.h"
 #include "init/engine/supervisor.h"
+#include "init/sys/facts.h"
 #include "init/sys/fd.h"
 
 namespace cli {
@@ -17,8 +18,10 @@ std::vector<std::string> own_variables() {
 }
 
 // By the log, which never waits for whoever reads stderr.
-int refuse(const char* termination_log, const envgen::Error& error) {
+int refuse(const char* termination_log, const envgen::Environ& env, const envgen::Error& error) {
   sys::log::error(to_line(error));
+  // A second instance in the container must not overwrite what the pod's own one says.
+  if (sys::run_dir_in_use(sys::find_run_dir(env))) return kFailed;
   engine::write_termination_log(termination_log, "trainit: " + to_line(error) + "\n");
   return kFailed;
 }
@@ -30,16 +33,16 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
   auto options = parse_options(arguments, env);
   if (options && options->help) return print(usage());
   if (options && options->version) return print(version());
-  // Before anything of ours is open: whoever reads the other end of what the caller left open would
-  // wait for its end until we end.
-  sys::close_descriptors(3 + engine::listen_fds(env), {});
+  // Before anything of ours is open.
+  setup.callers_fds = sys::open_descriptors(3);
   const Options defaults;
   const Options& shown = options ? *options : defaults;
   sys::log::open(shown.log_level, shown.log_format, true);
-  if (!options) return refuse(setup.termination_log, options.error());
+  if (!options) return refuse(setup.termination_log, env, options.error());
   if (options->request.command.empty()) {
-    return refuse(setup.termination_log, {"reading the command line", "", "no command",
-                                          "name the program to run: trainit -- python train.py"});
+    return refuse(setup.termination_log, env,
+                  {"reading the command line", "", "no command",
+                   "name the program to run: trainit -- python train.py"});
   }
   setup.base.argv.assign(arguments.begin(), arguments.end());
   setup.base.env = env;

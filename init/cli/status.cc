@@ -33,7 +33,8 @@ envgen::Result<Options> options_of(Arguments arguments, envgen::Environ& env) {
 int code_of(const engine::JobReport& report, bool in_use) {
   if (!in_use && report.exit_code < 0) return kNoInstance;  // killed before it could say more
   if (report.exit_code > 0 || report.state == "error" || report.state == "expired" ||
-      report.phase == "hold") return 1;
+      report.phase == "hold")
+    return 1;
   return 0;
 }
 
@@ -60,8 +61,8 @@ int show(const Look& look, const std::string& run_dir, const Options& options) {
   auto report = engine::state_from_json(look.text, run_dir + "/state.json");
   if (!report) return complain(report.error());
   int code = code_of(*report, look.in_use);
-  std::string text = options.json ? look.text
-                                  : engine::state_to_text(*report, ::isatty(STDOUT_FILENO) == 1);
+  std::string text =
+      options.json ? look.text : engine::state_to_text(*report, ::isatty(STDOUT_FILENO) == 1);
   if (code == kNoInstance && !options.json) {
     text += "no instance runs: it was killed before it could end the job\n";
   }
@@ -142,8 +143,7 @@ int hold_command(Arguments arguments, const envgen::Environ& env) {
       rest, [](const std::string& word) { return word == "--help" || word == "-h"; });
   if (!duration && !help) {
     if (text.empty() && !rest.empty()) text = rest.back();
-    return complain({"reading the options", "hold",
-                     text.empty() ? "no duration" : '"' + text + '"',
+    return complain({"reading the options", "hold", text.empty() ? "no duration" : '"' + text + '"',
                      "say how long from now: trainit hold --for 2h"});
   }
   return ask(rest, env, {engine::ControlOp::kHold, duration.value_or(0)});

@@ -1,7 +1,8 @@
 #pragma once
 // RUN_DIR/control: a SOCK_SEQPACKET socket with records of one size, for `trainit release` and
-// `trainit hold`. Only root and the user of the instance may send (SO_PEERCRED). No client is waited
-// for: of more than 16 that say nothing the oldest are dropped, and each has one answer at most.
+// `trainit hold`. Only root and the user of the instance may send (SO_PEERCRED). No client is
+// waited for: of more than 16 that say nothing the oldest are dropped, and each has one answer at
+// most.
 
 #include <cstdint>
 #include <optional>

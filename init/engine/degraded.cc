@@ -14,7 +14,8 @@
 namespace engine {
 namespace {
 
-// Of one turn: a fork bomb of orphans must not starve the signals, nor a storm of these the reaping.
+// Of one turn: a fork bomb of orphans must not starve the signals, nor a storm of these the
+// reaping.
 constexpr int kMostDeaths = 256;
 constexpr int kMostSignals = 64;
 // What SIGKILL does not end within this time hangs in the kernel: the exit does not wait for it.

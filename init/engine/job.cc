@@ -67,7 +67,8 @@ std::string names_list(const std::vector<std::string>& names) {
     if (i > 0) text += ", ";
     text += names[i];
   }
-  if (names.size() > kMostNames) text += " and " + std::to_string(names.size() - kMostNames) + " more";
+  if (names.size() > kMostNames)
+    text += " and " + std::to_string(names.size() - kMostNames) + " more";
   return text;
 }
 
@@ -126,6 +127,20 @@ TaskReport task_report(const Job& job, const lifecycle::Task& task, std::size_t 
   return report;
 }
 
+// A rank that happens to exit with 124 failed; what expired is the wait.
+bool wait_expired(const Machine& machine) {
+  const lifecycle::Cause& cause = *machine.cause();
+  const bool by_resolver = cause.ends.empty() || machine.tasks()[cause.ends[0].task.index].kind ==
+                                                     lifecycle::TaskKind::kResolve;
+  return by_resolver && cause.exit_code == kTimedOut;
+}
+
+const char* state_word(const Machine& machine) {
+  if (machine.cause() != nullptr) return wait_expired(machine) ? "expired" : "error";
+  if (machine.stopped()) return "stopped";
+  return machine.phase() == lifecycle::Phase::kExited ? "success" : "running";
+}
+
 std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, TaskKind kind,
                          std::optional<std::uint64_t> oom_kills_now) {
   const TaskRecord& record = job.records[end.task.index];
@@ -156,12 +171,13 @@ std::string describe_failure(const Job& job, const Machine& machine,
                : job.resolver_message;
   }
   const std::vector<lifecycle::Task>& tasks = machine.tasks();
-  std::string text = describe_end(job, cause->ends[0], tasks[cause->ends[0].task.index].kind,
-                                  oom_kills_now);
+  std::string text =
+      describe_end(job, cause->ends[0], tasks[cause->ends[0].task.index].kind, oom_kills_now);
   std::vector<std::string> same_turn;
   for (std::size_t i = 1; i < cause->ends.size(); ++i) {
     const auto& end = cause->ends[i];
-    same_turn.push_back(who(job, end.task.index) + " " + how(job.records[end.task.index], end.ending));
+    same_turn.push_back(who(job, end.task.index) + " " +
+                        how(job.records[end.task.index], end.ending));
   }
   if (!same_turn.empty()) text += "; at the same time: " + names_list(same_turn);
   std::vector<std::string> stopped;
@@ -194,13 +210,7 @@ JobReport report_of(const Job& job, const Machine& machine) {
   for (std::size_t i = 0; i < machine.tasks().size() && i < job.records.size(); ++i) {
     report.tasks.push_back(task_report(job, machine.tasks()[i], i));
   }
-  if (machine.cause() != nullptr) {
-    report.state = machine.cause()->exit_code == kTimedOut ? "expired" : "error";
-  } else if (machine.stop_signal() != 0) {
-    report.state = "stopped";
-  } else {
-    report.state = machine.phase() == lifecycle::Phase::kExited ? "success" : "running";
-  }
+  report.state = state_word(machine);
   return report;
 }
 

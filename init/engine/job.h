@@ -1,6 +1,6 @@
 #pragma once
-// What the engine knows of each task beyond the machine: its name, its process, its times. The index
-// of a record is the task's index in lifecycle::Machine::tasks().
+// What the engine knows of each task beyond the machine: its name, its process, its times. The
+// index of a record is the task's index in lifecycle::Machine::tasks().
 
 #include <sys/types.h>
 
@@ -40,8 +40,8 @@ struct Job {
   std::optional<std::uint64_t> oom_kills_before;
 };
 
-// The one message about what failed first: who, how, when, why as far as the kernel tells, where its
-// output is, who was stopped because of it, what to do.
+// The one message about what failed first: who, how, when, why as far as the kernel tells, where
+// its output is, who was stopped because of it, what to do.
 std::string describe_failure(const Job& job, const lifecycle::Machine& machine,
                              std::optional<std::uint64_t> oom_kills_now);
 

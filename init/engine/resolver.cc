@@ -23,8 +23,8 @@ constexpr std::size_t kHeaderBytes = 8;
 // A plan's size is the command and its environment times the ranks of this node.
 constexpr std::uint32_t kMostMessageBytes = 256U << 20;
 
-// Of one turn, so that a resolver gone mad cannot keep PID 1 from its signals. A pipe holds less: what
-// a dead resolver left is read at once.
+// Of one turn, so that a resolver gone mad cannot keep PID 1 from its signals. A pipe holds less:
+// what a dead resolver left is read at once.
 constexpr int kMostReads = 64;
 
 constexpr int kFirstPollMs = 100;
@@ -75,10 +75,10 @@ void wait_ms(int duration_ms) { ::poll(nullptr, 0, duration_ms); }
 
 std::string out_of(const std::exception& error) {
   const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  return to_line(envgen::Error{
-      "resolving the job", "", memory ? "too little memory" : error.what(),
-      memory ? "raise the memory limit of the container"
-             : "this is a defect of trainit: report it with `trainit snapshot`"});
+  return to_line(
+      envgen::Error{"resolving the job", "", memory ? "too little memory" : error.what(),
+                    memory ? "raise the memory limit of the container"
+                           : "this is a defect of trainit: report it with `trainit snapshot`"});
 }
 
 ResolverFailed timed_out(const envgen::Pending& pending, std::int64_t timeout_ms) {

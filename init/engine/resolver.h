@@ -1,7 +1,7 @@
 #pragma once
 // The resolver: a forked child that reads and parses everything that comes from outside, waits for
-// the rank table, writes the plan's files and hands PID 1 a flat plan over a pipe. Its crash, a hang
-// or a table of any size costs an error, never the container.
+// the rank table, writes the plan's files and hands PID 1 a flat plan over a pipe. Its crash, a
+// hang or a table of any size costs an error, never the container.
 //
 // Wire: messages of {u32 kind, u32 size, bytes}, little endian.
 

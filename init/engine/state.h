@@ -17,10 +17,10 @@ struct TaskReport {
   std::string state;  // "idle", "starting", "running", "ended"
   int rank = -1;      // -1: none
   int device = -1;
-  int pid = 0;         // 0: not alive
-  int exit_code = -1;  // -1: has not ended
-  std::string signal;  // "SIGKILL" when that ended it
-  std::string log;     // "" = stdout
+  int pid = 0;                  // 0: not alive
+  int exit_code = -1;           // -1: has not ended
+  std::string signal;           // "SIGKILL" when that ended it
+  std::string log;              // "" = stdout
   std::int64_t started_ms = 0;  // wall clock, UTC; 0 = not yet
   std::int64_t ended_ms = 0;
 };
@@ -38,9 +38,9 @@ struct JobReport {
   std::int64_t updated_ms = 0;
   std::string waiting_for;  // "" when nothing is waited for
   std::vector<TaskReport> tasks;
-  std::string first_failure;  // the message; "" without a failure
-  std::string stop_signal;    // "" when none came
-  int exit_code = -1;         // -1: still running
+  std::string first_failure;       // the message; "" without a failure
+  std::string stop_signal;         // "" when none came
+  int exit_code = -1;              // -1: still running
   std::int64_t hold_until_ms = 0;  // wall clock, UTC; 0: no debug window
   std::vector<std::string> warnings;
 };

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "envgen/resolve.h"
 #include "init/engine/control.h"
@@ -39,8 +41,13 @@ constexpr int kMostSignals = 64;
 constexpr int kMostDeaths = 256;
 constexpr int kMostWakeups = 64;
 
-// The resolver has its own deadline; PID 1's is for one that hangs.
-constexpr std::int64_t kResolverSlackMs = 2000;
+// The resolver has its own deadline for the wait, and work to do after it: a large table, device
+// directories to empty. PID 1's is for one that hangs.
+std::int64_t hang_timeout_ms(std::int64_t wait_ms) {
+  constexpr std::int64_t kLeastMs = 2000;
+  constexpr std::int64_t kMostMs = 60'000;
+  return wait_ms + std::clamp(wait_ms / 10, kLeastMs, kMostMs);
+}
 
 constexpr int kOwnFailure = 125;
 
@@ -125,7 +132,7 @@ class Supervisor {
   bool state_lost_ = false;  // the last write of it failed
   int sweep_signal_ = 0;
   bool sweep_due_ = false;  // nobody has had it yet
-  std::set<pid_t> swept_;  // adopted processes that have had sweep_signal_
+  std::set<pid_t> swept_;   // adopted processes that have had sweep_signal_
   bool done_ = false;
   int exit_code_ = 0;
   int resolve_code_ = 0;  // what a resolver that failed said
@@ -150,8 +157,7 @@ Supervisor::Supervisor(Setup setup)
     : setup_(std::move(setup)),
       pass_through_(envgen::is_pass_through(setup_.base.env, setup_.request)),
       policy_(early_policy(setup_)),
-      machine_(machine_policy(policy_,
-                              setup_.request.rank_table_timeout_ms + kResolverSlackMs),
+      machine_(machine_policy(policy_, hang_timeout_ms(setup_.request.rank_table_timeout_ms)),
                {TaskKind::kResolve}) {
   job_.records.resize(machine_.tasks().size());
   job_.records[0].name = "resolver";
@@ -471,6 +477,8 @@ proc::SpawnSpec Supervisor::spec_of(const envgen::Process& process, bool first) 
   bool alone = job_.plan.processes.size() == 1;
   spec.new_session = !alone;
   spec.foreground = alone;
+  spec.callers_fds =
+      alone;  // as exec would pass them on; with several, nobody knows whose they are
   spec.die_with_parent = !pid1_;
   spec.share_memory = pass_through_;
   if (first) {
@@ -486,6 +494,9 @@ void Supervisor::start_process(TaskRef task) {
   TaskRecord& record = job_.records[task.index];
   const envgen::Process& process = job_.plan.processes[static_cast<std::size_t>(record.process)];
   auto spawned = proc::spawn(spec_of(process, record.process == 0), setup_.saved);
+  // Whoever reads the other end of what was passed in waits for its end, and we may live longer
+  // than the task that has it.
+  for (const int fd : std::exchange(setup_.callers_fds, {})) ::close(fd);
   if (!spawned) return not_started(task, spawned.error(), kOwnFailure);
   record.pid = spawned->pid;
   record.start_pipe = std::move(spawned->start_pipe);
@@ -520,8 +531,8 @@ void Supervisor::sweep() {
   }
   bool any = false;
   for (pid_t pid : children) {
-    bool ours = std::ranges::any_of(
-        job_.records, [pid](const TaskRecord& record) { return record.pid == pid; });
+    bool ours = std::ranges::any_of(job_.records,
+                                    [pid](const TaskRecord& record) { return record.pid == pid; });
     any = any || !ours;
     if (!ours && swept_.insert(pid).second) ::kill(pid, sweep_signal_);
   }
@@ -531,6 +542,9 @@ void Supervisor::sweep() {
 void Supervisor::report_failure() {
   job_.first_failure = describe_failure(job_, machine_, sys::oom_kills());
   sys::log::error("first failure: " + job_.first_failure);
+  // A second instance in the container must not overwrite what the pod's own one says.
+  const bool second = !run_dir_.path.empty() && !run_dir_.lock.valid();
+  if (second) return;
   write_termination_log(setup_.termination_log, "trainit: " + job_.first_failure + "\n");
 }
 
@@ -547,9 +561,10 @@ void Supervisor::open_run_dir() {
   setup_.base.facts.run_dir = run_dir_.path;
   if (!run_dir_.lock.valid()) {
     // Another instance's directory: ours lies inside it, and we publish no state.
-    if (!run_dir_.path.empty()) {
-      setup_.base.facts.run_dir += "/instance-" + std::to_string(::getpid());
-    }
+    if (run_dir_.path.empty()) return;
+    // Not by pid: where containers share the directory, every one of them is PID 1.
+    std::string own = run_dir_.path + "/instance-XXXXXX";
+    if (::mkdtemp(own.data()) != nullptr) setup_.base.facts.run_dir = own;
     return;
   }
   auto control = ControlServer::open(run_dir_.path);
@@ -604,9 +619,8 @@ std::optional<int> Supervisor::settled_code() const {
   Remains left = remains();
   if (!left.mains.empty()) return std::nullopt;
   if (left.failure_code != 0) return left.failure_code;
-  const bool started = std::ranges::any_of(job_.records, [](const TaskRecord& record) {
-    return record.process >= 0 && record.ending;
-  });
+  const bool started = std::ranges::any_of(
+      job_.records, [](const TaskRecord& record) { return record.process >= 0 && record.ending; });
   if (!started) return left.stop_signal != 0 ? 128 + left.stop_signal : kOwnFailure;
   const bool told = std::ranges::any_of(job_.records, &TaskRecord::told_to_stop);
   if (left.stop_signal == 0 || !told) return 0;

@@ -17,13 +17,15 @@ struct Setup {
   envgen::Snapshot base;  // argv and environment as trainit found them; facts are gathered
   envgen::Request request;
   proc::SavedSignals saved;
+  std::vector<int> callers_fds;            // what the caller passed in beyond 0, 1 and 2
   std::vector<std::string> own_variables;  // TRAINIT_<OPTION>: not for the job
   const char* termination_log = "/dev/termination-log";
   // Called before each step of the machine: for tests that make the engine fail.
   std::function<void(const lifecycle::Event&)> before_step;
 };
 
-// How many descriptors from 3 on a socket activation passed in (LISTEN_FDS); the main task has them.
+// How many descriptors from 3 on a socket activation passed in (LISTEN_FDS); the main task has
+// them.
 int listen_fds(const envgen::Environ& env);
 
 // Returns the container's exit code.

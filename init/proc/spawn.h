@@ -27,9 +27,9 @@ struct SpawnSpec {
   bool foreground = false;        // hand it the terminal, where we have it
   int inherited_fds = 0;          // LISTEN_FDS: descriptors 3 .. 3+n-1 are passed, LISTEN_PID set;
                                   // those among them that have CLOEXEC are ours and are not passed
-  bool callers_fds = false;       // all that the caller passed in, as exec would; not LISTEN_FDS only
-  bool die_with_parent = false;   // PR_SET_PDEATHSIG SIGKILL: for an init that is not PID 1
-  bool share_memory = false;      // vfork: faster, and we stand still until the program runs
+  bool callers_fds = false;  // all that the caller passed in, as exec would; not LISTEN_FDS only
+  bool die_with_parent = false;  // PR_SET_PDEATHSIG SIGKILL: for an init that is not PID 1
+  bool share_memory = false;     // vfork: faster, and we stand still until the program runs
 };
 // A relative log_path or env_file counts from our directory, a relative argv[0] from `cwd`. The
 // child sees no descriptor but 0, 1, 2 and those: never one of ours.

@@ -8,12 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 namespace sys {
 namespace {
 
-constexpr unsigned kMaxDescriptor = 65536;
+constexpr int kMaxDescriptor = 65536;
 
 bool close_range_of(unsigned first, unsigned last) {
   if (first > last) return true;
@@ -34,10 +35,10 @@ bool close_by_ranges(unsigned first, std::span<const int> sorted_keep) {
   return close_range_of(first, ~0U);
 }
 
-// Collected before the first is closed: the listing itself holds a descriptor.
-bool close_by_proc(int first, std::span<const int> sorted_keep) {
+// nullopt without /proc.
+std::optional<std::vector<int>> list_descriptors(int first) {
   DIR* directory = ::opendir("/proc/self/fd");
-  if (directory == nullptr) return false;
+  if (directory == nullptr) return std::nullopt;
   std::vector<int> open;
   const int own = ::dirfd(directory);
   while (const dirent* entry = ::readdir(directory)) {
@@ -46,18 +47,29 @@ bool close_by_proc(int first, std::span<const int> sorted_keep) {
     if (number >= first && number != own) open.push_back(number);
   }
   ::closedir(directory);
-  for (int number : open) {
+  return open;
+}
+
+// Collected before the first is closed: the listing itself holds a descriptor.
+bool close_by_proc(int first, std::span<const int> sorted_keep) {
+  const auto open = list_descriptors(first);
+  if (!open) return false;
+  for (int number : *open) {
     if (!std::ranges::binary_search(sorted_keep, number)) ::close(number);
   }
   return true;
 }
 
-void close_by_number(int first, std::span<const int> sorted_keep) {
+// A limit of 1e9 is common in containers; counting up to it would take minutes.
+int count_to() {
   rlimit limit{};
-  rlim_t end = kMaxDescriptor;
-  // A limit of 1e9 is common in containers; counting up to it would take minutes.
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) end = std::min<rlim_t>(limit.rlim_cur, end);
-  for (int number = first; static_cast<rlim_t>(number) < end; ++number) {
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMaxDescriptor;
+  return static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kMaxDescriptor));
+}
+
+void close_by_number(int first, std::span<const int> sorted_keep) {
+  const int end = count_to();
+  for (int number = first; number < end; ++number) {
     if (!std::ranges::binary_search(sorted_keep, number)) ::close(number);
   }
 }
@@ -71,6 +83,16 @@ void ensure_standard_fds() {
     // EBADF to each read and write, as a closed descriptor does.
     if (::open("/dev/null", O_RDWR) < 0 && ::open("/", O_PATH) < 0) return;
   }
+}
+
+std::vector<int> open_descriptors(int first) {
+  if (auto listed = list_descriptors(first)) return std::move(*listed);
+  std::vector<int> open;
+  const int end = count_to();
+  for (int number = first; number < end; ++number) {
+    if (::fcntl(number, F_GETFD) >= 0) open.push_back(number);
+  }
+  return open;
 }
 
 void close_descriptors(int first, std::span<const int> keep) {

@@ -6,6 +6,7 @@
 
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace sys {
 
@@ -36,6 +37,10 @@ class Fd {
 // file of ours would become it, and a task's output would go into that file. A task then sees
 // /dev/null there instead of a closed descriptor.
 void ensure_standard_fds();
+
+// The open descriptors from `first` on, in any order. Before anything of ours is open these are
+// what the caller passed in.
+std::vector<int> open_descriptors(int first);
 
 // Closes every descriptor from `first` on but those in `keep`. Without close_range (before Linux
 // 5.9, or where seccomp refuses it) it goes by /proc, without /proc by number, up to 65536.

@@ -70,6 +70,14 @@ TEST(Identity, ATableOfAnotherJobIsRefusedEvenWithOneEntry) {
   auto stale = recognise({node("job-old-0", "10.0.0.1", "", "", 0)}, hints);
   ASSERT_FALSE(stale.has_value());
   EXPECT_THAT(to_line(stale.error()), AllOf(HasSubstr("job-new-0"), HasSubstr("job-old-0")));
+  // Not even where an address of ours stands in it: the next job often gets the same host.
+  hints.host_ips = hints.server_ids = {{"MA_CURRENT_HOST_IP", "10.0.0.1"}};
+  EXPECT_FALSE(recognise({node("job-old-0", "10.0.0.1", "10.0.0.1", "", 0)}, hints).has_value());
+  EXPECT_FALSE(recognise({node("job-old-0", "10.0.0.1", "", "", 0),
+                          node("job-old-1", "10.0.0.2", "", "", 2)},
+                         hints)
+                   .has_value());
+  EXPECT_TRUE(recognise({node("job-old-0", "10.0.0.1", "", "", 0)}, hints, 0).has_value());
   // A table without pod names cannot contradict.
   EXPECT_TRUE(recognise({node("", "10.0.0.1", "", "", 0)}, hints).has_value());
 }

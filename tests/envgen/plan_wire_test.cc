@@ -59,7 +59,8 @@ TEST(PlanWire, FlippedBytesNeverReadOutsideOrAskForMoreThanTheyBring) {
   std::mt19937 random(7);
   for (int round = 0; round < 20000; ++round) {
     std::string bytes = good;
-    for (int flips = 0; flips < 3; ++flips) bytes[random() % bytes.size()] = static_cast<char>(random());
+    for (int flips = 0; flips < 3; ++flips)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
     auto decoded = decode_plan(bytes);
     if (!decoded) continue;
     EXPECT_LE(decoded->processes.size(), bytes.size());

@@ -1,9 +1,9 @@
 #include "envgen/resolve.h"
 
-#include <cerrno>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cerrno>
 
 #include "tests/envgen/job_builder.h"
 
@@ -186,7 +186,8 @@ TEST(Resolve, EveryNodeSeesTheSameClusterAndTheRanksAreABijection) {
     EXPECT_EQ(*plan.cluster, first);
     for (const Process& process : plan.processes) seen.push_back(process.rank);
   }
-  for (int rank = 0; rank < kPods * 8; ++rank) EXPECT_EQ(seen[static_cast<std::size_t>(rank)], rank);
+  for (int rank = 0; rank < kPods * 8; ++rank)
+    EXPECT_EQ(seen[static_cast<std::size_t>(rank)], rank);
 }
 
 TEST(Resolve, ATableThatIsNotReadyIsPendingWithTheReason) {
@@ -214,7 +215,8 @@ TEST(Resolve, ATableThatCannotBeRightIsAnErrorWithPlaceAndRemedy) {
   snapshot.paths[kTablePath] = file_state("{\n  // a comment\n  \"status\": \"completed\"}");
   EXPECT_THAT(error_of(snapshot, train()), AllOf(HasSubstr("line 2"), HasSubstr("comment")));
 
-  snapshot.paths[kTablePath] = file_state(R"({"status":"completed","group_list":null,"group_count":""})");
+  snapshot.paths[kTablePath] =
+      file_state(R"({"status":"completed","group_list":null,"group_count":""})");
   EXPECT_THAT(error_of(snapshot, train()), HasSubstr("group_list"));
 
   PathState huge;
@@ -259,8 +261,9 @@ TEST(Arguments, AFileUnderTheOriginalDirectoryBecomesAbsolute) {
   directory.kind = PathState::Kind::kDirectory;
   snapshot.paths["/home/ma-user/train"] = directory;
   snapshot.paths["/home/ma-user/data/x"] = directory;
-  Plan plan = plan_of(snapshot, request_for({"./run.sh", "train.py", "--config=conf/a.yaml", "--mode",
-                                             "train", "data/x", "./nothing", "--flag", "/abs", ""}));
+  Plan plan =
+      plan_of(snapshot, request_for({"./run.sh", "train.py", "--config=conf/a.yaml", "--mode",
+                                     "train", "data/x", "./nothing", "--flag", "/abs", ""}));
   EXPECT_THAT(plan.processes[0].argv,
               ElementsAre("/home/ma-user/run.sh", "/home/ma-user/train.py",
                           "--config=/home/ma-user/conf/a.yaml", "--mode", "train",
@@ -278,8 +281,8 @@ TEST(Arguments, APythonModuleStillFindsItsNeighbours) {
   Snapshot snapshot = modelarts_snapshot({}, 0);
   snapshot.paths["/home/ma-user/train"] = file_state("x");
   snapshot.env.set("PYTHONPATH", "/lib");
-  Plan plan = plan_of(snapshot, request_for({"/opt/bin/python3", "-u", "-m", "train"}));
-  EXPECT_EQ(plan.processes[0].argv[3], "train");
+  Plan plan = plan_of(snapshot, request_for({"/opt/bin/python3", "-W", "ignore", "-m", "train"}));
+  EXPECT_EQ(plan.processes[0].argv[4], "train");
   EXPECT_EQ(variable(snapshot, plan.processes[0], "PYTHONPATH"), "/home/ma-user:/lib");
 }
 
@@ -327,6 +330,36 @@ TEST(Places, OnlyAskedForTheDeviceDirectoriesAreEmptied) {
   }
 }
 
+TEST(Places, ThatDoNotExistAreJudgedByTheNearestThatDoes) {
+  Snapshot snapshot = modelarts_snapshot({}, 0);
+  PathState sealed = snapshot.paths["/home/ma-user"];
+  sealed.writable = false;
+  snapshot.env.set("MA_LOG_DIR", "/ro/a/logs");
+  snapshot.env.set("MA_MOUNT_PATH", "/ro/b");
+  for (const char* absent : {"/ro/a/logs", "/ro/a", "/ro/b", "/ro/b/workspace"}) {
+    snapshot.paths[absent] = {};
+  }
+  snapshot.paths["/ro"] = sealed;
+  Plan plan = plan_of(snapshot, train());
+  EXPECT_EQ(plan.processes[0].cwd, "/home/ma-user/device0");
+  EXPECT_EQ(plan.processes[1].log, "/run/trainit/logs/rank-1.txt");
+  EXPECT_THAT(plan.warnings, AllOf(Contains(HasSubstr("/ro/b/workspace cannot be written")),
+                                   Contains(HasSubstr("/ro/a/logs cannot be written"))));
+}
+
+TEST(Output, ThatOfTheNodesFirstRankIsStdoutWhateverTheTableListsFirst) {
+  Snapshot snapshot = modelarts_snapshot({}, 0);
+  snapshot.paths[kTablePath] =
+      file_state(R"({"version":"1.0","status":"completed","server_count":"1",
+    "server_list":[{"server_id":"s","device":[{"device_id":"5","rank_id":"1"},
+                                              {"device_id":"4","rank_id":"0"}]}]})");
+  Plan plan = plan_of(snapshot, train());
+  EXPECT_EQ(plan.processes[0].rank, 0);
+  EXPECT_EQ(plan.processes[0].log, "");
+  EXPECT_EQ(variable(snapshot, plan.processes[0], "DEVICE_ID"), "1") << "its place in the table";
+  EXPECT_EQ(plan.processes[1].log, "/run/trainit/logs/rank-1.txt");
+}
+
 TEST(Output, CanGoToFilesOrStayTogether) {
   Snapshot snapshot = modelarts_snapshot({}, 0);
   Request request = train();
@@ -364,6 +397,16 @@ TEST(Hccn, ABareHostWithoutATableUsesItsOwnDevices) {
   EXPECT_EQ(plan.platform, "bare");
   ASSERT_THAT(plan.processes, SizeIs(2));
   EXPECT_THAT(plan.files[0].content, HasSubstr("192.168.2.1"));
+
+  snapshot.env = Environ({"ASCEND_VISIBLE_DEVICES=7", "ASCEND_VISIBLE_DEVICES=Ascend910-0,npu-1"});
+  EXPECT_THAT(plan_of(snapshot, request).processes, SizeIs(2));
+  snapshot.env = Environ({"ASCEND_VISIBLE_DEVICES=void"});
+  EXPECT_THAT(error_of(snapshot, request), HasSubstr("ASCEND_VISIBLE_DEVICES"));
+
+  request.devices = "0,1,2";
+  request.strict = true;
+  EXPECT_THAT(error_of(snapshot, request), HasSubstr("--strict"));
+  request.strict = false;
 
   request.devices = "1";
   ASSERT_THAT(plan_of(snapshot, request).processes, SizeIs(1));

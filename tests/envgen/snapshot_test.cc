@@ -16,7 +16,8 @@ Snapshot full_snapshot() {
   snapshot.paths["/a/table.json"] = {
       PathState::Kind::kFile, "{\"status\":\"completed\"}", {}, true, 0, 22};
   snapshot.paths["/a"] = {PathState::Kind::kDirectory, "", {"table.json", "\xc3\x28"}, false, 0, 0};
-  snapshot.paths["/binary"] = {PathState::Kind::kFile, std::string("\0\x80\xff", 3), {}, false, 0, 3};
+  snapshot.paths["/binary"] = {
+      PathState::Kind::kFile, std::string("\0\x80\xff", 3), {}, false, 0, 3};
   snapshot.paths["/gone"] = {};
   snapshot.paths["/big"] = {PathState::Kind::kError, "", {}, false, 27, 200ULL << 20};
   return snapshot;

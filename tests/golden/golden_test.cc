@@ -46,6 +46,7 @@ TEST_P(GoldenPlan, IsWhatItWas) {
   std::string plan = trainit("plan --json --snapshot " + directory() + GetParam().snapshot +
                              ".snapshot.json " + GetParam().options);
   std::string path = directory() + GetParam().plan + ".plan.json";
+  ASSERT_FALSE(plan.empty());
   if (std::getenv("TRAINIT_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << plan;
   EXPECT_EQ(plan, read_file(path));
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -48,6 +49,17 @@ bool refuse_close_range(unsigned error) {
   const sock_fprog program{code.size(), code.data()};
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(OpenDescriptors, AreThoseFromTheFirstOnWithoutTheListingsOwn) {
+  const auto outcome = child::run([] {
+    sys::close_descriptors(3, {});
+    if (!open_some()) return 1;
+    std::vector<int> open = sys::open_descriptors(5);
+    std::ranges::sort(open);
+    return open == std::vector<int>{5, 6, 7, 8, 9, 900} ? 0 : 2;
+  });
+  EXPECT_EQ(outcome.code, 0);
 }
 
 TEST(CloseDescriptors, SparesWhatIsBelowAndWhatIsKept) {

@@ -110,7 +110,8 @@ TEST_F(Failure, IsCalledOutOfMemoryOnlyWhereTheKernelCountedOne) {
   start();
   end({{1, kKilled}});
   job_.oom_kills_before = 4;
-  EXPECT_THAT(text(5), HasSubstr("out of memory, the kernel's OOM killer struck (oom_kill 4 -> 5)"));
+  EXPECT_THAT(text(5),
+              HasSubstr("out of memory, the kernel's OOM killer struck (oom_kill 4 -> 5)"));
   EXPECT_THAT(text(4), Not(HasSubstr("memory")));
   EXPECT_THAT(text(std::nullopt), Not(HasSubstr("memory")));
   job_.oom_kills_before.reset();
@@ -256,7 +257,9 @@ class TerminationLog : public child::Scratch {
   }
 };
 
-TEST_F(TerminationLog, IsReplacedByTheMessage) { EXPECT_EQ(after("rank-3 died\n"), "rank-3 died\n"); }
+TEST_F(TerminationLog, IsReplacedByTheMessage) {
+  EXPECT_EQ(after("rank-3 died\n"), "rank-3 died\n");
+}
 
 TEST_F(TerminationLog, IsNotMadeWhereThereIsNone) {
   engine::write_termination_log(path("absent").c_str(), "x");

@@ -55,8 +55,10 @@ const Sample kSamples[] = {
     {"node-rank", "3", "4", "-1", [](const Options& o) { return text(o.request.node_rank); }},
     {"rank-start", "8", "16", "8x", [](const Options& o) { return text(o.request.rank_start); }},
     {"devices", "0-3", "5", "", [](const Options& o) { return o.request.devices; }},
-    {"device-id", "physical", "logical", "both", [](const Options& o) { return text(o.request.device_ids); }},
-    {"output", "files", "inherit", "stdout", [](const Options& o) { return text(o.request.output); }},
+    {"device-id", "physical", "logical", "both",
+     [](const Options& o) { return text(o.request.device_ids); }},
+    {"output", "files", "inherit", "stdout",
+     [](const Options& o) { return text(o.request.output); }},
     {"work-dir", "/w", "/v", "", [](const Options& o) { return o.request.work_dir; }},
     {"log-dir", "/l", "/m", "", [](const Options& o) { return o.request.log_dir; }},
     {"run-dir", "/r", "/q", "", [](const Options& o) { return o.run_dir; }},
@@ -228,7 +230,8 @@ TEST(Options, AnEmptyWordIsACommand) {
 }
 
 TEST(Options, NothingAtAllIsNoCommand) {
-  for (const Words& arguments : {Words{}, Words{"--"}, Words{"--strict"}, Words{"--strict", "--"}}) {
+  for (const Words& arguments :
+       {Words{}, Words{"--"}, Words{"--strict"}, Words{"--strict", "--"}}) {
     auto options = parse(arguments);
     ASSERT_TRUE(options);
     EXPECT_THAT(options->request.command, IsEmpty());
@@ -292,8 +295,8 @@ TEST(Duration, DoesNotOverflow) {
 }
 
 TEST(Duration, IsNothingElse) {
-  for (const char* bad : {"", "s", "ms", "-1s", "+1s", "1.5h", "1 s", " 1s", "1s ", "1S", "1w", "0x1",
-                          "1h30m", "inf", "١s"}) {
+  for (const char* bad : {"", "s", "ms", "-1s", "+1s", "1.5h", "1 s", " 1s", "1s ", "1S", "1w",
+                          "0x1", "1h30m", "inf", "١s"}) {
     EXPECT_FALSE(cli::parse_duration_ms(bad)) << bad;
   }
 }

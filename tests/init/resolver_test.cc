@@ -40,8 +40,10 @@ std::string table_of(int devices) {
             R"(", "device_ip": "192.168.1.1)" + id + "\"}";
   }
   return R"({"status": "completed", "group_count": "1", "group_list": [{"group_name": "job",
-    "device_count": ")" + std::to_string(devices) + R"(", "instance_count": "1",
-    "instance_list": [{"pod_name": "job-0", "server_id": "10.0.0.1", "devices": [)" + list + "]}]}]}";
+    "device_count": ")" +
+         std::to_string(devices) + R"(", "instance_count": "1",
+    "instance_list": [{"pod_name": "job-0", "server_id": "10.0.0.1", "devices": [)" +
+         list + "]}]}]}";
 }
 
 // A pod of ModelArts whose table lies in config/.
@@ -262,7 +264,8 @@ TEST_F(Resolve, NamesPathAndErrnoOfATableThatDoesNotFitOnTheDisk) {
   const std::string run_dir = path("run");
   constexpr int kNoMount = 77;
   auto outcome = child::run([&] {
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) ||
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) ||
         ::mount("tmpfs", run_dir.c_str(), "tmpfs", 0, "size=4k") != 0) {
       return kNoMount;
     }
@@ -392,7 +395,10 @@ TEST_F(News, ComeWhenTheyAreWhole) {
 }
 
 TEST_F(News, ComeInOrderAndSeveralAtATime) {
-  auto news = after(message(1, "a") + message(1, "") + message(2, "\x7c" "late") );
+  auto news = after(message(1, "a") + message(1, "") +
+                    message(2,
+                            "\x7c"
+                            "late"));
   ASSERT_EQ(news.size(), 3U);
   EXPECT_EQ(std::get<ResolverWaits>(news[1]).reason, "");
   EXPECT_EQ(std::get<ResolverFailed>(news[2]).exit_code, 124);

@@ -112,7 +112,8 @@ TEST(State, ReadsWhatHasOtherTypesAsUnknown) {
 
 TEST(StateText, ShowsWhatAPersonAsksFor) {
   const std::string text = engine::state_to_text(example(), false);
-  EXPECT_THAT(text, HasSubstr("state error, phase hold; modelarts/ascend, node 1 of 2, world size 16"));
+  EXPECT_THAT(text,
+              HasSubstr("state error, phase hold; modelarts/ascend, node 1 of 2, world size 16"));
   EXPECT_THAT(text, HasSubstr("stopped by SIGTERM\n"));
   EXPECT_THAT(text, HasSubstr("first failure: rank-8 was killed by SIGKILL"));
   EXPECT_THAT(text, HasSubstr("trainit release"));

@@ -24,7 +24,6 @@ using rules::Spec;
 using rules::Words;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 
 class Hostile : public rules::EitherWay {
  protected:
@@ -46,7 +45,8 @@ RULES_EITHER_WAY(Hostile);
 // --- Rights and mounts ---
 
 TEST_P(Hostile, UserWithoutAnyRightRunsAJob) {
-  for (const char* name : {"run", "home", "out"}) ASSERT_EQ(::chown(path(name).c_str(), 65534, 65534), 0);
+  for (const char* name : {"run", "home", "out"})
+    ASSERT_EQ(::chown(path(name).c_str(), 65534, 65534), 0);
   Spec job = spec(ranks(2, {rules::payload(), "report"}));
   job.before = [] {
     ::setgroups(0, nullptr);
@@ -130,9 +130,10 @@ TEST_P(Hostile, NoProcRunsAndStopsAJob) {
 }
 
 TEST_P(Hostile, NoProcAndALeftoverEndsWithinTheGrace) {
-  Spec job = spec({"--grace", "500ms", "--", "/bin/sh", "-c",
-                   "setsid sh -c 'trap \"echo told; exit 0\" TERM; echo up > $HERE/up; "
-                   "read x < $HERE/never' & read x < $HERE/up; exit 3"});
+  Spec job = spec(joined({"--grace", "500ms", "--"},
+                         rules::shell("setsid sh -c 'trap \"echo told; exit 0\" TERM; "
+                                      "echo up > $HERE/up; read x < $HERE/never' & "
+                                      "read x < $HERE/up; exit 3")));
   for (const char* name : {"up", "never"}) ::mkfifo(path(name).c_str(), 0600);
   job.before = [] {
     own_mounts();
@@ -161,8 +162,8 @@ TEST_P(Hostile, NoDevRunsASingleCommand) {
 
 TEST_P(Hostile, FewDescriptorsAreAnErrorOrEnough) {
   for (rlim_t descriptors = 3; descriptors <= 16; ++descriptors) {
-    for (const Words& args : {Words{"--", rules::payload(), "exit", "6"},
-                              ranks(2, {rules::payload(), "exit", "6"})}) {
+    for (const Words& args :
+         {Words{"--", rules::payload(), "exit", "6"}, ranks(2, {rules::payload(), "exit", "6"})}) {
       Spec job = spec(args);
       job.before = [descriptors] {
         limit(RLIMIT_NOFILE, descriptors);
@@ -186,7 +187,8 @@ TEST_P(Hostile, ManyRanksNeedADescriptorEach) {
 }
 
 TEST_P(Hostile, ProcessLimitIsAnErrorThatNamesIt) {
-  for (const char* name : {"run", "home", "out"}) ASSERT_EQ(::chown(path(name).c_str(), 64999, 64999), 0);
+  for (const char* name : {"run", "home", "out"})
+    ASSERT_EQ(::chown(path(name).c_str(), 64999, 64999), 0);
   auto limited = [](rlim_t processes) {
     return [processes] {
       limit(RLIMIT_NPROC, processes);
@@ -204,7 +206,8 @@ TEST_P(Hostile, ProcessLimitIsAnErrorThatNamesIt) {
   job.before = limited(6);
   result = rules::run(job);
   EXPECT_EQ(result.code, 125);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("rank-5"), HasSubstr("EAGAIN"), HasSubstr("stopped because")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("rank-5"), HasSubstr("EAGAIN"), HasSubstr("stopped because")));
 }
 
 TEST_P(Hostile, LittleAddressSpaceIsAnError) {
@@ -213,7 +216,8 @@ TEST_P(Hostile, LittleAddressSpaceIsAnError) {
     Spec job = spec(ranks(2, {"/bin/true"}));
     job.before = [megabytes] { limit(RLIMIT_AS, megabytes << 20); };
     const Result result = rules::run(job);
-    EXPECT_THAT(result.code, testing::AnyOf(0, 125, 126, 127, 1)) << megabytes << " MB: " << result.err;
+    EXPECT_THAT(result.code, testing::AnyOf(0, 125, 126, 127, 1))
+        << megabytes << " MB: " << result.err;
   }
 }
 
@@ -223,17 +227,18 @@ TEST_P(Hostile, ArgumentsOf2MegabytesReachTheCommandOrAreAnError) {
   Words large = {"--", "/bin/sh", "-c", "echo $#", "sh"};
   for (int i = 0; i < 20; ++i) large.emplace_back(100'000, 'x');
   EXPECT_EQ(rules::run(spec(large)).out, "20\n");
-  const Result several = rules::run(
-      spec(joined({"--rank-table", write("table.json", rules::rank_table(4)), "--work-dir", path("home")},
-                  large)));
+  const Result several = rules::run(spec(joined(
+      {"--rank-table", write("table.json", rules::rank_table(4)), "--work-dir", path("home")},
+      large)));
   EXPECT_EQ(several.out, "20\n") << several.err.substr(0, 400);
   EXPECT_EQ(log_of(3), "20\n");
 }
 
 TEST_P(Hostile, ArgumentsThatJustFitForTrainitAreAnErrorForRanks) {
   // 2 MB is the limit of the kernel for all; a rank has some variables more.
-  Words large = {"--rank-table", write("table.json", rules::rank_table(1)), "--work-dir", path("home"),
-                 "--", "/bin/echo"};
+  Words large = {"--rank-table", write("table.json", rules::rank_table(1)),
+                 "--work-dir",   path("home"),
+                 "--",           "/bin/echo"};
   std::size_t size = 0;
   for (const std::string& word : large) size += word.size() + 1 + sizeof(char*);
   for (const std::string& entry : env()) size += entry.size() + 1 + sizeof(char*);
@@ -253,7 +258,8 @@ TEST_P(Hostile, ArgumentsThatJustFitForTrainitAreAnErrorForRanks) {
 
 TEST_P(Hostile, EnvironmentOf10000EntriesReachesEachRank) {
   Spec job = spec(ranks(4, rules::shell("env | grep -c ^MANY_")));
-  for (int i = 0; i < 10'000; ++i) job.env.push_back("MANY_" + std::to_string(i) + "=some value of it");
+  for (int i = 0; i < 10'000; ++i)
+    job.env.push_back("MANY_" + std::to_string(i) + "=some value of it");
   Instance instance(job);
   EXPECT_EQ(instance.wait(), 0) << instance.err();
   EXPECT_EQ(instance.out(), "10000\n");
@@ -282,7 +288,8 @@ TEST_P(Hostile, AStopAndContinueOfTrainitIsHarmless) {
 }
 
 TEST_P(Hostile, AStormOfSignalsDelaysNoEnd) {
-  Instance instance(spec({"--", "/bin/sh", "-c", "trap '' USR1; echo ready; read x < $HERE/go; exit 4"}));
+  Instance instance(
+      spec({"--", "/bin/sh", "-c", "trap '' USR1; echo ready; read x < $HERE/go; exit 4"}));
   ::mkfifo(path("go").c_str(), 0600);
   instance.await_out("ready");
   const pid_t storm = ::fork();

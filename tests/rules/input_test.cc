@@ -26,8 +26,9 @@ class Input : public rules::EitherWay {
  protected:
   // A job that waits for its table, or takes it.
   [[nodiscard]] Spec waiting(const Words& options = {}) const {
-    return spec(joined(joined({"--rank-table", path("table.json"), "--work-dir", path("home")}, options),
-                       {"--", rules::payload(), "sleep-forever"}));
+    return spec(
+        joined(joined({"--rank-table", path("table.json"), "--work-dir", path("home")}, options),
+               {"--", rules::payload(), "sleep-forever"}));
   }
 };
 RULES_EITHER_WAY(Input);
@@ -97,16 +98,17 @@ struct BadTable {
 
 std::string template2(const std::string& devices, const std::string& pod = "job-0") {
   return R"({"status": "completed", "group_count": "1", "group_list": [{"group_name": "job",
-"device_count": "1", "instance_count": "1", "instance_list": [{"pod_name": ")" + pod +
-         R"(", "server_id": "10.0.0.1", "devices": [)" + devices + "]}]}]}";
+"device_count": "1", "instance_count": "1", "instance_list": [{"pod_name": ")" +
+         pod + R"(", "server_id": "10.0.0.1", "devices": [)" + devices + "]}]}]}";
 }
 std::string template1(const std::string& devices) {
   return R"({"version":"1.0","server_count":"1","status":"completed","server_list":[
-{"server_id":"10.0.0.1","device":[)" + devices + "]}]}";
+{"server_id":"10.0.0.1","device":[)" +
+         devices + "]}]}";
 }
 std::string device(const char* id, const char* ip, const char* rank) {
-  return std::string(R"({"device_id":")") + id + R"(","device_ip":")" + ip + R"(","rank_id":")" + rank +
-         "\"}";
+  return std::string(R"({"device_id":")") + id + R"(","device_ip":")" + ip + R"(","rank_id":")" +
+         rank + "\"}";
 }
 
 // Side by side, as each error has to stand for a second.
@@ -114,15 +116,17 @@ TEST_P(Input, ThatIsBadIsOneMessageBeforeAnyRankStarts) {
   const BadTable tables[] = {
       {"not-json", "hello\n", "line 1, column 1"},
       {"comments", "{\n  // of 2 machines\n  \"status\": \"completed\"\n}", "//"},
-      {"duplicate-rank", template1(device("0", "10.1.0.1", "0") + "," + device("1", "10.1.0.2", "0")),
-       "rank"},
+      {"duplicate-rank",
+       template1(device("0", "10.1.0.1", "0") + "," + device("1", "10.1.0.2", "0")), "rank"},
       {"gap", template1(device("0", "10.1.0.1", "0") + "," + device("1", "10.1.0.2", "2")), "rank"},
       {"same-ip", template1(device("0", "10.1.0.1", "0") + "," + device("1", "10.1.0.1", "1")),
        "10.1.0.1"},
       {"dashes", template1(device("0", "-.-.-.-", "0")), "-.-.-.-"},
-      {"no-servers", R"({"version":"1.0","server_count":"0","status":"completed","server_list":[]})",
+      {"no-servers",
+       R"({"version":"1.0","server_count":"0","status":"completed","server_list":[]})",
        "server_list"},
-      {"null-groups", R"({"status":"completed","group_count":"1","group_list":null})", "group_list"},
+      {"null-groups", R"({"status":"completed","group_count":"1","group_list":null})",
+       "group_list"},
       {"other-job", template2(R"({"device_id":"0","device_ip":"10.1.0.1"})", "other-3"), "other-3"},
       {"huge", "", "200 MiB"},
       {"loop", "", "circle"},
@@ -167,11 +171,13 @@ TEST_P(Input, OfAnySizeLeavesPid1Small) {
       devices += (i == 0 ? "" : ",") + std::string(R"({"device_id":")") + std::to_string(i) +
                  R"(","device_ip":"172.)" + std::to_string(16 + i) + "." + high + "\"}";
     }
-    instances += (node == 0 ? "" : ",") + std::string(R"({"pod_name":"job-)") + std::to_string(node) +
-                 R"(","server_id":"10.9.)" + high + R"(","devices":[)" + devices + "]}";
+    instances += (node == 0 ? "" : ",") + std::string(R"({"pod_name":"job-)") +
+                 std::to_string(node) + R"(","server_id":"10.9.)" + high + R"(","devices":[)" +
+                 devices + "]}";
   }
   write("table.json", R"({"status":"completed","group_count":"1","group_list":[{"group_name":"job",
-"device_count":")" + std::to_string(8 * kNodes) + R"(","instance_count":")" + std::to_string(kNodes) +
+"device_count":")" + std::to_string(8 * kNodes) +
+                          R"(","instance_count":")" + std::to_string(kNodes) +
                           R"(","instance_list":[)" + instances + "]}]}");
   Spec job = waiting({"--platform", "modelarts"});
   job.env.emplace_back("MA_CURRENT_INSTANCE_NAME=job-7");
@@ -195,17 +201,19 @@ TEST_P(Input, ThatIsFarTooLargeLeavesPid1Small) {
 
 // --- 12. A full disk ---
 
-constexpr const char* kFill = "mount -t tmpfs -o size=64k none $TRAINIT_RUN_DIR && "
-                              "{ cat /dev/zero > $TRAINIT_RUN_DIR/filler; \"$@\"; } 2>&1 | "
-                              "grep -v 'cat: write error'; exit ${PIPESTATUS[0]}";
+constexpr const char* kFill =
+    "mount -t tmpfs -o size=64k none $TRAINIT_RUN_DIR && "
+    "{ cat /dev/zero > $TRAINIT_RUN_DIR/filler; \"$@\"; } 2>&1 | "
+    "grep -v 'cat: write error'; exit ${PIPESTATUS[0]}";
 
 class FullDisk : public rules::JobTest {
  protected:
   // As its PID 1 does not matter here, a shell is it, and mounts.
   [[nodiscard]] Result run_on_it(const Words& args) const {
-    return rules::run({.args = joined({"bash", "-o", "pipefail", "-c", kFill, "bash", rules::trainit()}, args),
-                       .env = env(),
-                       .program = "/bin/bash"});
+    return rules::run(
+        {.args = joined({"bash", "-o", "pipefail", "-c", kFill, "bash", rules::trainit()}, args),
+         .env = env(),
+         .program = "/bin/bash"});
   }
 };
 
@@ -220,7 +228,8 @@ TEST_F(FullDisk, IsAWarningForTheStateFileSaidOnce) {
 
 TEST_F(FullDisk, IsAStartErrorForTheRankTable) {
   if (!rules::may_unshare()) GTEST_SKIP() << "may not mount";
-  const Result result = run_on_it(ranks(2, rules::shell("echo started"), {"--log-dir", path("home/logs")}));
+  const Result result =
+      run_on_it(ranks(2, rules::shell("echo started"), {"--log-dir", path("home/logs")}));
   EXPECT_EQ(result.code, 125);
   EXPECT_THAT(result.out, HasSubstr("run/rank_table"));
   EXPECT_THAT(result.out, HasSubstr("ENOSPC"));

@@ -18,11 +18,11 @@ namespace rules {
 using Words = std::vector<std::string>;
 
 struct Spec {
-  Words args;                          // of trainit
-  Words env;                           // complete
+  Words args;  // of trainit
+  Words env;   // complete
   bool pid1 = true;
-  std::function<void()> before = {};   // in the new process, last before exec
-  std::string program = {};            // instead of trainit; args has its argv[0] then
+  std::function<void()> before = {};  // in the new process, last before exec
+  std::string program = {};           // instead of trainit; args has its argv[0] then
 };
 
 class Instance {
@@ -35,6 +35,8 @@ class Instance {
   // As seen from here.
   [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) const;
+  // It has not ended; a loop that waits for something else asks this too.
+  [[nodiscard]] bool alive() const;
   // Until stdout, or stderr, has had `text`. False, and a failure, when it ended or after a minute.
   bool await_out(std::string_view text) { return await(out_, text); }
   bool await_err(std::string_view text) { return await(err_, text); }
@@ -77,7 +79,7 @@ struct Result {
 };
 Result run(const Spec& spec);
 
-// The path in this variable; the test fails without it.
+// The path in this variable. Without it nothing can be tested: the program ends.
 std::string program_of(const char* variable);
 inline std::string trainit() { return program_of("TRAINIT_BINARY"); }
 inline std::string payload() { return program_of("TRAINIT_PAYLOAD"); }

@@ -13,11 +13,12 @@ std::string rank_table(int devices) {
   std::string list;
   for (int i = 0; i < devices; ++i) {
     const std::string id = std::to_string(i);
-    list += (i == 0 ? "" : ",") + std::string(R"({"device_id":")") + id + R"(","device_ip":"10.1.0.)" +
-            std::to_string(i + 1) + R"(","rank_id":")" + id + "\"}";
+    list += (i == 0 ? "" : ",") + std::string(R"({"device_id":")") + id +
+            R"(","device_ip":"10.1.0.)" + std::to_string(i + 1) + R"(","rank_id":")" + id + "\"}";
   }
   return R"({"version":"1.0","server_count":"1","status":"completed",
-"server_list":[{"server_id":"10.0.0.1","device":[)" + list + "]}]}";
+"server_list":[{"server_id":"10.0.0.1","device":[)" +
+         list + "]}]}";
 }
 
 Words joined(Words first, const Words& second) {
@@ -44,7 +45,7 @@ void JobTest::await_told(const std::string& name) const {
   const sys::Fd watch(::inotify_init1(IN_CLOEXEC));
   ASSERT_GE(::inotify_add_watch(watch.get(), path("out").c_str(), IN_MOVED_TO | IN_CLOSE_WRITE), 0);
   const std::int64_t deadline = sys::monotonic_ms() + kPatienceMs;
-  struct stat status {};
+  struct stat status{};
   while (::stat(path("out/" + name).c_str(), &status) != 0) {
     pollfd ready{watch.get(), POLLIN, 0};
     const auto left = static_cast<int>(deadline - sys::monotonic_ms());

@@ -1,5 +1,6 @@
 #pragma once
-// A directory with what a job needs: a rank table, a run directory, a place for what the ranks tell.
+// A directory with what a job needs: a rank table, a run directory, a place for what the ranks
+// tell.
 
 #include "tests/init/child.h"
 #include "tests/rules/instance.h"
@@ -24,7 +25,9 @@ class JobTest : public child::Scratch {
 
   // Until payload tells `name`; told() is what it said.
   void await_told(const std::string& name) const;
-  [[nodiscard]] std::string told(const std::string& name) const { return read(path("out/" + name)); }
+  [[nodiscard]] std::string told(const std::string& name) const {
+    return read(path("out/" + name));
+  }
   [[nodiscard]] std::string log_of(int rank) const {
     return read(path("run/logs/rank-" + std::to_string(rank) + ".log"));
   }
@@ -39,7 +42,7 @@ class EitherWay : public JobTest, public testing::WithParamInterface<bool> {
     return {.args = std::move(args), .env = env(), .pid1 = GetParam()};
   }
 };
-#define RULES_EITHER_WAY(suite)                                   \
+#define RULES_EITHER_WAY(suite)                                      \
   INSTANTIATE_TEST_SUITE_P(Run, suite, testing::Values(true, false), \
                            [](const auto& value) { return value.param ? "AsPid1" : "NotPid1"; })
 

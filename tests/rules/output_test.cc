@@ -134,7 +134,8 @@ TEST_P(Output, IsJsonOnRequestALineAnEvent) {
   std::istringstream lines(result.err);
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
-    EXPECT_THAT(line, testing::MatchesRegex(R"(\{"time":"[^"]*Z","level":"[a-z]*","message":.*"\})"));
+    EXPECT_THAT(line,
+                testing::MatchesRegex(R"(\{"time":"[^"]*Z","level":"[a-z]*","message":.*"\})"));
   }
   EXPECT_GE(count, 3);
 }
@@ -172,8 +173,9 @@ TEST_P(Output, OnATerminalHasTheCommandInItsForeground) {
   ASSERT_EQ(::grantpt(master.get()), 0);
   ASSERT_EQ(::unlockpt(master.get()), 0);
   const std::string terminal = ::ptsname(master.get());
-  Spec job = spec({"--", "/bin/sh", "-c", "trap 'echo interrupted; exit 5' INT; echo ready > $HERE/ready\n"
-                                          "while :; do read x < $HERE/never; done"});
+  Spec job = spec({"--", "/bin/sh", "-c",
+                   "trap 'echo interrupted; exit 5' INT; echo ready > $HERE/ready\n"
+                   "while :; do read x < $HERE/never; done"});
   for (const char* name : {"ready", "never"}) ::mkfifo(path(name).c_str(), 0600);
   job.before = [&terminal] {
     ::setsid();
@@ -194,15 +196,16 @@ TEST(TerminationLog, HasTheDiagnosisOfAFailureAndOfBadInput) {
   const struct {
     rules::Words args;
     std::string text;
-  } cases[] = {{{"--", "/bin/sh", "-c", "exit 3"}, "trainit: main exited with code 3"},
-               {{"--rank-table", "/no/table", "--rank-table-timeout", "0", "--", "true"}, "/no/table"},
-               {{"--graze", "1"}, "--graze"}};
+  } cases[] = {
+      {{"--", "/bin/sh", "-c", "exit 3"}, "trainit: main exited with code 3"},
+      {{"--rank-table", "/no/table", "--rank-table-timeout", "0", "--", "true"}, "/no/table"},
+      {{"--graze", "1"}, "--graze"}};
   for (const auto& [args, text] : cases) {
     // A /dev of its own, so that the host's stays as it is.
-    rules::Words words = {"sh", "-c",
-                          "mount -t tmpfs none /dev && mknod /dev/null c 1 3 && "
-                          ": > /dev/termination-log && \"$@\" 2> /dev/null; cat /dev/termination-log",
-                          "sh", rules::trainit()};
+    rules::Words words = rules::shell(
+        "mount -t tmpfs none /dev && mknod /dev/null c 1 3 && "
+        ": > /dev/termination-log && \"$@\" 2> /dev/null; cat /dev/termination-log");
+    words = rules::joined(std::move(words), {"sh", rules::trainit()});
     const Result result = rules::run({.args = rules::joined(std::move(words), args),
                                       .env = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"},
                                       .program = "/bin/sh"});

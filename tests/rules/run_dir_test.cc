@@ -142,8 +142,8 @@ TEST_F(RunDir, ThatIsRelativeCountsFromWhereTrainitStarted) {
 }
 
 TEST_F(RunDir, TellsTheJobWhereItIs) {
-  const Result result = rules::run(spec(joined(
-      {"--run-dir", path("other")}, ranks(1, {rules::trainit(), "status", "--json"}))));
+  const Result result = rules::run(
+      spec(joined({"--run-dir", path("other")}, ranks(1, {rules::trainit(), "status", "--json"}))));
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("\"pid\": 1,"));
 }
@@ -157,10 +157,16 @@ TEST_F(RunDir, RefusesWordsThatAreNoOption) {
 }
 
 TEST_F(RunDir, CommandsHaveHelp) {
-  for (const Words& args : std::vector<Words>{{"--help"}, {"-h"}, {"help"}, {"run", "--help"},
-                                              {"plan", "-h"}, {"status", "--help"},
-                                              {"release", "--help"}, {"hold", "--help"},
-                                              {"snapshot", "--help"}, {"--strict", "--help"}}) {
+  for (const Words& args : std::vector<Words>{{"--help"},
+                                              {"-h"},
+                                              {"help"},
+                                              {"run", "--help"},
+                                              {"plan", "-h"},
+                                              {"status", "--help"},
+                                              {"release", "--help"},
+                                              {"hold", "--help"},
+                                              {"snapshot", "--help"},
+                                              {"--strict", "--help"}}) {
     const Result result = tool(args);
     EXPECT_EQ(result.code, 0) << args[0];
     EXPECT_THAT(result.out, HasSubstr("--rank-table-timeout DURATION")) << args[0];
@@ -204,13 +210,16 @@ TEST_F(RunDir, OfAHeldJobIsHeldLongerOrShorterOnRequest) {
   instance.await_err("first failure");
   await_state("\"phase\": \"hold\"");
   const std::string first = read(path("run/state.json"));
-  for (const Words& args : std::vector<Words>{{"hold", "--for", "2h"}, {"hold", "3h"},
-                                              {"hold", "--for=4h", "--log-level", "error"}}) {
+  for (const Words& args : std::vector<Words>{
+           {"hold", "--for", "2h"}, {"hold", "3h"}, {"hold", "--for=4h", "--log-level", "error"}}) {
     EXPECT_EQ(tool(args).code, 0) << args[1];
   }
   EXPECT_NE(read(path("run/state.json")), first);
-  for (const Words& args : std::vector<Words>{{"hold"}, {"hold", "soon"}, {"hold", "--for"},
-                                              {"hold", "--for", "-1h"}, {"hold", "1h", "2h", "x"}}) {
+  for (const Words& args : std::vector<Words>{{"hold"},
+                                              {"hold", "soon"},
+                                              {"hold", "--for"},
+                                              {"hold", "--for", "-1h"},
+                                              {"hold", "1h", "2h", "x"}}) {
     const Result refused = tool(args);
     EXPECT_EQ(refused.code, 125);
     EXPECT_THAT(refused.err, HasSubstr("error"));
@@ -246,7 +255,8 @@ TEST_F(RunDir, InUseIsLeftToItsInstance) {
   EXPECT_EQ(read(path("run/state.json")), state);
   const Result job = rules::run(spec(ranks(2, rules::shell("echo $RANK_TABLE_FILE"))));
   EXPECT_EQ(job.code, 0);
-  EXPECT_THAT(job.out, testing::MatchesRegex(path("run/instance-") + "[0-9]+/rank_table/.*json\n"));
+  EXPECT_THAT(job.out,
+              testing::MatchesRegex(path("run/instance-") + "[0-9A-Za-z]+/rank_table/.*json\n"));
   EXPECT_EQ(tool({"release"}).code, 1);  // the first one's socket still answers
   first.signal(SIGTERM);
   EXPECT_EQ(first.wait(), 143);
@@ -288,12 +298,13 @@ TEST_F(RunDir, ThatOthersMayWriteIsUsedWhereItIsSaidAndOurs) {
 // A container of any user: /run is root's, and nobody has to read about it.
 TEST_F(RunDir, IsChosenWithoutAWordWhereTheFirstChoiceIsNotOurs) {
   if (!rules::may_unshare()) GTEST_SKIP() << "may not mount";
-  Spec nobody{.args = {"--", "/bin/sh", "-c", "until [ -e $DIR/state.json ]; do :; done; echo $DIR"},
-              .env = {"PATH=/usr/bin:/bin", "DIR=/tmp/trainit-65534"},
-              .before = [] {
-                ::mount("tmpfs", "/run", "tmpfs", 0, "mode=755");
-                child::become_nobody();
-              }};
+  Spec nobody{
+      .args = {"--", "/bin/sh", "-c", "until [ -e $DIR/state.json ]; do :; done; echo $DIR"},
+      .env = {"PATH=/usr/bin:/bin", "DIR=/tmp/trainit-65534"},
+      .before = [] {
+        ::mount("tmpfs", "/run", "tmpfs", 0, "mode=755");
+        child::become_nobody();
+      }};
   const Result result = rules::run(nobody);
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.err, IsEmpty());

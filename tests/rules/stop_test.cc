@@ -61,7 +61,7 @@ TEST_P(Stop, ReachesNoWorkerOfARankBeforeTheRankHasEnded) {
   instance.signal(SIGTERM);
   EXPECT_EQ(instance.wait(), 143);
   for (const char* rank : {"0", "1"}) {
-    struct stat status {};
+    struct stat status{};
     EXPECT_EQ(::stat(path("out/checkpoint-" + std::string(rank)).c_str(), &status), 0);
     EXPECT_NE(::stat(path("out/crash-" + std::string(rank)).c_str(), &status), 0);
   }
@@ -95,34 +95,32 @@ TEST_P(Stop, KillsWhatIgnoresItWithinTheGrace) {
 }
 
 TEST_P(Stop, IsHurriedByASecondSigint) {
-  Instance instance(spec({"--grace", "1h", "--", "/bin/sh", "-c", "trap '' INT; echo ready; exec sleep 1000"}));
+  Instance instance(
+      spec({"--grace", "1h", "--", "/bin/sh", "-c", "trap '' INT; echo ready; exec sleep 1000"}));
   instance.await_out("ready");
   instance.signal(SIGINT);
   instance.signal(SIGINT);
   // Two of the same signal may become one; each is sent until it is over.
-  while (::kill(instance.pid(), SIGINT) == 0) {
-    siginfo_t info{};
-    ::waitid(P_PID, static_cast<id_t>(instance.pid()), &info, WEXITED | WNOHANG | WNOWAIT);
-    if (info.si_pid != 0) break;
-  }
+  while (instance.alive()) instance.signal(SIGINT);
   EXPECT_EQ(instance.wait(), 137);
 }
 
 TEST_P(Stop, OfTheOthersFollowsTheFirstFailure) {
-  const Result result = rules::run(spec(ranks(
-      4, {rules::payload(), "on-rank", "2", "exit", "9", "else", "term-after", "1", "0"})));
+  const Result result = rules::run(spec(
+      ranks(4, {rules::payload(), "on-rank", "2", "exit", "9", "else", "term-after", "1", "0"})));
   EXPECT_EQ(result.code, 9);
   EXPECT_THAT(result.err, HasSubstr("stopped because of it: rank-0, rank-1, rank-3"));
 }
 
 TEST_P(Stop, AfterAllRanksHadEndedChangesNothing) {
   // A leftover keeps the job in its sweep.
-  const std::string leftover = script("leftover", "trap 'echo told; read x < $HERE/go; exit 0' TERM\n"
-                                                  "echo up; while :; do sleep 1000 & wait; done");
+  const std::string leftover = script("leftover",
+                                      "trap 'echo told; read x < $HERE/go; exit 0' TERM\n"
+                                      "echo up; while :; do sleep 1000 & wait; done");
   ::mkfifo(path("go").c_str(), 0600);
   ::mkfifo(path("begin").c_str(), 0600);
-  Instance instance(spec(
-      {"--", "/bin/sh", "-c", "setsid " + leftover + " & read x < $HERE/begin; exit 0"}));
+  Instance instance(
+      spec({"--", "/bin/sh", "-c", "setsid " + leftover + " & read x < $HERE/begin; exit 0"}));
   instance.await_out("up");
   std::ofstream(path("begin")) << "x\n";
   instance.await_out("told");
@@ -144,8 +142,8 @@ TEST_P(Stop, IsNotTheEndOfItsOutput) {
 }
 
 TEST_P(Stop, DoesNotWaitForAnOrphanThatHoldsTheOutput) {
-  const Result result = rules::run(
-      spec({"--grace", "400ms", "--", "/bin/sh", "-c", "(trap '' TERM; exec sleep 1000) & exit 5"}));
+  const Result result = rules::run(spec(
+      {"--grace", "400ms", "--", "/bin/sh", "-c", "(trap '' TERM; exec sleep 1000) & exit 5"}));
   EXPECT_EQ(result.code, 5);
 }
 
@@ -160,9 +158,9 @@ TEST_P(Stop, LeavesNoZombieOfThousandsOfOrphans) {
 
 TEST_P(Stop, IsHeardAmongAFloodOfOrphans) {
   // The leader that is told to end has siblings that breed on.
-  Instance instance(spec({"--grace", "2s", "--", "/bin/sh", "-c",
-                          "breed() { while :; do (: &); done; }\n"
-                          "breed & breed & echo ready; exec sleep 1000"}));
+  Instance instance(spec(joined({"--grace", "2s", "--"},
+                                rules::shell("breed() { while :; do (: &); done; }\n"
+                                             "breed & breed & echo ready; exec sleep 1000"))));
   instance.await_out("ready");
   const std::int64_t before = instance.age_ms();
   instance.signal(SIGTERM);
@@ -173,17 +171,20 @@ TEST_P(Stop, IsHeardAmongAFloodOfOrphans) {
 // --- 6, 11. What the tasks leave behind ---
 
 TEST_P(Stop, TellsLeftoversGenerationByGeneration) {
-  // Three generations, each in a session of its own; the last but one is adopted when the first ends.
+  // Three generations, each in a session of its own; the last but one is adopted when the first
+  // ends.
   const std::string breed = path("breed");
   script("breed",
          "level=$1\n"
          "trap 'echo term-$level >> $HERE/log; exit 0' TERM\n"
-         "if [ $level -lt 3 ]; then setsid " + breed + " $((level+1)) & else echo up; fi\n"
-         "while :; do read x < $HERE/never; done\n");
+         "if [ $level -lt 3 ]; then setsid " +
+             breed +
+             " $((level+1)) & else echo up; fi\n"
+             "while :; do read x < $HERE/never; done\n");
   ::mkfifo(path("never").c_str(), 0600);
   ::mkfifo(path("begin").c_str(), 0600);
-  Instance instance(spec(
-      {"--", "/bin/sh", "-c", "setsid " + breed + " 1 & read x < $HERE/begin; exit 4"}));
+  Instance instance(
+      spec({"--", "/bin/sh", "-c", "setsid " + breed + " 1 & read x < $HERE/begin; exit 4"}));
   instance.await_out("up");
   std::ofstream(path("begin")) << "x\n";
   EXPECT_EQ(instance.wait(), 4);
@@ -215,14 +216,13 @@ TEST_P(Stop, EndsLeftoversThatStandStill) {
 // In a namespace of its own, as kill(-1) would reach everything.
 TEST(NotPid1, TouchesNoProcessThatIsNotOfItsJob) {
   if (!rules::may_unshare()) GTEST_SKIP() << "needs a pid namespace";
-  const Result result = rules::run(
-      {.args = {"sh", "-c",
-                "sleep 1000 & bystander=$!\n" + rules::trainit() +
-                    " -- sh -c 'setsid sleep 1000 & exit 7'; code=$?\n"
-                    "kill -0 $bystander && echo bystander lives\n"
-                    "exit $code"},
-       .env = {"PATH=/usr/bin:/bin"},
-       .program = "/bin/sh"});
+  const Result result = rules::run({.args = {"sh", "-c",
+                                             "sleep 1000 & bystander=$!\n" + rules::trainit() +
+                                                 " -- sh -c 'setsid sleep 1000 & exit 7'; code=$?\n"
+                                                 "kill -0 $bystander && echo bystander lives\n"
+                                                 "exit $code"},
+                                    .env = {"PATH=/usr/bin:/bin"},
+                                    .program = "/bin/sh"});
   EXPECT_EQ(result.code, 7) << result.err;
   EXPECT_EQ(result.out, "bystander lives\n");
 }
@@ -258,7 +258,8 @@ TEST_F(NotPid1Job, AdoptsTheOrphansOfItsJob) {
   instance.await_out("ppid");
   std::ofstream(path("go")) << "x\n";
   instance.await_out("end");
-  EXPECT_THAT(instance.out(), testing::ContainsRegex("\n *" + std::to_string(instance.pid()) + "\n"));
+  EXPECT_THAT(instance.out(),
+              testing::ContainsRegex("\n *" + std::to_string(instance.pid()) + "\n"));
   std::ofstream(path("end")) << "x\n";
   EXPECT_EQ(instance.wait(), 0);
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <filesystem>
 
@@ -42,16 +43,19 @@ TEST_F(Tools, PlanOfATableThatIsNotReadyShowsTheWait) {
 }
 
 TEST_F(Tools, PlanOfBadInputIsOneError) {
-  const Result result =
-      tool({"plan", "--rank-table", write("bad.json", "[}"), "--", "x"});
+  const Result result = tool({"plan", "--rank-table", write("bad.json", "[}"), "--", "x"});
   EXPECT_EQ(result.code, 125);
   EXPECT_THAT(result.out, IsEmpty());
   EXPECT_THAT(result.err, HasSubstr("bad.json"));
 }
 
 TEST_F(Tools, PlanToAFullDiskIsAnError) {
+  if (!child::is_root()) GTEST_SKIP() << "may not make a device";
   rules::Spec full{.args = {"plan", "--", "x"}, .env = env(), .pid1 = false};
-  full.before = [] { ::dup2(::open("/dev/full", O_WRONLY | O_CLOEXEC), STDOUT_FILENO); };
+  ASSERT_EQ(::mknod(path("full").c_str(), S_IFCHR | 0600, makedev(1, 7)), 0);
+  full.before = [this] {
+    ::dup2(::open(path("full").c_str(), O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
+  };
   const Result result = rules::run(full);
   EXPECT_EQ(result.code, 125);
   EXPECT_THAT(result.err, HasSubstr("ENOSPC"));
@@ -76,10 +80,9 @@ TEST_F(Tools, ASnapshotReplaysTheSamePlanByteForByte) {
     EXPECT_EQ(snapshot.code, 0) << snapshot.err;
     write("case.json", snapshot.out);
     // Another machine: another environment, none of the files.
-    const Result replay =
-        rules::run({.args = {"plan", "--json", "--snapshot", path("case.json")},
-                    .env = {"TRAINIT_GRACE=1s", "RANK_TABLE_FILE=/elsewhere"},
-                    .pid1 = false});
+    const Result replay = rules::run({.args = {"plan", "--json", "--snapshot", path("case.json")},
+                                      .env = {"TRAINIT_GRACE=1s", "RANK_TABLE_FILE=/elsewhere"},
+                                      .pid1 = false});
     EXPECT_EQ(replay.code, 0) << replay.err;
     EXPECT_EQ(replay.out, plan.out);
     for (const char* secret : {"hf_secret", "p4ssw0rd"}) {
@@ -89,7 +92,8 @@ TEST_F(Tools, ASnapshotReplaysTheSamePlanByteForByte) {
 }
 
 TEST_F(Tools, ASnapshotReplaysForAnotherNode) {
-  const std::string table = write("table.json", R"({"version":"1.0","server_count":"2","status":"completed",
+  const std::string table =
+      write("table.json", R"({"version":"1.0","server_count":"2","status":"completed",
 "server_list":[{"server_id":"10.0.0.1","device":[{"device_id":"0","device_ip":"10.1.0.1","rank_id":"0"}]},
 {"server_id":"10.0.0.2","device":[{"device_id":"0","device_ip":"10.1.0.2","rank_id":"1"}]}]})");
   write("case.json", tool({"snapshot", "--rank-table", table, "--node-rank", "0", "--", "x"}).out);
@@ -107,8 +111,8 @@ TEST_F(Tools, ASnapshotOfBadInputIsMade) {
 }
 
 TEST_F(Tools, ASnapshotThatIsNoneIsAnErrorThatNamesIt) {
-  for (const std::string& file : {path("absent"), path("run"), write("text", "hello"), write("empty", ""),
-                                  write("other", "{\"a\": 1}")}) {
+  for (const std::string& file : {path("absent"), path("run"), write("text", "hello"),
+                                  write("empty", ""), write("other", "{\"a\": 1}")}) {
     const Result result = tool({"plan", "--snapshot", file});
     EXPECT_EQ(result.code, 125) << file;
     EXPECT_THAT(result.err, HasSubstr(file));
@@ -141,7 +145,8 @@ TEST_F(Tools, ConvertWritesToStdoutOrIntoAFile) {
   const Result shown = tool({"ranktable", "convert", table});
   EXPECT_EQ(shown.code, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("\"server_list\""));
-  for (const Words& flag : std::vector<Words>{{"-o", path("out.json")}, {"--output=" + path("out.json")}}) {
+  for (const Words& flag :
+       std::vector<Words>{{"-o", path("out.json")}, {"--output=" + path("out.json")}}) {
     const Result written = tool(joined({"ranktable", "convert", table}, flag));
     EXPECT_EQ(written.code, 0);
     EXPECT_THAT(written.out, IsEmpty());
@@ -150,21 +155,51 @@ TEST_F(Tools, ConvertWritesToStdoutOrIntoAFile) {
   }
 }
 
+// /dev/stdout is a link, /dev/full a device: neither may become a file.
+TEST_F(Tools, ConvertWritesThroughALinkAndIntoAFifoOrDevice) {
+  const std::string table = write("table.json", rules::rank_table(2));
+  const std::string wanted = tool({"ranktable", "convert", table}).out;
+  std::filesystem::create_symlink(write("target", ""), path("link"));
+  EXPECT_EQ(tool({"ranktable", "convert", table, "-o", path("link")}).code, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+  EXPECT_EQ(read(path("target")), wanted);
+  EXPECT_EQ(tool({"ranktable", "convert", table, "-o", "/proc/self/fd/1"}).out, wanted);
+
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  rules::Instance instance(
+      {.args = {"ranktable", "convert", table, "-o", path("fifo")}, .env = env(), .pid1 = false});
+  EXPECT_EQ(read(path("fifo")), wanted);
+  EXPECT_EQ(instance.wait(), 0);
+  EXPECT_TRUE(std::filesystem::is_fifo(path("fifo")));
+
+  if (!child::is_root()) return;
+  ASSERT_EQ(::mknod(path("full").c_str(), S_IFCHR | 0600, makedev(1, 7)), 0);
+  const Result full = tool({"ranktable", "convert", table, "-o", path("full")});
+  EXPECT_EQ(full.code, 125);
+  EXPECT_THAT(full.err, AllOf(HasSubstr(path("full")), HasSubstr("ENOSPC")));
+  EXPECT_TRUE(std::filesystem::is_character_file(path("full")));
+}
+
 TEST_F(Tools, ConvertThatFailsLeavesNoFile) {
   const std::string table = write("table.json", R"({"status": "initializing"})");
   const Result result = tool({"ranktable", "convert", table, "-o", path("out.json")});
   EXPECT_EQ(result.code, 125);
   EXPECT_THAT(result.err, HasSubstr("initializing"));
   EXPECT_FALSE(std::filesystem::exists(path("out.json")));
-  const Result no_place =
-      tool({"ranktable", "convert", write("good.json", rules::rank_table(1)), "-o", path("no/out")});
+  const Result no_place = tool(
+      {"ranktable", "convert", write("good.json", rules::rank_table(1)), "-o", path("no/out")});
   EXPECT_EQ(no_place.code, 125);
   EXPECT_THAT(no_place.err, HasSubstr("ENOENT"));
 }
 
 TEST_F(Tools, RanktableSaysWhatItDoesNotKnow) {
-  for (const Words& args : std::vector<Words>{{}, {"chek"}, {"check"}, {"convert"}, {"convert", "a", "b"},
-                                              {"convert", "a", "--rank-ordr", "x"}, {"convert", "a", "-o"},
+  for (const Words& args : std::vector<Words>{{},
+                                              {"chek"},
+                                              {"check"},
+                                              {"convert"},
+                                              {"convert", "a", "b"},
+                                              {"convert", "a", "--rank-ordr", "x"},
+                                              {"convert", "a", "-o"},
                                               {"convert", "a", "--rank-order", "x"}}) {
     const Result result = tool(joined({"ranktable"}, args));
     EXPECT_EQ(result.code, 125);
@@ -188,12 +223,17 @@ class Hccn : public Tools {
 };
 
 TEST_F(Hccn, ConfIsWhatATableIsGeneratedFrom) {
-  const std::string conf = write("hccn.conf", "address_0=10.1.0.1\nnetmask_0=255.255.255.0\naddress_1=10.1.0.2\n");
+  const std::string conf =
+      write("hccn.conf", "address_0=10.1.0.1\nnetmask_0=255.255.255.0\naddress_1=10.1.0.2\n");
   const Result all = generate({"--hccn-conf", conf, "-o", path("t.json")});
   EXPECT_EQ(all.code, 0) << all.err;
   EXPECT_EQ(tool({"ranktable", "check", path("t.json")}).code, 0);
   EXPECT_THAT(generate({"--hccn-conf", conf, "--devices=1"}).out,
               AllOf(HasSubstr("10.1.0.2"), Not(HasSubstr("10.1.0.1"))));
+  const std::string twice = write("twice.conf", "address_0=10.1.0.1\naddress_1=10.1.0.1\n");
+  const Result refused = generate({"--hccn-conf", twice});
+  EXPECT_EQ(refused.code, 125);
+  EXPECT_THAT(refused.err, HasSubstr("10.1.0.1"));
   const Result missing = generate({"--hccn-conf", conf, "--devices", "0,5"});
   EXPECT_EQ(missing.code, 125);
   EXPECT_THAT(missing.err, HasSubstr("device 5"));
@@ -212,7 +252,8 @@ TEST_F(Hccn, ToolThatIsMissingOrFailsIsAnErrorThatNamesTheDevice) {
   if (std::filesystem::exists("/etc/hccn.conf")) GTEST_SKIP() << "this host has one";
   Result result = generate({"--devices", "3"});
   EXPECT_EQ(result.code, 125);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("hccn_tool"), HasSubstr("no such program"), HasSubstr("device 3")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("hccn_tool"), HasSubstr("no such program"), HasSubstr("device 3")));
   put_tool("echo no such device; exit 1");
   result = generate({"--devices", "3"});
   EXPECT_EQ(result.code, 125);
@@ -243,7 +284,8 @@ TEST_F(Hccn, ToolThatClosesItsOutputAndStaysIsNotAwaited) {
 TEST_F(Tools, RanktableEndsInOrderForEverySample) {
   const char* samples = std::getenv("TRAINIT_SAMPLES");
   if (samples == nullptr) GTEST_SKIP() << "TRAINIT_SAMPLES is not set";
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(samples) + "/ranktable")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(samples) + "/ranktable")) {
     const std::string file = entry.path();
     for (const char* action : {"check", "convert"}) {
       const Result result = tool({"ranktable", action, file});
