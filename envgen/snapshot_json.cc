@@ -137,7 +137,7 @@ class Reader {
   void miss(const char* name, json::Type type) {
     if (!error_.what.empty()) return;
     error_ = {"reading a snapshot", where_ + ": " + name,
-              "no " + std::string(json::type_name(type)),
+              "something that is not " + std::string(json::type_name(type)),
               "use a file that `trainit snapshot` wrote"};
   }
   [[nodiscard]] const Error& error() const { return error_; }

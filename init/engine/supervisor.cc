@@ -85,6 +85,7 @@ class Supervisor {
   void turn();
   bool watch(int fd, Source source, std::uint32_t index);
   void wake(const epoll_event& wakeup);
+  [[nodiscard]] bool asks_to_stop(int signal) const;
   void read_signals();
   void reap();
   void read_resolver();
@@ -267,6 +268,14 @@ void Supervisor::wake(const epoll_event& wakeup) {
   }
 }
 
+// HUP and QUIT are the job's to answer; while there is none yet they mean what they mean to any
+// program that is started.
+bool Supervisor::asks_to_stop(int signal) const {
+  if (signal == SIGTERM || signal == SIGINT) return true;
+  return machine_.phase() == lifecycle::Phase::kPreparing &&
+         (signal == SIGHUP || signal == SIGQUIT);
+}
+
 void Supervisor::read_signals() {
   for (const proc::Received& received : proc::read_signals(signal_fd_, kMostSignals)) {
     if (received.signal == SIGCHLD) {
@@ -275,7 +284,7 @@ void Supervisor::read_signals() {
     }
     drain();  // what happened before it is answered before it
     forwarding_ = &received;
-    if (received.signal == SIGTERM || received.signal == SIGINT) {
+    if (asks_to_stop(received.signal)) {
       if (!pass_through_) {
         sys::log::info(std::string(proc::signal_name(received.signal)) + " received, stopping");
       }
@@ -585,6 +594,8 @@ void Supervisor::write_state() {
   auto status = sys::write_file_atomic(run_dir_.path + "/state.json", 0644, state_to_json(report));
   if (!status && !state_lost_) sys::log::warning(to_line(status.error()) + ", ignoring");
   state_lost_ = !status;  // a full disk is said once, not at each change
+  // The last word counts more than its atomicity: in place it needs no room but its own.
+  if (!status && done_) sys::overwrite_file(run_dir_.path + "/state.json", state_to_json(report));
 }
 
 void Supervisor::finish() {

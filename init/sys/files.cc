@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -152,7 +153,31 @@ std::string random_name() {
   return name.data();
 }
 
+// A write beyond RLIMIT_FSIZE also sends SIGXFSZ, which would end us, or a task that starts with it
+// pending: here the error is enough.
+class NoFileSizeSignal {
+ public:
+  NoFileSizeSignal() {
+    ::sigemptyset(&signal_);
+    ::sigaddset(&signal_, SIGXFSZ);
+    ::sigprocmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~NoFileSizeSignal() {
+    constexpr timespec kNow{};
+    while (::sigtimedwait(&signal_, nullptr, &kNow) > 0) {
+    }
+    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoFileSizeSignal(const NoFileSizeSignal&) = delete;
+  NoFileSizeSignal& operator=(const NoFileSizeSignal&) = delete;
+
+ private:
+  sigset_t signal_;
+  sigset_t before_;
+};
+
 int write_all(int fd, std::string_view content) {
+  const NoFileSizeSignal quiet;
   while (!content.empty()) {
     const ssize_t count = ::write(fd, content.data(), content.size());
     if (count < 0 && errno == EINTR) continue;
@@ -225,6 +250,11 @@ envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
   if (error == 0) return {};
   ::unlink(temporary.c_str());
   return fail_errno(kWhat, path, error);
+}
+
+void overwrite_file(const std::string& path, std::string_view content) {
+  const Fd fd(::open(path.c_str(), O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC));
+  if (fd.valid()) write_all(fd.get(), content);
 }
 
 namespace {

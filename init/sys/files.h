@@ -26,6 +26,10 @@ envgen::PathState look(const std::string& path, bool read_content);
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  std::string_view content);
 
+// In place, for what write_file_atomic had no room for; an existing file only. Best effort: what
+// cannot be written is cut.
+void overwrite_file(const std::string& path, std::string_view content);
+
 // mkdir -p; an existing directory is fine and stays as it is. Those made have `mode`, whatever the
 // umask.
 envgen::Status make_directories(const std::string& path, std::uint32_t mode);

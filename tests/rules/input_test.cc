@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -199,6 +200,30 @@ TEST_P(Input, ThatIsFarTooLargeLeavesPid1Small) {
   EXPECT_EQ(instance.wait(), 125);
 }
 
+TEST_P(Input, ThatIsAwaitedEndsAlsoOnAHangUpAndAQuit) {
+  for (const int signal : {SIGHUP, SIGQUIT}) {
+    Instance instance(waiting());
+    instance.await_err("waiting for");
+    instance.signal(signal);
+    EXPECT_EQ(instance.wait(), 128 + signal);
+  }
+}
+
+TEST_P(Input, AFileSizeLimitIsAnErrorThatNamesThePathOrNoneOfTheRanks) {
+  for (const rlim_t bytes : {rlim_t{0}, rlim_t{1500}}) {
+    Spec limited = spec(ranks(2, rules::shell("exit 4")));
+    limited.env.push_back("LARGE=" + std::string(2000, 'x'));  // its file is larger than the limit
+    limited.before = [bytes] {
+      const rlimit few{bytes, bytes};
+      ::setrlimit(RLIMIT_FSIZE, &few);
+    };
+    const Result result = rules::run(limited);
+    EXPECT_EQ(result.code, bytes == 0 ? 125 : 4) << result.err;
+    EXPECT_THAT(result.err, Not(HasSubstr("SIGXFSZ")));
+    EXPECT_THAT(result.err, HasSubstr("EFBIG"));
+  }
+}
+
 // --- 12. A full disk ---
 
 constexpr const char* kFill =
@@ -224,6 +249,17 @@ TEST_F(FullDisk, IsAWarningForTheStateFileSaidOnce) {
   const std::string line = path("run/state.json") + ": found No space left on device (ENOSPC)";
   EXPECT_THAT(result.out, HasSubstr(line));
   EXPECT_EQ(result.out.find(line), result.out.rfind(line)) << result.out;
+}
+
+TEST_F(FullDisk, OfAJobThatFilledItShowsStillHowItEnded) {
+  if (!rules::may_unshare()) GTEST_SKIP() << "may not mount";
+  const std::string script =
+      "mount -t tmpfs -o size=64k none $TRAINIT_RUN_DIR || exit 99; "
+      "$0 -- /bin/sh -c 'cat /dev/zero > $TRAINIT_RUN_DIR/filler; exit 2' 2> /dev/null; $0 status";
+  const Result result = rules::run(
+      {.args = {"bash", "-c", script, rules::trainit()}, .env = env(), .program = "/bin/bash"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("exit code 2"));
 }
 
 TEST_F(FullDisk, IsAStartErrorForTheRankTable) {
