@@ -166,7 +166,8 @@ class NoFileSizeSignal {
     constexpr timespec kNow{};
     while (::sigtimedwait(&signal_, nullptr, &kNow) > 0) {
     }
-    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+    // Not SIG_SETMASK: glibc would leave 32 and 33 out, which an init blocks as well.
+    if (::sigismember(&before_, SIGXFSZ) == 0) ::sigprocmask(SIG_UNBLOCK, &signal_, nullptr);
   }
   NoFileSizeSignal(const NoFileSizeSignal&) = delete;
   NoFileSizeSignal& operator=(const NoFileSizeSignal&) = delete;

@@ -171,10 +171,23 @@ TEST_P(Process, LosesNoStopRequestOfItsFirstMoments) {
     const std::string file = "/proc/" + std::to_string(instance.pid()) + "/status";
     while (read(file).find("SigBlk:\tfffffffffffbfeff") == std::string::npos) {
       ASSERT_TRUE(instance.alive());
+      ASSERT_LT(instance.age_ms(), 20'000) << "they are not all blocked";
     }
     instance.signal(SIGTERM);
     ASSERT_EQ(instance.wait(), 143) << "round " << round;
   }
+}
+
+TEST_P(Process, HasEverySignalBlockedAlsoWhenItHasWrittenItsState) {
+  Instance instance(spec({"--", rules::payload(), "sleep-forever"}));
+  await_told("ready-0");
+  while (read(path("run/state.json")).find("running") == std::string::npos) {
+    ASSERT_LT(instance.age_ms(), 20'000);
+  }
+  EXPECT_THAT(read("/proc/" + std::to_string(instance.pid()) + "/status"),
+              HasSubstr("SigBlk:\tfffffffffffbfeff"));
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143);
 }
 
 TEST_P(Process, EndsUnderAHailOfStopRequestsFromTheStart) {
