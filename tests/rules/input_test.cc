@@ -255,7 +255,8 @@ TEST_F(FullDisk, OfAJobThatFilledItShowsStillHowItEnded) {
   if (!rules::may_unshare()) GTEST_SKIP() << "may not mount";
   const std::string script =
       "mount -t tmpfs -o size=64k none $TRAINIT_RUN_DIR || exit 99; "
-      "$0 -- /bin/sh -c 'cat /dev/zero > $TRAINIT_RUN_DIR/filler; exit 2' 2> /dev/null; $0 status";
+      "$0 -- /bin/sh -c 'until [ -s $TRAINIT_RUN_DIR/state.json ]; do :; done; "
+      "cat /dev/zero > $TRAINIT_RUN_DIR/filler; exit 2' 2> /dev/null; $0 status";
   const Result result = rules::run(
       {.args = {"bash", "-c", script, rules::trainit()}, .env = env(), .program = "/bin/bash"});
   EXPECT_EQ(result.code, 1);
