@@ -17,8 +17,14 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
-// Two nodes may share a server_id: two pods on one host.
+// What a platform did not tell stays empty or 0: a PyTorchJob's worker knows only the master's
+// name. Two nodes may share a server_id: two pods on one host.
 struct Node {
+  std::string host;    // by which the others reach it, a name or an address, without a port
+  std::string role;    // "worker", "master", "chief", "ps", "evaluator", "launcher"; "" = no roles
+  int role_index = 0;  // among the nodes of its role
+  int port = 0;        // told with the host ("host:2222")
+  int slots = 0;       // ranks that it runs; 0 for a node that runs none (a ps, an MPI launcher)
   std::string pod_name;      // "" when not told
   std::string server_id;     // any text: an address, "node_0", a UID
   std::string host_ip;       // "" when not told
@@ -31,7 +37,9 @@ struct Node {
 struct Cluster {
   std::vector<Node> nodes;  // in node-rank order
   std::string rank_table;   // the text every rank reads, "" without one
-  int world_size = 0;       // ranks of the whole job
+  int world_size = 0;       // ranks of the whole job: the sum of the slots
+  std::string master_addr;  // where ranks meet, "" when the platform does not say
+  int master_port = 0;      // 0 when the platform does not say
 
   bool operator==(const Cluster&) const = default;
 };

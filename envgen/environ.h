@@ -43,19 +43,4 @@ class Environ {
 // element means the current directory to the dynamic loader and to PATH).
 std::string prepend_path(std::string_view element, std::string_view list);
 
-// True for a variable whose value must not be shown: PASSWORD, SECRET, ACCESS_KEY and their like
-// anywhere in the name, TOKEN at its end, or AK, SK, KEY, PASS, PWD, AUTH and their like between
-// underscores.
-bool is_secret_name(std::string_view name);
-
-// "scheme://user:password@host" -> "scheme://***@host", wherever it stands in `text`.
-std::string mask_url_credentials(std::string_view text);
-
-// What may be shown of a variable: "***" for a secret's value, and no credentials in addresses.
-std::string masked_value(std::string_view name, std::string_view value);
-std::string masked_entry(std::string_view entry);
-
-// The same for a command: --password=X, --token X and addresses.
-std::vector<std::string> masked_arguments(const std::vector<std::string>& arguments);
-
 }  // namespace envgen

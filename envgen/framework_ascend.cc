@@ -5,10 +5,13 @@
 #include <numeric>
 
 #include "envgen/framework.h"
+#include "envgen/framework_mindspore.h"
+#include "envgen/launch.h"
 
 namespace envgen {
 namespace {
 
+constexpr const char* kPlanning = "planning one process per Ascend device";
 constexpr const char* kTableName = "jobstart_hccl.json";
 
 // Python that runs a module or a string finds the script's neighbours through its working
@@ -38,12 +41,13 @@ std::size_t path_offset(const std::string& argument) {
 
 // A relative path of a file under the original directory becomes absolute. A bare word that happens
 // to be a directory's name ("--mode train") stays a word.
-std::string absolute_argument(Inputs& inputs, const std::string& argument, bool is_program) {
+std::string absolute_argument(Inputs& inputs, const std::string& directory,
+                              const std::string& argument, bool is_program) {
   std::size_t offset = path_offset(argument);
   std::string relative = argument.substr(offset);
   bool has_slash = relative.find('/') != std::string::npos;
   if (relative.empty() || relative.starts_with('/') || (is_program && !has_slash)) return argument;
-  std::string absolute = join_path(inputs.facts().cwd, relative);
+  std::string absolute = join_path(directory, relative);
   const PathState* state = inputs.kind(absolute);
   if (state == nullptr) return argument;
   bool names_it = state->kind == PathState::Kind::kFile ||
@@ -51,15 +55,17 @@ std::string absolute_argument(Inputs& inputs, const std::string& argument, bool 
   return names_it ? argument.substr(0, offset) + absolute : argument;
 }
 
-std::vector<std::string> absolute_command(Inputs& inputs, bool* imports_from_cwd) {
-  const std::vector<std::string>& command = inputs.request().command;
+std::vector<std::string> absolute_command(Inputs& inputs, const Site& site,
+                                          bool* imports_from_cwd) {
+  const std::vector<std::string>& command = site.command;
+  const std::string directory = start_directory(inputs, site);
   std::size_t operand = 0;
   *imports_from_cwd = python_imports_from_cwd(command, &operand);
   std::vector<std::string> result;
   result.reserve(command.size());
   for (std::size_t i = 0; i < command.size(); ++i) {
     bool keep = *imports_from_cwd && i == operand;
-    result.push_back(keep ? command[i] : absolute_argument(inputs, command[i], i == 0));
+    result.push_back(keep ? command[i] : absolute_argument(inputs, directory, command[i], i == 0));
   }
   return result;
 }
@@ -117,47 +123,61 @@ std::vector<EnvEdit> rank_environment(const Device& device, int index, const std
   };
 }
 
-bool inherits_output(const Request& request, std::size_t index) {
-  switch (request.output.value_or(Output::kFirst)) {
-    case Output::kInherit:
-      return true;
-    case Output::kFiles:
-      return false;
-    case Output::kFirst:
-      break;
+// The places in node.devices of those that this container drives, in the order of their ranks: the
+// first rank speaks on stdout, whatever the table lists first.
+Result<std::vector<std::size_t>> own_places(const Node& node, const Site& site) {
+  std::vector<std::size_t> by_rank(node.devices.size());
+  std::iota(by_rank.begin(), by_rank.end(), std::size_t{0});
+  std::ranges::sort(by_rank, {}, [&node](std::size_t i) { return node.devices[i].rank; });
+  if (!site.own_rank) return by_rank;
+  const auto place = static_cast<std::size_t>(site.local_rank);
+  const std::string task = "task " + std::to_string(site.local_rank) + " of this node, rank " +
+                           std::to_string(*site.own_rank);
+  if (place >= by_rank.size()) {
+    return fail(kPlanning, "the rank table",
+                std::to_string(by_rank.size()) + " devices on this node, and this is " + task,
+                "start one task per device, or one per node");
   }
-  return index == 0;
+  const int rank = node.devices[by_rank[place]].rank;
+  if (rank != *site.own_rank) {
+    return fail(kPlanning, "the rank table", "rank " + std::to_string(rank) + " for " + task,
+                "start one task per node, or number the tasks as the table does");
+  }
+  return std::vector{by_rank[place]};
 }
 
 }  // namespace
 
 Status launch_ascend(Inputs& inputs, const Located& located, Plan& plan) {
-  if (located.cluster.nodes.empty()) {
-    return fail("planning one process per Ascend device", "platform " + plan.platform,
-                "no rank table", "name one with RANK_TABLE_FILE, or use --framework single");
+  const AscendLauncher launcher = inputs.request().ascend_launcher.value_or(
+      located.site.ascend_launcher.value_or(AscendLauncher::kRankTable));
+  if (launcher == AscendLauncher::kMsrun) return launch_msrun(inputs, located, plan);
+  if (launcher == AscendLauncher::kDynamic) return launch_dynamic_cluster(inputs, located, plan);
+  if (located.cluster.rank_table.empty()) {
+    return fail(kPlanning, "platform " + plan.platform, "no rank table",
+                "name one with RANK_TABLE_FILE, or use --ascend-launcher msrun or dynamic, or "
+                "--framework single");
   }
   auto table = table_path(inputs);
   if (!table) return std::unexpected(table.error());
   plan.directories.push_back({table->substr(0, table->rfind('/'))});
-  plan.files.push_back({*table, 0644, located.cluster.rank_table});
+  plan.files.push_back({*table, 0644, located.cluster.rank_table, ""});
   const std::string& log_dir = located.site.log_dir;
   plan.directories.push_back({log_dir});
 
   bool imports_from_cwd = false;
-  std::vector<std::string> command = absolute_command(inputs, &imports_from_cwd);
+  std::vector<std::string> command = absolute_command(inputs, located.site, &imports_from_cwd);
   std::string work_dir = work_dir_of(inputs, located.site, plan);
   const Request& request = inputs.request();
   bool own_log_path = inputs.variable("ASCEND_PROCESS_LOG_PATH").empty();
 
   const Node& node = located.cluster.nodes[static_cast<std::size_t>(located.self.node_rank)];
   bool logical = request.device_ids.value_or(located.site.device_ids) == DeviceIds::kLogical;
-  // The first rank speaks on stdout, whatever the table lists first; the logical device id is the
-  // place in the table.
-  std::vector<std::size_t> by_rank(node.devices.size());
-  std::iota(by_rank.begin(), by_rank.end(), std::size_t{0});
-  std::ranges::sort(by_rank, {}, [&node](std::size_t i) { return node.devices[i].rank; });
-  for (const std::size_t place : by_rank) {
+  auto places = own_places(node, located.site);
+  if (!places) return std::unexpected(places.error());
+  for (const std::size_t place : *places) {
     const Device& device = node.devices[place];
+    // The logical device id is the place in the table.
     const int index = static_cast<int>(place);
     Process process;
     process.rank = device.rank;
@@ -167,13 +187,19 @@ Status launch_ascend(Inputs& inputs, const Located& located, Plan& plan) {
     process.cwd =
         join_path(work_dir, "device" + std::to_string(logical ? index : device.physical_id));
     process.env = rank_environment(device, index, *table, located, request);
-    if (imports_from_cwd) {
-      process.env.push_back({EnvEdit::Kind::kPrependPath, "PYTHONPATH", inputs.facts().cwd});
+    // MindSpore takes its cluster's variables over the table.
+    for (auto names : {rank_variables(), mindspore_cluster_variables()}) {
+      for (EnvEdit& edit : unset_stale(inputs, plan, names)) process.env.push_back(std::move(edit));
     }
-    plan.directories.push_back({process.cwd, request.clean_device_dirs});
+    if (imports_from_cwd) {
+      process.env.push_back(
+          {EnvEdit::Kind::kPrependPath, "PYTHONPATH", start_directory(inputs, located.site)});
+    }
+    plan.directories.push_back({process.cwd, request.clean_device_dirs, true});
     if (own_log_path) {
       plan.directories.push_back(
-          {join_path(log_dir, "ascend/process_log/rank_" + std::to_string(device.rank))});
+          {join_path(log_dir, "ascend/process_log/rank_" + std::to_string(device.rank)), false,
+           true});
     }
     if (!inherits_output(request, plan.processes.size())) {
       process.log = join_path(log_dir, process.name + located.site.log_suffix);

@@ -1,13 +1,21 @@
 #include <array>
+#include <utility>
 
 #include "envgen/framework.h"
+#include "envgen/launch.h"
+#include "envgen/tfconfig.h"
 
 namespace envgen {
 namespace {
 
-constexpr std::array<FrameworkLauncher, 2> kLaunchers = {{
+constexpr std::array<FrameworkLauncher, 7> kLaunchers = {{
     {"ascend", launch_ascend},
+    {"deepspeed", launch_deepspeed},
+    {"horovod", launch_horovod},
+    {"mpi", launch_mpi},
+    {"pytorch", launch_pytorch},
     {"single", launch_single},
+    {"tensorflow", launch_tensorflow, tf_ranks},
 }};
 
 }  // namespace
@@ -15,16 +23,8 @@ constexpr std::array<FrameworkLauncher, 2> kLaunchers = {{
 std::span<const FrameworkLauncher> framework_launchers() { return kLaunchers; }
 
 Status launch_single(Inputs& inputs, const Located& located, Plan& plan) {
-  Process process;
-  process.name = "main";
-  process.argv = inputs.request().command;
-  process.cwd = inputs.facts().cwd;
-  if (inputs.request().output == Output::kFiles) {
-    const std::string& directory = located.site.log_dir;
-    plan.directories.push_back({directory});
-    process.log = join_path(directory, "main" + located.site.log_suffix);
-    process.env_file = join_path(directory, "main.env");
-  }
+  Process process = main_process(inputs, located.site, located.site.command, plan);
+  if (located.site.own_rank) process.env = unset_stale(inputs, plan, rank_variables());
   plan.processes.push_back(std::move(process));
   return {};
 }

@@ -27,10 +27,16 @@ class Inputs {
   }
 
   // nullptr when the snapshot does not hold it: it is wanted then, and the answer is provisional.
-  const PathState* content(const std::string& path) { return find(path, true); }
+  const PathState* content(const std::string& path) {
+    const PathState* state = find(path, true);
+    if (state != nullptr && state->kind == PathState::Kind::kFile) files_read_.insert(path);
+    return state;
+  }
   const PathState* kind(const std::string& path) { return find(path, false); }
 
   [[nodiscard]] const std::set<Want>& wants() const { return wants_; }
+  // Files whose bytes have been asked for so far.
+  [[nodiscard]] const std::set<std::string>& files_read() const { return files_read_; }
 
  private:
   const PathState* find(const std::string& path, bool content) {
@@ -43,12 +49,15 @@ class Inputs {
 
   // It was looked at before only for what it is.
   static bool content_unread(const PathState& state) {
-    return state.kind == PathState::Kind::kFile && state.content.empty() && state.size_bytes > 0;
+    const bool empty = state.content.empty() && state.entries.empty();
+    if (state.kind == PathState::Kind::kDirectory) return empty && !state.listed;
+    return state.kind == PathState::Kind::kFile && empty && state.size_bytes > 0;
   }
 
   const Snapshot& snapshot_;
   const Request& request_;
   std::set<Want> wants_;
+  std::set<std::string> files_read_;
 };
 
 // Whether `path` is a directory that can be written, or can become one: its nearest ancestor that

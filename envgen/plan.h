@@ -10,7 +10,11 @@
 
 #include "envgen/cluster.h"
 #include "envgen/environ.h"
+#include "envgen/hook_event.h"
+#include "envgen/plan_policy.h"
+#include "envgen/request.h"
 #include "envgen/result.h"
+#include "envgen/sandbox.h"
 
 namespace envgen {
 
@@ -18,13 +22,16 @@ struct PlannedFile {
   std::string path;
   std::uint32_t mode = 0644;
   std::string content;
+  std::string copy_of =
+      {};  // its content is this file's instead, whose bytes no plan holds (a key)
 
   bool operator==(const PlannedFile&) const = default;
 };
 
 struct PlannedDirectory {
   std::string path;
-  bool clean = false;  // emptied first
+  bool clean = false;   // emptied first
+  bool of_job = false;  // what is made of it belongs to the job's user
 
   bool operator==(const PlannedDirectory&) const = default;
 };
@@ -42,6 +49,26 @@ struct Process {
   bool operator==(const Process&) const = default;
 };
 
+// Where the nodes of a job meet before each start.
+struct Rendezvous {
+  std::string address;  // of the node with rank 0
+  int port = 0;         // the job's own master port, which is nobody's while none of them runs
+  int node_rank = 0;
+  int node_count = 1;
+  std::int64_t window_ms = 0;
+
+  bool operator==(const Rendezvous&) const = default;
+};
+
+// Peers that must answer before the processes start: each one's sshd, asked by the ssh client.
+struct PeerWait {
+  std::vector<std::string> hosts;
+  std::vector<std::string> probe;  // the ssh command; a host and what to run there are appended
+  std::int64_t timeout_ms = 0;
+
+  bool operator==(const PeerWait&) const = default;
+};
+
 // A wait that has to end before the job can be planned.
 struct Wait {
   std::string path;
@@ -49,17 +76,6 @@ struct Wait {
   std::int64_t timeout_ms = 0;
 
   bool operator==(const Wait&) const = default;
-};
-
-enum class Success : unsigned char { kAll, kFirst, kServe };
-
-struct PlanPolicy {
-  Success success = Success::kAll;
-  std::int64_t grace_ms = 8000;
-  std::int64_t rank_table_timeout_ms = 0;
-  std::int64_t hold_ms = 0;
-
-  bool operator==(const PlanPolicy&) const = default;
 };
 
 struct Plan {
@@ -70,15 +86,39 @@ struct Plan {
   std::optional<Self> self;
   int node_count = 1;
   int world_size = 1;
+  std::uint64_t cluster_id = 0;      // the resolver's digest of `cluster`, which PID 1 is not sent
+  std::uint32_t restarts = 0;        // the most of any node, where they have met; 0 otherwise
+  std::vector<EnvEdit> env;          // of every process below, before its own edits
+  std::vector<std::string> scripts;  // sourced by a shell before the start, in this order; what
+                                     // they change is added to `env`
+  std::vector<std::string> leave_scripts;  // before those, and before `env` holds: of a conda
+                                           // environment that was active
+  std::string shell;                       // the one that sources them, "" = there is none
   std::vector<PlannedDirectory> directories;
   std::vector<PlannedFile> files;
+  std::optional<PeerWait> peers;
   std::vector<Process> processes;
+  std::vector<Process> services;         // beside the job; their end is no failure
+  std::vector<HookGroup> hooks;          // only events that have some
+  std::vector<EnvEdit> hook_env;         // the plan's facts, for hooks
+  std::optional<Rendezvous> rendezvous;  // before each start; the resolver's, not PID 1's
+  std::vector<Process> post_stop;  // one after the other after the job, with TRAINIT_EXIT_CODE set
+  Sandbox sandbox;                 // of `processes`
   PlanPolicy policy;
   std::vector<Wait> waits;
   std::vector<std::string> warnings;
 
   bool operator==(const Plan&) const = default;
 };
+
+bool has_hooks(const Plan& plan, HookEvent event);
+
+// Puts `processes` into a sandbox. With a user of its own the job has that user's HOME, USER and
+// LOGNAME; the last two stay as they are for a user without a name.
+void confine(Plan& plan, Sandbox sandbox);
+// What can be told of a sandbox without its machine: for plans of another one. What else was asked
+// for becomes a warning.
+void confine_unprepared(Plan& plan, const SandboxRequest& request);
 
 // The object that `trainit plan --json` prints: platform, framework, cluster, self, files,
 // processes, services, hooks, data, policy, waits, warnings. `base` is the environment that the

@@ -4,6 +4,9 @@
 
 #include "envgen/json.h"
 #include "envgen/plan.h"
+#include "envgen/policy_json.h"
+#include "envgen/sandbox_json.h"
+#include "envgen/secrets.h"
 
 namespace envgen {
 namespace {
@@ -14,11 +17,13 @@ struct EnvDelta {
   std::set<std::string> unset;
 };
 
-EnvDelta delta_of(const Process& process, const Environ& base) {
+EnvDelta delta_of(const Plan& plan, const Process& process, const Environ& base) {
+  std::vector<EnvEdit> edits = plan.env;
+  edits.insert(edits.end(), process.env.begin(), process.env.end());
   Environ edited = base;
-  for (const EnvEdit& edit : process.env) edited.apply(edit);
+  for (const EnvEdit& edit : edits) edited.apply(edit);
   EnvDelta delta;
-  for (const EnvEdit& edit : process.env) {
+  for (const EnvEdit& edit : edits) {
     auto before = base.get(edit.name);
     auto after = edited.get(edit.name);
     if (before && !after) delta.unset.insert(edit.name);
@@ -37,8 +42,15 @@ void write_texts(json::Writer& out, const std::vector<std::string>& list) {
 void write_node(json::Writer& out, const Node& node, std::size_t node_rank) {
   out.begin_object();
   out.key("node_rank").integer(static_cast<std::int64_t>(node_rank));
+  if (!node.host.empty()) out.key("host").string(node.host);
+  if (node.port != 0) out.key("port").integer(node.port);
+  if (!node.role.empty()) {
+    out.key("role").string(node.role);
+    out.key("role_index").integer(node.role_index);
+  }
+  out.key("slots").integer(node.slots);
   if (!node.pod_name.empty()) out.key("pod_name").string(node.pod_name);
-  out.key("server_id").string(node.server_id);
+  if (!node.server_id.empty()) out.key("server_id").string(node.server_id);
   if (!node.host_ip.empty()) out.key("host_ip").string(node.host_ip);
   if (!node.container_ip.empty()) out.key("container_ip").string(node.container_ip);
   out.key("devices").begin_array();
@@ -90,18 +102,46 @@ void write_files(json::Writer& out, const Plan& plan) {
     out.begin_object();
     out.key("path").string(file.path);
     out.key("mode").integer(file.mode);
-    out.key("content").string(file.content);
+    out.key("content").string(mask_secrets(file.content));
     out.end_object();
   }
   out.end_array();
 }
 
-void write_process(json::Writer& out, const Process& process, const Environ& base) {
-  EnvDelta delta = delta_of(process, base);
+void write_hooks(json::Writer& out, const Plan& plan) {
+  out.key("hooks").begin_array();
+  for (const HookGroup& group : plan.hooks) {
+    for (const std::string& path : group.paths) {
+      out.begin_object();
+      out.key("event").string(name_of(group.event));
+      out.key("path").string(path);
+      out.key("timeout_ms").integer(group.timeout_ms);
+      out.key("fatal").boolean(group.fatal);
+      out.end_object();
+    }
+  }
+  out.end_array();
+}
+
+void write_rendezvous(json::Writer& out, const Plan& plan) {
+  if (!plan.rendezvous) return;
+  const Rendezvous& meeting = *plan.rendezvous;
+  out.key("rendezvous").begin_object();
+  out.key("address").string(meeting.address);
+  out.key("port").integer(meeting.port);
+  out.key("node_rank").integer(meeting.node_rank);
+  out.key("node_count").integer(meeting.node_count);
+  out.key("window_ms").integer(meeting.window_ms);
+  out.end_object();
+}
+
+void write_process(json::Writer& out, const Plan& plan, const Process& process,
+                   const Environ& base) {
+  EnvDelta delta = delta_of(plan, process, base);
   out.begin_object();
   out.key("name").string(process.name);
   out.key("argv");
-  write_texts(out, process.argv);
+  write_texts(out, masked_arguments(process.argv));
   out.key("cwd").string(process.cwd);
   out.key("env").begin_object();
   for (const auto& [name, value] : delta.set) out.key(name).string(value);
@@ -113,36 +153,67 @@ void write_process(json::Writer& out, const Process& process, const Environ& bas
   out.end_object();
 }
 
-const char* success_name(Success success) {
-  switch (success) {
-    case Success::kAll:
-      return "all";
-    case Success::kFirst:
-      return "first";
-    case Success::kServe:
-      return "serve";
+void write_processes(json::Writer& out, std::string_view key, const Plan& plan,
+                     const std::vector<Process>& processes, const Environ& base) {
+  out.key(key).begin_array();
+  for (const Process& process : processes) write_process(out, plan, process, base);
+  out.end_array();
+}
+
+void write_waits(json::Writer& out, const Plan& plan) {
+  out.key("waits").begin_array();
+  for (const Wait& wait : plan.waits) {
+    out.begin_object();
+    out.key("path").string(wait.path);
+    out.key("ready").boolean(wait.why.empty());
+    out.key("why").string(wait.why);
+    out.key("timeout_ms").integer(wait.timeout_ms);
+    out.end_object();
   }
-  return "all";
+  if (plan.peers) {
+    out.begin_object();
+    out.key("peers");
+    write_texts(out, plan.peers->hosts);
+    out.key("probe");
+    write_texts(out, plan.peers->probe);
+    out.key("timeout_ms").integer(plan.peers->timeout_ms);
+    out.end_object();
+  }
+  out.end_array();
 }
 
-std::string seconds(std::int64_t ms) {
-  std::string text = std::to_string(ms / 1000);
-  if (ms % 1000 != 0) text += "." + std::to_string(1000 + ms % 1000).substr(1);
-  return text + " s";
-}
-
-void add_process_text(std::string& text, const Process& process, const Environ& base) {
-  EnvDelta delta = delta_of(process, base);
+void add_process_text(std::string& text, const Plan& plan, const Process& process,
+                      const Environ& base) {
+  EnvDelta delta = delta_of(plan, process, base);
   text += "  " + process.name;
   if (process.device >= 0) text += " (device " + std::to_string(process.device) + ")";
   text += ":";
-  for (const std::string& argument : process.argv) text += " " + argument;
+  for (const std::string& argument : masked_arguments(process.argv)) text += " " + argument;
   text += "\n    in " + process.cwd + ", output to ";
   text += process.log.empty() ? "stdout and stderr" : process.log;
   text += "\n";
   for (const auto& [name, value] : delta.set)
     text.append("    ").append(name).append("=").append(value).append("\n");
   for (const std::string& name : delta.unset) text.append("    ").append(name).append(" unset\n");
+}
+
+// What a stop leaves the hooks of `event`, all together; 0 = it takes nothing from them.
+std::int64_t share_ms(const PlanPolicy& policy, HookEvent event) {
+  if (event == HookEvent::kPreStop) return policy.pre_stop_ms;
+  return event == HookEvent::kPostStop ? policy.post_stop_ms : 0;
+}
+
+void add_hooks_text(std::string& text, const Plan& plan) {
+  for (const HookGroup& group : plan.hooks) {
+    const std::int64_t share = share_ms(plan.policy, group.event);
+    for (const std::string& path : group.paths) {
+      text += "hook at " + std::string(name_of(group.event)) + ": " + path;
+      if (path == group.script) text += " " + std::string(name_of(group.event));
+      text += ", at most " + seconds(group.timeout_ms);
+      if (share > 0 && share < group.timeout_ms) text += ", " + seconds(share) + " within a stop";
+      text += group.fatal ? "; its failure ends the job\n" : "\n";
+    }
+  }
 }
 
 }  // namespace
@@ -155,27 +226,25 @@ std::string plan_to_json(const Plan& plan, const Environ& base) {
   out.key("framework").string(plan.framework);
   write_cluster(out, plan);
   write_files(out, plan);
-  out.key("processes").begin_array();
-  for (const Process& process : plan.processes) write_process(out, process, base);
-  out.end_array();
-  for (const char* none_yet : {"services", "hooks", "data"}) {
-    out.key(none_yet).begin_array().end_array();
+  if (!plan.scripts.empty() || !plan.leave_scripts.empty()) {
+    out.key("shell").string(plan.shell);
+    out.key("leave_scripts");
+    write_texts(out, plan.leave_scripts);
+    out.key("scripts");
+    write_texts(out, plan.scripts);
   }
-  out.key("policy").begin_object();
-  out.key("success").string(success_name(plan.policy.success));
-  out.key("grace_ms").integer(plan.policy.grace_ms);
-  out.key("hold_ms").integer(plan.policy.hold_ms);
-  out.end_object();
-  out.key("waits").begin_array();
-  for (const Wait& wait : plan.waits) {
-    out.begin_object();
-    out.key("path").string(wait.path);
-    out.key("ready").boolean(wait.why.empty());
-    out.key("why").string(wait.why);
-    out.key("timeout_ms").integer(wait.timeout_ms);
-    out.end_object();
+  write_processes(out, "processes", plan, plan.processes, base);
+  write_processes(out, "services", plan, plan.services, base);
+  write_processes(out, "post_stop", plan, plan.post_stop, base);
+  if (!plan.sandbox.empty()) {
+    out.key("sandbox");
+    write_sandbox(out, plan.sandbox);
   }
-  out.end_array();
+  write_hooks(out, plan);
+  out.key("data").begin_array().end_array();
+  write_policy(out, plan.policy);
+  write_rendezvous(out, plan);
+  write_waits(out, plan);
   out.key("warnings");
   write_texts(out, plan.warnings);
   out.end_object();
@@ -202,12 +271,36 @@ std::string plan_to_text(const Plan& plan, const Environ& base) {
   for (const PlannedFile& file : plan.files) {
     text += "writes " + file.path + ", " + std::to_string(file.content.size()) + " bytes\n";
   }
+  for (const std::string& script : plan.leave_scripts) {
+    text += "first sources " + script + (plan.shell.empty() ? ", but there is no shell\n" : "\n");
+  }
+  for (const std::string& script : plan.scripts) {
+    text += "sources " + script + (plan.shell.empty() ? ", but there is no shell\n" : "\n");
+  }
+  if (plan.peers) {
+    text += "waits for " + std::to_string(plan.peers->hosts.size()) + " peers, at most " +
+            seconds(plan.peers->timeout_ms) + "\n";
+  }
   text += "starts " + std::to_string(plan.processes.size()) +
           (plan.processes.size() == 1 ? " process" : " processes") + "\n";
-  for (const Process& process : plan.processes) add_process_text(text, process, base);
-  text += "stops within " + seconds(plan.policy.grace_ms);
-  if (plan.policy.hold_ms > 0) text += ", holds " + seconds(plan.policy.hold_ms) + " on failure";
-  return text + "\n";
+  if (!plan.sandbox.empty()) text += "  confined: " + sandbox_text(plan.sandbox) + "\n";
+  for (const Process& process : plan.processes) add_process_text(text, plan, process, base);
+  for (const Process& process : plan.services) {
+    text += "beside them\n";
+    add_process_text(text, plan, process, base);
+  }
+  for (const Process& process : plan.post_stop) {
+    text += "afterwards\n";
+    add_process_text(text, plan, process, base);
+  }
+  add_hooks_text(text, plan);
+  text += policy_text(plan.policy);
+  if (plan.rendezvous) {
+    text += "meets the other nodes at " + plan.rendezvous->address + ":" +
+            std::to_string(plan.rendezvous->port) + " before each start, at most " +
+            seconds(plan.rendezvous->window_ms) + "\n";
+  }
+  return text;
 }
 
 }  // namespace envgen

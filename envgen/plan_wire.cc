@@ -1,11 +1,25 @@
-#include <cstring>
+#include <algorithm>
 
 #include "envgen/plan.h"
 
 namespace envgen {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x316c7054;  // "Tpl1"
+constexpr std::uint32_t kMagic = 0x346c7054;  // "Tpl4"
+
+// Far above what any node has, far below what could exhaust PID 1: an item in memory is several
+// times its least bytes on the wire.
+constexpr std::uint32_t kMostProcesses = 4096;
+constexpr std::uint32_t kMostEdits = 65'536;
+constexpr std::uint32_t kMostTexts = 1U << 20;
+constexpr std::uint32_t kMostRules = 65'536;
+constexpr std::uint32_t kMostRestarts = 1'000'000;
+constexpr std::uint8_t kLastSignal = 64;
+constexpr std::uint8_t kLastExitCode = 255;
+// The kernel's own.
+constexpr std::uint32_t kMostGroups = 65'536;
+constexpr std::size_t kFilterStepBytes = 8;
+constexpr std::size_t kMostFilterBytes = 4096 * kFilterStepBytes;
 
 class Encoder {
  public:
@@ -39,17 +53,18 @@ class Decoder {
     bytes_.remove_prefix(size);
     return value;
   }
-  // The count of a list whose items take at least `least` bytes each.
-  std::uint32_t count(std::size_t least) {
+  // The count of a list of at most `most` items, which take at least `least` bytes each.
+  std::uint32_t count(std::size_t least, std::uint32_t most) {
     std::uint32_t value = number();
-    if (value > bytes_.size() / least) ok_ = false;
+    if (value > most || value > bytes_.size() / least) ok_ = false;
     return ok_ ? value : 0;
   }
-  std::uint8_t choice(std::uint8_t last) {
+  std::uint32_t at_most(std::uint32_t last) {
     std::uint32_t value = number();
     if (value > last) ok_ = false;
-    return ok_ ? static_cast<std::uint8_t>(value) : 0;
+    return ok_ ? value : 0;
   }
+  std::uint8_t choice(std::uint8_t last) { return static_cast<std::uint8_t>(at_most(last)); }
   [[nodiscard]] bool finished() const { return ok_ && bytes_.empty(); }
 
  private:
@@ -73,9 +88,29 @@ void put(Encoder& out, const std::vector<std::string>& list) {
 }
 
 std::vector<std::string> get_texts(Decoder& in) {
-  std::vector<std::string> list(in.count(4));
+  std::vector<std::string> list(in.count(4, kMostTexts));
   for (std::string& item : list) item = in.text();
   return list;
+}
+
+void put(Encoder& out, const std::vector<EnvEdit>& edits) {
+  out.number(static_cast<std::uint32_t>(edits.size()));
+  for (const EnvEdit& edit : edits) {
+    out.number(static_cast<std::uint32_t>(edit.kind));
+    out.text(edit.name);
+    out.text(edit.value);
+  }
+}
+
+std::vector<EnvEdit> get_edits(Decoder& in) {
+  std::vector<EnvEdit> edits(in.count(12, kMostEdits));
+  for (EnvEdit& edit : edits) {
+    edit.kind = static_cast<EnvEdit::Kind>(
+        in.choice(static_cast<std::uint8_t>(EnvEdit::Kind::kPrependPath)));
+    edit.name = in.text();
+    edit.value = in.text();
+  }
+  return edits;
 }
 
 void put(Encoder& out, const Process& process) {
@@ -84,12 +119,7 @@ void put(Encoder& out, const Process& process) {
   out.number(static_cast<std::uint32_t>(process.device));
   put(out, process.argv);
   out.text(process.cwd);
-  out.number(static_cast<std::uint32_t>(process.env.size()));
-  for (const EnvEdit& edit : process.env) {
-    out.number(static_cast<std::uint32_t>(edit.kind));
-    out.text(edit.name);
-    out.text(edit.value);
-  }
+  put(out, process.env);
   out.text(process.log);
   out.text(process.env_file);
 }
@@ -101,16 +131,250 @@ Process get_process(Decoder& in) {
   process.device = static_cast<int>(in.number());
   process.argv = get_texts(in);
   process.cwd = in.text();
-  process.env.resize(in.count(12));
-  for (EnvEdit& edit : process.env) {
-    edit.kind = static_cast<EnvEdit::Kind>(
-        in.choice(static_cast<std::uint8_t>(EnvEdit::Kind::kPrependPath)));
-    edit.name = in.text();
-    edit.value = in.text();
-  }
+  process.env = get_edits(in);
   process.log = in.text();
   process.env_file = in.text();
   return process;
+}
+
+void put(Encoder& out, const std::vector<Process>& processes) {
+  out.number(static_cast<std::uint32_t>(processes.size()));
+  for (const Process& process : processes) put(out, process);
+}
+
+std::vector<Process> get_processes(Decoder& in) {
+  std::vector<Process> processes(in.count(36, kMostProcesses));
+  for (Process& process : processes) process = get_process(in);
+  return processes;
+}
+
+void put(Encoder& out, const std::optional<Identity>& who) {
+  out.number(who ? 1 : 0);
+  if (!who) return;
+  out.number(who->uid);
+  out.number(who->gid);
+  out.number(static_cast<std::uint32_t>(who->groups.size()));
+  for (std::uint32_t group : who->groups) out.number(group);
+  out.text(who->name);
+  out.text(who->home);
+}
+
+std::optional<Identity> get_identity(Decoder& in) {
+  if (in.choice(1) == 0) return std::nullopt;
+  Identity who;
+  who.uid = in.number();
+  who.gid = in.number();
+  who.groups.resize(in.count(4, kMostGroups));
+  for (std::uint32_t& group : who.groups) group = in.number();
+  who.name = in.text();
+  who.home = in.text();
+  return who;
+}
+
+template <class T>
+void put(Encoder& out, const std::optional<T>& value) {
+  out.number(value ? 1 : 0);
+  if (value) out.time(static_cast<std::int64_t>(*value));
+}
+
+template <class T>
+void get(Decoder& in, std::optional<T>& value) {
+  if (in.choice(1) != 0) value = static_cast<T>(in.time());
+}
+
+void put(Encoder& out, const Sandbox& sandbox) {
+  put(out, sandbox.identity);
+  put(out, sandbox.capabilities);
+  out.time(static_cast<std::int64_t>(sandbox.ambient));
+  out.number(sandbox.no_new_privs ? 1 : 0);
+  out.text(sandbox.filter);
+  out.text(sandbox.profile);
+  out.number(static_cast<std::uint32_t>(sandbox.limits.size()));
+  for (const ResourceLimit& limit : sandbox.limits) {
+    out.number(static_cast<std::uint32_t>(limit.resource));
+    out.time(static_cast<std::int64_t>(limit.soft));
+    out.time(static_cast<std::int64_t>(limit.hard));
+  }
+  put(out, sandbox.umask);
+  put(out, sandbox.nice);
+  put(out, sandbox.oom_score_adj);
+}
+
+Sandbox get_sandbox(Decoder& in) {
+  Sandbox sandbox;
+  sandbox.identity = get_identity(in);
+  get(in, sandbox.capabilities);
+  sandbox.ambient = static_cast<std::uint64_t>(in.time());
+  sandbox.no_new_privs = in.choice(1) != 0;
+  sandbox.filter = in.text();
+  sandbox.profile = in.text();
+  sandbox.limits.resize(in.count(20, kResources));
+  for (ResourceLimit& limit : sandbox.limits) {
+    limit.resource = in.choice(kResources - 1);
+    limit.soft = static_cast<std::uint64_t>(in.time());
+    limit.hard = static_cast<std::uint64_t>(in.time());
+  }
+  get(in, sandbox.umask);
+  get(in, sandbox.nice);
+  get(in, sandbox.oom_score_adj);
+  return sandbox;
+}
+
+// A filter that the kernel would not take for its size.
+bool has_sound_filter(const Sandbox& sandbox) {
+  const std::size_t size = sandbox.filter.size();
+  return size % kFilterStepBytes == 0 && size <= kMostFilterBytes;
+}
+
+void put(Encoder& out, const std::vector<Escalation>& steps) {
+  out.number(static_cast<std::uint32_t>(steps.size()));
+  for (const Escalation& step : steps) {
+    out.number(static_cast<std::uint32_t>(step.signal));
+    out.time(step.after_ms);
+  }
+}
+
+void get(Decoder& in, std::vector<Escalation>& steps) {
+  steps.resize(in.count(12, kMostRules));
+  for (Escalation& step : steps) {
+    step.signal = in.choice(kLastSignal);
+    step.after_ms = in.time();
+  }
+}
+
+void put(Encoder& out, const std::vector<ExitCodeRule>& rules) {
+  out.number(static_cast<std::uint32_t>(rules.size()));
+  for (const ExitCodeRule& rule : rules) {
+    out.number(static_cast<std::uint32_t>(rule.first));
+    out.number(static_cast<std::uint32_t>(rule.last));
+    out.number(static_cast<std::uint32_t>(rule.to));
+  }
+}
+
+void get(Decoder& in, std::vector<ExitCodeRule>& rules) {
+  rules.resize(in.count(12, kMostRules));
+  for (ExitCodeRule& rule : rules) {
+    rule.first = in.choice(kLastExitCode);
+    rule.last = in.choice(kLastExitCode);
+    rule.to = in.choice(kLastExitCode);
+  }
+}
+
+void put(Encoder& out, const std::vector<CodeRange>& ranges) {
+  out.number(static_cast<std::uint32_t>(ranges.size()));
+  for (const CodeRange& range : ranges) {
+    out.number(static_cast<std::uint32_t>(range.first));
+    out.number(static_cast<std::uint32_t>(range.last));
+  }
+}
+
+void get(Decoder& in, std::vector<CodeRange>& ranges) {
+  ranges.resize(in.count(8, kMostRules));
+  for (CodeRange& range : ranges) {
+    range.first = in.choice(kLastExitCode);
+    range.last = in.choice(kLastExitCode);
+  }
+}
+
+void put(Encoder& out, const std::vector<SignalRule>& rules) {
+  out.number(static_cast<std::uint32_t>(rules.size()));
+  for (const SignalRule& rule : rules) {
+    out.number(static_cast<std::uint32_t>(rule.from));
+    out.number(static_cast<std::uint32_t>(rule.kind));
+    out.number(static_cast<std::uint32_t>(rule.to));
+    out.text(rule.path);
+  }
+}
+
+void get(Decoder& in, std::vector<SignalRule>& rules) {
+  rules.resize(in.count(16, kLastSignal));
+  for (SignalRule& rule : rules) {
+    rule.from = in.choice(kLastSignal);
+    rule.kind = static_cast<SignalRule::Kind>(
+        in.choice(static_cast<std::uint8_t>(SignalRule::Kind::kNothing)));
+    rule.to = in.choice(kLastSignal);
+    rule.path = in.text();
+  }
+}
+
+void put(Encoder& out, const PlanPolicy& policy) {
+  out.number(static_cast<std::uint32_t>(policy.success));
+  out.time(policy.grace_ms);
+  out.time(policy.rank_table_timeout_ms);
+  out.time(policy.hold_ms);
+  out.time(policy.post_stop_ms);
+  out.number(static_cast<std::uint32_t>(policy.stop_scope));
+  put(out, policy.escalation);
+  put(out, policy.exit_codes);
+  put(out, policy.signals);
+  out.number(policy.second_term_kills ? 1 : 0);
+  out.time(policy.drain_ms);
+  out.time(policy.pre_stop_ms);
+  out.time(policy.checkpoint_ms);
+  out.number(static_cast<std::uint32_t>(policy.checkpoint_signal));
+  out.number(static_cast<std::uint32_t>(policy.max_restarts));
+  out.time(policy.restart_delay_ms);
+  out.time(policy.restart_least_ms);
+  put(out, policy.no_restart_on);
+  out.number(policy.elastic ? 1 : 0);
+  out.time(policy.max_duration_ms);
+}
+
+PlanPolicy get_policy(Decoder& in) {
+  PlanPolicy policy;
+  policy.success = static_cast<Success>(in.choice(static_cast<std::uint8_t>(Success::kServe)));
+  policy.grace_ms = in.time();
+  policy.rank_table_timeout_ms = in.time();
+  policy.hold_ms = in.time();
+  policy.post_stop_ms = in.time();
+  policy.stop_scope =
+      static_cast<StopScope>(in.choice(static_cast<std::uint8_t>(StopScope::kTree)));
+  get(in, policy.escalation);
+  get(in, policy.exit_codes);
+  get(in, policy.signals);
+  policy.second_term_kills = in.choice(1) != 0;
+  policy.drain_ms = in.time();
+  policy.pre_stop_ms = in.time();
+  policy.checkpoint_ms = in.time();
+  policy.checkpoint_signal = in.choice(kLastSignal);
+  policy.max_restarts = static_cast<int>(in.at_most(kMostRestarts));
+  policy.restart_delay_ms = in.time();
+  policy.restart_least_ms = in.time();
+  get(in, policy.no_restart_on);
+  policy.elastic = in.choice(1) != 0;
+  policy.max_duration_ms = in.time();
+  return policy;
+}
+
+void put(Encoder& out, const std::vector<HookGroup>& groups) {
+  out.number(static_cast<std::uint32_t>(groups.size()));
+  for (const HookGroup& group : groups) {
+    out.number(static_cast<std::uint32_t>(group.event));
+    put(out, group.paths);
+    out.text(group.script);
+    out.time(group.timeout_ms);
+    out.number(group.fatal ? 1 : 0);
+  }
+}
+
+std::vector<HookGroup> get_hooks(Decoder& in) {
+  std::vector<HookGroup> groups(in.count(24, kHookEvents));
+  for (HookGroup& group : groups) {
+    group.event = static_cast<HookEvent>(in.choice(kHookEvents - 1));
+    group.paths = get_texts(in);
+    group.script = in.text();
+    group.timeout_ms = in.time();
+    group.fatal = in.choice(1) != 0;
+  }
+  return groups;
+}
+
+bool have_paths(const std::vector<HookGroup>& groups) {
+  return std::ranges::none_of(groups, [](const HookGroup& one) { return one.paths.empty(); });
+}
+
+bool all_runnable(const std::vector<Process>& processes) {
+  return std::ranges::none_of(processes, [](const Process& one) { return one.argv.empty(); });
 }
 
 }  // namespace
@@ -125,12 +389,16 @@ std::string encode_plan(const Plan& plan) {
   out.text(plan.self ? plan.self->reason : "");
   out.number(static_cast<std::uint32_t>(plan.node_count));
   out.number(static_cast<std::uint32_t>(plan.world_size));
-  out.number(static_cast<std::uint32_t>(plan.policy.success));
-  out.time(plan.policy.grace_ms);
-  out.time(plan.policy.rank_table_timeout_ms);
-  out.time(plan.policy.hold_ms);
-  out.number(static_cast<std::uint32_t>(plan.processes.size()));
-  for (const Process& process : plan.processes) put(out, process);
+  out.time(static_cast<std::int64_t>(plan.cluster_id));
+  out.number(plan.restarts);
+  put(out, plan.policy);
+  put(out, plan.env);
+  put(out, plan.processes);
+  put(out, plan.services);
+  put(out, plan.post_stop);
+  put(out, plan.hooks);
+  put(out, plan.hook_env);
+  put(out, plan.sandbox);
   put(out, plan.warnings);
   return std::move(out).take();
 }
@@ -148,16 +416,20 @@ Result<Plan> decode_plan(std::string_view bytes) {
   plan.self = self;
   plan.node_count = static_cast<int>(in.number());
   plan.world_size = static_cast<int>(in.number());
-  plan.policy.success = static_cast<Success>(in.choice(static_cast<std::uint8_t>(Success::kServe)));
-  plan.policy.grace_ms = in.time();
-  plan.policy.rank_table_timeout_ms = in.time();
-  plan.policy.hold_ms = in.time();
-  plan.processes.resize(in.count(36));
-  for (Process& process : plan.processes) process = get_process(in);
+  plan.cluster_id = static_cast<std::uint64_t>(in.time());
+  plan.restarts = in.at_most(kMostRestarts);
+  plan.policy = get_policy(in);
+  plan.env = get_edits(in);
+  plan.processes = get_processes(in);
+  plan.services = get_processes(in);
+  plan.post_stop = get_processes(in);
+  plan.hooks = get_hooks(in);
+  plan.hook_env = get_edits(in);
+  plan.sandbox = get_sandbox(in);
   plan.warnings = get_texts(in);
-  bool runnable = true;
-  for (const Process& process : plan.processes) runnable = runnable && !process.argv.empty();
-  if (!ours || !in.finished() || !runnable) {
+  const bool runnable = all_runnable(plan.processes) && all_runnable(plan.services) &&
+                        all_runnable(plan.post_stop) && have_paths(plan.hooks);
+  if (!ours || !in.finished() || !runnable || !has_sound_filter(plan.sandbox)) {
     return fail("receiving the plan", "the resolver", "a damaged plan",
                 "this is a defect of trainit: report it with `trainit snapshot`");
   }

@@ -1,8 +1,11 @@
-// Bare-metal Ascend, as in the MindSpore document: a rank table file that every machine has,
-// physical device ids, ranks in the order of server_id; or no table and the host's /etc/hccn.conf.
+// No platform, but the user says who takes part. Ascend as in the MindSpore document: a rank table
+// file that every machine has, physical device ids, ranks in the order of server_id; or no table
+// and the host's /etc/hccn.conf. Else the hosts of --hosts. RANK and MASTER_ADDR of a torch job
+// that someone starts by hand stay his: what they count is not known.
 
+#include "envgen/devices.h"
 #include "envgen/hccn.h"
-#include "envgen/platform.h"
+#include "envgen/profile.h"
 
 namespace envgen {
 namespace {
@@ -122,10 +125,28 @@ Location locate_by_hccn(Inputs& inputs) {
   return located;
 }
 
+Location locate_by_hosts(Inputs& inputs) {
+  // The hosts whose slots are told need none of this node's devices.
+  auto nodes = nodes_of_hosts_option(inputs.request(), 0);
+  if (!nodes) return nodes.error();
+  for (Node& node : *nodes) {
+    if (node.slots > 0) continue;
+    auto slots = slots_of_node(inputs, 0);
+    if (!slots) return NeedsPaths{};
+    node.slots = *slots;
+  }
+  Cluster cluster;
+  cluster.nodes = std::move(*nodes);
+  auto self = self_by_name(cluster.nodes, inputs, "--hosts");
+  if (!self) return self.error();
+  return located_at(std::move(cluster), std::move(*self), Site{}, inputs.request());
+}
+
 }  // namespace
 
 std::optional<std::string> detect_bare(Inputs& inputs) {
   if (!inputs.request().rank_table.empty()) return "--rank-table is given";
+  if (!inputs.request().hosts.empty()) return "--hosts is given";
   if (!inputs.variable("RANK_TABLE_FILE").empty()) return "RANK_TABLE_FILE names a file";
   if (!inputs.request().devices.empty()) return "--devices is given";
   if (inputs.request().framework == "ascend") return "--framework ascend without a platform";
@@ -133,6 +154,13 @@ std::optional<std::string> detect_bare(Inputs& inputs) {
 }
 
 Location locate_bare(Inputs& inputs) {
+  const Request& request = inputs.request();
+  if (!request.hosts.empty() && !request.rank_table.empty()) {
+    return Error{"finding the nodes", "--hosts and --rank-table", "both",
+                 "give the rank table alone: it has the nodes"};
+  }
+  // RANK_TABLE_FILE may be an image's default; --hosts is of this job.
+  if (!request.hosts.empty()) return locate_by_hosts(inputs);
   std::string named = table_named(inputs);
   if (named.empty()) return locate_by_hccn(inputs);
   auto path = find_rank_table(inputs, named);

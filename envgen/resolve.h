@@ -43,8 +43,14 @@ struct Answer {
 // Pure and repeatable: the same snapshot and request give the same answer.
 Answer resolve(const Snapshot& snapshot, const Request& request);
 
+// What of a plan's policy the command line and the environment alone decide: it bounds a stop
+// before there is a plan. Parses no format.
+PlanPolicy early_policy(const Environ& env, const Request& request);
+
 // True when nothing outside argv and the environment decides the plan: no platform is seen, one
-// process, nothing to read. PID 1 may then plan by itself, without a resolver child.
+// process, nothing to read. PID 1 may then plan by itself, without a resolver child. Parses no
+// format of a platform: PID 1 calls it. That there is no kHooksDirectory (envgen/hooks.h) is the
+// caller's to know.
 bool is_pass_through(const Environ& env, const Request& request);
 
 }  // namespace envgen

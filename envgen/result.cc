@@ -12,7 +12,20 @@ std::string to_line(const Error& error) {
   append(": ", error.where);
   append(": ", error.found.empty() ? "" : "found " + error.found);
   append("; ", error.fix);
-  return line;
+  // What is quoted must not look like lines of the log.
+  std::string shown;
+  for (const char c : line) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      shown += c;
+    } else if (c == '\n') {
+      shown += "\\n";
+    } else {
+      shown += {'\\', 'x', kDigits[byte / 16U], kDigits[byte % 16U]};
+    }
+  }
+  return shown;
 }
 
 }  // namespace envgen

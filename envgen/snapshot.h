@@ -21,6 +21,9 @@ struct PathState {
   bool writable = false;             // kFile, kDirectory: by this process
   int error = 0;                     // kError: errno (EFBIG: larger than kMaxInputBytes)
   std::uint64_t size_bytes = 0;      // kFile, and kError with EFBIG
+  bool listed = false;       // kDirectory: `entries` are all of them; else they were not read
+  bool executable = false;   // kFile: by this process
+  bool null_device = false;  // kError with EINVAL: /dev/null, which takes a file away
 
   bool operator==(const PathState&) const = default;
 };
@@ -36,6 +39,7 @@ struct Facts {
   std::vector<std::string> addresses;  // of this container's interfaces, text form, no loopback
   std::uint32_t cpus = 0;              // usable by this process (sched_getaffinity)
   std::string run_dir;                 // RUN_DIR; "" when none is writable
+  std::string program;                 // this program's own file, absolute; "" when not known
 
   bool operator==(const Facts&) const = default;
 };
@@ -50,8 +54,8 @@ struct Snapshot {
 };
 
 // JSON, one object {argv, environ, facts, paths}; bytes that are not UTF-8 become
-// {"base64": "..."}. With `mask_secrets` the values of secret-looking variables become "***".
-std::string to_json(const Snapshot& snapshot, bool mask_secrets);
+// {"base64": "..."}. `masked`: what looks like a credential becomes "***".
+std::string to_json(const Snapshot& snapshot, bool masked);
 Result<Snapshot> snapshot_from_json(std::string_view text, std::string_view where);
 
 }  // namespace envgen

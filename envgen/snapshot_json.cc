@@ -1,6 +1,7 @@
 #include <array>
 
 #include "envgen/json.h"
+#include "envgen/secrets.h"
 #include "envgen/snapshot.h"
 
 namespace envgen {
@@ -84,14 +85,14 @@ std::optional<std::string> read_bytes(const json::Value& value) {
 
 constexpr std::array<std::string_view, 4> kKinds = {"absent", "file", "directory", "error"};
 
-void write_path(json::Writer& out, const PathState& state) {
+void write_path(json::Writer& out, const PathState& state, bool masked) {
   out.begin_object();
   out.key("kind").string(kKinds[static_cast<std::size_t>(state.kind)]);
   if (!state.content.empty()) {
     out.key("content");
-    write_bytes(out, state.content);
+    write_bytes(out, masked ? mask_secrets(state.content) : state.content);
   }
-  if (!state.entries.empty()) {
+  if (state.listed || !state.entries.empty()) {
     out.key("entries").begin_array();
     for (const std::string& entry : state.entries) write_bytes(out, entry);
     out.end_array();
@@ -99,7 +100,19 @@ void write_path(json::Writer& out, const PathState& state) {
   out.key("writable").boolean(state.writable);
   out.key("error").integer(state.error);
   out.key("size").integer(static_cast<std::int64_t>(state.size_bytes));
+  if (state.executable) out.key("executable").boolean(true);
+  if (state.null_device) out.key("null_device").boolean(true);
   out.end_object();
+}
+
+// An argument is looked up as a path, and may be a credential.
+bool holds_secret(std::string_view path, const std::vector<std::string>& arguments) {
+  if (mask_secrets(path) != path) return true;
+  const std::vector<std::string> masked = masked_arguments(arguments);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (masked[i] != arguments[i] && path.ends_with("/" + arguments[i])) return true;
+  }
+  return false;
 }
 
 // Reads members, and remembers the first that is missing or of the wrong type.
@@ -122,6 +135,10 @@ class Reader {
     auto integer = value ? value->integer() : std::nullopt;
     if (value && !integer) miss(name, json::Type::kInteger);
     return integer.value_or(0);
+  }
+  bool truth(const json::Value& object, const char* name) {
+    auto value = member(object, name, json::Type::kBool);
+    return value && value->text() == "true";
   }
   std::vector<std::string> list(const json::Value& object, const char* name) {
     std::vector<std::string> result;
@@ -159,9 +176,11 @@ PathState read_path(Reader& reader, const json::Value& value) {
   }
   state.kind = static_cast<PathState::Kind>(index);
   if (auto content = value.find("content")) state.content = read_bytes(*content).value_or("");
-  if (value.find("entries")) state.entries = reader.list(value, "entries");
-  auto writable = reader.member(value, "writable", json::Type::kBool);
-  state.writable = writable && writable->text() == "true";
+  state.listed = value.find("entries").has_value();
+  if (state.listed) state.entries = reader.list(value, "entries");
+  state.writable = reader.truth(value, "writable");
+  if (value.find("executable")) state.executable = reader.truth(value, "executable");
+  if (value.find("null_device")) state.null_device = reader.truth(value, "null_device");
   state.error = static_cast<int>(reader.number(value, "error"));
   state.size_bytes = static_cast<std::uint64_t>(reader.number(value, "size"));
   return state;
@@ -169,18 +188,17 @@ PathState read_path(Reader& reader, const json::Value& value) {
 
 }  // namespace
 
-std::string to_json(const Snapshot& snapshot, bool mask_secrets) {
+std::string to_json(const Snapshot& snapshot, bool masked) {
   json::Writer out;
   out.begin_object();
   out.key("argv").begin_array();
-  for (const std::string& argument :
-       mask_secrets ? masked_arguments(snapshot.argv) : snapshot.argv) {
+  for (const std::string& argument : masked ? masked_arguments(snapshot.argv) : snapshot.argv) {
     write_bytes(out, argument);
   }
   out.end_array();
   out.key("environ").begin_array();
   for (const std::string& entry : snapshot.env.entries()) {
-    write_bytes(out, mask_secrets ? masked_entry(entry) : entry);
+    write_bytes(out, masked ? masked_entry(entry) : entry);
   }
   out.end_array();
   const Facts& facts = snapshot.facts;
@@ -194,13 +212,13 @@ std::string to_json(const Snapshot& snapshot, bool mask_secrets) {
   out.end_array();
   out.key("cpus").integer(facts.cpus);
   out.key("run_dir").string(facts.run_dir);
+  out.key("program").string(facts.program);
   out.end_object();
   out.key("paths").begin_object();
   for (const auto& [path, state] : snapshot.paths) {
-    // An argument is looked up as a path, and may be an address with credentials.
-    if (mask_secrets && mask_url_credentials(path) != path) continue;
+    if (masked && holds_secret(path, snapshot.argv)) continue;
     out.key(path);
-    write_path(out, state);
+    write_path(out, state, masked);
   }
   out.end_object().end_object();
   return std::move(out).take();
@@ -226,6 +244,8 @@ Result<Snapshot> snapshot_from_json(std::string_view text, std::string_view wher
     snapshot.facts.addresses = reader.list(*facts, "addresses");
     snapshot.facts.cpus = static_cast<std::uint32_t>(reader.number(*facts, "cpus"));
     snapshot.facts.run_dir = reader.text(*facts, "run_dir");
+    // Older snapshots lack it.
+    if (facts->find("program")) snapshot.facts.program = reader.text(*facts, "program");
   }
   if (auto paths = reader.member(root, "paths", json::Type::kObject)) {
     for (json::Value state : *paths) {

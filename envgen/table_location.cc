@@ -98,8 +98,9 @@ Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_or
   if (!warnings) return warnings.error();
 
   Located located;
-  for (const Node& node : converted->nodes) {
-    located.cluster.world_size += static_cast<int>(node.devices.size());
+  for (Node& node : converted->nodes) {
+    node.slots = static_cast<int>(node.devices.size());
+    located.cluster.world_size += node.slots;
   }
   located.cluster.nodes = std::move(converted->nodes);
   located.cluster.rank_table = std::move(converted->text);

@@ -1,0 +1,70 @@
+#pragma once
+// What a job's processes are confined to: identity, capabilities, seccomp filter, limits. Never
+// PID 1 itself. The request is what the user wrote; the sandbox is what the resolver made of it
+// (names looked up in the image's passwd, the profile compiled), complete, so that a forked child
+// has only system calls left to make.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace envgen {
+
+// As written on the command line; empty or unset = not asked for.
+struct SandboxRequest {
+  std::string user;     // NAME|UID[:GROUP|GID]
+  std::string caps;     // "none", "net_raw,kill" to keep, "-mknod,-net_raw" to take away
+  std::string ambient;  // capabilities that survive the exec of a non-root user: "net_raw,..."
+  bool no_new_privs = false;
+  std::string seccomp;              // a profile's file, in moby's or OCI's JSON
+  std::vector<std::string> limits;  // "nofile=1024:4096", "core=0", "memlock=unlimited"
+  std::optional<std::uint32_t> umask;
+  std::optional<int> nice;
+  std::optional<int> oom_score_adj;
+
+  bool operator==(const SandboxRequest&) const = default;
+};
+
+struct ResourceLimit {
+  int resource = 0;  // RLIMIT_*
+  std::uint64_t soft = 0;
+  std::uint64_t hard = 0;  // ~0 = unlimited, as RLIM_INFINITY
+
+  bool operator==(const ResourceLimit&) const = default;
+};
+
+struct Identity {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::vector<std::uint32_t> groups;  // supplementary, the primary one included
+  std::string name;                   // "" where the passwd has none
+  std::string home;                   // "/" where the passwd has none
+
+  bool operator==(const Identity&) const = default;
+};
+
+struct Sandbox {
+  std::optional<Identity> identity;
+  // Bit n = capability n, as in linux/capability.h. What may be kept: the bounding set; the
+  // permitted, effective and inheritable ones of a root process follow from it.
+  std::optional<std::uint64_t> capabilities;
+  std::uint64_t ambient = 0;
+  bool no_new_privs = false;
+  std::string filter;   // struct sock_filter[], in the machine's own byte order; "" = none
+  std::string profile;  // where the filter came from
+  std::vector<ResourceLimit> limits;
+  std::optional<std::uint32_t> umask;
+  std::optional<int> nice;
+  std::optional<int> oom_score_adj;
+
+  [[nodiscard]] bool empty() const { return *this == Sandbox{}; }
+  bool operator==(const Sandbox&) const = default;
+};
+
+inline constexpr int kResources = 16;
+// "nofile" for RLIMIT_NOFILE, as in limits.conf and docker's --ulimit; "" for none.
+std::string_view resource_name(int resource);
+
+}  // namespace envgen

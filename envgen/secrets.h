@@ -1,0 +1,33 @@
+#pragma once
+// What may be shown: logs, plans, snapshots, saved environments and states hold no credentials. By
+// names, addresses and the well-known shapes of tokens; rather too much is masked than too little.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace envgen {
+
+// True for a variable, option or key whose value must not be shown, in any case and with '_', '-'
+// or '.' between its parts: PASSWORD, SECRET, ACCESS_KEY and their like anywhere in the name, TOKEN
+// or KEY at its end, or AK, SK, PASS, PWD, AUTH and their like as a part.
+bool is_secret_name(std::string_view name);
+
+// "scheme://user:password@host" -> "scheme://***@host", wherever it stands in `text`; also conda's
+// "https://host/t/TOKEN/channel".
+std::string mask_url_credentials(std::string_view text);
+
+// Any text: credentials in addresses, NAME=VALUE, "name": "value" (JSON), "Authorization: ...",
+// tokens that are known by their beginning (hf_, ghp_, AKIA, ...), and private keys.
+std::string mask_secrets(std::string_view text);
+
+// What may be shown of a variable: "***" for a secret's value, and of others what mask_secrets and,
+// as for a command, "--token VALUE" leave.
+std::string masked_value(std::string_view name, std::string_view value);
+std::string masked_entry(std::string_view entry);
+
+// The same for a command: --password=X, --token X, NAME=X for env(1), scripts of `sh -c`, the
+// operand of `login`.
+std::vector<std::string> masked_arguments(const std::vector<std::string>& arguments);
+
+}  // namespace envgen
