@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -11,19 +12,34 @@
 
 namespace lifecycle {
 
-enum class Timer : std::uint8_t { kKill, kSweep, kGiveUp, kResolve, kHold, kRestart };
-inline constexpr std::size_t kTimerCount = 6;
+enum class Timer : std::uint8_t {
+  kKill,
+  kSweep,
+  kGiveUp,
+  kResolve,
+  kHold,
+  kRestart,
+  kEscalate,
+  kTell,        // the drain or the pre-stop tasks' time is over
+  kCheckpoint,  // what a checkpoint is granted is over
+  kExpire,      // the job's time is over
+};
+inline constexpr std::size_t kTimerCount = 10;
 
 namespace event {
 struct Begin {};
-// The resolver's answer: the main and service tasks to start; other kinds are left out. Without a
-// main task the job is a pause, which only a stop ends, and well. The first
-// time they are appended to the table. After a restart the n-th main task takes the place of the
-// n-th before (next incarnation), further ones are appended, places no longer named stay ended;
-// services that run go on, the others are started again. Task::ordinal says which one is meant.
+// The resolver's answer: the main and service tasks to start, and the hooks; kData and kResolve are
+// left out. Without a main task the job is a pause, which
+// only a stop ends, and well. The first time they are appended to the table. After a restart the
+// n-th main task takes the place of the n-th before (next incarnation), further ones are appended,
+// places no longer named stay ended; services that run go on, the others are started again;
+// hooks no longer named are left out. Task::ordinal says which one is meant.
 struct ClusterReady {
   std::vector<TaskKind> tasks;
   SuccessPolicy success = SuccessPolicy::kAll;
+  std::optional<Policy> policy = {};  // from now on; what has begun keeps its times
+  // The one main task is one node's part of a job: stopped, its own code is not the job's.
+  bool part_of_job = false;
 };
 struct TaskStarted {  // its program was executed
   TaskRef task;
@@ -40,6 +56,7 @@ struct ResolveFailed {  // why the resolve task is about to end badly: 124 or 12
 };
 struct StopRequested {
   int signal = 15;
+  int told = 0;  // the signal that the main tasks get instead; 0 = the same
 };
 struct SignalReceived {  // any other signal: forwarded to the main tasks
   int signal = 0;
@@ -54,21 +71,33 @@ struct Release {};         // ends the debug window
 struct HoldFor {           // sets the debug window, once in it, to end this long from now
   TimeMs duration_ms = 0;
 };
+// The main tasks save what they have reached. Then the job ends and asks to be started again
+// elsewhere (75), whatever their exit codes; or it goes on.
+struct CheckpointRequested {
+  bool keep_running = false;
+};
+struct NobodySaves {};  // the answer to AskToSave: no process takes the signal
+struct ExtendBy {       // the job's time limit, where it has one that is not over
+  TimeMs duration_ms = 0;
+};
+struct MembershipChanged {};  // other nodes than the job was started with: start it again
 }  // namespace event
 
 using Event = std::variant<event::Begin, event::ClusterReady, event::TaskStarted, event::TasksEnded,
                            event::ResolveFailed, event::StopRequested, event::SignalReceived,
                            event::TimerFired, event::NothingLeft, event::NothingAdopted,
-                           event::Release, event::HoldFor>;
+                           event::Release, event::HoldFor, event::CheckpointRequested,
+                           event::NobodySaves, event::ExtendBy, event::MembershipChanged>;
 
 namespace action {
 // A failed start comes back as TasksEnded with kNotStarted, in a later step.
 struct Start {
   TaskRef task;
 };
-struct Signal {  // to the process of one task, not to its group or tree
+struct Signal {
   TaskRef task;
   int signal = 0;
+  bool stops = false;  // it is to end it; otherwise the signal is one that is passed on
 };
 // Signal every adopted process, and from now on each one that is adopted; 0 ends that. While it
 // holds, NothingLeft and NothingAdopted are said as soon as they are true, which may be at once.
@@ -84,13 +113,14 @@ struct SetTimer {  // replaces a pending one of the same name
 struct CancelTimer {
   Timer timer = Timer::kKill;
 };
-struct Report {};  // the cause is known: say it (once per incarnation of the job)
-struct Exit {      // once, the last action. What still lives is the caller's to kill.
+struct AskToSave {};  // the main tasks are sent the signal for a checkpoint, where there is one
+struct Report {};     // the cause is known: say it (once per incarnation of the job)
+struct Exit {         // once, the last action. What still lives is the caller's to kill.
   int code = 0;
 };
 }  // namespace action
 
 using Action = std::variant<action::Start, action::Signal, action::SweepAdopted, action::SetTimer,
-                            action::CancelTimer, action::Report, action::Exit>;
+                            action::CancelTimer, action::AskToSave, action::Report, action::Exit>;
 
 }  // namespace lifecycle

@@ -11,6 +11,8 @@ namespace lifecycle {
 namespace {
 
 constexpr int kOwnFailure = 125;
+constexpr int kExpiredCode = 124;
+constexpr int kRescheduleCode = 75;  // EX_TEMPFAIL of sysexits.h: try again
 
 bool is_leftover(TaskKind kind) {
   return kind == TaskKind::kService || kind == TaskKind::kPostStop;
@@ -24,7 +26,8 @@ void Machine::fail(Cause cause, TimeMs now) {
   cause_ = std::move(cause);
   has_cause_ = true;
   outcome_ = Outcome::kFailed;
-  restartable_ = phase_ != Phase::kPreparing;  // bad input stays bad
+  restartable_ =
+      phase_ != Phase::kPreparing && !cause_.ends.empty() && may_restart(cause_.ends.front());
   actions_.emplace_back(action::Report{});
   enter_stopping(now);
 }
@@ -32,29 +35,86 @@ void Machine::fail(Cause cause, TimeMs now) {
 // --- Main tasks, hooks, data, resolver: TERM, KILL, given up ---
 
 void Machine::enter_stopping(TimeMs now) {
+  const bool done = outcome_ == Outcome::kSucceeded || outcome_ == Outcome::kFailed;
   phase_ = Phase::kStopping;
-  budget_ = make_budget(policy_, has_post_stop(), now);
+  stage_ = Stage::kPreStop;
+  told_with_ = 0;
+  budget_ = make_budget(policy_, hooks(), now);
   cancel_timer(Timer::kResolve);
+  cancel_timer(Timer::kCheckpoint);
+  for (Task& task : tasks_) {
+    if (is_leftover(task.kind) || task.kind == TaskKind::kMain) continue;
+    if (!task.live() || task.abandoned) continue;
+    // A resolver has nothing to save.
+    signal(task, task.kind == TaskKind::kResolve ? SIGKILL : SIGTERM);
+  }
+  // A job that runs has its time to get ready. One that has failed is half dead already.
+  if (done) return tell_tasks(now);
+  settle_pre_stop(now);
+}
+
+void Machine::settle_pre_stop(TimeMs now) {
+  if (!waits_for(TaskKind::kMain) || now >= budget_.tell_at) return tell_tasks(now);
+  const bool hook = waits_for(TaskKind::kPreStop) || start_next(TaskKind::kPreStop);
+  if (!hook && now >= budget_.drained_at) return tell_tasks(now);
+  set_timer(Timer::kTell, hook ? budget_.tell_at : budget_.drained_at);
+}
+
+void Machine::tell_tasks(TimeMs now) {
+  stage_ = Stage::kTerm;
+  cancel_timer(Timer::kTell);
+  told_at_ = now;
+  escalated_ = 0;
+  const bool stopped = outcome_ != Outcome::kFailed && outcome_ != Outcome::kSucceeded;
   bool patient = false;
   for (Task& task : tasks_) {
     if (is_leftover(task.kind) || !task.live() || task.abandoned) continue;
-    if (task.kind == TaskKind::kResolve) {
-      signal(task, SIGKILL);  // it has nothing to save
-      continue;
+    patient = patient || task.kind != TaskKind::kResolve;
+    if (task.kind == TaskKind::kPreStop) signal(task, SIGTERM);
+    if (task.kind == TaskKind::kMain) {
+      told_with_ = stopped && stop_signal_ != 0 ? told_signal_ : SIGTERM;
+      signal(task, told_with_);
     }
-    const bool forward = task.kind == TaskKind::kMain && outcome_ == Outcome::kStopped;
-    signal(task, forward ? stop_signal_ : SIGTERM);
-    patient = true;
   }
   if (!waits_for_tasks()) return enter_sweep(now);
   if (!patient) return kill_tasks(now);
-  stage_ = Stage::kTerm;
-  set_timer(Timer::kKill, budget_.kill_at);
+  set_timer(Timer::kKill, std::max(now, budget_.kill_at));
+  await_escalation(now);
+}
+
+void Machine::await_escalation(TimeMs now) {
+  if (escalated_ == policy_.escalation.size() || !waits_for(TaskKind::kMain)) return;
+  const EscalationStep& next = policy_.escalation[escalated_];
+  // Later than its own time when we were late (frozen, suspended): then at once, in its turn.
+  if (in_time(next, budget_, told_at_)) {
+    set_timer(Timer::kEscalate, std::max(now, told_at_ + next.after_ms));
+  }
+}
+
+// Bad input stays bad: a hook's failure, a command that is not there or not executable.
+bool Machine::may_restart(const event::TaskEnd& first) const {
+  const bool bad = first.ending.how == Ending::How::kNotStarted && first.ending.value > kOwnFailure;
+  return tasks_[first.task.index].kind == TaskKind::kMain && !bad;
+}
+
+void Machine::escalate(TimeMs now) {
+  if (!waits_for(TaskKind::kMain)) return;  // hooks that live on have their time
+  const int number = policy_.escalation[escalated_].signal;
+  if (number == SIGKILL) return kill_tasks(now);
+  ++escalated_;
+  for (Task& task : tasks_) {
+    if (task.kind != TaskKind::kMain || !task.live() || task.abandoned) continue;
+    signal(task, number);
+    task.escalated = escalated_;
+  }
+  await_escalation(now);
 }
 
 void Machine::kill_tasks(TimeMs now) {
   stage_ = Stage::kKill;
+  cancel_timer(Timer::kTell);
   cancel_timer(Timer::kKill);
+  cancel_timer(Timer::kEscalate);
   for (Task& task : tasks_) {
     if (is_leftover(task.kind) || !task.live() || task.abandoned) continue;
     if (task.stop_signal != SIGKILL) signal(task, SIGKILL);
@@ -65,17 +125,23 @@ void Machine::kill_tasks(TimeMs now) {
 // --- Leftovers: adopted processes, and at the end of all the services ---
 
 Machine::Next Machine::choose_next() const {
-  if (outcome_ != Outcome::kFailed || stop_signal_ != 0 || hold_over_) return Next::kEnd;
+  const bool again = outcome_ == Outcome::kFailed || outcome_ == Outcome::kReplanned;
+  if (!again || stop_signal_ != 0 || hold_over_) return Next::kEnd;
   // Beside a main task that cannot be killed no second incarnation of it may run.
   const bool stuck = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
     return task.kind == TaskKind::kMain && task.live();
   });
-  if (restartable_ && restarts_ < policy_.max_restarts && !stuck) return Next::kRestart;
+  if (outcome_ == Outcome::kReplanned) return stuck ? Next::kEnd : Next::kRestart;
+  const bool may =
+      restartable_ && failures_ < policy_.max_restarts && restarts_on(policy_, cause_.exit_code);
+  if (may && !stuck) return Next::kRestart;
   return policy_.hold_ms > 0 ? Next::kHold : Next::kEnd;
 }
 
 void Machine::enter_sweep(TimeMs now) {
+  cancel_timer(Timer::kTell);
   cancel_timer(Timer::kKill);
+  cancel_timer(Timer::kEscalate);
   cancel_timer(Timer::kGiveUp);
   next_ = choose_next();
   if (hurried_) return sweep_kill(now);
@@ -110,10 +176,23 @@ void Machine::leave_sweep(TimeMs now) {
   cancel_timer(Timer::kGiveUp);
   // What is adopted from now on is a debug session's, the next incarnation's or a hook's.
   actions_.emplace_back(action::SweepAdopted{0});
+  // Once for each failure, and not when somebody waits for the end.
+  if (outcome_ == Outcome::kFailed && stop_signal_ == 0 && !hold_over_) {
+    phase_ = Phase::kOnFailure;
+    return settle_on_failure(now);
+  }
+  enter_next(now);
+}
+
+void Machine::settle_on_failure(TimeMs now) {
+  if (waits_for(TaskKind::kOnFailure) || start_next(TaskKind::kOnFailure)) return;
+  enter_next(now);
+}
+
+void Machine::enter_next(TimeMs now) {
   switch (next_) {
     case Next::kRestart:
-      phase_ = Phase::kAutoRestart;
-      return set_timer(Timer::kRestart, now + restart_delay(policy_, restarts_));
+      return await_restart(now);
     case Next::kHold:
       return enter_hold(now);
     case Next::kEnd:
@@ -121,10 +200,22 @@ void Machine::leave_sweep(TimeMs now) {
   }
 }
 
+void Machine::await_restart(TimeMs now) {
+  if (expired_) return end_as(Outcome::kExpired, now);  // with its services
+  phase_ = Phase::kAutoRestart;
+  const bool failed = outcome_ == Outcome::kFailed;
+  const TimeMs delay =
+      failed ? restart_delay(policy_, failures_++) : std::max<TimeMs>(policy_.restart_least_ms, 0);
+  restart_at_ = now + delay;
+  set_timer(Timer::kRestart, restart_at_);
+}
+
 // --- The debug window ---
 
 void Machine::enter_hold(TimeMs now) {
   phase_ = Phase::kHold;
+  cancel_timer(Timer::kExpire);  // the job's time, not that of its remains
+  expires_at_ = 0;
   hold_until_ = now + policy_.hold_ms;
   set_timer(Timer::kHold, hold_until_);
 }
@@ -139,18 +230,18 @@ void Machine::leave_hold(TimeMs now) {
 // --- Post-stop tasks and the exit ---
 
 void Machine::enter_post_stop(TimeMs now) {
+  final_code_ = exit_code();
   phase_ = Phase::kPostStop;
   stage_ = Stage::kPost;
   if (stop_signal_ == 0) allow_post_stop(policy_, now, &budget_);
-  if (!begun_ || hurried_ || !has_post_stop() || now >= budget_.post_term_at) return exit();
+  const bool none = count(TaskKind::kPostStop) == 0;
+  if (!begun_ || hurried_ || none || now >= budget_.post_term_at) return exit();
   set_timer(Timer::kKill, budget_.post_term_at);
   next_post_stop();
 }
 
 void Machine::next_post_stop() {
-  Task* task = first_idle(TaskKind::kPostStop);
-  if (stage_ != Stage::kPost || task == nullptr) return exit();
-  start(*task);
+  if (stage_ != Stage::kPost || !start_next(TaskKind::kPostStop)) exit();
 }
 
 // Its time is up: TERM first, KILL the next time.
@@ -192,7 +283,7 @@ void Machine::give_up(TimeMs now) {
 
 // The first stop request, while we are on the way down for another reason.
 void Machine::stop_sooner(TimeMs now) {
-  const Budget fresh = make_budget(policy_, has_post_stop(), now);
+  const Budget fresh = make_budget(policy_, hooks(), now);
   if (phase_ == Phase::kPostStop) {
     budget_.post_term_at = std::min(budget_.post_term_at, fresh.post_term_at);
     budget_.post_kill_at = std::min(budget_.post_kill_at, fresh.post_kill_at);
@@ -215,6 +306,7 @@ void Machine::hurry(TimeMs now) {
   if (hurried_) return;
   hurried_ = true;
   switch (stage_) {
+    case Stage::kPreStop:
     case Stage::kTerm:
       return kill_tasks(now);
     case Stage::kSweep:
@@ -232,11 +324,18 @@ void Machine::hurry(TimeMs now) {
 // --- The exit code ---
 
 int Machine::exit_code() const {
+  // A main task that outlived its SIGKILL may still end and would change the code by its own.
+  if (final_code_ >= 0) return final_code_;
   switch (outcome_) {
     case Outcome::kFailed:
       return cause_.exit_code;
     case Outcome::kStopped:
       return stopped_code();
+    case Outcome::kExpired:
+      return kExpiredCode;
+    case Outcome::kRescheduled:
+    case Outcome::kReplanned:  // a main task hangs in the kernel, so here it cannot start again
+      return kRescheduleCode;
     case Outcome::kSucceeded:
     case Outcome::kOpen:
       return 0;
@@ -244,18 +343,28 @@ int Machine::exit_code() const {
   return 0;
 }
 
-// A single command's own code; of several nobody's code is the job's, and 0 would read as success.
+// The KILL is none of them: what needs it did not stop.
+bool Machine::by_our_signal(const Task& task) const {
+  if (task.ending.how != Ending::How::kSignaled) return false;
+  const int number = task.ending.value;
+  const auto had = policy_.escalation.begin() + task.escalated;
+  return number == told_signal_ || number == told_with_ ||
+         std::any_of(policy_.escalation.begin(), had,
+                     [number](const EscalationStep& step) { return step.signal == number; });
+}
+
+// A single command's own code; of several, on one node or on many, nobody's code is the job's, and
+// 0 would read as success.
 int Machine::stopped_code() const {
   const int told = 128 + stop_signal_;
   if (!mains_started_) return told;
   const bool served = std::all_of(tasks_.begin(), tasks_.end(), [this](const Task& task) {
     if (task.kind != TaskKind::kMain || !in_job(task)) return true;
-    const bool by_our_signal =
-        task.ending.how == Ending::How::kSignaled && task.ending.value == stop_signal_;
-    return !task.live() && (task.ending.ok() || by_our_signal);
+    return !task.live() && (task.ending.ok() || by_our_signal(task));
   });
-  if (served && (success_ == SuccessPolicy::kServe || main_count_ == 0)) return 0;
-  if (main_count_ != 1) return told;
+  const std::uint32_t mains = count(TaskKind::kMain);
+  if (served && (success_ == SuccessPolicy::kServe || mains == 0)) return 0;
+  if (mains != 1 || part_of_job_) return told;
   const Task* single = main_task(0);
   return single->live() ? 128 + SIGKILL : single->ending.exit_code();
 }

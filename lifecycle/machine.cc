@@ -9,10 +9,22 @@ namespace lifecycle {
 namespace {
 
 constexpr int kTimedOut = 124;
+constexpr int kLastSignal = 127;
 constexpr int kOwnFailure = 125;
-constexpr TimeMs kLongestHoldMs = 1'000'000'000'000;  // 31 years; keeps now + duration in range
+constexpr TimeMs kLongestMs = 1'000'000'000'000;  // 31 years; keeps now + duration in range
 
 constexpr std::size_t slot(Timer timer) { return static_cast<std::size_t>(timer); }
+
+TimeMs sane(TimeMs duration_ms) { return std::clamp<TimeMs>(duration_ms, 0, kLongestMs); }
+
+bool is_signal(int number) { return number > 0 && number <= kLastSignal; }
+
+// Each incarnation of the job has its own.
+bool runs_anew(TaskKind kind) {
+  return kind == TaskKind::kPreStart || kind == TaskKind::kPostStart ||
+         kind == TaskKind::kCheckpoint || kind == TaskKind::kPreStop ||
+         kind == TaskKind::kOnFailure;
+}
 
 }  // namespace
 
@@ -24,8 +36,12 @@ const char* phase_name(Phase phase) {
       return "starting";
     case Phase::kRunning:
       return "running";
+    case Phase::kCheckpointing:
+      return "checkpointing";
     case Phase::kStopping:
       return "stopping";
+    case Phase::kOnFailure:
+      return "on-failure";
     case Phase::kPostStop:
       return "post-stop";
     case Phase::kAutoRestart:
@@ -38,12 +54,9 @@ const char* phase_name(Phase phase) {
   return "unknown";
 }
 
-Machine::Machine(Policy policy, const std::vector<TaskKind>& preparing) : policy_(policy) {
-  for (const TaskKind kind : preparing) {
-    const auto ordinal = std::count_if(tasks_.begin(), tasks_.end(),
-                                       [kind](const Task& task) { return task.kind == kind; });
-    tasks_.push_back({.kind = kind, .ordinal = static_cast<std::uint32_t>(ordinal), .ending = {}});
-  }
+Machine::Machine(Policy policy, const std::vector<TaskKind>& preparing)
+    : policy_(std::move(policy)) {
+  name_tasks(preparing);
 }
 
 std::vector<Action> Machine::step(const Event& event, TimeMs now) {
@@ -58,6 +71,10 @@ std::vector<Action> Machine::step(const Event& event, TimeMs now) {
 void Machine::on(const event::Begin& /*event*/, TimeMs now) {
   if (begun_ || phase_ != Phase::kPreparing) return;
   begun_ = true;
+  if (policy_.max_duration_ms > 0) {
+    expires_at_ = now + sane(policy_.max_duration_ms);
+    set_timer(Timer::kExpire, expires_at_);
+  }
   advance_preparing(now);
 }
 
@@ -67,16 +84,13 @@ void Machine::on(const event::ClusterReady& event, TimeMs now) {
   if (resolve != nullptr && resolve->state == TaskState::kIdle) return;
   cluster_ready_ = true;
   success_ = event.success;
-  main_count_ = 0;
-  service_count_ = 0;
-  for (const TaskKind kind : event.tasks) {
-    if (kind != TaskKind::kMain && kind != TaskKind::kService) continue;
-    const std::uint32_t ordinal = kind == TaskKind::kMain ? main_count_++ : service_count_++;
-    const bool known = std::any_of(tasks_.begin(), tasks_.end(), [&](const Task& task) {
-      return task.kind == kind && task.ordinal == ordinal;
-    });
-    if (!known) tasks_.push_back({.kind = kind, .ordinal = ordinal, .ending = {}});
+  part_of_job_ = event.part_of_job;
+  if (event.policy) policy_ = *event.policy;
+  for (std::size_t i = 0; i < kTaskKinds; ++i) {
+    const auto kind = static_cast<TaskKind>(i);
+    if (kind != TaskKind::kData && kind != TaskKind::kResolve) counts_.at(i) = 0;
   }
+  name_tasks(event.tasks);
   if (waits_for(TaskKind::kResolve)) {
     set_timer(Timer::kResolve, now + kAnswerGapMs);
   } else {
@@ -99,17 +113,24 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
     if (task == nullptr || !task->live()) continue;
     task->state = TaskState::kEnded;
     task->ending = end.ending;
-    ends.push_back(end);
+    // One that was given up, perhaps an incarnation ago, is no longer part of anything.
+    if (!task->abandoned) ends.push_back(end);
   }
+  if (ends.empty()) return;
   switch (phase_) {
     case Phase::kPreparing:
       return preparing_ended(ends, now);
     case Phase::kStarting:
     case Phase::kRunning:
       return mains_ended(ends, now);
+    case Phase::kCheckpointing:
+      return checkpoint_ended(ends, now);
     case Phase::kStopping:
+      if (stage_ == Stage::kPreStop) return settle_pre_stop(now);
       if (stage_ < Stage::kSweep && !waits_for_tasks()) enter_sweep(now);
       return;
+    case Phase::kOnFailure:
+      return settle_on_failure(now);
     case Phase::kPostStop:
       if (!waits_for(TaskKind::kPostStop)) next_post_stop();
       return;
@@ -129,24 +150,29 @@ void Machine::on(const event::ResolveFailed& event, TimeMs now) {
 
 void Machine::on(const event::StopRequested& event, TimeMs now) {
   const bool first = stop_signal_ == 0;
-  if (first) stop_signal_ = event.signal > 0 && event.signal < 128 ? event.signal : SIGTERM;
+  if (first) {
+    stop_signal_ = is_signal(event.signal) ? event.signal : SIGTERM;
+    told_signal_ = is_signal(event.told) ? event.told : stop_signal_;
+  }
   if (event.signal == SIGINT) ++interrupts_;
+  if (event.signal == SIGTERM) ++terms_;
   switch (phase_) {
     case Phase::kAutoRestart:
-      cancel_timer(Timer::kRestart);
-      mains_started_ = false;  // the failure was answered by the restart that is now called off
-      [[fallthrough]];
     case Phase::kPreparing:
     case Phase::kStarting:
     case Phase::kRunning:
-      outcome_ = Outcome::kStopped;
+      return end_as(Outcome::kStopped, now);
+    case Phase::kCheckpointing:
+    case Phase::kOnFailure:
       return enter_stopping(now);
     case Phase::kHold:
       return leave_hold(now);
     case Phase::kStopping:
     case Phase::kPostStop:
+      if (outcome_ == Outcome::kReplanned && final_code_ < 0) outcome_ = Outcome::kStopped;
       if (first) stop_sooner(now);
-      if (interrupts_ >= 2) hurry(now);  // further TERMs are duplicates, as platforms send them
+      // Further TERMs are duplicates, as platforms send them.
+      if (interrupts_ >= 2 || (policy_.second_term_hurries && terms_ >= 2)) hurry(now);
       return;
     case Phase::kExited:
       return;
@@ -155,7 +181,7 @@ void Machine::on(const event::StopRequested& event, TimeMs now) {
 
 void Machine::on(const event::SignalReceived& event, TimeMs /*now*/) {
   const bool up = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
-  if (!up && phase_ != Phase::kStopping) return;
+  if (!up && phase_ != Phase::kCheckpointing && phase_ != Phase::kStopping) return;
   for (const Task& task : tasks_) {
     if (task.kind != TaskKind::kMain || !task.live() || task.abandoned) continue;
     actions_.emplace_back(
@@ -180,6 +206,14 @@ void Machine::on(const event::TimerFired& event, TimeMs now) {
       return leave_hold(now);
     case Timer::kRestart:
       return restart(now);
+    case Timer::kEscalate:
+      return escalate(now);
+    case Timer::kTell:
+      return tell_tasks(now);
+    case Timer::kCheckpoint:
+      return enter_stopping(now);
+    case Timer::kExpire:
+      return expire(now);
   }
 }
 
@@ -200,16 +234,50 @@ void Machine::on(const event::Release& /*event*/, TimeMs now) {
 
 void Machine::on(const event::HoldFor& event, TimeMs now) {
   if (phase_ != Phase::kHold) return;
-  hold_until_ = now + std::clamp<TimeMs>(event.duration_ms, 0, kLongestHoldMs);
+  hold_until_ = now + sane(event.duration_ms);
   set_timer(Timer::kHold, hold_until_);
+}
+
+void Machine::on(const event::CheckpointRequested& event, TimeMs now) {
+  switch (phase_) {
+    case Phase::kPreparing:
+    case Phase::kAutoRestart:  // there is nothing to save
+      if (!event.keep_running) end_as(Outcome::kRescheduled, now);
+      return;
+    case Phase::kStarting:
+    case Phase::kRunning:
+      if (!checkpointing()) ask_to_save();
+      if (event.keep_running) return;
+      outcome_ = Outcome::kRescheduled;
+      phase_ = Phase::kCheckpointing;
+      checkpoint_until_ = now + sane(policy_.checkpoint_ms);
+      set_timer(Timer::kCheckpoint, checkpoint_until_);
+      return settle_checkpoint(now);
+    default:
+      return;  // it has been asked, or is on its way down
+  }
+}
+
+void Machine::on(const event::NobodySaves& /*event*/, TimeMs now) {
+  signal_saves_ = false;
+  if (phase_ == Phase::kCheckpointing) settle_checkpoint(now);
+}
+
+void Machine::on(const event::ExtendBy& event, TimeMs now) {
+  if (expires_at_ == 0) return;
+  expires_at_ += sane(event.duration_ms);
+  set_timer(Timer::kExpire, std::max(now, expires_at_));
+}
+
+// While it prepares, the resolver sees by itself what there is.
+void Machine::on(const event::MembershipChanged& /*event*/, TimeMs now) {
+  if (phase_ == Phase::kStarting || phase_ == Phase::kRunning) end_as(Outcome::kReplanned, now);
 }
 
 // --- The way up ---
 
 // Starts what may start next; the table says how far we are.
 void Machine::advance_preparing(TimeMs now) {
-  if (waits_for(TaskKind::kPreStart)) return;
-  if (Task* hook = first_idle(TaskKind::kPreStart); hook != nullptr) return start(*hook);
   for (Task& task : tasks_) {
     const bool resolve = &task == resolver();
     if (task.state != TaskState::kIdle || !(resolve || task.kind == TaskKind::kData)) continue;
@@ -219,6 +287,7 @@ void Machine::advance_preparing(TimeMs now) {
     }
   }
   if (waits_for(TaskKind::kData) || waits_for(TaskKind::kResolve) || !cluster_ready_) return;
+  if (waits_for(TaskKind::kPreStart) || start_next(TaskKind::kPreStart)) return;
   enter_starting(now);
 }
 
@@ -238,21 +307,24 @@ void Machine::settle_running(TimeMs now) {
   const bool starting = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
     return task.kind == TaskKind::kMain && task.state == TaskState::kStarting;
   });
-  if (!starting) phase_ = Phase::kRunning;
-  if (job_done()) {
-    outcome_ = Outcome::kSucceeded;
-    enter_stopping(now);
-  }
+  if (job_done()) return end_as(Outcome::kSucceeded, now);
+  if (starting) return;
+  phase_ = Phase::kRunning;
+  start_next(TaskKind::kPostStart);
 }
 
 void Machine::restart(TimeMs now) {
   ++restarts_;
+  restart_at_ = 0;
   phase_ = Phase::kPreparing;
   outcome_ = Outcome::kOpen;
   has_cause_ = false;
   cause_ = {};
   mains_started_ = false;
   resolve_code_ = 0;
+  for (Task& task : tasks_) {
+    if (runs_anew(task.kind) && !task.live()) task.state = TaskState::kIdle;
+  }
   if (const Task* resolve = resolver(); resolve != nullptr) {
     tasks_[ref(*resolve).index].state = TaskState::kIdle;
     cluster_ready_ = false;
@@ -286,18 +358,74 @@ void Machine::mains_ended(const std::vector<event::TaskEnd>& ends, TimeMs now) {
   Cause cause;
   for (const event::TaskEnd& end : ends) {
     const Task& task = tasks_[end.task.index];
-    if (task.kind != TaskKind::kMain || end.ending.ok()) continue;
-    if (success_ == SuccessPolicy::kFirst && task.ordinal != 0) continue;
+    const bool counts = task.kind == TaskKind::kMain || task.kind == TaskKind::kPostStart;
+    if (!counts || end.ending.ok()) continue;
+    if (task.kind == TaskKind::kMain && success_ == SuccessPolicy::kFirst && task.ordinal != 0)
+      continue;
     if (cause.ends.empty()) cause.exit_code = end.ending.exit_code();
     cause.ends.push_back(end);
   }
   if (!cause.ends.empty()) return fail(std::move(cause), now);
-  if (phase_ == Phase::kStarting) return settle_running(now);
-  if (job_done()) {
-    outcome_ = Outcome::kSucceeded;
-    enter_stopping(now);
+  if (job_done()) return end_as(Outcome::kSucceeded, now);
+  settle_running(now);
+  if (among(ends, TaskKind::kPostStart)) start_next(TaskKind::kPostStart);
+  if (among(ends, TaskKind::kCheckpoint)) start_next(TaskKind::kCheckpoint);
+}
+
+// --- A checkpoint ---
+
+bool Machine::checkpointing() const {
+  return phase_ == Phase::kCheckpointing || waits_for(TaskKind::kCheckpoint);
+}
+
+void Machine::ask_to_save() {
+  for (Task& task : tasks_) {
+    if (task.kind == TaskKind::kCheckpoint && !task.live()) task.state = TaskState::kIdle;
+  }
+  signal_saves_ = policy_.checkpoint_signal;
+  if (signal_saves_) actions_.emplace_back(action::AskToSave{});
+  start_next(TaskKind::kCheckpoint);
+}
+
+void Machine::checkpoint_ended(const std::vector<event::TaskEnd>& ends, TimeMs now) {
+  if (!job_done() && among(ends, TaskKind::kCheckpoint)) start_next(TaskKind::kCheckpoint);
+  settle_checkpoint(now);
+}
+
+// Over when nothing is left to be saved, or all that was asked has answered. A signal is not
+// answered: then the main tasks have all the time that is granted, or end by themselves.
+void Machine::settle_checkpoint(TimeMs now) {
+  const bool asked = signal_saves_ && waits_for(TaskKind::kMain);
+  if (job_done() || !(asked || waits_for(TaskKind::kCheckpoint))) enter_stopping(now);
+}
+
+// --- The time limit ---
+
+void Machine::expire(TimeMs now) {
+  expires_at_ = 0;
+  switch (phase_) {
+    case Phase::kPreparing:
+    case Phase::kAutoRestart:
+    case Phase::kStarting:
+    case Phase::kRunning:
+      return end_as(Outcome::kExpired, now);
+    default:
+      expired_ = true;
   }
 }
+
+// The job ends, for another reason than a failure.
+void Machine::end_as(Outcome outcome, TimeMs now) {
+  if (phase_ == Phase::kAutoRestart) {
+    cancel_timer(Timer::kRestart);
+    restart_at_ = 0;
+    mains_started_ = false;  // the failure was answered by the restart that is now called off
+  }
+  outcome_ = outcome;
+  enter_stopping(now);
+}
+
+// --- Resolving ---
 
 // The resolver ran out of time, or one half of its answer did not follow the other.
 void Machine::resolve_overdue(TimeMs now) {
@@ -308,12 +436,23 @@ void Machine::resolve_overdue(TimeMs now) {
 }
 
 bool Machine::job_done() const {
-  if (main_count_ == 0) return false;  // a pause: services until the stop
+  if (count(TaskKind::kMain) == 0) return false;  // a pause: services until the stop
   if (success_ == SuccessPolicy::kFirst) return main_task(0)->state == TaskState::kEnded;
   return !waits_for(TaskKind::kMain);
 }
 
 // --- The table, the timers, the output ---
+
+void Machine::name_tasks(const std::vector<TaskKind>& kinds) {
+  for (const TaskKind kind : kinds) {
+    if (begun_ && (kind == TaskKind::kData || kind == TaskKind::kResolve)) continue;
+    const std::uint32_t ordinal = counts_.at(static_cast<std::size_t>(kind))++;
+    const bool known = std::any_of(tasks_.begin(), tasks_.end(), [&](const Task& task) {
+      return task.kind == kind && task.ordinal == ordinal;
+    });
+    if (!known) tasks_.push_back({.kind = kind, .ordinal = ordinal, .ending = {}});
+  }
+}
 
 void Machine::start(Task& task) {
   task = {.kind = task.kind,
@@ -326,7 +465,7 @@ void Machine::start(Task& task) {
 
 void Machine::signal(Task& task, int number) {
   task.stop_signal = number;
-  actions_.emplace_back(action::Signal{ref(task), number});
+  actions_.emplace_back(action::Signal{ref(task), number, true});
 }
 
 void Machine::set_timer(Timer timer, TimeMs at) {
@@ -351,21 +490,22 @@ Task* Machine::find(TaskRef ref) {
 }
 
 Task* Machine::first_idle(TaskKind kind) {
-  const auto found = std::find_if(tasks_.begin(), tasks_.end(), [kind](const Task& task) {
-    return task.kind == kind && task.state == TaskState::kIdle;
+  const auto found = std::find_if(tasks_.begin(), tasks_.end(), [&](const Task& task) {
+    return task.kind == kind && task.state == TaskState::kIdle && named(task);
   });
   return found == tasks_.end() ? nullptr : &*found;
+}
+
+bool Machine::start_next(TaskKind kind) {
+  Task* next = first_idle(kind);
+  if (next != nullptr) start(*next);
+  return next != nullptr;
 }
 
 const Task* Machine::resolver() const {
   const auto found = std::find_if(tasks_.begin(), tasks_.end(),
                                   [](const Task& task) { return task.kind == TaskKind::kResolve; });
   return found == tasks_.end() ? nullptr : &*found;
-}
-
-bool Machine::has_post_stop() const {
-  return std::any_of(tasks_.begin(), tasks_.end(),
-                     [](const Task& task) { return task.kind == TaskKind::kPostStop; });
 }
 
 const Task* Machine::main_task(std::uint32_t ordinal) const {
@@ -375,9 +515,14 @@ const Task* Machine::main_task(std::uint32_t ordinal) const {
   return found == tasks_.end() ? nullptr : &*found;
 }
 
+bool Machine::among(const std::vector<event::TaskEnd>& ends, TaskKind kind) const {
+  return std::any_of(ends.begin(), ends.end(), [&](const event::TaskEnd& end) {
+    return tasks_[end.task.index].kind == kind;
+  });
+}
+
 bool Machine::in_job(const Task& task) const {
-  return (task.kind == TaskKind::kMain && task.ordinal < main_count_) ||
-         (task.kind == TaskKind::kService && task.ordinal < service_count_);
+  return (task.kind == TaskKind::kMain || task.kind == TaskKind::kService) && named(task);
 }
 
 bool Machine::waits_for(TaskKind kind) const {
@@ -387,8 +532,10 @@ bool Machine::waits_for(TaskKind kind) const {
 }
 
 bool Machine::waits_for_tasks() const {
-  return waits_for(TaskKind::kMain) || waits_for(TaskKind::kPreStart) ||
-         waits_for(TaskKind::kData) || waits_for(TaskKind::kResolve);
+  return std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
+    const bool leftover = task.kind == TaskKind::kService || task.kind == TaskKind::kPostStop;
+    return !leftover && task.live() && !task.abandoned;
+  });
 }
 
 TaskRef Machine::ref(const Task& task) const {

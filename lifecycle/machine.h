@@ -3,15 +3,18 @@
 // decides when something starts, is told to stop, is killed, and with which code the container
 // ends.
 //
-//   Preparing{pre-start, then data | resolve} -> Starting -> Running -> Stopping{tasks, leftovers}
-//     -> AutoRestart -> Preparing{resolve}   a main task failed, and restarts are left
+//   Preparing{data | resolve, then pre-start} -> Starting -> Running (-> Checkpointing)
+//     -> Stopping{pre-stop, tasks, leftovers} (-> OnFailure)
+//     -> AutoRestart -> Preparing{resolve, then pre-start}   a main task failed, and restarts are
+//                                                            left; or the nodes are others now
 //     -> Hold -> Stopping                    anything failed, and there is a debug window
 //     -> PostStop -> Exited
 //
 // What ends Preparing, Starting or Running decides the exit code: a failure its own, a stop request
-// the one of Machine::stopped_code, else 0. Every state answers every event; what is late or does
-// not apply is a no-op. A timer and a task carry a generation or an incarnation, by which late
-// events are recognised. A Machine is a value: copy it to try something.
+// the one of Machine::stopped_code, the time limit 124, a checkpoint 75, else 0. Every state
+// answers every event; what is late or does not apply is a no-op. A timer and a task carry a
+// generation or an incarnation, by which late events are recognised. A Machine is a value: copy it
+// to try something.
 
 #include <array>
 #include <cstdint>
@@ -27,7 +30,9 @@ enum class Phase : std::uint8_t {
   kPreparing,
   kStarting,
   kRunning,
+  kCheckpointing,
   kStopping,
+  kOnFailure,
   kPostStop,
   kAutoRestart,
   kHold,
@@ -44,8 +49,8 @@ struct Cause {
 
 class Machine {
  public:
-  // `preparing`: the pre-start, data, resolve and post-stop tasks, in order. Without a resolve task
-  // ClusterReady comes after Begin by itself.
+  // `preparing`: the data and resolve tasks. Without a resolve task ClusterReady comes after Begin
+  // by itself.
   Machine(Policy policy, const std::vector<TaskKind>& preparing);
 
   std::vector<Action> step(const Event& event, TimeMs now);
@@ -57,13 +62,46 @@ class Machine {
   [[nodiscard]] int stop_signal() const { return stop_signal_; }  // 0 = no stop was asked for
   // The stop decides the exit code: it came before the job had ended by itself.
   [[nodiscard]] bool stopped() const { return outcome_ == Outcome::kStopped; }
+  [[nodiscard]] bool expired() const { return outcome_ == Outcome::kExpired; }
+  // It ends, or has ended, to be started again elsewhere.
+  [[nodiscard]] bool rescheduled() const { return outcome_ == Outcome::kRescheduled; }
+  // When a job that asked for a checkpoint to be rescheduled stops waiting for it; else 0.
+  [[nodiscard]] TimeMs checkpoint_until() const {
+    return phase_ == Phase::kCheckpointing ? checkpoint_until_ : 0;
+  }
+  // A checkpoint is under way, as far as that can be told.
+  [[nodiscard]] bool checkpointing() const;
+  // What the container ends with, as far as it is known; final from PostStop on, so that post-stop
+  // tasks can be told.
+  [[nodiscard]] int exit_code() const;
   [[nodiscard]] TimeMs hold_until() const { return hold_until_; }
-  [[nodiscard]] std::uint32_t restarts() const { return restarts_; }
+  // When the job's time is over; 0 = it has no limit, or that has passed.
+  [[nodiscard]] TimeMs expires_at() const { return expires_at_; }
+  [[nodiscard]] std::uint32_t restarts() const { return restarts_; }  // for whatever reason
+  // When the next incarnation begins; 0 = none is awaited.
+  [[nodiscard]] TimeMs restart_at() const { return restart_at_; }
 
  private:
-  enum class Outcome : std::uint8_t { kOpen, kSucceeded, kFailed, kStopped };
-  // How far Stopping (the first four) and PostStop (the others) have come.
-  enum class Stage : std::uint8_t { kTerm, kKill, kSweep, kSweepKill, kPost, kPostTerm, kPostKill };
+  enum class Outcome : std::uint8_t {
+    kOpen,
+    kSucceeded,
+    kFailed,
+    kStopped,
+    kExpired,
+    kRescheduled,
+    kReplanned,  // the nodes are others now
+  };
+  // How far Stopping (the first five) and PostStop (the others) have come.
+  enum class Stage : std::uint8_t {
+    kPreStop,
+    kTerm,
+    kKill,
+    kSweep,
+    kSweepKill,
+    kPost,
+    kPostTerm,
+    kPostKill,
+  };
   enum class Next : std::uint8_t { kEnd, kRestart, kHold };  // after Stopping
   struct TimerSlot {
     std::uint32_t generation = 0;
@@ -83,6 +121,10 @@ class Machine {
   void on(const event::NothingAdopted& event, TimeMs now);
   void on(const event::Release& event, TimeMs now);
   void on(const event::HoldFor& event, TimeMs now);
+  void on(const event::CheckpointRequested& event, TimeMs now);
+  void on(const event::NobodySaves& event, TimeMs now);
+  void on(const event::ExtendBy& event, TimeMs now);
+  void on(const event::MembershipChanged& event, TimeMs now);
 
   // The way up (machine.cc).
   void advance_preparing(TimeMs now);
@@ -91,17 +133,29 @@ class Machine {
   void restart(TimeMs now);
   void preparing_ended(const std::vector<event::TaskEnd>& ends, TimeMs now);
   void mains_ended(const std::vector<event::TaskEnd>& ends, TimeMs now);
+  void checkpoint_ended(const std::vector<event::TaskEnd>& ends, TimeMs now);
+  void ask_to_save();
+  void settle_checkpoint(TimeMs now);
   void resolve_overdue(TimeMs now);
+  void expire(TimeMs now);
+  void end_as(Outcome outcome, TimeMs now);
   [[nodiscard]] bool job_done() const;
 
   // The way down (ladder.cc).
   void fail(Cause cause, TimeMs now);
   void enter_stopping(TimeMs now);
+  void settle_pre_stop(TimeMs now);
+  void tell_tasks(TimeMs now);
+  void escalate(TimeMs now);
+  void await_escalation(TimeMs now);
   void kill_tasks(TimeMs now);
   void enter_sweep(TimeMs now);
   void sweep_kill(TimeMs now);
   void stop_services();
   void leave_sweep(TimeMs now);
+  void settle_on_failure(TimeMs now);
+  void enter_next(TimeMs now);
+  void await_restart(TimeMs now);
   void enter_hold(TimeMs now);
   void leave_hold(TimeMs now);
   void enter_post_stop(TimeMs now);
@@ -112,19 +166,29 @@ class Machine {
   void stop_sooner(TimeMs now);
   void exit();
   [[nodiscard]] Next choose_next() const;
-  [[nodiscard]] int exit_code() const;
+  [[nodiscard]] bool may_restart(const event::TaskEnd& first) const;
   [[nodiscard]] int stopped_code() const;
+  [[nodiscard]] bool by_our_signal(const Task& task) const;
 
   // The table, the timers, the output (machine.cc).
+  void name_tasks(const std::vector<TaskKind>& kinds);
   void start(Task& task);
   void signal(Task& task, int number);
   void set_timer(Timer timer, TimeMs at);
   void cancel_timer(Timer timer);
   Task* find(TaskRef ref);
-  Task* first_idle(TaskKind kind);
+  Task* first_idle(TaskKind kind);  // and named
+  bool start_next(TaskKind kind);   // of a sequence, where there is one more
   [[nodiscard]] const Task* resolver() const;
   [[nodiscard]] const Task* main_task(std::uint32_t ordinal) const;
-  [[nodiscard]] bool has_post_stop() const;
+  [[nodiscard]] std::uint32_t count(TaskKind kind) const {
+    return counts_.at(static_cast<std::size_t>(kind));
+  }
+  [[nodiscard]] Hooks hooks() const {
+    return {count(TaskKind::kPreStop) > 0, count(TaskKind::kPostStop) > 0};
+  }
+  [[nodiscard]] bool named(const Task& task) const { return task.ordinal < count(task.kind); }
+  [[nodiscard]] bool among(const std::vector<event::TaskEnd>& ends, TaskKind kind) const;
   [[nodiscard]] bool in_job(const Task& task) const;
   [[nodiscard]] bool waits_for(TaskKind kind) const;
   [[nodiscard]] bool waits_for_tasks() const;  // all but services and post-stop tasks
@@ -132,6 +196,7 @@ class Machine {
 
   Policy policy_;
   std::vector<Task> tasks_;
+  std::array<std::uint32_t, kTaskKinds> counts_ = {};  // of this incarnation of the job, by kind
   std::array<TimerSlot, kTimerCount> timers_;
   std::vector<Action> actions_;  // of the step under way
 
@@ -140,23 +205,34 @@ class Machine {
   bool cluster_ready_ = false;
   int resolve_code_ = 0;  // what ResolveFailed said
   SuccessPolicy success_ = SuccessPolicy::kAll;
-  std::uint32_t main_count_ = 0;  // of this incarnation of the job
-  std::uint32_t service_count_ = 0;
+  bool part_of_job_ = false;
   bool mains_started_ = false;
   std::uint32_t restarts_ = 0;
+  std::uint32_t failures_ = 0;  // that were answered by a restart
+  TimeMs restart_at_ = 0;
+  TimeMs checkpoint_until_ = 0;
+  bool signal_saves_ = false;  // the main tasks were asked: nothing tells when they have saved
+  TimeMs expires_at_ = 0;
+  bool expired_ = false;  // the time was over while the job was on its way down
 
   Outcome outcome_ = Outcome::kOpen;
   bool has_cause_ = false;
   Cause cause_;
   bool restartable_ = false;  // the cause is a main task's
   int stop_signal_ = 0;
+  int told_signal_ = 0;   // what the main tasks get for it
+  int told_with_ = 0;     // what they have got; it may have come before the stop request
   int interrupts_ = 0;    // SIGINTs among the stop requests
+  int terms_ = 0;         // SIGTERMs
   bool hurried_ = false;  // by the second of them
   Stage stage_ = Stage::kTerm;
   Next next_ = Next::kEnd;
   Budget budget_;
+  TimeMs told_at_ = 0;           // when the main tasks were told to stop
+  std::uint32_t escalated_ = 0;  // how many steps of the escalation there were since
   TimeMs hold_until_ = 0;
   bool hold_over_ = false;
+  int final_code_ = -1;  // from PostStop on
 };
 
 }  // namespace lifecycle

@@ -13,18 +13,24 @@ TimeMs sane(TimeMs duration_ms) { return std::clamp<TimeMs>(duration_ms, 0, kMax
 
 }  // namespace
 
-Budget make_budget(const Policy& policy, bool has_post_stop, TimeMs start) {
+Budget make_budget(const Policy& policy, Hooks hooks, TimeMs start) {
   const TimeMs grace = sane(policy.grace_ms);
   TimeMs reserve = sane(policy.kill_reserve_ms);
-  TimeMs post = has_post_stop ? sane(policy.post_stop_ms) : 0;
-  const TimeMs wanted = reserve + post;
+  TimeMs post = hooks.post_stop ? sane(policy.post_stop_ms) : 0;
+  TimeMs drain = sane(policy.drain_ms);
+  TimeMs before = std::max(drain, hooks.pre_stop ? sane(policy.pre_stop_ms) : 0);
+  const TimeMs wanted = reserve + post + before;
   const TimeMs allowed = grace - grace / 4;
   if (wanted > allowed) {
     reserve = reserve * allowed / wanted;
     post = post * allowed / wanted;
+    before = before * allowed / wanted;
+    drain = std::min(drain, before);
   }
   const TimeMs deadline = start + grace;
   Budget budget;
+  budget.drained_at = start + drain;
+  budget.tell_at = start + before;
   budget.kill_at = deadline - post - reserve;
   budget.sweep_kill_at = budget.kill_at + reserve / 2;
   budget.post_kill_at = deadline - reserve / 4;
@@ -33,20 +39,31 @@ Budget make_budget(const Policy& policy, bool has_post_stop, TimeMs start) {
   return budget;
 }
 
+bool in_time(const EscalationStep& step, const Budget& budget, TimeMs start) {
+  return start + sane(step.after_ms) < budget.kill_at;
+}
+
 void allow_post_stop(const Policy& policy, TimeMs now, Budget* budget) {
-  const TimeMs post = sane(policy.post_stop_ms);
+  const TimeMs post = std::max(sane(policy.post_stop_ms), sane(policy.post_stop_alone_ms));
   if (now + post <= budget->post_kill_at) return;
   budget->post_kill_at = now + post;
   budget->post_term_at = budget->post_kill_at - post / 4;
 }
 
-TimeMs restart_delay(const Policy& policy, std::uint32_t restarts) {
-  const TimeMs most = sane(policy.restart_backoff_max_ms);
-  TimeMs delay = std::min(sane(policy.restart_backoff_ms), most);
-  for (std::uint32_t i = 0; i < restarts && delay > 0 && delay < most; ++i) {
+TimeMs restart_delay(const Policy& policy, std::uint32_t failures) {
+  TimeMs delay = sane(policy.restart_backoff_ms);
+  const TimeMs most = std::max(delay, sane(policy.restart_backoff_max_ms));
+  for (std::uint32_t i = 0; i < failures && delay > 0 && delay < most; ++i) {
     delay = std::min(2 * delay, most);
   }
-  return delay;
+  return std::max(delay, sane(policy.restart_least_ms));
+}
+
+bool restarts_on(const Policy& policy, int exit_code) {
+  return std::none_of(policy.no_restart_on.begin(), policy.no_restart_on.end(),
+                      [exit_code](const CodeRange& range) {
+                        return range.first <= exit_code && exit_code <= range.last;
+                      });
 }
 
 }  // namespace lifecycle

@@ -2,20 +2,28 @@
 // What the lifecycle runs: a task is a place in a table, its kind, and which run of it is meant.
 // Names, arguments and processes belong to the caller.
 
+#include <cstddef>
 #include <cstdint>
 
 namespace lifecycle {
 
 using TimeMs = std::int64_t;  // milliseconds of a monotonic clock
 
+// Tasks of a hook's kind run one after the other; a failure of kPreStart and kPostStart ends the
+// job, one of the others changes nothing.
 enum class TaskKind : std::uint8_t {
-  kPreStart,  // one after the other, before all else
-  kData,      // beside kResolve
-  kResolve,   // at most one; ends well by ClusterReady and an exit with 0, in either order
-  kMain,      // a rank, or the single command
-  kService,   // runs beside the main tasks; its end is no failure
-  kPostStop,  // one after the other, after the main tasks; its failure changes no exit code
+  kData,        // beside kResolve, once
+  kResolve,     // at most one; ends well by ClusterReady and an exit with 0, in either order
+  kPreStart,    // hook: after these two, before the main tasks
+  kMain,        // a rank, or the single command
+  kService,     // runs beside the main tasks; its end is no failure
+  kPostStart,   // hook: once all main tasks run
+  kCheckpoint,  // hook: saves what the job has reached
+  kPreStop,     // hook: before the main tasks are told to stop
+  kOnFailure,   // hook: after a failure, with the main tasks gone
+  kPostStop,    // hook: last of all
 };
+inline constexpr std::size_t kTaskKinds = 10;
 
 enum class TaskState : std::uint8_t { kIdle, kStarting, kRunning, kEnded };
 
@@ -44,6 +52,7 @@ struct Task {
   TaskState state = TaskState::kIdle;
   std::uint32_t incarnation = 0;  // 0 = never started
   int stop_signal = 0;            // the last one we sent it: its death is then ours, no cause
+  std::uint32_t escalated = 0;    // further ones that it has had, see Policy::escalation
   bool abandoned = false;         // outlived its SIGKILL (D state): no longer waited for
   Ending ending;                  // when kEnded
 
