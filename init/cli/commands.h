@@ -8,6 +8,7 @@
 
 #include "envgen/environ.h"
 #include "envgen/result.h"
+#include "init/early/early.h"
 #include "init/proc/signals.h"
 
 namespace cli {
@@ -17,16 +18,23 @@ inline constexpr int kFailed = 125;  // trainit's own failure, or bad input
 using Arguments = std::span<const std::string>;
 
 // `saved`: the signals as the caller had them; they have been taken over.
-int run_command(Arguments arguments, const envgen::Environ& env, const proc::SavedSignals& saved);
+int run_command(Arguments arguments, const envgen::Environ& env, const proc::SavedSignals& saved,
+                const early::Handover& early);
 int plan_command(Arguments arguments, const envgen::Environ& env);
 int status_command(Arguments arguments, const envgen::Environ& env);
 int release_command(Arguments arguments, const envgen::Environ& env);
 int hold_command(Arguments arguments, const envgen::Environ& env);
+int extend_command(Arguments arguments, const envgen::Environ& env);
+int checkpoint_command(Arguments arguments, const envgen::Environ& env);
 int ranktable_command(Arguments arguments, const envgen::Environ& env);
+int hostfile_command(Arguments arguments, const envgen::Environ& env);
+int peer_command(Arguments arguments, const envgen::Environ& env);
+int environment_command(Arguments arguments, const envgen::Environ& env);
 int snapshot_command(Arguments arguments, const envgen::Environ& env);
 
-// argv[0] and what follows. Chooses the subcommand; without one, run.
-int main(int argc, char** argv);
+// argv[0] and what follows. Chooses the subcommand; without one, run. `early`: what was done
+// before.
+int main(int argc, char** argv, const early::Handover& early);
 
 // TRAINIT_RUN_DIR by the option, else as it is in `env`, and absolute: the ranks have directories
 // of their own.

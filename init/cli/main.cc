@@ -5,8 +5,10 @@
 #include <cerrno>
 
 #include "envgen/inputs.h"
+#include "envgen/secrets.h"
 #include "init/cli/commands.h"
 #include "init/cli/options.h"
+#include "init/dropin/dropin.h"
 #include "init/sys/facts.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -25,11 +27,20 @@ constexpr std::array kCommands = {
     Command{"plan", "[OPTIONS] [--] COMMAND [ARG...]  print what run would do", plan_command},
     Command{"status", "[--json] [--watch]              phase, ranks, first failure",
             status_command},
+    Command{"checkpoint", "[--keep-running]            save, then end with exit code 75",
+            checkpoint_command},
+    Command{"extend", "--for DURATION                  more time before --max-duration",
+            extend_command},
+    Command{"hold", "--for DURATION                    the debug window ends so long from now",
+            hold_command},
     Command{"release", "                               end the debug window", release_command},
-    Command{"hold", "DURATION                          extend the debug window", hold_command},
     Command{"ranktable", "check|convert|generate ...   rank tables as files", ranktable_command},
+    Command{"hostfile", "check|convert ...             hostfiles as files", hostfile_command},
     Command{"snapshot", "[OPTIONS] [--] COMMAND        save what plan sees, secrets masked",
             snapshot_command},
+    Command{"peer", "serve|session|end ...             sshd between nodes; plans start it",
+            peer_command},
+    Command{"print-environment", "", environment_command},
 };
 
 envgen::Environ environment() {
@@ -43,6 +54,7 @@ envgen::Environ environment() {
 std::string usage() {
   std::string text = "trainit [OPTIONS] [--] COMMAND [ARG...]\n";
   for (const Command& command : kCommands) {
+    if (command.usage.empty()) continue;
     text += "trainit " + std::string(command.name) + " " + std::string(command.usage) + "\n";
   }
   text += "\nOptions, each also a variable TRAINIT_<OPTION>:\n" + option_help();
@@ -78,13 +90,19 @@ int print(std::string_view text) {
 }
 
 int complain(const envgen::Error& error) {
-  write_to(STDERR_FILENO, "trainit: error: " + to_line(error) + "\n");
+  write_to(STDERR_FILENO, "trainit: error: " + envgen::mask_secrets(to_line(error)) + "\n");
   return kFailed;
 }
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv, const early::Handover& early) {
   // Before anything slow: a signal that comes from now on is kept for run.
-  const proc::SavedSignals saved = proc::take_over_signals();
+  proc::SavedSignals saved = proc::take_over_signals();
+  if (early.blocked) saved.mask = early.mask;
+  if (const auto program = dropin::program_of(argc > 0 ? argv[0] : "")) {
+    return dropin::run(
+        *program, argc, argv, saved,
+        {.command = early.started, .received = early.received ? &early.signal : nullptr});
+  }
   sys::ensure_standard_fds();
   std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   envgen::Environ env = environment();
@@ -94,7 +112,7 @@ int main(int argc, char** argv) {
   const bool help = first == "help" || first == "--help" || first == "-h";
   const bool versions = first == "version" || first == "--version" || first == "-V";
   if (!help && !versions && (!named || command->run == nullptr)) {
-    return run_command(Arguments(arguments).subspan(named ? 1 : 0), env, saved);
+    return run_command(Arguments(arguments).subspan(named ? 1 : 0), env, saved, early);
   }
   proc::restore_signals(saved);
   if (help) return print(usage());

@@ -3,83 +3,121 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
+
+#include "init/cli/values.h"
+#include "init/proc/signals.h"
 
 namespace cli {
 namespace {
 
+using envgen::AscendLauncher;
 using envgen::DeviceIds;
 using envgen::Output;
 using envgen::RankOrder;
+using envgen::TorchLauncher;
 using sys::log::Format;
 using sys::log::Level;
 
-constexpr std::int64_t kYearMs = 366LL * 24 * 3600 * 1000;
-
-// A number from 0, of decimal digits alone.
-template <class T>
-std::optional<T> parse_count(std::string_view text) {
-  T value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
-
-// A value out of a short list of words.
-template <class T>
-bool set_word(std::string_view value, T& target,
-              std::initializer_list<std::pair<std::string_view, typename T::value_type>> words) {
-  for (const auto& [word, meaning] : words) {
-    if (word != value) continue;
-    target = meaning;
-    return true;
-  }
-  return false;
-}
-
-bool set_switch(std::string_view value, bool& target) {
-  bool on = value == "1" || value == "true" || value == "yes" || value == "on";
-  bool off = value == "0" || value == "false" || value == "no" || value == "off";
-  if (on || off) target = on;
-  return on || off;
-}
-
-bool set_text(std::string_view value, std::string& target) {
-  target = value;
-  return !value.empty();
-}
-
-bool set_number(std::string_view value, std::optional<int>& target) {
-  auto number = parse_count<int>(value);
-  if (number) target = number;
-  return number.has_value();
-}
-
-bool set_duration(std::string_view value, std::optional<std::int64_t>& target) {
-  auto duration = parse_duration_ms(value);
-  if (duration) target = duration;
-  return duration.has_value();
-}
-
-bool set_duration(std::string_view value, std::int64_t& target) {
-  std::optional<std::int64_t> duration = target;
-  bool ok = set_duration(value, duration);
-  target = duration.value_or(target);
-  return ok;
-}
-
 constexpr std::string_view kDuration = "a duration such as 500ms, 8s, 30m, 2h";
+constexpr std::string_view kTime = "a duration above 0 such as 500ms, 8s, 30m, 2h";
+constexpr std::string_view kPort = "a port from 1 to 65535";
+constexpr std::string_view kPositive = "a number from 1 to 1000000";
 constexpr std::string_view kCount = "a number from 0";
+constexpr std::string_view kRestarts = "a number from 0 to 1000000";
 constexpr std::string_view kSwitch = "1 or 0";
 constexpr std::string_view kPath = "a path";
 
 constexpr std::array kTable = {
-    Option{"platform", "NAME", "modelarts, bare or local; detected when not given",
+    Option{"platform", "NAME", "instead of the one that is detected",
            [](Options& o, std::string_view v) { return set_text(v, o.request.platform); },
-           "modelarts, bare or local"},
-    Option{"framework", "NAME", "ascend (one process per device) or single; by the platform",
+           "one of modelarts, dlc, vk, volcano, kubeflow, slurm, indexed, bare, local"},
+    Option{"framework", "NAME", "instead of the one that platform and command suggest",
            [](Options& o, std::string_view v) { return set_text(v, o.request.framework); },
-           "ascend or single"},
+           "one of ascend, pytorch, deepspeed, tensorflow, horovod, mpi, single"},
+    Option{"nodes", "N", "nodes of the job, where the platform does not say",
+           [](Options& o, std::string_view v) { return set_positive(v, o.request.nodes); },
+           kPositive},
+    Option{"hosts", "LIST", "nodes of the job in node-rank order: HOST[:SLOTS],...",
+           [](Options& o, std::string_view v) { return set_text(v, o.request.hosts); },
+           "a list such as a:8,b:8"},
+    Option{"slots", "N", "ranks per node; else the platform's, else its devices, else 1",
+           [](Options& o, std::string_view v) { return set_positive(v, o.request.slots); },
+           kPositive},
+    Option{"master-addr", "HOST", "where the ranks meet",
+           [](Options& o, std::string_view v) { return set_text(v, o.request.master_addr); },
+           "a name or an address"},
+    Option{"master-port", "PORT", "its port; else the platform's, else 29500",
+           [](Options& o, std::string_view v) { return set_port(v, o.request.master_port); },
+           kPort},
+    Option{"torch-launcher", "WHO", "starts PyTorch ranks: torchrun, launch or fan-out (trainit)",
+           [](Options& o, std::string_view v) {
+             return set_word(v, o.request.torch_launcher,
+                             {{"torchrun", TorchLauncher::kTorchrun},
+                              {"launch", TorchLauncher::kLaunch},
+                              {"fan-out", TorchLauncher::kFanOut}});
+           },
+           "torchrun, launch or fan-out"},
+    Option{"fan-out", "", "the same as --framework pytorch --torch-launcher fan-out",
+           [](Options& o, std::string_view v) {
+             bool on = false;
+             if (!set_switch(v, on)) return false;
+             if (!on) return true;
+             o.request.framework = "pytorch";
+             o.request.torch_launcher = TorchLauncher::kFanOut;
+             return true;
+           },
+           kSwitch},
+    Option{"ascend-launcher", "WHO", "rank-table, msrun or dynamic (MindSpore's dynamic cluster)",
+           [](Options& o, std::string_view v) {
+             return set_word(v, o.request.ascend_launcher,
+                             {{"rank-table", AscendLauncher::kRankTable},
+                              {"msrun", AscendLauncher::kMsrun},
+                              {"dynamic", AscendLauncher::kDynamic}});
+           },
+           "rank-table, msrun or dynamic"},
+    Option{"tf-flags", "0|1", "TensorFlow on ModelArts: --task_index ... behind the script (1)",
+           [](Options& o, std::string_view v) {
+             bool on = false;
+             if (!set_switch(v, on)) return false;
+             o.request.tf_flags = on;
+             return true;
+           },
+           kSwitch},
+    Option{"ssh-port", "PORT", "of the workers' sshd (22 for root, else 2222)",
+           [](Options& o, std::string_view v) { return set_port(v, o.request.ssh_port); }, kPort},
+    Option{"ssh-key", "FILE", "the private key that all nodes of the job have",
+           [](Options& o, std::string_view v) { return set_text(v, o.request.ssh_key); }, kPath},
+    Option{"peer-timeout", "DURATION", "how long a launcher waits for its workers (10m)",
+           [](Options& o, std::string_view v) {
+             return set_duration(v, o.request.peer_timeout_ms);
+           },
+           kDuration},
+    Option{"launcher-timeout", "DURATION", "how long a worker goes on without a launcher (1h)",
+           [](Options& o, std::string_view v) {
+             return set_duration(v, o.request.launcher_timeout_ms);
+           },
+           kDuration},
+    Option{"conda-env", "ENV", "name or prefix; else DEFAULT_CONDA_ENV_NAME",
+           [](Options& o, std::string_view v) { return set_text(v, o.request.conda_env); },
+           "a name or a path"},
+    Option{"conda-dir", "DIR", "the conda installation; else ANACONDA_DIR",
+           [](Options& o, std::string_view v) { return set_text(v, o.request.conda_dir); }, kPath},
+    Option{"script-timeout", "DURATION", "of conda's activate.d and CANN's set_env.sh (60s)",
+           [](Options& o, std::string_view v) {
+             return set_duration(v, o.request.script_timeout_ms);
+           },
+           kDuration},
+    Option{"conda-lib", "0|1", "its lib directory in LD_LIBRARY_PATH (1)",
+           [](Options& o, std::string_view v) { return set_switch(v, o.request.conda_lib); },
+           kSwitch},
+    Option{"no-conda-lib", "", "the same as --conda-lib 0",
+           [](Options& o, std::string_view v) {
+             bool off = false;
+             if (!set_switch(v, off)) return false;
+             o.request.conda_lib = !off;
+             return true;
+           },
+           kSwitch},
     Option{"rank-table", "PATH", "the rank table or its directory, instead of RANK_TABLE_FILE",
            [](Options& o, std::string_view v) { return set_text(v, o.request.rank_table); }, kPath},
     Option{"rank-table-timeout", "DURATION", "how long to wait for it to be completed (30m)",
@@ -133,9 +171,149 @@ constexpr std::array kTable = {
     Option{"grace", "DURATION", "from a stop signal to the end (8s; 25s in Kubernetes)",
            [](Options& o, std::string_view v) { return set_duration(v, o.request.grace_ms); },
            kDuration},
-    Option{"hold", "DURATION", "debug window: keep a failed container this long",
+    Option{"hold", "DURATION", "debug window: keep a failed container (0; 4h with a terminal)",
            [](Options& o, std::string_view v) { return set_duration(v, o.request.hold_ms); },
            kDuration},
+    Option{"stop-scope", "WHOM", "gets a stop signal: main (the ranks), group (theirs) or tree",
+           [](Options& o, std::string_view v) {
+             std::optional<envgen::StopScope> scope;
+             bool ok = set_word(v, scope,
+                                {{"main", envgen::StopScope::kMain},
+                                 {"group", envgen::StopScope::kGroup},
+                                 {"tree", envgen::StopScope::kTree}});
+             o.request.stop_scope = scope.value_or(o.request.stop_scope);
+             return ok;
+           },
+           "main, group or tree"},
+    Option{"escalate", "LIST", "signals on the way from the stop to KILL: INT@10s,QUIT@20s",
+           [](Options& o, std::string_view v) { return set_escalation(v, o.request.escalation); },
+           "a list of SIGNAL@DURATION, each later than the one before: INT@10s,QUIT@20s"},
+    Option{"exit-codes", "LIST", "the container's code for the job's: 143=0,1-3=75",
+           [](Options& o, std::string_view v) { return set_exit_codes(v, o.request.exit_codes); },
+           "a list of CODE=CODE or FIRST-LAST=CODE, 0 to 255: 143=0,1-3=75"},
+    Option{"signal", "LIST", "maps signals: TERM=INT,USR1=checkpoint,USR2=file:/PATH,HUP=none",
+           [](Options& o, std::string_view v) {
+             return set_parsed(parse_signal_map(v), o.request.signals);
+           },
+           "a list of SIGNAL=SIGNAL, =checkpoint, =file:/PATH or =none, each signal once",
+           [](std::string_view v) { return parse_signal_map(v).error(); }},
+    Option{"second-term", "WHAT", "of a second TERM: ignore (default), or kill as a second INT does",
+           [](Options& o, std::string_view v) {
+             if (v != "kill" && v != "ignore") return false;
+             o.request.second_term_kills = v == "kill";
+             return true;
+           },
+           "kill or ignore"},
+    Option{"drain", "DURATION", "of the grace: from a stop request to the job's stop signal",
+           [](Options& o, std::string_view v) { return set_duration(v, o.request.drain_ms); },
+           kDuration},
+    Option{"hooks-dir", "DIR", "has <event>.d directories of hooks, as /etc/trainit/hooks has",
+           [](Options& o, std::string_view v) { return set_text(v, o.request.hooks_dir); }, kPath},
+    Option{"lifecycle-script", "FILE", "called for each event of a hook, with the event's name",
+           [](Options& o, std::string_view v) { return set_text(v, o.request.lifecycle_script); },
+           kPath},
+    Option{"hook-timeout", "LIST", "of each hook: 30s, or by event: pre-start=10m,on-failure=1m",
+           [](Options& o, std::string_view v) {
+             return set_parsed(parse_hook_times(v), o.request.hook_timeouts);
+           },
+           "a duration above 0, or a list of EVENT=DURATION: pre-start, post-start, pre-stop, "
+           "post-stop, checkpoint or on-failure",
+           [](std::string_view v) { return parse_hook_times(v).error(); }},
+    Option{"fatal-hooks", "LIST", "end the job when they fail: pre-start (the default), post-start",
+           [](Options& o, std::string_view v) {
+             return set_parsed(parse_fatal_hooks(v), o.request.fatal_hooks);
+           },
+           "none, pre-start, post-start or pre-start,post-start",
+           [](std::string_view v) { return parse_fatal_hooks(v).error(); }},
+    Option{"checkpoint-signal", "SIGNAL", "asks the job for a checkpoint (USR1), or none",
+           [](Options& o, std::string_view v) {
+             return set_signal_or_none(v, o.request.checkpoint_signal);
+           },
+           "none or a signal that a process can answer, such as USR1"},
+    Option{"checkpoint-timeout", "DURATION", "what a checkpoint is granted (5m)",
+           [](Options& o, std::string_view v) {
+             return set_time(v, o.request.checkpoint_timeout_ms);
+           },
+           kTime},
+    Option{"max-restarts", "N", "of a job that failed (0)",
+           [](Options& o, std::string_view v) { return set_count(v, o.request.max_restarts); },
+           kRestarts},
+    Option{"restart-delay", "DURATION", "before the first one; doubled at each, at most 1m (1s)",
+           [](Options& o, std::string_view v) {
+             return set_duration(v, o.request.restart_delay_ms);
+           },
+           kDuration},
+    Option{"no-restart-on", "LIST", "exit codes that no restart would mend: 1-2,126",
+           [](Options& o, std::string_view v) {
+             return set_code_ranges(v, o.request.no_restart_on);
+           },
+           "a list of CODE or FIRST-LAST, 0 to 255: 1-2,126"},
+    Option{"restart-across-nodes", "", "restart a job of several nodes too: they wait for each other",
+           [](Options& o, std::string_view v) {
+             return set_switch(v, o.request.restart_across_nodes);
+           },
+           kSwitch},
+    Option{"restart-window", "DURATION", "how long the nodes wait for each other then (30m)",
+           [](Options& o, std::string_view v) { return set_time(v, o.request.restart_window_ms); },
+           kTime},
+    Option{"elastic", "", "restart the job when its list of nodes changes",
+           [](Options& o, std::string_view v) { return set_switch(v, o.request.elastic); },
+           kSwitch},
+    Option{"min-nodes", "N", "with --elastic: wait for more where there are fewer nodes",
+           [](Options& o, std::string_view v) { return set_positive(v, o.request.min_nodes); },
+           kPositive},
+    Option{"max-duration", "DURATION", "of the job, restarts included; then it ends with 124",
+           [](Options& o, std::string_view v) {
+             return set_duration(v, o.request.max_duration_ms);
+           },
+           kDuration},
+    Option{"terminal", "", "beside the job: sshd, or =COMMAND LINE; holds 4h on failure",
+           [](Options& o, std::string_view v) {
+             bool on = false;
+             if (!set_switch(v, on)) return set_text(v, o.request.terminal);
+             o.request.terminal = on ? "1" : "0";
+             return true;
+           },
+           "1 (sshd), 0 or a command line"},
+    Option{"parent-death-signal", "SIGNAL", "stop with it when our own parent dies",
+           [](Options& o, std::string_view v) {
+             o.parent_death_signal = proc::parse_signal(v);
+             return o.parent_death_signal.has_value();
+           },
+           "a signal such as TERM"},
+    Option{"user", "USER[:GROUP]", "the job's user: names of the image's passwd, or numbers",
+           [](Options& o, std::string_view v) { return set_text(v, o.request.sandbox.user); },
+           "a name or a number, with :GROUP or without"},
+    Option{"caps", "LIST", "what the job may keep: \"none\", \"net_raw,kill\", \"-mknod,-net_raw\"",
+           [](Options& o, std::string_view v) { return set_text(v, o.request.sandbox.caps); },
+           "none, a list of capabilities, or a list of -CAPABILITY"},
+    Option{"ambient", "LIST", "capabilities that the job has though it is not root",
+           [](Options& o, std::string_view v) { return set_text(v, o.request.sandbox.ambient); },
+           "a list of capabilities"},
+    Option{"no-new-privs", "", "no setuid program gives the job more than it has",
+           [](Options& o, std::string_view v) {
+             return set_switch(v, o.request.sandbox.no_new_privs);
+           },
+           kSwitch},
+    Option{"seccomp", "PROFILE", "the job's system calls: a file in moby's or OCI's JSON",
+           [](Options& o, std::string_view v) { return set_text(v, o.request.sandbox.seccomp); },
+           kPath},
+    Option{"rlimit", "NAME=SOFT[:HARD]", "a limit of the job: nofile=1024:4096; repeatable",
+           [](Options& o, std::string_view v) { return add_lines(v, o.request.sandbox.limits); },
+           "NAME=SOFT[:HARD]"},
+    Option{"umask", "MASK", "of the job, octal",
+           [](Options& o, std::string_view v) { return set_umask(v, o.request.sandbox.umask); },
+           "an octal mask such as 027"},
+    Option{"nice", "N", "of the job, -20 to 19",
+           [](Options& o, std::string_view v) {
+             return set_between(v, -20, 19, o.request.sandbox.nice);
+           },
+           "a number from -20 to 19"},
+    Option{"oom-score-adj", "N", "of the job, -1000 to 1000: who is killed first",
+           [](Options& o, std::string_view v) {
+             return set_between(v, -1000, 1000, o.request.sandbox.oom_score_adj);
+           },
+           "a number from -1000 to 1000"},
     Option{"log-level", "LEVEL", "debug, info, warning or error",
            [](Options& o, std::string_view v) {
              std::optional<Level> level;
@@ -175,8 +353,13 @@ const Option* find_option(std::string_view name) {
 
 envgen::Status apply_option(const Option& option, Options& options, std::string_view value,
                             const std::string& where) {
-  if (option.set(options, value)) return {};
-  return envgen::fail("reading the options", where, '"' + std::string(value) + '"',
+  if (option.set(options, value)) {
+    options.given.push_back({option.name, where, std::string(value), options.layers});
+    return {};
+  }
+  std::string found = '"' + std::string(value) + '"';
+  if (option.wrong != nullptr) found += ", where " + option.wrong(value);
+  return envgen::fail("reading the options", where, std::move(found),
                       "give " + std::string(option.accepts));
 }
 
@@ -234,6 +417,9 @@ bool has_variable(const Option& option) {
 }
 
 envgen::Status parse_arguments(std::span<const std::string> arguments, Options& options) {
+  ++options.layers;
+  std::vector<std::string>& limits = options.request.sandbox.limits;
+  const auto replaced = static_cast<std::ptrdiff_t>(limits.size());
   std::size_t at = 0;
   while (at < arguments.size() && arguments[at].starts_with('-') && arguments[at] != "-") {
     if (arguments[at] == "--") {
@@ -242,6 +428,8 @@ envgen::Status parse_arguments(std::span<const std::string> arguments, Options& 
     }
     if (auto status = apply_argument(arguments, at, options); !status) return status;
   }
+  // A flag beats the variable in this too, though it may be repeated.
+  if (std::ssize(limits) > replaced) limits.erase(limits.begin(), limits.begin() + replaced);
   auto command = arguments.subspan(at);
   if (!command.empty()) options.request.command.assign(command.begin(), command.end());
   return {};
@@ -257,21 +445,6 @@ envgen::Result<Options> parse_options(std::span<const std::string> arguments,
     return std::unexpected(status.error());
   }
   return options;
-}
-
-std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
-  static constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
-      {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
-  std::int64_t scale = 1000;
-  for (const auto& [suffix, unit] : kUnits) {
-    if (!text.ends_with(suffix)) continue;
-    scale = unit;
-    text.remove_suffix(suffix.size());
-    break;
-  }
-  auto count = parse_count<std::int64_t>(text);
-  if (!count || *count > kYearMs / scale) return std::nullopt;
-  return *count * scale;
 }
 
 std::string option_help() {

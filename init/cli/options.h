@@ -17,16 +17,28 @@
 
 namespace cli {
 
+// An option that was given, and how strongly: a variable 0, a flag 1, a flag on top of those of a
+// snapshot 2.
+struct Given {
+  std::string_view name;  // "grace"
+  std::string where;      // "--grace" or "TRAINIT_GRACE"
+  std::string value;
+  int layer = 0;
+};
+
 struct Options {
   envgen::Request request;  // its command is what follows the options
   std::string run_dir;
   std::string snapshot;  // plan: a file to replay
+  std::optional<int> parent_death_signal;
   bool json = false;
   bool help = false;
   bool version = false;
   bool watch = false;
   sys::log::Level log_level = sys::log::Level::kInfo;
   sys::log::Format log_format = sys::log::Format::kHuman;
+  std::vector<Given> given;  // in that order; of two of the same name the last counts
+  int layers = 0;
 };
 
 struct Option {
@@ -35,6 +47,8 @@ struct Option {
   std::string_view help;
   bool (*set)(Options& options, std::string_view value);
   std::string_view accepts;  // what a value looks like, for errors
+  std::string (*wrong)(std::string_view value) =
+      nullptr;  // with one that is refused, if it can say
 };
 std::span<const Option> option_table();
 
@@ -50,8 +64,11 @@ envgen::Result<Options> parse_options(std::span<const std::string> arguments,
 // The same on top of `options`; a command replaces the one that is there.
 envgen::Status parse_arguments(std::span<const std::string> arguments, Options& options);
 
-// "500ms", "8s", "30m", "2h", "1d", "8" (seconds); at most a year.
-std::optional<std::int64_t> parse_duration_ms(std::string_view text);
+// Options that contradict each other are errors, if both were given alike. A flag is not spoiled by
+// the default of an image or a platform: a variable that it leaves without a meaning is dropped.
+// Only for who runs or plans a job: `trainit status` sees the variables without run's flags. `env`:
+// as parse_options had it; the grace depends on it.
+envgen::Status check_options(Options& options, const envgen::Environ& env);
 
 // One line an option, for --help.
 std::string option_help();

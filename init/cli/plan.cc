@@ -3,6 +3,8 @@
 #include "init/cli/commands.h"
 #include "init/cli/options.h"
 #include "init/engine/collect.h"
+#include "init/engine/policies.h"
+#include "init/sandbox/prepare.h"
 #include "init/sys/facts.h"
 #include "init/sys/files.h"
 
@@ -44,7 +46,7 @@ envgen::Result<Case> replayed_case(Arguments arguments, const Options& given) {
   return result;
 }
 
-envgen::Result<Case> make_case(Arguments arguments, const envgen::Environ& env) {
+envgen::Result<Case> parsed_case(Arguments arguments, const envgen::Environ& env) {
   auto options = parse_options(arguments, env);
   if (!options) return std::unexpected(options.error());
   if (!options->snapshot.empty()) return replayed_case(arguments, *options);
@@ -56,6 +58,15 @@ envgen::Result<Case> make_case(Arguments arguments, const envgen::Environ& env) 
   result.snapshot.facts = sys::gather_facts();
   result.snapshot.facts.run_dir = sys::find_run_dir(result.snapshot.env);
   return result;
+}
+
+envgen::Result<Case> make_case(Arguments arguments, const envgen::Environ& env) {
+  auto one = parsed_case(arguments, env);
+  if (!one || one->options.help) return one;
+  if (auto status = check_options(one->options, one->snapshot.env); !status) {
+    return std::unexpected(status.error());
+  }
+  return one;
 }
 
 envgen::Answer answer_of(Case& one) {
@@ -70,7 +81,25 @@ envgen::Answer answer_of(Case& one) {
   return answer;
 }
 
-int show(const envgen::Plan& plan, const Case& one) {
+// A replay is of another machine, whose users, limits and capabilities are not in its snapshot.
+envgen::Status confine(envgen::Plan& plan, const Case& one) {
+  const envgen::Request& request = one.options.request;
+  if (one.replayed) {
+    envgen::confine_unprepared(plan, request.sandbox);
+    return {};
+  }
+  auto prepared = sandbox::prepare(request.sandbox, request.strict);
+  if (!prepared) return std::unexpected(prepared.error());
+  plan.warnings.insert(plan.warnings.end(), prepared->warnings.begin(), prepared->warnings.end());
+  envgen::confine(plan, std::move(prepared->sandbox));
+  return {};
+}
+
+int show(envgen::Plan plan, const Case& one) {
+  if (auto status = confine(plan, one); !status) return complain(status.error());
+  for (std::string& warning : engine::policy_warnings(plan)) {
+    plan.warnings.push_back(std::move(warning));
+  }
   const envgen::Environ& env = one.snapshot.env;
   return print(one.options.json ? plan_to_json(plan, env) : plan_to_text(plan, env));
 }
@@ -86,7 +115,7 @@ int plan_command(Arguments arguments, const envgen::Environ& env) {
   if (const auto* pending = std::get_if<envgen::Pending>(&answer.outcome)) {
     return show(pending->plan, *one);
   }
-  return show(std::get<envgen::Planned>(answer.outcome).plan, *one);
+  return show(std::move(std::get<envgen::Planned>(answer.outcome).plan), *one);
 }
 
 int snapshot_command(Arguments arguments, const envgen::Environ& env) {

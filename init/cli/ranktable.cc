@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "envgen/hccn.h"
 #include "init/cli/commands.h"
+#include "init/cli/files.h"
 #include "init/cli/options.h"
 #include "init/proc/spawn.h"
 #include "init/sys/clock.h"
@@ -91,35 +91,9 @@ Result<RankOrder> order_of(const Line& line) {
                       "give pod-index or server-id");
 }
 
-Result<std::string> read_file(const std::string& path, const char* what) {
-  PathState state = sys::look(path, true);
-  if (state.kind == PathState::Kind::kFile) return std::move(state.content);
-  std::string found = sys::errno_text(state.error);
-  if (state.kind == PathState::Kind::kAbsent) found = "no such file";
-  if (state.kind == PathState::Kind::kDirectory) found = "a directory";
-  if (state.error == EFBIG) {
-    found = std::to_string(state.size_bytes >> 20) + " MiB; at most " +
-            std::to_string(envgen::kMaxInputBytes >> 20) + " MiB are read";
-  }
-  return envgen::fail(what, path, found, "name a readable regular file");
-}
-
-// A rename over what is no regular file would put one there: instead of a device, or of the link
-// that /dev/stdout is.
-envgen::Status write_output(const std::string& path, std::string_view text) {
-  struct stat status{};
-  if (::lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) {
-    return sys::write_file_atomic(path, 0644, text);
-  }
-  const sys::Fd fd(::open(path.c_str(), O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC));
-  const int error = fd.valid() ? write_to(fd.get(), text) : errno;
-  if (error == 0) return {};
-  return envgen::fail("writing the rank table", path, sys::errno_text(error), "");
-}
-
 int put_out(const Line& line, std::string_view text) {
   if (line.output.empty() || line.output == "-") return print(text);
-  auto status = write_output(line.output, text);
+  auto status = write_output(line.output, text, "writing the rank table");
   return status ? 0 : complain(status.error());
 }
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -17,13 +18,12 @@ namespace engine {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x314c5443;  // "CTL1"
-constexpr int kAnswerTimeoutMs = 5000;
 constexpr std::size_t kMostClients = 16;
 
 struct Record {
   std::uint32_t magic = kMagic;
-  std::uint32_t op = 0;  // of the request, or the answer
-  std::int64_t argument = 0;
+  std::uint32_t op = 0;       // of the request, or the answer
+  std::int64_t argument = 0;  // milliseconds; of a checkpoint 1 to keep the job running, else 0
 };
 static_assert(sizeof(Record) == 16);
 
@@ -43,6 +43,45 @@ sys::Fd accept_on(const sys::Fd& listener) {
 
 sys::Fd spare_of(const sys::Fd& listener) {
   return sys::Fd(::fcntl(listener.get(), F_DUPFD_CLOEXEC, 0));
+}
+
+std::optional<ControlRequest> request_of(const Record& record) {
+  if (record.magic != kMagic || record.argument < 0) return std::nullopt;
+  ControlRequest request{.op = static_cast<ControlOp>(record.op)};
+  switch (request.op) {
+    case ControlOp::kRelease:
+    case ControlOp::kHold:
+    case ControlOp::kExtend:
+      request.argument_ms = record.argument;
+      return request;
+    case ControlOp::kCheckpoint:
+      request.keep_running = record.argument == 1;
+      if (record.argument > 1) return std::nullopt;
+      return request;
+  }
+  return std::nullopt;
+}
+
+Record record_of(const ControlRequest& request) {
+  const bool checkpoint = request.op == ControlOp::kCheckpoint;
+  return {.op = static_cast<std::uint32_t>(request.op),
+          .argument =
+              checkpoint ? static_cast<std::int64_t>(request.keep_running) : request.argument_ms};
+}
+
+// A later version may say more, but this one would not know what.
+ControlReply reply_of(const Record& record) {
+  const bool known = record.magic == kMagic &&
+                     record.op <= static_cast<std::uint32_t>(ControlAnswer::kNoCheckpoint);
+  if (!known) return {.answer = ControlAnswer::kUnknown};
+  return {.answer = static_cast<ControlAnswer>(record.op), .value_ms = record.argument};
+}
+
+// With a full backlog connect() waits, which only this limits.
+void limit_wait(const sys::Fd& fd, int timeout_ms) {
+  constexpr std::int64_t kMsPerSecond = 1000;  // and microseconds a millisecond
+  const timeval limit{timeout_ms / kMsPerSecond, timeout_ms % kMsPerSecond * kMsPerSecond};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
 envgen::Error socket_error(const std::string& what, const std::string& path, int error) {
@@ -114,20 +153,17 @@ std::optional<ControlRequest> ControlServer::read_request(int client) {
     answer(client, ControlAnswer::kRefused);
     return std::nullopt;
   }
-  bool whole = size == static_cast<ssize_t>(sizeof record);
-  if (whole) std::memcpy(&record, bytes, sizeof record);
-  bool hold = record.op == static_cast<std::uint32_t>(ControlOp::kHold);
-  bool known = hold || record.op == static_cast<std::uint32_t>(ControlOp::kRelease);
-  if (!whole || record.magic != kMagic || !known || record.argument < 0) {
-    answer(client, ControlAnswer::kUnknown);
-    return std::nullopt;
+  std::optional<ControlRequest> request;
+  if (size == static_cast<ssize_t>(sizeof record)) {
+    std::memcpy(&record, bytes, sizeof record);
+    request = request_of(record);
   }
-  return ControlRequest{static_cast<ControlOp>(record.op), record.argument};
+  if (!request) answer(client, ControlAnswer::kUnknown);
+  return request;
 }
 
-void ControlServer::answer(int client, ControlAnswer answer) {
-  Record record;
-  record.op = static_cast<std::uint32_t>(answer);
+void ControlServer::answer(int client, ControlAnswer answer, std::int64_t value_ms) {
+  const Record record{.op = static_cast<std::uint32_t>(answer), .argument = value_ms};
   (void)!::send(client, &record, sizeof record, MSG_DONTWAIT | MSG_NOSIGNAL);
   drop(client);
 }
@@ -136,32 +172,39 @@ void ControlServer::drop(int client) {
   std::erase_if(clients_, [client](const sys::Fd& fd) { return fd.get() == client; });
 }
 
-envgen::Result<ControlAnswer> send_control(const std::string& run_dir,
-                                           const ControlRequest& request) {
+envgen::Result<ControlReply> send_control(const std::string& run_dir, const ControlRequest& request,
+                                          int timeout_ms) {
   const std::string path = socket_path(run_dir);
   sockaddr_un address;
   if (!fill_address(path, &address)) {
     return std::unexpected(socket_error("reaching the instance", path, ENAMETOOLONG));
   }
   sys::Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  limit_wait(fd, timeout_ms);
   if (!fd.valid() ||
       ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return std::unexpected(socket_error("reaching the instance", path, errno));
+    if (errno == EACCES) return ControlReply{.answer = ControlAnswer::kRefused};
+    const int error = errno == EAGAIN ? ETIMEDOUT : errno;
+    return std::unexpected(socket_error("reaching the instance", path, error));
   }
-  Record record;
-  record.op = static_cast<std::uint32_t>(request.op);
-  record.argument = request.argument_ms;
+  Record record = record_of(request);
   if (::send(fd.get(), &record, sizeof record, MSG_NOSIGNAL) < 0) {
     return std::unexpected(socket_error("asking the instance", path, errno));
   }
   pollfd wait = {fd.get(), POLLIN, 0};
-  if (::poll(&wait, 1, kAnswerTimeoutMs) <= 0) {
+  if (::poll(&wait, 1, timeout_ms) <= 0) {
     return std::unexpected(socket_error("waiting for the instance's answer", path, ETIMEDOUT));
   }
-  if (::recv(fd.get(), &record, sizeof record, 0) != static_cast<ssize_t>(sizeof record)) {
+  char bytes[sizeof record + 1];
+  const ssize_t size = ::recv(fd.get(), bytes, sizeof bytes, 0);
+  if (size <= 0) {
     return std::unexpected(socket_error("reading the instance's answer", path, ECONNRESET));
   }
-  return static_cast<ControlAnswer>(record.op);
+  if (size != static_cast<ssize_t>(sizeof record)) {
+    return ControlReply{.answer = ControlAnswer::kUnknown};
+  }
+  std::memcpy(&record, bytes, sizeof record);
+  return reply_of(record);
 }
 
 }  // namespace engine

@@ -1,13 +1,10 @@
 #include "init/engine/degraded.h"
 
-#include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <array>
 
 #include "init/sys/clock.h"
 
@@ -17,7 +14,7 @@ namespace {
 // Of one turn: a fork bomb of orphans must not starve the signals, nor a storm of these the
 // reaping.
 constexpr int kMostDeaths = 256;
-constexpr int kMostSignals = 64;
+constexpr std::size_t kMostSignals = 64;
 // What SIGKILL does not end within this time hangs in the kernel: the exit does not wait for it.
 constexpr std::int64_t kReapMs = 1000;
 
@@ -37,12 +34,27 @@ class Remaining {
     return true;
   }
 
-  void received(int signal) {
+  void received(const proc::Received& received) {
+    const int signal = received.signal;
+    if (signal == SIGCHLD || job_.job_control.is_ignored(received)) return;
+    const auto has_it = [&](const Remains::Main& main) {
+      return job_.job_control.has_reached(main.pid, received);
+    };
     if (signal == SIGTERM || signal == SIGINT) {
       if (job_.stop_signal == 0 && job_.failure_code == 0) job_.stop_signal = signal;
+      for (Remains::Main& main : job_.mains) main.told = main.told || has_it(main);
       begin_stop();
-    } else if (signal != SIGCHLD && signal != SIGPIPE) {
-      for (const Remains::Main& main : job_.mains) ::kill(main.pid, signal);
+    } else {
+      for (const Remains::Main& main : job_.mains) {
+        if (!has_it(main)) proc::forward_signal(main.pid, received);
+      }
+    }
+    job_.job_control.answered(received);
+  }
+
+  void stop_with_main() {
+    if (job_.single && !job_.mains.empty()) {
+      deadline_ms_ += job_.job_control.stop_with(job_.mains.front().pid);
     }
   }
 
@@ -57,11 +69,9 @@ class Remaining {
     return false;
   }
 
-  [[nodiscard]] int wait_ms() const {
+  [[nodiscard]] std::int64_t wait_ms() const {
     if (!stopping_) return -1;
-    constexpr std::int64_t kMostWaitMs = 3'600'000;  // a grace of a year is no int
-    return static_cast<int>(
-        std::clamp<std::int64_t>(deadline_ms_ - sys::monotonic_ms(), 0, kMostWaitMs));
+    return std::max<std::int64_t>(deadline_ms_ - sys::monotonic_ms(), 0);
   }
 
   [[nodiscard]] int code() const {
@@ -101,18 +111,16 @@ class Remaining {
 
 }  // namespace
 
-int reap_and_forward(const sys::Fd& signal_fd, Remains job) {
+int reap_and_forward(proc::SignalSource& signals, Remains job) {
   Remaining remaining(std::move(job));
+  std::array<proc::Received, kMostSignals> room;
   while (true) {
     const bool more = remaining.reap();
     if (remaining.finished()) return remaining.code();
-    pollfd wait = {signal_fd.get(), POLLIN, 0};
-    ::poll(&wait, 1, more ? 0 : remaining.wait_ms());
-    for (int i = 0; i < kMostSignals; ++i) {
-      signalfd_siginfo info = {};
-      if (::read(signal_fd.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) break;
-      remaining.received(static_cast<int>(info.ssi_signo));
-    }
+    remaining.stop_with_main();
+    std::array sources{signals.source()};
+    signals.wait(sources, more ? 0 : remaining.wait_ms());
+    for (const proc::Received& received : signals.read(room)) remaining.received(received);
   }
 }
 

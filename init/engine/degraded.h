@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "init/sys/fd.h"
+#include "init/proc/signals.h"
+#include "init/proc/terminal.h"
 
 namespace engine {
 
@@ -22,11 +23,12 @@ struct Remains {
   int failure_code = 0;     // of the failure that there was; 0: none
   int stop_signal = 0;      // the stop request that there was; 0: none
   std::int64_t grace_ms = 8000;
+  proc::JobControl job_control;
 };
 
 // A main task that fails stops the others; a stop signal is given the grace, then all are killed.
 // Returns the exit code: the first failure's; of a stopped job the single command's own or 128 + n;
 // else 0. Allocates nothing.
-int reap_and_forward(const sys::Fd& signal_fd, Remains job);
+int reap_and_forward(proc::SignalSource& signals, Remains job);
 
 }  // namespace engine

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "envgen/plan.h"
@@ -19,8 +20,11 @@ namespace engine {
 
 struct TaskRecord {
   std::string name;
-  int process = -1;  // index in the plan's processes; -1: none of them
-  pid_t pid = 0;     // 0: not alive
+  lifecycle::TaskKind kind = lifecycle::TaskKind::kMain;
+  int process = -1;  // index in the plan's list of this kind; -1: none of them
+  std::optional<envgen::HookEvent> event;  // of the plan's hooks that it runs, one after the other
+  std::string hook_message;                // which of them failed, and how; "" otherwise
+  pid_t pid = 0;                           // 0: not alive
   std::uint32_t incarnation = 0;
   sys::Fd start_pipe;  // open until its program runs or it ends
   std::optional<proc::StartFailure> failure;
@@ -36,19 +40,47 @@ struct Job {
   std::vector<TaskRecord> records;
   std::string resolver_message;  // why it failed; "" otherwise
   std::string waiting_for;
+  // What hooks exported, in the order in which they did: for the processes that start after them.
+  std::vector<envgen::EnvEdit> exports;
   std::string first_failure;
   std::optional<std::uint64_t> oom_kills_before;
 };
+
+// What the plan says about this task, nullptr for a task that is not the plan's.
+const envgen::Process* planned(const Job& job, const TaskRecord& record);
+
+lifecycle::TaskKind kind_of(envgen::HookEvent event);
+
+// The plan's hooks that this task runs, nullptr for any other task.
+const envgen::HookGroup* hooks_of(const Job& job, const TaskRecord& record);
+
+// Each record gets its kind; those of the plan's processes, services and post-stop processes their
+// place there and their name.
+void name_records(Job& job, const lifecycle::Machine& machine);
+
+// "a, b, c" or, of more than 8, "a, b, ... and 3 more".
+std::string names_list(const std::vector<std::string>& names, std::string_view separator = ", ");
+
+// "vk/mpi: node 0 of 2, starting mpirun, services: sshd"
+std::string starting_text(const envgen::Plan& plan);
+
+// What to warn of when a service, a post-stop process or a hook that may fail has ended, which is
+// no failure of the job; "" when there is nothing to say.
+std::string side_warning(const Job& job, const TaskRecord& record);
 
 // The one message about what failed first: who, how, when, why as far as the kernel tells, where
 // its output is, who was stopped because of it, what to do.
 std::string describe_failure(const Job& job, const lifecycle::Machine& machine,
                              std::optional<std::uint64_t> oom_kills_now);
 
-JobReport report_of(const Job& job, const lifecycle::Machine& machine);
+// For a job without a failure: the kernel killed something for its memory; "" where it did not.
+std::string oom_warning(const Job& job, std::optional<std::uint64_t> oom_kills_now);
+
+// `now_ms`: the time by which the machine counts.
+JobReport report_of(const Job& job, const lifecycle::Machine& machine, std::int64_t now_ms);
 
 // Writes `message` to /dev/termination-log where that exists, at most 4096 bytes, cut between
-// UTF-8 characters. The file is a bind mount: written in place, never created.
+// UTF-8 characters, without credentials. The file is a bind mount: written in place, never created.
 void write_termination_log(const char* path, std::string_view message);
 
 }  // namespace engine

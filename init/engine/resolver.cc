@@ -1,17 +1,26 @@
 #include "init/engine/resolver.h"
 
-#include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <new>
 
 #include "init/engine/collect.h"
+#include "init/engine/membership.h"
+#include "init/engine/messages.h"
+#include "init/engine/peers.h"
+#include "init/engine/rendezvous.h"
+#include "init/engine/source_scripts.h"
+#include "init/engine/start.h"
 #include "init/proc/spawn.h"
+#include "init/sandbox/prepare.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 
@@ -19,13 +28,8 @@ namespace engine {
 namespace {
 
 enum class Kind : std::uint32_t { kWaits = 1, kFailed = 2, kPlan = 3 };
-constexpr std::size_t kHeaderBytes = 8;
 // A plan's size is the command and its environment times the ranks of this node.
 constexpr std::uint32_t kMostMessageBytes = 256U << 20;
-
-// Of one turn, so that a resolver gone mad cannot keep PID 1 from its signals. A pipe holds less:
-// what a dead resolver left is read at once.
-constexpr int kMostReads = 64;
 
 constexpr int kFirstPollMs = 100;
 constexpr int kMostPollMs = 1000;
@@ -33,42 +37,17 @@ constexpr int kMostPollMs = 1000;
 // when it has stood for this long.
 constexpr std::int64_t kSettleMs = 1000;
 
-std::uint32_t number_at(std::string_view bytes, std::size_t at) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4; ++i) {
-    value |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[at + i])) << (8 * i);
-  }
-  return value;
-}
-
-std::string message(Kind kind, std::string_view payload) {
-  std::string bytes;
-  for (std::uint32_t value :
-       {static_cast<std::uint32_t>(kind), static_cast<std::uint32_t>(payload.size())}) {
-    for (int i = 0; i < 4; ++i) bytes += static_cast<char>(value >> (8 * i));
-  }
-  bytes += payload;
-  return bytes;
-}
-
-std::string encode(const ResolverNews& news) {
+bool send_news(int fd, const ResolverNews& news) {
+  auto send_kind = [fd](Kind kind, std::string_view bytes) {
+    return send_message(fd, static_cast<std::uint32_t>(kind), bytes);
+  };
   if (const auto* waits = std::get_if<ResolverWaits>(&news)) {
-    return message(Kind::kWaits, waits->reason);
+    return send_kind(Kind::kWaits, waits->reason);
   }
   if (const auto* failed = std::get_if<ResolverFailed>(&news)) {
-    return message(Kind::kFailed, static_cast<char>(failed->exit_code) + failed->message);
+    return send_kind(Kind::kFailed, static_cast<char>(failed->exit_code) + failed->message);
   }
-  return message(Kind::kPlan, envgen::encode_plan(std::get<envgen::Plan>(news)));
-}
-
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
+  return send_kind(Kind::kPlan, envgen::encode_plan(std::get<envgen::Plan>(news)));
 }
 
 void wait_ms(int duration_ms) { ::poll(nullptr, 0, duration_ms); }
@@ -82,10 +61,18 @@ std::string out_of(const std::exception& error) {
 }
 
 ResolverFailed timed_out(const envgen::Pending& pending, std::int64_t timeout_ms) {
-  envgen::Error error{"waiting for the rank table", pending.path,
-                      "after " + std::to_string(timeout_ms / 1000) + " s still: " + pending.why,
-                      "see why the platform did not complete it, or raise --rank-table-timeout"};
+  const bool is_file = pending.path.starts_with('/');
+  envgen::Error error{
+      is_file ? "waiting for the rank table" : "waiting for the job's nodes", pending.path,
+      "after " + std::to_string(timeout_ms / 1000) + " s still: " + pending.why,
+      is_file ? "see why the platform did not complete it, or raise --rank-table-timeout"
+              : "see why the others did not come, lower --min-nodes, or raise "
+                "--rank-table-timeout"};
   return {124, to_line(error)};
+}
+
+std::uint64_t id_of(const envgen::Plan& plan) {
+  return cluster_id(plan.cluster.value_or(envgen::Cluster{}));
 }
 
 // One wait: the last reason told, and how long an error has stood.
@@ -123,33 +110,193 @@ class Waiting {
 
 }  // namespace
 
+namespace {
+
+envgen::Result<std::string> content_of(const envgen::PlannedFile& file) {
+  if (file.copy_of.empty()) return file.content;
+  envgen::PathState state = sys::look(file.copy_of, true);
+  if (state.kind == envgen::PathState::Kind::kFile) return std::move(state.content);
+  const bool absent = state.kind == envgen::PathState::Kind::kAbsent;
+  return envgen::fail("copying to " + file.path, file.copy_of,
+                      absent ? "no such file"
+                      : state.kind == envgen::PathState::Kind::kDirectory
+                          ? "a directory"
+                          : sys::errno_text(state.error),
+                      "mount it there, readable for this user, or name another");
+}
+
+// One that was there keeps its owner: it may be anybody's.
+envgen::Status make_directory(const envgen::PlannedDirectory& directory,
+                              const std::optional<envgen::Identity>& who) {
+  if (directory.clean) {
+    if (auto status = sys::remove_tree(directory.path); !status) return status;
+  }
+  const bool made = sys::look(directory.path, false).kind == envgen::PathState::Kind::kAbsent;
+  if (auto status = sys::make_directories(directory.path, 0755); !status) return status;
+  if (!made || !directory.of_job || !who) return {};
+  if (::lchown(directory.path.c_str(), who->uid, who->gid) == 0) return {};
+  return envgen::fail("giving a directory to the job's user", directory.path,
+                      sys::errno_text(errno),
+                      "give the container CAP_CHOWN, or create it for that user");
+}
+
+// We keep it to ourselves (0700), and what the job has to read lies below it. A second instance's
+// lies below the first one's.
+void let_through(const std::string& run_dir) {
+  constexpr mode_t kSearch = 0111;
+  const std::size_t slash = run_dir.rfind("/instance-");
+  for (const std::string& path : {run_dir, run_dir.substr(0, slash)}) {
+    struct stat status{};
+    if (path.empty() || ::stat(path.c_str(), &status) != 0) continue;
+    if (status.st_uid != ::geteuid() || (status.st_mode & kSearch) == kSearch) continue;
+    ::chmod(path.c_str(), (status.st_mode & 07777U) | kSearch);
+  }
+}
+
+}  // namespace
+
 envgen::Status carry_out_files(const envgen::Plan& plan) {
   for (const envgen::PlannedDirectory& directory : plan.directories) {
-    if (directory.clean) {
-      if (auto status = sys::remove_tree(directory.path); !status) return status;
-    }
-    if (auto status = sys::make_directories(directory.path, 0755); !status) return status;
+    if (auto status = make_directory(directory, plan.sandbox.identity); !status) return status;
   }
   for (const envgen::PlannedFile& file : plan.files) {
-    auto status = sys::write_file_atomic(file.path, file.mode, file.content);
+    auto content = content_of(file);
+    if (!content) return std::unexpected(content.error());
+    auto status = sys::write_file_atomic(file.path, file.mode, *content);
     if (!status) return status;
   }
   return {};
 }
 
+namespace {
+
+// The peers that answered wait for a launcher that will not come: they are told as after a job.
+void tell_peers(const envgen::Plan& plan, const envgen::Snapshot& base, const PeerFailure& failure,
+                const proc::SavedSignals& saved) {
+  constexpr int kLookMs = 20;
+  const std::int64_t deadline_ms = sys::monotonic_ms() + plan.policy.post_stop_ms;
+  const std::vector<std::string> none;
+  Job job;
+  job.plan = plan;
+  job.first_failure = to_line(failure.error);
+  for (std::size_t i = 0; i < plan.post_stop.size(); ++i) {
+    TaskRecord record;
+    record.kind = lifecycle::TaskKind::kPostStop;
+    record.process = static_cast<int>(i);
+    const StartContext context{.base = base, .own_variables = none, .exit_code = failure.exit_code};
+    auto spawned = proc::spawn(spec_of(job, record, context), saved);
+    if (!spawned) return;
+    while (::waitpid(spawned->pid, nullptr, WNOHANG) == 0) {
+      if (sys::monotonic_ms() >= deadline_ms) {
+        ::kill(-spawned->pid, SIGKILL);
+        ::kill(spawned->pid, SIGKILL);
+        return;
+      }
+      wait_ms(kLookMs);
+    }
+  }
+}
+
+// What stays the same however often the cluster is resolved.
+struct Work {
+  const envgen::Request& request;
+  const sandbox::Prepared& confinement;
+  const std::function<bool(const ResolverNews&)>& send;
+  const Planner& planner;
+  std::uint32_t restarts;
+  std::int64_t meeting_deadline_ms = 0;  // 0: no meeting has begun
+
+  [[nodiscard]] envgen::Answer look(envgen::Snapshot& snapshot) const {
+    snapshot.paths.clear();
+    return planner ? planner(snapshot, request) : collect_and_resolve(snapshot, request);
+  }
+};
+
+// The other nodes, before a restart. Its window counts from the first try, however often the list
+// of nodes changes.
+MeetingEnd meet_nodes(const envgen::Plan& plan, const envgen::Snapshot& base, Work& work) {
+  Meeting meeting{.place = *plan.rendezvous, .names = {}, .restarts = work.restarts};
+  if (plan.cluster) {
+    meeting.cluster = common_id(*plan.cluster);
+    for (std::size_t rank = 0; rank < plan.cluster->nodes.size(); ++rank) {
+      meeting.names.push_back(node_name(*plan.cluster, rank));
+    }
+  }
+  if (work.meeting_deadline_ms == 0) {
+    work.meeting_deadline_ms = sys::monotonic_ms() + plan.rendezvous->window_ms;
+  }
+  meeting.deadline_ms = work.meeting_deadline_ms;
+  envgen::Snapshot snapshot{.argv = base.argv, .env = base.env, .facts = base.facts, .paths = {}};
+  LookedAt looked;
+  auto changed = [&] {
+    if (!looked.may_have_changed()) return false;
+    const envgen::Answer answer = work.look(snapshot);
+    looked.seen(snapshot.paths);
+    // A list that is being written, or is short of nodes, is none to go by.
+    const auto* planned = std::get_if<envgen::Planned>(&answer.outcome);
+    return planned != nullptr && id_of(planned->plan) != plan.cluster_id;
+  };
+  auto say = [&work](const std::string& reason) { work.send(ResolverWaits{reason}); };
+  return meet(meeting, base.env, say, changed);
+}
+
+// What is left to do between the plan and the start. Nothing: to be resolved again.
+std::optional<int> prepare(envgen::Plan plan, const envgen::Snapshot& base, Work& work) {
+  const auto& send = work.send;
+  const sandbox::Prepared& confinement = work.confinement;
+  auto fail = [&send](int exit_code, const envgen::Error& error) {
+    send(ResolverFailed{exit_code, to_line(error)});
+    return exit_code;
+  };
+  plan.cluster_id = id_of(plan);
+  ::signal(SIGCHLD, SIG_DFL);  // a caller may have left it ignored: no end could be awaited
+  auto edits = source_scripts(plan, base.env, plan.policy.script_timeout_ms);
+  if (!edits) return fail(125, edits.error());
+  plan.env.insert(plan.env.end(), edits->begin(), edits->end());
+  envgen::confine(plan, confinement.sandbox);
+  plan.warnings.insert(plan.warnings.end(), confinement.warnings.begin(),
+                       confinement.warnings.end());
+  if (plan.sandbox.identity) let_through(base.facts.run_dir);
+  if (auto status = carry_out_files(plan); !status) return fail(125, status.error());
+  if (plan.peers) {
+    auto say = [&send](const std::string& reason) { send(ResolverWaits{reason}); };
+    const proc::SavedSignals saved = proc::take_over_signals();
+    if (auto failure = wait_for_peers(*plan.peers, base.env, saved, say)) {
+      tell_peers(plan, base, *failure, saved);
+      return fail(failure->exit_code, failure->error);
+    }
+  }
+  if (plan.rendezvous) {
+    const MeetingEnd end = meet_nodes(plan, base, work);
+    if (std::holds_alternative<ClusterChanged>(end)) return std::nullopt;
+    if (const auto* failed = std::get_if<MeetingFailed>(&end)) {
+      return fail(failed->exit_code, failed->error);
+    }
+    plan.restarts = std::get<Met>(end).restarts;
+  }
+  return send(std::move(plan)) ? 0 : 125;
+}
+
+}  // namespace
+
 int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& request,
-                        const std::function<bool(const ResolverNews&)>& send) {
-  const std::int64_t deadline = sys::monotonic_ms() + request.rank_table_timeout_ms;
+                        const std::function<bool(const ResolverNews&)>& send,
+                        const Planner& planner, std::uint32_t restarts) {
+  std::int64_t deadline = sys::monotonic_ms() + request.rank_table_timeout_ms;
+  // Before anything is waited for: a wrong name of a user does not get better.
+  const auto confinement = sandbox::prepare(request.sandbox, request.strict);
+  if (!confinement) {
+    send(ResolverFailed{125, to_line(confinement.error())});
+    return 125;
+  }
+  Work work{request, *confinement, send, planner, restarts};
   Waiting waiting;
   while (true) {
-    snapshot.paths.clear();
-    envgen::Answer answer = collect_and_resolve(snapshot, request);
+    envgen::Answer answer = work.look(snapshot);
     if (auto* planned = std::get_if<envgen::Planned>(&answer.outcome)) {
-      if (auto status = carry_out_files(planned->plan); !status) {
-        send(ResolverFailed{125, to_line(status.error())});
-        return 125;
-      }
-      return send(std::move(planned->plan)) ? 0 : 125;
+      if (auto code = prepare(std::move(planned->plan), snapshot, work)) return *code;
+      deadline = sys::monotonic_ms() + request.rank_table_timeout_ms;
+      continue;
     }
     const auto* pending = std::get_if<envgen::Pending>(&answer.outcome);
     if (pending != nullptr) {
@@ -174,77 +321,48 @@ int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& reques
 
 envgen::Result<Resolver> Resolver::start(const envgen::Snapshot& base,
                                          const envgen::Request& request,
-                                         const proc::SavedSignals& saved) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return envgen::fail("starting the resolver", "pipe", sys::errno_text(errno),
-                        "raise the limit on open files");
-  }
-  sys::Fd read_end(ends[0]);
-  sys::Fd write_end(ends[1]);
-  auto send = [fd = write_end.get()](const ResolverNews& news) {
-    return write_all(fd, encode(news));
-  };
-  auto body = [&base, &request, &send] {
+                                         const proc::SavedSignals& saved, const Planner& planner,
+                                         std::uint32_t restarts) {
+  auto body = [&base, &request, &planner, restarts](int fd) {
+    auto send = [fd](const ResolverNews& news) { return send_news(fd, news); };
     try {
-      return resolve_and_prepare(base, request, send);
+      return resolve_and_prepare(base, request, send, planner, restarts);
     } catch (const std::exception& error) {
       send(ResolverFailed{125, out_of(error)});
       return 125;
     }
   };
-  auto pid = proc::fork_worker(saved, write_end.get(), body);
-  if (!pid) return std::unexpected(pid.error());
-  ::fcntl(read_end.get(), F_SETFL, O_NONBLOCK);
-  return Resolver(*pid, std::move(read_end));
+  auto messenger = fork_messenger("starting the resolver", saved, body);
+  if (!messenger) return std::unexpected(messenger.error());
+  return Resolver(messenger->pid, std::move(messenger->pipe));
 }
+
+Resolver::Resolver(pid_t pid, sys::Fd pipe)
+    : pid_(pid),
+      messages_(std::move(pipe), static_cast<std::uint32_t>(Kind::kPlan), kMostMessageBytes) {}
 
 std::vector<ResolverNews> Resolver::read_news() {
   std::vector<ResolverNews> news;
-  char chunk[65536];
-  for (int reads = 0; reads < kMostReads && !at_end_; ++reads) {
-    ssize_t size = ::read(pipe_.get(), chunk, sizeof chunk);
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0 && errno == EAGAIN) break;
-    if (size <= 0) {
-      at_end_ = true;
-      break;
+  auto take = [&news](std::uint32_t kind, std::string_view payload) {
+    if (kind == static_cast<std::uint32_t>(Kind::kWaits)) {
+      news.emplace_back(ResolverWaits{std::string(payload)});
+      return true;
     }
-    buffer_.append(chunk, static_cast<std::size_t>(size));
-    while (take_message(news)) {
+    // A plan and a failure are answers: nothing may follow them.
+    if (kind == static_cast<std::uint32_t>(Kind::kFailed)) {
+      const int code = payload.empty() ? 125 : static_cast<unsigned char>(payload[0]);
+      news.emplace_back(ResolverFailed{code, std::string(payload.substr(payload.empty() ? 0 : 1))});
+    } else if (auto plan = envgen::decode_plan(payload)) {
+      news.emplace_back(std::move(*plan));
+    } else {
+      news.emplace_back(ResolverFailed{125, to_line(plan.error())});
     }
+    return false;
+  };
+  if (!messages_.read(take)) {
+    news.emplace_back(ResolverFailed{125, "the resolver sent a damaged message"});
   }
   return news;
-}
-
-bool Resolver::take_message(std::vector<ResolverNews>& news) {
-  if (at_end_ || buffer_.size() < kHeaderBytes) return false;
-  std::uint32_t kind = number_at(buffer_, 0);
-  std::uint32_t size = number_at(buffer_, 4);
-  bool known = kind >= static_cast<std::uint32_t>(Kind::kWaits) &&
-               kind <= static_cast<std::uint32_t>(Kind::kPlan);
-  if (!known || size > kMostMessageBytes) {
-    news.emplace_back(ResolverFailed{125, "the resolver sent a damaged message"});
-    at_end_ = true;
-    return false;
-  }
-  if (buffer_.size() < kHeaderBytes + size) return false;
-  std::string_view payload = std::string_view(buffer_).substr(kHeaderBytes, size);
-  if (kind == static_cast<std::uint32_t>(Kind::kWaits)) {
-    news.emplace_back(ResolverWaits{std::string(payload)});
-  } else if (kind == static_cast<std::uint32_t>(Kind::kFailed)) {
-    int code = payload.empty() ? 125 : static_cast<unsigned char>(payload[0]);
-    news.emplace_back(ResolverFailed{code, std::string(payload.substr(payload.empty() ? 0 : 1))});
-  } else if (auto plan = envgen::decode_plan(payload)) {
-    news.emplace_back(std::move(*plan));
-  } else {
-    news.emplace_back(ResolverFailed{125, to_line(plan.error())});
-  }
-  buffer_.erase(0, kHeaderBytes + size);
-  if (buffer_.empty()) buffer_ = {};
-  // A plan and a failure are answers: nothing may follow them.
-  at_end_ = kind != static_cast<std::uint32_t>(Kind::kWaits);
-  return !at_end_;
 }
 
 }  // namespace engine

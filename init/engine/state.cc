@@ -1,8 +1,10 @@
 #include "init/engine/state.h"
 
 #include <algorithm>
+#include <array>
 
 #include "envgen/json.h"
+#include "envgen/secrets.h"
 #include "init/sys/clock.h"
 
 namespace engine {
@@ -40,6 +42,11 @@ std::int64_t number_of(const json::Value& object, const char* name, std::int64_t
   return value ? value->integer().value_or(fallback) : fallback;
 }
 
+bool flag_of(const json::Value& object, const char* name) {
+  auto value = object.is(json::Type::kObject) ? object.find(name) : std::nullopt;
+  return value && value->is(json::Type::kBool) && value->text() == "true";
+}
+
 TaskReport task_from(const json::Value& value) {
   TaskReport task;
   task.name = text_of(value, "name");
@@ -75,17 +82,42 @@ std::string printable(std::string_view text) {
   return result;
 }
 
-std::string task_row(const TaskReport& task) {
+// A name that is longer than this moves its own row only.
+constexpr std::size_t kLongestColumn = 24;
+
+bool is_shown(const TaskReport& task) {
+  const bool hooks_to_come = task.state == "idle" && task.log == kHookOutput;
+  return task.kind != "resolve" && !hooks_to_come;
+}
+
+std::string task_row(const TaskReport& task, std::size_t name_width) {
   std::string how = task.state;
   if (task.state == "ended") {
     how = task.signal.empty() ? "exit " + std::to_string(task.exit_code) : task.signal;
   }
-  std::string row = "  " + padded(task.name, 12);
+  std::string row = "  " + padded(task.name, name_width) + " ";
   row += padded(task.device < 0 ? "-" : std::to_string(task.device), 8);
   row += padded(task.pid == 0 ? "-" : std::to_string(task.pid), 8);
   row += padded(how, 12);
   row += task.log.empty() ? "stdout" : printable(task.log);
-  return row;
+  const bool says_kind = task.kind == "main" || task.name.starts_with(task.kind);
+  return says_kind ? row : row + " (" + task.kind + ")";
+}
+
+std::string task_table(const std::vector<TaskReport>& tasks) {
+  std::size_t name_width = 11;
+  for (const TaskReport& task : tasks) {
+    if (!is_shown(task) || task.name.size() > kLongestColumn) continue;
+    name_width = std::max(name_width, task.name.size());
+  }
+  std::string text;
+  for (const TaskReport& task : tasks) {
+    if (!is_shown(task)) continue;
+    if (text.empty())
+      text = "  " + padded("task", name_width) + " device  pid     state       output\n";
+    text += task_row(task, name_width) + "\n";
+  }
+  return text;
 }
 
 const char* colour_of(const std::string& state) {
@@ -94,25 +126,9 @@ const char* colour_of(const std::string& state) {
   return "\033[33m";
 }
 
-}  // namespace
-
-std::string state_to_json(const JobReport& report) {
-  json::Writer out;
-  out.begin_object();
-  out.key("version").integer(kVersion);
-  out.key("pid").integer(report.pid);
-  out.key("phase").string(report.phase);
-  out.key("state").string(report.state);
-  out.key("platform").string(report.platform);
-  out.key("framework").string(report.framework);
-  out.key("node_rank").integer(report.node_rank);
-  out.key("node_count").integer(report.node_count);
-  out.key("world_size").integer(report.world_size);
-  write_time(out, "started_ms", report.started_ms);
-  write_time(out, "updated_ms", report.updated_ms);
-  out.key("waiting_for").string(report.waiting_for);
+void write_tasks(json::Writer& out, const std::vector<TaskReport>& tasks) {
   out.key("tasks").begin_array();
-  for (const TaskReport& task : report.tasks) {
+  for (const TaskReport& task : tasks) {
     out.begin_object();
     out.key("name").string(task.name);
     out.key("kind").string(task.kind);
@@ -128,12 +144,128 @@ std::string state_to_json(const JobReport& report) {
     out.end_object();
   }
   out.end_array();
-  out.key("first_failure").string(report.first_failure);
+}
+
+// ", 1h 59m left"; "" for what is over.
+std::string left_text(std::int64_t until_ms, std::int64_t now_ms) {
+  return until_ms > now_ms ? ", " + span_text(until_ms - now_ms) + " left" : "";
+}
+
+std::string times(int count) { return std::to_string(count) + (count == 1 ? " time" : " times"); }
+
+// What the job is about, beyond its tasks.
+std::string course_text(const JobReport& report, std::int64_t now_ms) {
+  std::string text;
+  if (!report.waiting_for.empty()) text += "waiting for " + printable(report.waiting_for) + "\n";
+  if (report.expires_ms != 0 && report.exit_code < 0) {
+    text += "time limit " + sys::utc_text(report.expires_ms) +
+            left_text(report.expires_ms, now_ms) + " (`trainit extend --for 2h` adds to it)\n";
+  }
+  if (report.restart_at_ms != 0) {
+    const bool later = report.restart_at_ms > now_ms;
+    text += "restart " + std::to_string(std::int64_t{report.restarts} + 1);
+    if (report.most_restarts > 0) text += " of " + std::to_string(report.most_restarts);
+    text += " in " + span_text(later ? report.restart_at_ms - now_ms : 0) + "\n";
+  } else if (report.restarts > 0) {
+    text += "restarted " + times(report.restarts);
+    if (report.most_restarts > 0) text += ", at most " + std::to_string(report.most_restarts);
+    text += "\n";
+  }
+  if (!report.hook.empty()) text += "under way: " + printable(report.hook) + "\n";
+  if (report.checkpoint_under_way) {
+    text += "checkpoint under way" + left_text(report.checkpoint_until_ms, now_ms) + "\n";
+  }
+  if (!report.stop_signal.empty()) text += "stopped by " + report.stop_signal + "\n";
+  return text;
+}
+
+std::string failure_text(const JobReport& report, std::int64_t now_ms) {
+  std::string text;
+  if (!report.first_failure.empty()) {
+    const bool again = report.restarts > 0 && report.state == "running";
+    text += again ? "before the restart: " : "first failure: ";
+    text += printable(report.first_failure) + "\n";
+  }
+  if (report.hold_until_ms != 0) {
+    text += "debug window until " + sys::utc_text(report.hold_until_ms) +
+            left_text(report.hold_until_ms, now_ms) +
+            " (end it with `trainit release`, set it anew with `trainit hold --for 2h`)\n";
+  }
+  return text;
+}
+
+std::string exit_text(const JobReport& report) {
+  if (report.exit_code < 0) return "";
+  std::string text = "exit code " + std::to_string(report.exit_code);
+  if (report.given_code >= 0 && report.given_code != report.exit_code) {
+    text += ", given as " + std::to_string(report.given_code);
+  }
+  if (report.reschedule) text += ": after a checkpoint, to be scheduled again";
+  return text + "\n";
+}
+
+void read_lists(const json::Value& root, JobReport& report) {
+  if (auto tasks = root.find("tasks")) {
+    for (json::Value task : *tasks) report.tasks.push_back(task_from(task));
+  }
+  if (auto warnings = root.find("warnings")) {
+    for (json::Value warning : *warnings) report.warnings.emplace_back(warning.text());
+  }
+}
+
+}  // namespace
+
+std::string span_text(std::int64_t ms) {
+  struct Unit {
+    std::int64_t ms;
+    const char* name;
+  };
+  static constexpr std::array kUnits = {Unit{86'400'000, "d"}, Unit{3'600'000, "h"},
+                                        Unit{60'000, "m"}, Unit{1000, "s"}};
+  for (std::size_t i = 0; i < kUnits.size(); ++i) {
+    const Unit& unit = kUnits.at(i);
+    if (ms < unit.ms) continue;
+    std::string text = std::to_string(ms / unit.ms) + unit.name;
+    const std::int64_t rest = ms % unit.ms;
+    if (i + 1 == kUnits.size() || rest < kUnits.at(i + 1).ms) return text;
+    return text + " " + std::to_string(rest / kUnits.at(i + 1).ms) + kUnits.at(i + 1).name;
+  }
+  return "0s";
+}
+
+std::string state_to_json(const JobReport& report) {
+  json::Writer out;
+  out.begin_object();
+  out.key("version").integer(kVersion);
+  out.key("pid").integer(report.pid);
+  out.key("phase").string(report.phase);
+  out.key("state").string(report.state);
+  out.key("platform").string(report.platform);
+  out.key("framework").string(report.framework);
+  out.key("node_rank").integer(report.node_rank);
+  out.key("node_count").integer(report.node_count);
+  out.key("world_size").integer(report.world_size);
+  write_time(out, "started_ms", report.started_ms);
+  write_time(out, "updated_ms", report.updated_ms);
+  write_time(out, "expires_ms", report.expires_ms);
+  out.key("waiting_for").string(envgen::mask_secrets(report.waiting_for));
+  write_tasks(out, report.tasks);
+  out.key("hook").string(report.hook);
+  out.key("restarts").integer(report.restarts);
+  out.key("most_restarts").integer(report.most_restarts);
+  write_time(out, "restart_at_ms", report.restart_at_ms);
+  out.key("checkpoint_under_way").boolean(report.checkpoint_under_way);
+  write_time(out, "checkpoint_until_ms", report.checkpoint_until_ms);
+  out.key("first_failure").string(envgen::mask_secrets(report.first_failure));
   out.key("stop_signal").string(report.stop_signal);
   write_optional(out, "exit_code", report.exit_code);
+  write_optional(out, "given_exit_code", report.given_code);
+  out.key("reschedule").boolean(report.reschedule);
   write_time(out, "hold_until_ms", report.hold_until_ms);
   out.key("warnings").begin_array();
-  for (const std::string& warning : report.warnings) out.string(warning);
+  for (const std::string& warning : report.warnings) {
+    out.string(envgen::mask_secrets(warning));
+  }
   out.end_array().end_object();
   return std::move(out).take();
 }
@@ -157,21 +289,25 @@ envgen::Result<JobReport> state_from_json(std::string_view text, std::string_vie
   report.world_size = static_cast<int>(number_of(root, "world_size", 1));
   report.started_ms = number_of(root, "started_ms", 0);
   report.updated_ms = number_of(root, "updated_ms", 0);
+  report.expires_ms = number_of(root, "expires_ms", 0);
   report.waiting_for = text_of(root, "waiting_for");
+  report.hook = text_of(root, "hook");
+  report.restarts = static_cast<int>(number_of(root, "restarts", 0));
+  report.most_restarts = static_cast<int>(number_of(root, "most_restarts", 0));
+  report.restart_at_ms = number_of(root, "restart_at_ms", 0);
+  report.checkpoint_under_way = flag_of(root, "checkpoint_under_way");
+  report.checkpoint_until_ms = number_of(root, "checkpoint_until_ms", 0);
   report.first_failure = text_of(root, "first_failure");
   report.stop_signal = text_of(root, "stop_signal");
   report.exit_code = static_cast<int>(number_of(root, "exit_code", -1));
+  report.given_code = static_cast<int>(number_of(root, "given_exit_code", -1));
+  report.reschedule = flag_of(root, "reschedule");
   report.hold_until_ms = number_of(root, "hold_until_ms", 0);
-  if (auto tasks = root.find("tasks")) {
-    for (json::Value task : *tasks) report.tasks.push_back(task_from(task));
-  }
-  if (auto warnings = root.find("warnings")) {
-    for (json::Value warning : *warnings) report.warnings.emplace_back(warning.text());
-  }
+  read_lists(root, report);
   return report;
 }
 
-std::string state_to_text(const JobReport& report, bool colour) {
+std::string state_to_text(const JobReport& report, std::int64_t now_ms, bool colour) {
   std::string text = "state " + std::string(colour ? colour_of(report.state) : "") + report.state +
                      (colour ? "\033[0m" : "") + ", phase " + report.phase;
   if (!report.platform.empty()) {
@@ -181,23 +317,8 @@ std::string state_to_text(const JobReport& report, bool colour) {
   }
   text += "\nstarted " + sys::utc_text(report.started_ms) + ", updated " +
           sys::utc_text(report.updated_ms) + "\n";
-  if (!report.waiting_for.empty()) text += "waiting for " + printable(report.waiting_for) + "\n";
-  if (!report.stop_signal.empty()) text += "stopped by " + report.stop_signal + "\n";
-  if (!report.first_failure.empty()) {
-    text += "first failure: " + printable(report.first_failure) + "\n";
-  }
-  if (report.hold_until_ms != 0) {
-    text += "debug window until " + sys::utc_text(report.hold_until_ms) +
-            " (end it with `trainit release`)\n";
-  }
-  if (report.exit_code >= 0) text += "exit code " + std::to_string(report.exit_code) + "\n";
-  bool any = false;
-  for (const TaskReport& task : report.tasks) {
-    if (task.kind != "main") continue;
-    if (!any) text += "  task        device  pid     state       output\n";
-    any = true;
-    text += task_row(task) + "\n";
-  }
+  text += course_text(report, now_ms) + failure_text(report, now_ms) + exit_text(report) +
+          task_table(report.tasks);
   for (const std::string& warning : report.warnings) {
     text += "warning: " + printable(warning) + "\n";
   }

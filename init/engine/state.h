@@ -11,16 +11,21 @@
 
 namespace engine {
 
+// The output of hooks, which comes as lines of ours.
+inline constexpr const char* kHookOutput = "stderr";
+
 struct TaskReport {
   std::string name;
-  std::string kind;   // "resolve", "main"
+  // "resolve", "data", "main", "service", or of hooks "pre-start", "post-start", "pre-stop",
+  // "post-stop", "checkpoint", "on-failure"
+  std::string kind;
   std::string state;  // "idle", "starting", "running", "ended"
   int rank = -1;      // -1: none
   int device = -1;
   int pid = 0;                  // 0: not alive
   int exit_code = -1;           // -1: has not ended
   std::string signal;           // "SIGKILL" when that ended it
-  std::string log;              // "" = stdout
+  std::string log;              // "" = stdout; kHookOutput; else a file
   std::int64_t started_ms = 0;  // wall clock, UTC; 0 = not yet
   std::int64_t ended_ms = 0;
 };
@@ -38,17 +43,29 @@ struct JobReport {
   std::int64_t updated_ms = 0;
   std::string waiting_for;  // "" when nothing is waited for
   std::vector<TaskReport> tasks;
-  std::string first_failure;       // the message; "" without a failure
-  std::string stop_signal;         // "" when none came
-  int exit_code = -1;              // -1: still running
-  std::int64_t hold_until_ms = 0;  // wall clock, UTC; 0: no debug window
+  std::string hook;                      // "pre-start hooks", under way; "" when none are
+  std::string first_failure;             // the message; "" without a failure; of the last start
+  std::string stop_signal;               // "" when none came
+  int exit_code = -1;                    // the job's; -1: still running
+  int given_code = -1;                   // the container's, by --exit-codes
+  int restarts = 0;                      // so far
+  int most_restarts = 0;                 // --max-restarts
+  std::int64_t restart_at_ms = 0;        // wall clock, UTC; 0: none is awaited
+  std::int64_t expires_ms = 0;           // wall clock, UTC; 0: no time limit
+  bool checkpoint_under_way = false;     // asked for, and not saved yet
+  std::int64_t checkpoint_until_ms = 0;  // wall clock, UTC: it is waited for so long; 0: not known
+  bool reschedule = false;               // ends with 75 after a checkpoint: to be scheduled again
+  std::int64_t hold_until_ms = 0;        // wall clock, UTC; 0: no debug window
   std::vector<std::string> warnings;
 };
 
 std::string state_to_json(const JobReport& report);
 envgen::Result<JobReport> state_from_json(std::string_view text, std::string_view where);
 
-// For a person; `colour` with terminal escapes.
-std::string state_to_text(const JobReport& report, bool colour);
+// For a person who reads it at `now_ms` (wall clock, UTC); `colour` with terminal escapes.
+std::string state_to_text(const JobReport& report, std::int64_t now_ms, bool colour);
+
+// "2h 5m", "4m 10s", "12s": a span by its two largest units, rounded down. 0s for less, or none.
+std::string span_text(std::int64_t ms);
 
 }  // namespace engine

@@ -1,31 +1,43 @@
 #include "init/engine/supervisor.h"
 
 #include <signal.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
+#include <array>
 #include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
-#include <set>
+#include <tuple>
 #include <utility>
 
 #include "envgen/resolve.h"
+#include "init/engine/announce.h"
+#include "init/engine/companions.h"
 #include "init/engine/control.h"
+#include "init/engine/control_answers.h"
 #include "init/engine/degraded.h"
 #include "init/engine/job.h"
+#include "init/engine/policies.h"
+#include "init/engine/poller.h"
+#include "init/engine/publisher.h"
+#include "init/engine/remains.h"
 #include "init/engine/resolver.h"
+#include "init/engine/save.h"
+#include "init/engine/signal_rules.h"
+#include "init/engine/start.h"
+#include "init/engine/stop.h"
+#include "init/engine/sweeper.h"
 #include "init/engine/timers.h"
 #include "init/proc/reap.h"
+#include "init/proc/signals.h"
+#include "init/proc/terminal.h"
 #include "init/sys/cgroup.h"
 #include "init/sys/clock.h"
 #include "init/sys/facts.h"
-#include "init/sys/files.h"
 #include "init/sys/log.h"
+#include "init/sys/memory.h"
 
 namespace engine {
 namespace {
@@ -37,41 +49,12 @@ namespace action = lifecycle::action;
 namespace event = lifecycle::event;
 
 // Bounds of one turn, so that neither a signal storm nor a fork bomb starves the other sources.
-constexpr int kMostSignals = 64;
+constexpr std::size_t kMostSignals = 64;
 constexpr int kMostDeaths = 256;
-constexpr int kMostWakeups = 64;
-
-// The resolver has its own deadline for the wait, and work to do after it: a large table, device
-// directories to empty. PID 1's is for one that hangs.
-std::int64_t hang_timeout_ms(std::int64_t wait_ms) {
-  constexpr std::int64_t kLeastMs = 2000;
-  constexpr std::int64_t kMostMs = 60'000;
-  return wait_ms + std::clamp(wait_ms / 10, kLeastMs, kMostMs);
-}
 
 constexpr int kOwnFailure = 125;
 
-enum class Source : std::uint32_t { kSignals, kTimers, kResolver, kStart, kListener, kClient };
-
-lifecycle::Policy machine_policy(const envgen::PlanPolicy& plan, std::int64_t resolve_timeout_ms) {
-  lifecycle::Policy policy;
-  policy.grace_ms = plan.grace_ms;
-  policy.resolve_timeout_ms = resolve_timeout_ms;
-  policy.hold_ms = plan.hold_ms;
-  return policy;
-}
-
-lifecycle::SuccessPolicy success_of(envgen::Success success) {
-  switch (success) {
-    case envgen::Success::kAll:
-      return lifecycle::SuccessPolicy::kAll;
-    case envgen::Success::kFirst:
-      return lifecycle::SuccessPolicy::kFirst;
-    case envgen::Success::kServe:
-      return lifecycle::SuccessPolicy::kServe;
-  }
-  return lifecycle::SuccessPolicy::kAll;
-}
+enum class Source : std::uint32_t { kResolver, kStart, kHooks, kWatcher, kListener, kClient };
 
 class Supervisor {
  public:
@@ -80,15 +63,22 @@ class Supervisor {
 
  private:
   // The loop.
-  envgen::Status open_sources();
   void begin();
   void turn();
-  bool watch(int fd, Source source, std::uint32_t index);
-  void wake(const epoll_event& wakeup);
+  const std::vector<Poller::Watched>& wait();
+  void wake(const Poller::Watched& ready);
+  void stop_with_main();
+  // The time by which the machine counts: it stands still while this process is stopped, so that
+  // a grace has then left what it had.
+  [[nodiscard]] std::int64_t now_ms() const { return sys::monotonic_ms() - stopped_ms_; }
   [[nodiscard]] bool asks_to_stop(int signal) const;
   void read_signals();
+  void take_signal(const proc::Received& received);
+  void answer_signal(const proc::Received& received);
   void reap();
   void read_resolver();
+  void keep_watch();
+  void read_watcher();
   void check_start(std::uint32_t index);
   void read_control(int client);
   // Events in, actions out.
@@ -98,82 +88,74 @@ class Supervisor {
   void start(TaskRef task);
   void start_resolver(TaskRef task);
   void start_process(TaskRef task);
+  void start_hooks(TaskRef task);
+  [[nodiscard]] StartContext start_context() const;
+  void adopt_started(TaskRef task);
+  void let_go();
   void not_started(TaskRef task, envgen::Error error, int exit_code);
   void adopt_plan(envgen::Plan plan);
-  void name_tasks();
   void signal_task(const action::Signal& signal);
-  void sweep();
+  void stop_main(const TaskRecord& record, int signal);
   void report_failure();
+  void report_transition(Course before);
+  void ask_to_save();
+  void begin_anew();
   // What is left behind.
   void open_run_dir();
   void write_state();
   void finish();
   int degrade();
-  [[nodiscard]] std::optional<int> settled_code() const;
-  [[nodiscard]] Remains remains() const;
-  [[nodiscard]] int pending_stop() const;
-  [[nodiscard]] proc::SpawnSpec spec_of(const envgen::Process& process, bool first) const;
+  [[nodiscard]] Evidence evidence() const;
+  void warn_of_end(const TaskRecord& record);
 
   Setup setup_;
   bool pid1_ = ::getpid() == 1;
   bool pass_through_;
-  envgen::PlanPolicy policy_;
+  envgen::PlanPolicy early_;  // what is known of it before the plan
   lifecycle::Machine machine_;
   Job job_;
+  Stopper stopper_;
+  Sweeper sweeper_;
   std::deque<lifecycle::Event> events_;
-  sys::Fd epoll_;
-  sys::Fd signal_fd_;
-  std::optional<Timers> timers_;
+  proc::SignalSource signals_;
+  Poller poller_;
+  Timers timers_;
+  proc::JobControl job_control_;
   std::unique_ptr<Resolver> resolver_;
-  ControlServer control_;
-  sys::RunDir run_dir_;
+  HookRuns hook_runs_;
+  MembershipWatch watch_;
+  pid_t trigger_pid_ = 0;  // that makes a trigger file; 0: none
+  Publisher publisher_;
   const proc::Received* forwarding_ = nullptr;  // the signal that the current step answers
   bool reap_again_ = false;
-  bool state_changed_ = true;
-  bool state_lost_ = false;  // the last write of it failed
-  int sweep_signal_ = 0;
-  bool sweep_due_ = false;  // nobody has had it yet
-  std::set<pid_t> swept_;   // adopted processes that have had sweep_signal_
+  bool child_changed_ = false;
+  std::int64_t stopped_ms_ = 0;
+  bool post_stop_killed_ = false;
+  bool settled_ = false;  // the job runs, and from now on we wait
   bool done_ = false;
   int exit_code_ = 0;
   int resolve_code_ = 0;  // what a resolver that failed said
   std::int64_t started_ms_ = sys::wall_ms();
 };
 
-envgen::PlanPolicy early_policy(const Setup& setup) {
-  // The plan may not exist for half an hour; a stop must be bounded before.
-  envgen::Snapshot bare;
-  bare.env = setup.base.env;
-  envgen::Answer answer = envgen::resolve(bare, setup.request);
-  if (const auto* planned = std::get_if<envgen::Planned>(&answer.outcome)) {
-    return planned->plan.policy;
-  }
-  if (const auto* pending = std::get_if<envgen::Pending>(&answer.outcome)) {
-    return pending->plan.policy;
-  }
-  return {};
-}
-
 Supervisor::Supervisor(Setup setup)
     : setup_(std::move(setup)),
-      pass_through_(envgen::is_pass_through(setup_.base.env, setup_.request)),
-      policy_(early_policy(setup_)),
-      machine_(machine_policy(policy_, hang_timeout_ms(setup_.request.rank_table_timeout_ms)),
-               {TaskKind::kResolve}) {
-  job_.records.resize(machine_.tasks().size());
+      pass_through_(!setup_.planner && !setup_.has_hooks &&
+                    envgen::is_pass_through(setup_.base.env, setup_.request)),
+      early_(early_policy_of(setup_)),
+      machine_(machine_policy(early_, hang_timeout_ms(setup_.request)), {TaskKind::kResolve}),
+      stopper_(early_.stop_scope),
+      sweeper_(job_, stopper_) {
+  name_records(job_, machine_);
   job_.records[0].name = "resolver";
 }
 
 int Supervisor::run() {
-  if (auto status = open_sources(); !status) {
-    sys::log::error(to_line(status.error()));
-    return kOwnFailure;
-  }
   try {
     begin();
     while (!done_) turn();
     finish();
-    return exit_code_;
+    return given_code(early_.exit_codes, exit_code_);
   } catch (const std::exception& error) {
     sys::log::error(std::string("internal error, from now on only reaping and forwarding: ") +
                     error.what());
@@ -183,28 +165,8 @@ int Supervisor::run() {
   return degrade();
 }
 
-// Without one of these nothing could be awaited: better nothing starts.
-envgen::Status Supervisor::open_sources() {
-  auto failed = [](const char* call) {
-    const int error = errno;
-    return envgen::fail("preparing to wait for events", call, sys::errno_text(error),
-                        error == EMFILE || error == ENFILE
-                            ? "raise the limit on open files (ulimit -n)"
-                            : "allow it in the container's seccomp profile");
-  };
-  epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll_.valid()) return failed("epoll_create1");
-  signal_fd_ = proc::open_signal_fd();
-  if (!signal_fd_.valid()) return failed("signalfd");
-  timers_.emplace();
-  if (!timers_->fd().valid()) return failed("timerfd_create");
-  if (!watch(signal_fd_.get(), Source::kSignals, 0)) return failed("epoll_ctl");
-  if (!watch(timers_->fd().get(), Source::kTimers, 0)) return failed("epoll_ctl");
-  return {};
-}
-
 void Supervisor::begin() {
-  if (!pid1_) {
+  if (!pid1_ && setup_.started == 0) {
     if (auto status = proc::become_subreaper(); !status) {
       sys::log::warning(to_line(status.error()) + ", ignoring");
     }
@@ -216,6 +178,7 @@ void Supervisor::begin() {
   }
   post(event::Begin{});
   drain();
+  if (setup_.received) take_signal(*setup_.received);
   if (pass_through_) {
     open_run_dir();
     job_.oom_kills_before = sys::oom_kills();
@@ -223,48 +186,70 @@ void Supervisor::begin() {
   write_state();
 }
 
-// False: its news are seen late, when something else wakes us.
-bool Supervisor::watch(int fd, Source source, std::uint32_t index) {
-  epoll_event interest = {};
-  interest.events = EPOLLIN;
-  // A child that hangs before its exec (a log on a dead mount) keeps our descriptors, and a
-  // description that is still open somewhere stays watched after our close. As an edge it says so
-  // once, not for ever.
-  if (source == Source::kStart || source == Source::kClient) interest.events |= EPOLLET;
-  interest.data.u64 = static_cast<std::uint64_t>(source) << 32 | index;
-  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &interest) == 0;
-}
-
 void Supervisor::turn() {
-  epoll_event wakeups[kMostWakeups];
-  int count = ::epoll_wait(epoll_.get(), wakeups, kMostWakeups, reap_again_ ? 0 : -1);
+  const std::vector<Poller::Watched>& ready = wait();
   // Signals first: a stop request must not wait behind a thousand deaths.
   read_signals();
-  for (int i = 0; i < count; ++i) wake(wakeups[i]);
+  for (const event::TimerFired& due : timers_.take_due(now_ms())) post(due);
+  hook_runs_.kill_overdue(job_, sys::monotonic_ms());
+  for (const Poller::Watched& one : ready) wake(one);
   if (reap_again_) reap();
   drain();
   if (!done_) write_state();  // finish() does it with the code
+  if (std::exchange(child_changed_, false)) stop_with_main();
 }
 
-void Supervisor::wake(const epoll_event& wakeup) {
-  auto index = static_cast<std::uint32_t>(wakeup.data.u64);
-  switch (static_cast<Source>(wakeup.data.u64 >> 32)) {
-    case Source::kSignals:
-      return;  // read in every turn
-    case Source::kTimers:
-      for (const event::TimerFired& due : timers_->take_due(sys::monotonic_ms())) post(due);
-      return;
+const std::vector<Poller::Watched>& Supervisor::wait() {
+  if (!settled_ && machine_.phase() == lifecycle::Phase::kRunning) {
+    settled_ = true;
+    sys::release_start_memory();
+  }
+  auto add = [this](int fd, Source source, std::uint32_t index) {
+    poller_.add({fd, static_cast<std::uint32_t>(source), index});
+  };
+  poller_.clear();
+  if (resolver_ && !resolver_->at_end()) add(resolver_->pipe().get(), Source::kResolver, 0);
+  for (std::uint32_t i = 0; i < job_.records.size(); ++i) {
+    add(job_.records[i].start_pipe.get(), Source::kStart, i);
+  }
+  hook_runs_.each_pipe([&](int fd, std::uint32_t index) { add(fd, Source::kHooks, index); });
+  if (watch_.pipe() >= 0) add(watch_.pipe(), Source::kWatcher, 0);
+  for (const sys::Fd& client : publisher_.control().clients()) {
+    add(client.get(), Source::kClient, static_cast<std::uint32_t>(client.get()));
+  }
+  add(publisher_.control().listener().get(), Source::kListener, 0);
+  std::optional<std::int64_t> timeout_ms = timers_.next();
+  if (timeout_ms) *timeout_ms -= now_ms();
+  if (const auto deadline_ms = hook_runs_.next_deadline()) {
+    const std::int64_t left_ms = *deadline_ms - sys::monotonic_ms();
+    timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
+  }
+  if (reap_again_) timeout_ms = 0;
+  return poller_.wait(signals_, timeout_ms);
+}
+
+void Supervisor::wake(const Poller::Watched& ready) {
+  switch (static_cast<Source>(ready.id)) {
     case Source::kResolver:
       return read_resolver();
     case Source::kStart:
-      return check_start(index);
+      return check_start(ready.index);
+    case Source::kHooks:
+      return hook_runs_.read(ready.index, job_);
+    case Source::kWatcher:
+      return read_watcher();
     case Source::kListener:
-      if (int client = control_.accept_client(); client >= 0) {
-        watch(client, Source::kClient, static_cast<std::uint32_t>(client));
-      }
+      publisher_.control().accept_client();
       return;
     case Source::kClient:
-      return read_control(static_cast<int>(index));
+      return read_control(static_cast<int>(ready.index));
+  }
+}
+
+// Last in a turn: what came before has been answered when the shell gets its terminal back.
+void Supervisor::stop_with_main() {
+  for (const TaskRecord& record : job_.records) {
+    if (is_main(record)) stopped_ms_ += job_control_.stop_with(record.pid);
   }
 }
 
@@ -277,23 +262,52 @@ bool Supervisor::asks_to_stop(int signal) const {
 }
 
 void Supervisor::read_signals() {
-  for (const proc::Received& received : proc::read_signals(signal_fd_, kMostSignals)) {
-    if (received.signal == SIGCHLD) {
-      reap_again_ = true;
-      continue;
+  std::array<proc::Received, kMostSignals> room;
+  for (const proc::Received& received : signals_.read(room)) take_signal(received);
+}
+
+void Supervisor::take_signal(const proc::Received& received) {
+  if (received.signal == SIGCHLD) {
+    reap_again_ = true;
+    child_changed_ = true;
+    return;
+  }
+  if (job_control_.is_ignored(received)) return;
+  // ^C in the middle of a prompt is no request to end the job, but if the command says so.
+  const bool for_main = std::ranges::any_of(job_.records, [&](const TaskRecord& record) {
+    return is_main(record) && record.pid > 0 && job_control_.has_reached(record.pid, received);
+  });
+  if (for_main) return job_control_.answered(received);
+  drain();  // what happened before it is answered before it
+  forwarding_ = &received;
+  answer_signal(received);
+  drain();
+  forwarding_ = nullptr;
+  job_control_.answered(received);
+}
+
+void Supervisor::answer_signal(const proc::Received& received) {
+  const Meaning meaning =
+      meaning_of(received.signal, early_.signals, asks_to_stop(received.signal));
+  if (const auto* stop = std::get_if<Stop>(&meaning)) {
+    // Platforms repeat themselves; a second SIGINT says more than the first.
+    const bool news = machine_.stop_signal() == 0 || received.signal == SIGINT;
+    if (!pass_through_ && news) {
+      sys::log::info(std::string(proc::signal_name(received.signal)) + " received, stopping");
     }
-    drain();  // what happened before it is answered before it
-    forwarding_ = &received;
-    if (asks_to_stop(received.signal)) {
-      if (!pass_through_) {
-        sys::log::info(std::string(proc::signal_name(received.signal)) + " received, stopping");
-      }
-      post(event::StopRequested{received.signal});
-    } else {
-      post(event::SignalReceived{received.signal});
-    }
+    post(event::StopRequested{stop->signal, stop->told});
+  } else if (const auto* forward = std::get_if<Forward>(&meaning)) {
+    post(event::SignalReceived{forward->signal});
+  } else if (std::holds_alternative<Save>(meaning)) {
+    sys::log::info(std::string(proc::signal_name(received.signal)) + " received");
+    post(event::CheckpointRequested{});
     drain();
-    forwarding_ = nullptr;
+    if (!machine_.rescheduled()) {
+      sys::log::warning("no checkpoint: the job has ended or is being ended");
+    }
+  } else if (const auto* touch = std::get_if<Touch>(&meaning)) {
+    // One at a time: on a mount that hangs they would pile up.
+    if (trigger_pid_ <= 0) trigger_pid_ = touch_trigger(touch->path, setup_.saved);
   }
 }
 
@@ -302,11 +316,14 @@ void Supervisor::reap() {
   reap_again_ = reaped.deaths.size() == kMostDeaths;
   event::TasksEnded ended;
   for (const proc::Death& death : reaped.deaths) {
-    swept_.erase(death.pid);
+    watch_.reaped(death.pid);
+    if (death.pid == trigger_pid_) trigger_pid_ = 0;
     auto record = std::ranges::find(job_.records, death.pid, &TaskRecord::pid);
     if (record == job_.records.end()) continue;
     auto index = static_cast<std::uint32_t>(record - job_.records.begin());
     if (resolver_ && resolver_->pid() == death.pid) read_resolver();
+    hook_runs_.read(index, job_);
+    hook_runs_.forget(index);
     check_start(index);
     record->start_pipe.reset();
     record->pid = 0;
@@ -315,21 +332,20 @@ void Supervisor::reap() {
     Ending ending{death.signaled ? Ending::How::kSignaled : Ending::How::kExited, death.value};
     if (record->failure) ending = {Ending::How::kNotStarted, record->failure->exit_code};
     record->ending = ending;
+    warn_of_end(*record);
+    // Whoever is at the keyboard talks to us until the next one has it.
+    if (is_main(*record) && job_.plan.processes.size() == 1) proc::take_back_terminal(death.pid);
     ended.ends.push_back({{index, record->incarnation}, ending});
   }
   if (!ended.ends.empty()) post(std::move(ended));
-  if (reaped.childless) {
-    post(event::NothingLeft{});
-  } else if (sweep_signal_ != 0 && (sweep_due_ || !reaped.deaths.empty())) {
-    sweep();
-  }
-  sweep_due_ = false;
+  if (reaped.childless) post(event::NothingLeft{});
+  if (sweeper_.sweep_behind(reaped, reap_again_)) post(event::NothingAdopted{});
 }
 
 void Supervisor::read_resolver() {
   if (!resolver_) return;
   for (ResolverNews& news : resolver_->read_news()) {
-    state_changed_ = true;
+    publisher_.note_change();
     if (auto* waits = std::get_if<ResolverWaits>(&news)) {
       sys::log::info("waiting for " + waits->reason);
       job_.waiting_for = std::move(waits->reason);
@@ -341,26 +357,36 @@ void Supervisor::read_resolver() {
       adopt_plan(std::move(std::get<envgen::Plan>(news)));
     }
   }
-  if (resolver_->at_end()) {
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, resolver_->pipe().get(), nullptr);
-  }
+}
+
+// It lives as long as the job runs. Its end is reaped like that of any process that is no task.
+void Supervisor::keep_watch() {
+  const bool runs = machine_.phase() == lifecycle::Phase::kRunning;
+  watch_.keep(runs && job_.plan.policy.elastic, [this] {
+    return Watcher::start(setup_.base, setup_.request, job_.plan.cluster_id, setup_.saved,
+                          setup_.planner);
+  });
+}
+
+void Supervisor::read_watcher() {
+  const auto news = watch_.read();
+  if (!news) return;
+  sys::log::info(*news);
+  post(event::MembershipChanged{});
 }
 
 void Supervisor::adopt_plan(envgen::Plan plan) {
   job_.waiting_for.clear();
   job_.plan = std::move(plan);
+  if (job_.plan.processes.size() == 1) job_control_ = proc::JobControl(setup_.saved);
+  for (std::string& warning : policy_warnings(job_.plan)) {
+    job_.plan.warnings.push_back(std::move(warning));
+  }
   for (const std::string& warning : job_.plan.warnings) sys::log::warning(warning);
   if (!pass_through_) {
-    sys::log::info(job_.plan.platform + "/" + job_.plan.framework + ": node " +
-                   std::to_string(job_.plan.self->node_rank) + " of " +
-                   std::to_string(job_.plan.node_count) + ", starting " +
-                   std::to_string(job_.plan.processes.size()) + " of " +
-                   std::to_string(job_.plan.world_size) + " ranks");
+    sys::log::info(starting_text(job_.plan));
   }
-  event::ClusterReady ready;
-  ready.success = success_of(job_.plan.policy.success);
-  ready.tasks.assign(job_.plan.processes.size(), TaskKind::kMain);
-  post(std::move(ready));
+  post(cluster_ready(job_.plan, hang_timeout_ms(setup_.request)));
 }
 
 void Supervisor::check_start(std::uint32_t index) {
@@ -381,17 +407,22 @@ void Supervisor::check_start(std::uint32_t index) {
 }
 
 void Supervisor::read_control(int client) {
-  auto request = control_.read_request(client);
+  auto request = publisher_.control().read_request(client);
   if (!request) return;
-  if (machine_.phase() != lifecycle::Phase::kHold) {
-    return control_.answer(client, ControlAnswer::kNotNow);
+  drain();  // each is decided on what the one before has brought about
+  const bool hooks = has_hooks(job_.plan, envgen::HookEvent::kCheckpoint);
+  const bool planned = !job_.plan.platform.empty();
+  const envgen::PlanPolicy& policy = planned ? job_.plan.policy : early_;
+  ControlDecision decision = decide(*request, view_of(machine_, policy, hooks, now_ms()));
+  if (decision.event) {
+    post(std::move(*decision.event));
+    drain();
+    if (!done_) write_state();  // whoever has the answer may read the state next
+    if (request->op == ControlOp::kCheckpoint && machine_.checkpoint_until() == 0) {
+      decision.reply.value_ms = 0;  // nobody saves: it is over already
+    }
   }
-  if (request->op == ControlOp::kRelease) {
-    post(event::Release{});
-  } else {
-    post(event::HoldFor{request->argument_ms});
-  }
-  control_.answer(client, ControlAnswer::kDone);
+  publisher_.control().answer(client, decision.reply.answer, decision.reply.value_ms);
 }
 
 void Supervisor::drain() {
@@ -399,24 +430,25 @@ void Supervisor::drain() {
     // It stays in front until it is answered: degrade() must not lose it.
     const lifecycle::Event& next = events_.front();
     if (setup_.before_step) setup_.before_step(next);
-    std::vector<lifecycle::Action> actions = machine_.step(next, sys::monotonic_ms());
-    state_changed_ = state_changed_ || !actions.empty() ||
-                     !(std::holds_alternative<event::SignalReceived>(next) ||
-                       std::holds_alternative<event::NothingLeft>(next));
-    if (std::holds_alternative<event::ClusterReady>(next)) name_tasks();
+    const auto* timer = std::get_if<event::TimerFired>(&next);
+    const bool gives_up = timer != nullptr && timer->timer == lifecycle::Timer::kGiveUp;
+    const std::vector<pid_t> hanging =
+        gives_up ? sweeper_.outlived(machine_) : std::vector<pid_t>();
+    stopper_.begin_step();
+    const Course before{machine_.phase(), machine_.expired()};
+    std::vector<lifecycle::Action> actions = machine_.step(next, now_ms());
+    report_transition(before);
+    keep_watch();
+    if (!actions.empty()) report_outlived(hanging);
+    // A signal that is only sent on changes nothing that a state tells.
+    const bool sends_on = std::holds_alternative<event::SignalReceived>(next);
+    const bool nothing = std::holds_alternative<event::NothingLeft>(next) && actions.empty();
+    if (!sends_on && !nothing) publisher_.note_change();
+    if (std::holds_alternative<event::ClusterReady>(next)) name_records(job_, machine_);
+    const std::string kills = kills_text(job_, actions);
+    if (!kills.empty()) sys::log::warning(kills);
     for (const lifecycle::Action& one : actions) perform(one);
     events_.pop_front();
-  }
-}
-
-// The n-th main task is the plan's n-th process.
-void Supervisor::name_tasks() {
-  job_.records.resize(machine_.tasks().size());
-  for (std::size_t i = 0; i < job_.records.size(); ++i) {
-    const lifecycle::Task& task = machine_.tasks()[i];
-    if (task.kind != TaskKind::kMain || task.ordinal >= job_.plan.processes.size()) continue;
-    job_.records[i].process = static_cast<int>(task.ordinal);
-    job_.records[i].name = job_.plan.processes[task.ordinal].name;
   }
 }
 
@@ -426,14 +458,16 @@ void Supervisor::perform(const lifecycle::Action& next) {
   } else if (const auto* signal = std::get_if<action::Signal>(&next)) {
     signal_task(*signal);
   } else if (const auto* adopted = std::get_if<action::SweepAdopted>(&next)) {
-    sweep_signal_ = adopted->signal;
-    swept_.clear();
-    sweep_due_ = sweep_signal_ != 0;
-    reap_again_ = reap_again_ || sweep_due_;  // which also tells that there is nothing to sweep
+    sweeper_.begin(adopted->signal);
+    if (adopted->signal == 0) stopper_.forget();
+    // It sweeps behind a reaping, which also tells that there is nothing to sweep.
+    reap_again_ = reap_again_ || adopted->signal != 0;
   } else if (const auto* timer = std::get_if<action::SetTimer>(&next)) {
-    timers_->set(*timer);
+    timers_.set(*timer);
   } else if (const auto* cancelled = std::get_if<action::CancelTimer>(&next)) {
-    timers_->cancel(cancelled->timer);
+    timers_.cancel(cancelled->timer);
+  } else if (std::holds_alternative<action::AskToSave>(next)) {
+    ask_to_save();
   } else if (std::holds_alternative<action::Report>(next)) {
     report_failure();
   } else if (const auto* exit = std::get_if<action::Exit>(&next)) {
@@ -451,6 +485,8 @@ void Supervisor::start(TaskRef task) {
   record.started_ms = sys::wall_ms();
   if (machine_.tasks()[task.index].kind == TaskKind::kResolve) {
     start_resolver(task);
+  } else if (record.event) {
+    start_hooks(task);
   } else {
     start_process(task);
   }
@@ -463,53 +499,77 @@ void Supervisor::start_resolver(TaskRef task) {
     post(event::TasksEnded{{{task, {Ending::How::kExited, 0}}}});
     return;
   }
-  auto resolver = Resolver::start(setup_.base, setup_.request, setup_.saved);
+  if (machine_.restarts() > 0) begin_anew();
+  auto resolver = Resolver::start(setup_.base, setup_.request, setup_.saved, setup_.planner,
+                                  machine_.restarts());
   if (!resolver) {
     job_.resolver_message = to_line(resolver.error());
     return not_started(task, resolver.error(), kOwnFailure);
   }
   resolver_ = std::make_unique<Resolver>(std::move(*resolver));
   job_.records[task.index].pid = resolver_->pid();
-  watch(resolver_->pipe().get(), Source::kResolver, 0);
   post(event::TaskStarted{task});
-}
-
-proc::SpawnSpec Supervisor::spec_of(const envgen::Process& process, bool first) const {
-  proc::SpawnSpec spec;
-  spec.argv = process.argv;
-  spec.env = setup_.base.env;
-  for (const std::string& name : setup_.own_variables) spec.env.unset(name);
-  for (const envgen::EnvEdit& edit : process.env) spec.env.apply(edit);
-  spec.cwd = process.cwd == setup_.base.facts.cwd ? "" : process.cwd;
-  spec.log_path = process.log;
-  spec.env_file = process.env_file;
-  bool alone = job_.plan.processes.size() == 1;
-  spec.new_session = !alone;
-  spec.foreground = alone;
-  spec.callers_fds =
-      alone;  // as exec would pass them on; with several, nobody knows whose they are
-  spec.die_with_parent = !pid1_;
-  spec.share_memory = pass_through_;
-  if (first) {
-    spec.inherited_fds = listen_fds(setup_.base.env);
-  } else {
-    // The caller's descriptors go to one task.
-    for (const char* name : {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}) spec.env.unset(name);
-  }
-  return spec;
 }
 
 void Supervisor::start_process(TaskRef task) {
   TaskRecord& record = job_.records[task.index];
-  const envgen::Process& process = job_.plan.processes[static_cast<std::size_t>(record.process)];
-  auto spawned = proc::spawn(spec_of(process, record.process == 0), setup_.saved);
-  // Whoever reads the other end of what was passed in waits for its end, and we may live longer
-  // than the task that has it.
-  for (const int fd : std::exchange(setup_.callers_fds, {})) ::close(fd);
+  if (record.kind == TaskKind::kMain && setup_.started > 0) return adopt_started(task);
+  auto spawned = proc::spawn(spec_of(job_, record, start_context()), setup_.saved);
+  if (record.kind == TaskKind::kMain) let_go();
   if (!spawned) return not_started(task, spawned.error(), kOwnFailure);
   record.pid = spawned->pid;
   record.start_pipe = std::move(spawned->start_pipe);
-  if (!watch(record.start_pipe.get(), Source::kStart, task.index)) post(event::TaskStarted{task});
+}
+
+StartContext Supervisor::start_context() const {
+  return {.base = setup_.base,
+          .own_variables = setup_.own_variables,
+          .pid1 = pid1_,
+          .pass_through = pass_through_,
+          .callers_group = job_control_.in_callers_group(),
+          .exit_code = machine_.exit_code(),
+          .restarts = machine_.restarts()};
+}
+
+void Supervisor::start_hooks(TaskRef task) {
+  job_.records[task.index].hook_message.clear();
+  auto pid = hook_runs_.start(task.index, job_, start_context(), setup_.saved);
+  if (!pid) return not_started(task, pid.error(), kOwnFailure);
+  job_.records[task.index].pid = *pid;
+  post(event::TaskStarted{task});
+}
+
+// What the last incarnation left is none of the next one's.
+void Supervisor::begin_anew() {
+  job_.exports.clear();
+  job_.first_failure.clear();
+  settled_ = false;
+  job_.oom_kills_before = sys::oom_kills();
+  if (!publisher_.is_second()) write_termination_log(setup_.termination_log, "");
+}
+
+// What the caller passed in is the main process's from now on.
+void Supervisor::let_go() {
+  job_control_.started();
+  // Whoever reads the other end waits for its end, and we may live longer than the task that has
+  // it.
+  for (const int fd : std::exchange(setup_.callers_fds, {})) ::close(fd);
+  // No mount of the caller's is held by us. A plan's relative paths count from our directory.
+  if (pass_through_) std::ignore = ::chdir("/");
+}
+
+// The command that init/early started.
+void Supervisor::adopt_started(TaskRef task) {
+  TaskRecord& record = job_.records[task.index];
+  record.pid = std::exchange(setup_.started, 0);
+  let_go();
+  post(event::TaskStarted{task});
+  if (setup_.ended_well) {
+    record.pid = 0;
+    record.ended_ms = sys::wall_ms();
+    record.ending = Ending{Ending::How::kExited, 0};
+    post(event::TasksEnded{{{task, *record.ending}}});
+  }
 }
 
 void Supervisor::not_started(TaskRef task, envgen::Error error, int exit_code) {
@@ -517,161 +577,140 @@ void Supervisor::not_started(TaskRef task, envgen::Error error, int exit_code) {
   record.ended_ms = sys::wall_ms();
   record.failure = proc::StartFailure{exit_code, std::move(error)};
   record.ending = Ending{Ending::How::kNotStarted, exit_code};
+  warn_of_end(record);
   post(event::TasksEnded{{{task, {Ending::How::kNotStarted, exit_code}}}});
+}
+
+// The failures that are none of the job's.
+void Supervisor::warn_of_end(const TaskRecord& record) {
+  const std::string warning = side_warning(job_, record);
+  if (!warning.empty()) sys::log::warning(warning);
 }
 
 void Supervisor::signal_task(const action::Signal& signal) {
   TaskRecord& record = job_.records[signal.task.index];
   if (record.pid <= 0 || record.incarnation != signal.task.incarnation) return;
-  if (machine_.tasks()[signal.task.index].stop_signal == signal.signal) record.told_to_stop = true;
+  record.told_to_stop = record.told_to_stop || signal.stops;
+  if (is_main(record) && signal.stops) return stop_main(record, signal.signal);
   if (forwarding_ != nullptr && forwarding_->signal == signal.signal) {
+    if (is_main(record) && job_control_.has_reached(record.pid, *forwarding_)) return;
     proc::forward_signal(record.pid, *forwarding_);
   } else {
     ::kill(record.pid, signal.signal);
   }
+  // Nothing is swept behind a post-stop process: what it started goes with it, or at the exit.
+  if (record.kind == TaskKind::kPostStop && signal.signal == SIGKILL) {
+    ::kill(-record.pid, SIGKILL);
+    post_stop_killed_ = true;
+  }
 }
 
-void Supervisor::sweep() {
-  std::vector<pid_t> children = proc::children_of_self();
-  if (children.empty() && pid1_ && ::access("/proc/self", F_OK) != 0) {
-    // No /proc to name them by. All generations at once, so once is enough.
-    if (swept_.insert(-1).second || sweep_signal_ == SIGKILL) ::kill(-1, sweep_signal_);
-    return;
+void Supervisor::stop_main(const TaskRecord& record, int signal) {
+  Stopper::Order order{.main = record.pid, .signal = signal, .spared = {}};
+  if (forwarding_ != nullptr && forwarding_->signal == signal) {
+    order.forwarded = forwarding_;
+    order.reached = job_control_.has_reached(record.pid, *forwarding_);
   }
-  bool any = false;
-  for (pid_t pid : children) {
-    bool ours = std::ranges::any_of(job_.records,
-                                    [pid](const TaskRecord& record) { return record.pid == pid; });
-    any = any || !ours;
-    if (!ours && swept_.insert(pid).second) ::kill(pid, sweep_signal_);
+  for (const TaskRecord& other : job_.records) {
+    if (!is_main(other) && other.pid > 0) order.spared.push_back(other.pid);
   }
-  if (!any) post(event::NothingAdopted{});
+  stopper_.send(order);
+  // It could not save anything, and would be killed at the end of the grace.
+  if (signal != SIGKILL && proc::is_stopped(record.pid)) ::kill(record.pid, SIGCONT);
 }
 
 void Supervisor::report_failure() {
   job_.first_failure = describe_failure(job_, machine_, sys::oom_kills());
   sys::log::error("first failure: " + job_.first_failure);
   // A second instance in the container must not overwrite what the pod's own one says.
-  const bool second = !run_dir_.path.empty() && !run_dir_.lock.valid();
-  if (second) return;
+  if (publisher_.is_second()) return;
   write_termination_log(setup_.termination_log, "trainit: " + job_.first_failure + "\n");
 }
 
+void Supervisor::report_transition(Course before) {
+  const std::string text = transition_text(before, job_, machine_, now_ms());
+  if (text.empty()) return;
+  sys::log::info(text);
+  const bool ends = machine_.expired() || machine_.rescheduled();
+  if (ends && !publisher_.is_second()) {
+    write_termination_log(setup_.termination_log, "trainit: " + text + "\n");
+  }
+}
+
+void Supervisor::ask_to_save() {
+  const int signal = job_.plan.policy.checkpoint_signal;
+  std::vector<pid_t> mains;
+  for (const TaskRecord& record : job_.records) {
+    if (is_main(record) && record.pid > 0) mains.push_back(record.pid);
+  }
+  const std::size_t asked = engine::ask_to_save(mains, signal);
+  if (asked > 0) {
+    return sys::log::info("asked for a checkpoint by " + proc::signal_name(signal) + ": " +
+                          std::to_string(asked) + (asked == 1 ? " process" : " processes"));
+  }
+  sys::log::warning("no process of the job catches " + proc::signal_name(signal) +
+                    ", which asks for a checkpoint (--checkpoint-signal): none is saved for it");
+  post(event::NobodySaves{});
+}
+
 void Supervisor::open_run_dir() {
-  run_dir_ = sys::open_run_dir(setup_.base.env);
-  // A user who may not write to /run has no reason to read about it at each start.
-  if (run_dir_.path.empty()) {
-    sys::log::warning("no run directory, so no status: " + run_dir_.note);
-  } else if (!run_dir_.lock.valid()) {
-    sys::log::info(run_dir_.note + ": this one publishes no status");
-  } else {
-    sys::log::debug(run_dir_.note);
-  }
-  setup_.base.facts.run_dir = run_dir_.path;
-  if (!run_dir_.lock.valid()) {
-    // Another instance's directory: ours lies inside it, and we publish no state.
-    if (run_dir_.path.empty()) return;
-    // Not by pid: where containers share the directory, every one of them is PID 1.
-    std::string own = run_dir_.path + "/instance-XXXXXX";
-    if (::mkdtemp(own.data()) != nullptr) setup_.base.facts.run_dir = own;
-    return;
-  }
-  auto control = ControlServer::open(run_dir_.path);
-  if (!control) {
-    sys::log::warning(to_line(control.error()) + ", ignoring");
-    return;
-  }
-  control_ = std::move(*control);
-  watch(control_.listener().get(), Source::kListener, 0);
+  publisher_.open(setup_.base.env);
+  setup_.base.facts.run_dir = publisher_.own_dir();
 }
 
 void Supervisor::write_state() {
-  if (!state_changed_ || !run_dir_.lock.valid()) return;
-  state_changed_ = false;
-  JobReport report = report_of(job_, machine_);
+  if (!publisher_.due()) return;
+  JobReport report = report_of(job_, machine_, now_ms());
   report.started_ms = started_ms_;
-  if (done_) report.exit_code = exit_code_;
-  auto status = sys::write_file_atomic(run_dir_.path + "/state.json", 0644, state_to_json(report));
-  if (!status && !state_lost_) sys::log::warning(to_line(status.error()) + ", ignoring");
-  state_lost_ = !status;  // a full disk is said once, not at each change
-  // The last word counts more than its atomicity: in place it needs no room but its own.
-  if (!status && done_) sys::overwrite_file(run_dir_.path + "/state.json", state_to_json(report));
+  if (done_) {
+    report.exit_code = exit_code_;
+    report.given_code = given_code(early_.exit_codes, exit_code_);
+  }
+  publisher_.write(report, done_);
 }
 
 void Supervisor::finish() {
-  state_changed_ = true;
+  publisher_.note_change();
   write_state();
-  if (run_dir_.lock.valid()) ::unlink((run_dir_.path + "/control").c_str());
-  if (!pass_through_) {
+  publisher_.close();
+  // Not in pass-through, whose exit is as quick as its command's.
+  if (!pass_through_ && job_.first_failure.empty()) {
+    const std::string warning = oom_warning(job_, sys::oom_kills());
+    if (!warning.empty()) sys::log::warning(warning);
+  }
+  const int given = given_code(early_.exit_codes, exit_code_);
+  if (given != exit_code_) {
+    sys::log::info("exit code " + std::to_string(exit_code_) + ", given as " +
+                   std::to_string(given) + " (--exit-codes)");
+  } else if (!pass_through_) {
     sys::log::info("exit code " + std::to_string(exit_code_));
   }
-  if (pid1_) ::kill(-1, SIGKILL);
+  if (pid1_) {
+    ::kill(-1, SIGKILL);
+  } else if (post_stop_killed_) {
+    sweeper_.kill_rest();
+  }
 }
 
 // --- When this file itself fails ---
 
 int Supervisor::degrade() {
-  if (auto code = settled_code()) return *code;
-  return reap_and_forward(signal_fd_, remains());
+  const auto settled = settled_code(evidence());
+  const int code = settled ? *settled : reap_and_forward(signals_, remains_of(evidence()));
+  return given_code(early_.exit_codes, code);
 }
 
-// A stop request that the machine has, or that is still to be answered.
-int Supervisor::pending_stop() const {
-  if (machine_.stop_signal() != 0) return machine_.stop_signal();
-  for (const lifecycle::Event& waiting : events_) {
-    if (const auto* stop = std::get_if<event::StopRequested>(&waiting)) return stop->signal;
-  }
-  return 0;
-}
-
-// The exit code where no main task is alive: there is nothing to wait for.
-std::optional<int> Supervisor::settled_code() const {
-  if (done_) return exit_code_;
-  Remains left = remains();
-  if (!left.mains.empty()) return std::nullopt;
-  if (left.failure_code != 0) return left.failure_code;
-  const bool started = std::ranges::any_of(
-      job_.records, [](const TaskRecord& record) { return record.process >= 0 && record.ending; });
-  if (!started) return left.stop_signal != 0 ? 128 + left.stop_signal : kOwnFailure;
-  const bool told = std::ranges::any_of(job_.records, &TaskRecord::told_to_stop);
-  if (left.stop_signal == 0 || !told) return 0;
-  if (!left.single) return 128 + left.stop_signal;
-  for (const TaskRecord& record : job_.records) {
-    if (record.process == 0) return record.ending->exit_code();
-  }
-  return kOwnFailure;
-}
-
-Remains Supervisor::remains() const {
-  Remains left;
-  left.single = job_.plan.processes.size() == 1;
-  left.stop_signal = pending_stop();
-  left.grace_ms = policy_.grace_ms;
-  if (machine_.cause() != nullptr) left.failure_code = machine_.cause()->exit_code;
-  if (left.failure_code == 0) left.failure_code = resolve_code_;
-  bool incomplete = false;
-  for (const TaskRecord& record : job_.records) {
-    if (record.process < 0) continue;
-    if (record.pid > 0) left.mains.push_back({record.pid, record.told_to_stop});
-    incomplete = incomplete || (record.pid == 0 && !record.ending);
-    const bool failed = record.ending && !record.ending->ok() && !record.told_to_stop;
-    if (failed && left.failure_code == 0) left.failure_code = record.ending->exit_code();
-  }
-  // Some ranks were never started: the others would wait for them for ever.
-  if (incomplete && left.failure_code == 0 && left.stop_signal == 0) {
-    left.failure_code = kOwnFailure;
-  }
-  return left;
+Evidence Supervisor::evidence() const {
+  return {.job = job_,
+          .machine = machine_,
+          .waiting = events_,
+          .job_control = job_control_,
+          .grace_ms = early_.grace_ms,
+          .resolve_code = resolve_code_,
+          .exit_code = done_ ? std::optional(exit_code_) : std::nullopt};
 }
 
 }  // namespace
-
-int listen_fds(const envgen::Environ& env) {
-  const std::string_view count = env.get_or("LISTEN_FDS", "");
-  const bool small = !count.empty() && count.size() <= 3 &&
-                     std::ranges::all_of(count, [](char c) { return c >= '0' && c <= '9'; });
-  return small ? std::stoi(std::string(count)) : 0;
-}
 
 int supervise(Setup setup) {
   try {

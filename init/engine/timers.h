@@ -1,20 +1,21 @@
 #pragma once
-// The machine's timers on one timerfd.
+// The machine's timers: which are set, and when the next of them is due. The loop waits for that;
+// there is no descriptor.
 
 #include <array>
+#include <optional>
 #include <vector>
 
-#include "init/sys/fd.h"
 #include "lifecycle/machine.h"
 
 namespace engine {
 
 class Timers {
  public:
-  Timers();
-  [[nodiscard]] const sys::Fd& fd() const { return fd_; }
   void set(const lifecycle::action::SetTimer& timer);
   void cancel(lifecycle::Timer timer);
+  // When the next one is due; nullopt: none is set.
+  [[nodiscard]] std::optional<lifecycle::TimeMs> next() const;
   // The timers that are due, which are then no longer set.
   std::vector<lifecycle::event::TimerFired> take_due(lifecycle::TimeMs now);
 
@@ -24,9 +25,7 @@ class Timers {
     std::uint32_t generation = 0;
     lifecycle::TimeMs at = 0;
   };
-  void arm();
 
-  sys::Fd fd_;
   std::array<Entry, lifecycle::kTimerCount> entries_;
 };
 

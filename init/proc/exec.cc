@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "envgen/secrets.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
 
@@ -189,7 +190,7 @@ Reason blame_size(const std::vector<char*>& arguments, const std::vector<char*>&
   constexpr std::size_t kShown = 40;
   return {"arguments and environment of " + std::to_string(total_bytes) +
               " bytes, the longest of " + std::to_string(longest.size()) + " (" +
-              std::string(longest.substr(0, kShown)) + "...)",
+              envgen::masked_entry(longest).substr(0, kShown) + "...)",
           "Linux takes 131071 bytes for one and a quarter of the stack limit for all: pass it in "
           "a file"};
 }
@@ -205,6 +206,10 @@ Reason blame(const std::string& path, int error) {
       return {sys::errno_text(error), ""};
     case ENOEXEC:
       return blame_format(path);
+    case EAGAIN:
+      return {sys::errno_text(error) + ": uid " + std::to_string(::geteuid()) +
+                  " has as many processes as its RLIMIT_NPROC allows",
+              "raise it (--rlimit nproc=...)"};
     case ETXTBSY:
       return {"a file that is still open for writing", "close it before it is started"};
     case ELOOP:
@@ -279,13 +284,30 @@ int Program::try_file(const std::string& path) {
   return errno == E2BIG ? E2BIG : ENOEXEC;
 }
 
-StartFailure Program::exec() {
+StartFailure Program::exec() { return try_all(&Program::try_file); }
+
+// 0 where execve() would go on to read it.
+int Program::look_at(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return errno;
+  if (!S_ISREG(status.st_mode)) return EACCES;
+  return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
+}
+
+std::optional<StartFailure> Program::find_fault() {
+  StartFailure failure = try_all(&Program::look_at);
+  if (failure.exit_code == 0) return std::nullopt;
+  return failure;
+}
+
+StartFailure Program::try_all(int (Program::*attempt)(const std::string&)) {
   const std::string name = arguments_[0] == nullptr ? "" : arguments_[0];
   const std::string what = "starting " + (name.empty() ? "a program" : name);
   const std::string* denied = nullptr;  // the first that is there, with the error it gave
   int denied_error = 0;
   for (const std::string& path : files_) {
-    const int error = try_file(path);
+    const int error = (this->*attempt)(path);
+    if (error == 0) return {};
     // A directory of PATH that we may not search holds no proof that the program is there.
     const bool searched = !search_path_.empty();
     if ((is_absence(error) || (searched && error == EACCES)) && !exists(path)) continue;

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,14 @@ class Program {
   // not be executed, and gives a text file without "#!" to /bin/sh. A file that is there but lacks
   // its interpreter or loader is a 126.
   StartFailure exec();
+  // What exec() would return for a file that is missing or may not be executed; nullopt when it
+  // seems that it can be run.
+  [[nodiscard]] std::optional<StartFailure> find_fault();
 
  private:
   int try_file(const std::string& path);
+  StartFailure try_all(int (Program::*attempt)(const std::string&));
+  int look_at(const std::string& path);
 
   std::vector<char*> arguments_;    // null-terminated
   std::vector<char*> shell_;        // "/bin/sh", a place for the path, the rest of arguments_

@@ -1,6 +1,5 @@
 #include "init/proc/reap.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -10,11 +9,11 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "init/proc/tree.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
 
@@ -48,17 +47,6 @@ std::vector<pid_t> parse_pids(std::string_view text) {
   return pids;
 }
 
-std::optional<pid_t> parse_number(std::string_view text) {
-  pid_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || stop == text.data()) return std::nullopt;
-  return number;
-}
-
-struct DirCloser {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
 }  // namespace
 
 Reaped reap(int limit) {
@@ -86,14 +74,6 @@ Reaped reap(int limit) {
   return result;
 }
 
-pid_t parent_in_stat(std::string_view stat) {
-  constexpr std::size_t kStateAndSpaces = 4;  // ") S "
-  const std::size_t end_of_name = stat.rfind(')');
-  if (end_of_name == std::string_view::npos) return -1;
-  if (stat.size() <= end_of_name + kStateAndSpaces) return -1;
-  return parse_number(stat.substr(end_of_name + kStateAndSpaces)).value_or(-1);
-}
-
 std::vector<pid_t> children_of_self() {
   const std::string thread = std::to_string(::syscall(SYS_gettid));
   if (const auto text = read_all("/proc/self/task/" + thread + "/children")) {
@@ -103,15 +83,10 @@ std::vector<pid_t> children_of_self() {
 }
 
 std::vector<pid_t> children_by_scan() {
-  std::vector<pid_t> pids;
-  const std::unique_ptr<DIR, DirCloser> proc(::opendir("/proc"));
-  if (!proc) return pids;
   const pid_t self = ::getpid();
-  while (const dirent* entry = ::readdir(proc.get())) {
-    const std::optional<pid_t> pid = parse_number(entry->d_name);
-    if (!pid) continue;
-    const auto stat = read_all("/proc/" + std::string(entry->d_name) + "/stat");
-    if (stat && parent_in_stat(*stat) == self) pids.push_back(*pid);
+  std::vector<pid_t> pids;
+  for (const Member& member : all_processes()) {
+    if (member.parent == self) pids.push_back(member.pid);
   }
   return pids;
 }

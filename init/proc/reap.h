@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <string_view>
 #include <vector>
 
 #include "envgen/result.h"
@@ -31,10 +30,6 @@ Reaped reap(int limit);
 std::vector<pid_t> children_of_self();
 // The same by reading all of /proc: for kernels without CONFIG_PROC_CHILDREN, and gVisor.
 std::vector<pid_t> children_by_scan();
-
-// The parent's pid in a text of /proc/<pid>/stat, whose second field, the program's name in
-// parentheses, may hold spaces and parentheses of its own. -1: not such a text.
-pid_t parent_in_stat(std::string_view stat);
 
 // Orphans below us become our children; a warning-worthy Error where the kernel refuses.
 envgen::Status become_subreaper();

@@ -7,8 +7,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstring>
+#include <string>
 
 namespace proc {
 namespace {
@@ -57,7 +61,64 @@ bool sent_by_ourselves(const Received& received) {
   return received.code <= 0 && received.sender == ::getpid();
 }
 
+// --- Without a signalfd ---
+
+bool handlers_installed = false;
+
+// Filled by handlers. As each of them blocks all others a wait adds one; the rest is room for a
+// kernel that thinks otherwise.
+struct Caught {
+  std::array<siginfo_t, 16> infos;
+  volatile std::sig_atomic_t count;
+  std::sig_atomic_t taken;
+} caught;
+
+void catch_signal(int /*signal*/, siginfo_t* info, void* /*context*/) {
+  const auto at = static_cast<std::size_t>(caught.count);
+  if (at >= caught.infos.size()) return;
+  caught.infos[at] = *info;
+  caught.count = caught.count + 1;
+}
+
+// glibc refuses 32 and 33, so its action for another signal, with the way back from a handler that
+// only it knows, serves as the pattern for all.
+void install_handlers() {
+  handlers_installed = true;
+  struct sigaction action{};
+  action.sa_sigaction = catch_signal;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGTERM, &action, nullptr);
+  KernelAction pattern{};
+  get_action(SIGTERM, &pattern);
+  pattern.mask = kAll;
+  for (int signal = 1; signal <= kSignals; ++signal) {
+    ::syscall(SYS_rt_sigaction, signal, &pattern, nullptr, sizeof pattern.mask);
+  }
+}
+
+bool take_pending(std::uint64_t set, std::int64_t timeout_ms, siginfo_t* info) {
+  const timespec limit{timeout_ms / 1000, timeout_ms % 1000 * 1'000'000};
+  return ::syscall(SYS_rt_sigtimedwait, &set, info, &limit, sizeof set) > 0;
+}
+
+void wait_for_signals(std::span<pollfd> sources, std::int64_t timeout_ms) {
+  constexpr std::int64_t kPauseMs = 100;
+  const std::int64_t pause_ms = timeout_ms < 0 ? kPauseMs : std::min(timeout_ms, kPauseMs);
+  siginfo_t info{};
+  if (take_pending(kAll, pause_ms, &info)) catch_signal(0, &info, nullptr);
+  for (pollfd& source : sources) source.revents = POLLIN;
+}
+
 }  // namespace
+
+Received from_siginfo(const siginfo_t& info) {
+  Received received{.signal = info.si_signo, .code = info.si_code};
+  if (info.si_code == SI_KERNEL) return received;
+  received.sender = info.si_pid;
+  received.uid = info.si_uid;
+  if (info.si_code < 0) std::memcpy(&received.value, &info.si_value, sizeof received.value);
+  return received;
+}
 
 SavedSignals take_over_signals() {
   SavedSignals saved;
@@ -66,42 +127,97 @@ SavedSignals take_over_signals() {
   for (int signal = 1; signal <= kSignals; ++signal) {
     if (get_action(signal, &action) && action.handler == SIG_IGN) saved.ignored |= bit(signal);
   }
-  // Also for SA_NOCLDWAIT, which reaps by itself too.
-  set_action(SIGCHLD, SIG_DFL);
+  // Also for SA_NOCLDWAIT, which reaps by itself too. Only where it is needed: the kernel forgets a
+  // SIGCHLD that waits when its default is set again, and with it that a command which was started
+  // early has ended.
+  const bool known = get_action(SIGCHLD, &action);
+  if (!known || action.handler != SIG_DFL || (action.flags & SA_NOCLDWAIT) != 0) {
+    set_action(SIGCHLD, SIG_DFL);
+  }
   return saved;
 }
 
 void restore_signals(const SavedSignals& saved) {
   for (int signal = 1; signal <= kSignals; ++signal) {
-    if ((saved.ignored & bit(signal)) != 0) set_action(signal, SIG_IGN);
+    if ((saved.ignored & bit(signal)) != 0) {
+      set_action(signal, SIG_IGN);
+    } else if (handlers_installed) {
+      set_action(signal, SIG_DFL);
+    }
   }
   change_mask(SIG_SETMASK, saved.mask);
 }
 
-sys::Fd open_signal_fd() {
+SignalSource::SignalSource() {
   sigset_t all;
   std::memset(&all, 0xFF, sizeof all);
-  return sys::Fd(::signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC));
+  fd_.reset(::signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!fd_.valid()) install_handlers();
 }
 
-std::vector<Received> read_signals(const sys::Fd& signal_fd, int limit) {
-  constexpr int kBatch = 32;
-  std::array<signalfd_siginfo, kBatch> batch;
-  std::vector<Received> result;
-  while (limit > 0) {
-    const auto wanted = static_cast<std::size_t>(std::min(limit, kBatch));
-    const ssize_t bytes = ::read(signal_fd.get(), batch.data(), wanted * sizeof batch[0]);
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes <= 0) break;
-    const std::size_t count = static_cast<std::size_t>(bytes) / sizeof batch[0];
-    for (std::size_t i = 0; i < count; ++i) {
-      const Received received = from_kernel(batch[i]);
-      if (!sent_by_ourselves(received)) result.push_back(received);
-    }
-    if (count < wanted) break;
-    limit -= static_cast<int>(count);
+void SignalSource::wait(std::span<pollfd> sources, std::int64_t timeout_ms) {
+  constexpr std::uint64_t kNothingBlocked = 0;
+  for (pollfd& source : sources) source.revents = 0;
+  if (caught.taken < caught.count) timeout_ms = 0;
+  const timespec limit{timeout_ms / 1000, timeout_ms % 1000 * 1'000'000};
+  const long ready =
+      ::syscall(SYS_ppoll, sources.data(), sources.size(), timeout_ms < 0 ? nullptr : &limit,
+                fd_.valid() ? nullptr : &kNothingBlocked, sizeof kNothingBlocked);
+  // Refused, or a limit on descriptors that was lowered under us (EINVAL).
+  if (ready < 0 && errno != EINTR) wait_for_signals(sources, timeout_ms);
+}
+
+std::span<Received> SignalSource::read(std::span<Received> room) {
+  std::size_t kept = 0;
+  std::size_t left = room.size();
+  const auto keep = [&](const Received& received) {
+    --left;
+    if (!sent_by_ourselves(received)) room[kept++] = received;
+  };
+  while (left > 0 && caught.taken < caught.count) {
+    keep(from_siginfo(caught.infos[static_cast<std::size_t>(caught.taken)]));
+    caught.taken = caught.taken + 1;
   }
-  return result;
+  if (caught.taken == caught.count) {
+    caught.taken = 0;
+    caught.count = 0;
+  }
+  if (fd_.valid()) {
+    std::array<signalfd_siginfo, 32> batch;
+    while (left > 0) {
+      const std::size_t wanted = std::min(left, batch.size());
+      const ssize_t bytes = ::read(fd_.get(), batch.data(), wanted * sizeof batch[0]);
+      if (bytes < 0 && errno == EINTR) continue;
+      if (bytes <= 0) break;
+      const std::size_t count = static_cast<std::size_t>(bytes) / sizeof batch[0];
+      for (std::size_t i = 0; i < count; ++i) keep(from_kernel(batch[i]));
+      if (count < wanted) break;
+    }
+  } else {
+    siginfo_t info{};
+    while (left > 0 && take_pending(kAll, 0, &info)) keep(from_siginfo(info));
+  }
+  return room.first(kept);
+}
+
+std::uint64_t pending_signals() {
+  std::uint64_t pending = 0;
+  ::syscall(SYS_rt_sigpending, &pending, sizeof pending);
+  return pending;
+}
+
+void discard_signal(int signal) {
+  siginfo_t info{};
+  take_pending(bit(signal), 0, &info);
+}
+
+void let_signal_act(int signal) {
+  KernelAction before{};
+  get_action(signal, &before);
+  set_action(signal, SIG_DFL);
+  change_mask(SIG_UNBLOCK, bit(signal));
+  change_mask(SIG_BLOCK, bit(signal));
+  ::syscall(SYS_rt_sigaction, signal, &before, nullptr, sizeof before.mask);
 }
 
 void forward_signal(pid_t pid, const Received& received) {
@@ -118,13 +234,34 @@ void forward_signal(pid_t pid, const Received& received) {
   ::kill(pid, received.signal);
 }
 
-std::string signal_name(int signal) {
-  if (signal == SIGRTMIN) return "SIGRTMIN";
-  if (signal > SIGRTMIN && signal <= SIGRTMAX) {
-    return "SIGRTMIN+" + std::to_string(signal - SIGRTMIN);
+std::optional<int> parse_signal(std::string_view text) {
+  std::string name;
+  for (const char c : text) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  auto number_of = [](std::string_view digits) -> std::optional<int> {
+    int number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+    return number;
+  };
+  std::optional<int> number = number_of(name);
+  std::string_view rest(name);
+  if (rest.starts_with("SIG")) rest.remove_prefix(3);
+  for (const auto& [prefix, base] : {std::pair{"RTMIN", SIGRTMIN}, std::pair{"RTMAX", SIGRTMAX}}) {
+    if (number || !rest.starts_with(prefix)) continue;
+    rest.remove_prefix(std::strlen(prefix));
+    if (rest.empty()) return base;
+    const bool sign = rest.starts_with(base == SIGRTMIN ? '+' : '-');
+    const std::optional<int> offset = sign ? number_of(rest.substr(1)) : std::nullopt;
+    if (!offset || *offset < 0) return std::nullopt;
+    number = base == SIGRTMIN ? base + *offset : base - *offset;
+    if (*number < SIGRTMIN) return std::nullopt;
   }
-  const char* name = ::sigabbrev_np(signal);
-  return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
+  for (int signal = 1; !number && signal <= kSignals; ++signal) {
+    const char* known = ::sigabbrev_np(signal);
+    if (known != nullptr && rest == known) number = signal;
+  }
+  if (!number || *number < 1 || *number > kSignals) return std::nullopt;
+  return number;
 }
 
 }  // namespace proc

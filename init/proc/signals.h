@@ -1,14 +1,17 @@
 #pragma once
-// Signals of an init: everything that can be blocked is blocked and read from a signalfd, so no
-// handler runs and no race exists. What the caller had (mask, ignored signals) is saved first and
-// given back in every child.
+// Signals of an init: everything that can be blocked is blocked and read by a SignalSource, so
+// nothing is interrupted and no race exists. What the caller had (mask, ignored signals) is saved
+// first and given back in every child.
 
+#include <poll.h>
 #include <signal.h>
 
 #include <cstdint>
-#include <string>
-#include <vector>
+#include <optional>
+#include <span>
+#include <string_view>
 
+#include "envgen/signal_name.h"
 #include "init/sys/fd.h"
 
 namespace proc {
@@ -20,16 +23,17 @@ struct SavedSignals {
 };
 
 // The first thing an init does. Blocks all 64, the faults (SEGV, BUS, ...) too: those that others
-// send are then read and forwarded, and the kernel still kills us for one that we commit. Resets
-// SIGCHLD, which a caller may have left ignored: the kernel would then reap by itself. No other
-// disposition is touched, here or later: a blocked signal is queued even when it is ignored.
+// send are then read and forwarded, and the kernel still kills us for one that we commit, without a
+// word in the container's log: the exit code is 139 and its like, and the kernel's log has the
+// address. (A handler that reports it would need the faults unblocked, and then those that others
+// send would interrupt us.) Resets SIGCHLD, which a caller may have left ignored: the kernel would
+// then reap by itself. No other disposition is touched, here or later: a blocked signal is queued
+// even when it is ignored.
 SavedSignals take_over_signals();
 
-// In a child, last before exec: the dispositions, then the mask.
+// In a child, last before exec or before its own work: the dispositions, those of a SignalSource's
+// handlers included, then the mask.
 void restore_signals(const SavedSignals& saved);
-
-// Non-blocking; not valid where the kernel refuses.
-sys::Fd open_signal_fd();
 
 struct Received {
   int signal = 0;
@@ -38,14 +42,42 @@ struct Received {
   uid_t uid = 0;            // of the sender
   std::uint64_t value = 0;  // of sigqueue: the whole sigval, whose sival_int is the low half
 };
-// What is pending, at most `limit`. Signals we sent ourselves (SIGPIPE) are left out, so fewer may
-// come than were read: ask again until the answer is empty, or wait for the descriptor.
-std::vector<Received> read_signals(const sys::Fd& signal_fd, int limit);
+Received from_siginfo(const siginfo_t& info);
+
+// Where signals that were taken over are read: a signalfd. Where the kernel or a seccomp profile
+// refuses that, handlers, which run only inside wait(): one of them stores its signal, and what
+// else is pending is taken from the queue. Allocates nothing. One for a process: handlers are the
+// process's, and stay when the source goes.
+class SignalSource {
+ public:
+  SignalSource();
+
+  // What wait() is to be given for signals; poll leaves out its descriptor where that is -1.
+  [[nodiscard]] pollfd source() const { return {fd_.get(), POLLIN, 0}; }
+  // Until one of `sources` is ready, a signal came, or the time is over; without a limit when it is
+  // negative. The only place to wait in: a plain poll would not see a signal that handlers take.
+  // Where ppoll itself is refused it looks ten times a second, and calls each source ready: read
+  // them without blocking.
+  void wait(std::span<pollfd> sources, std::int64_t timeout_ms);
+  // What is pending, as much as `room` takes; the part of it that was filled. Signals we sent
+  // ourselves (SIGPIPE) are left out, so fewer may come than were read: wait() tells of the rest.
+  std::span<Received> read(std::span<Received> room);
+
+ private:
+  sys::Fd fd_;
+};
+// Bit n-1: signal n waits to be read.
+std::uint64_t pending_signals();
+// Takes one that waits, if there is one.
+void discard_signal(int signal);
+// Lets one that waits do what it does by default, which for SIGTSTP is to stop this process.
+void let_signal_act(int signal);
 
 // Sends `received` on: with sigqueue's value and sender where it came by sigqueue.
 void forward_signal(pid_t pid, const Received& received);
 
-// "SIGTERM", "SIGRTMIN+3"; "signal 99" for none.
-std::string signal_name(int signal);
+using envgen::signal_name;
+// Its reverse: "TERM", "SIGTERM", "15", "RTMIN+3", "RTMAX-1", of any case; 1 .. 64.
+std::optional<int> parse_signal(std::string_view text);
 
 }  // namespace proc

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,9 @@
 #include <string_view>
 #include <utility>
 
+#include "envgen/secrets.h"
+#include "init/proc/terminal.h"
+#include "init/sandbox/apply.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 
@@ -103,12 +107,19 @@ envgen::Status put(const char* path, int flags, std::initializer_list<int> targe
 }
 
 // A rank that does not own the terminal must not read from it either.
-envgen::Status redirect(const std::string& log_path) {
-  if (log_path.empty()) return {};
-  auto log = put(log_path.c_str(), O_WRONLY | O_APPEND | O_CREAT, {STDOUT_FILENO, STDERR_FILENO},
-                 "opening the log file",
-                 "create its directory, make it writable, or choose another log directory");
-  if (!log) return log;
+envgen::Status redirect(const SpawnSpec& spec) {
+  if (!spec.log_path.empty()) {
+    // With our rights, in a directory that may be the job's user's: no link of theirs is followed.
+    const int follow = spec.sandbox != nullptr && spec.sandbox->identity ? O_NOFOLLOW : 0;
+    auto log = put(spec.log_path.c_str(), O_WRONLY | O_APPEND | O_CREAT | follow,
+                   {STDOUT_FILENO, STDERR_FILENO}, "opening the log file",
+                   "create its directory, make it writable, or choose another log directory");
+    if (!log) return log;
+  } else if (spec.output_fd >= 0) {
+    ::dup2(spec.output_fd, STDOUT_FILENO);
+    ::dup2(spec.output_fd, STDERR_FILENO);
+  }
+  if (spec.log_path.empty() && !spec.no_input) return {};
   return put("/dev/null", O_RDONLY, {STDIN_FILENO}, "opening the standard input",
              "the image needs /dev/null");
 }
@@ -143,8 +154,38 @@ void save_environment(const std::string& path, const std::vector<char*>& environ
 
 envgen::Status change_directory(const std::string& path) {
   if (path.empty() || ::chdir(path.c_str()) == 0) return {};
-  return envgen::fail("entering the working directory", path, sys::errno_text(errno),
+  const int error = errno;
+  if (error == EACCES) {
+    return envgen::fail("entering the working directory", path,
+                        sys::errno_text(error) + " for uid " + std::to_string(::geteuid()),
+                        "let that user search it and its parents (chmod, chown), or choose "
+                        "another one");
+  }
+  return envgen::fail("entering the working directory", path, sys::errno_text(error),
                       "create it, or choose another one");
+}
+
+// The pipes of the container's output are root's; the job's user could write to them, but not open
+// /dev/stdout. As runc does for its own user. A terminal is another matter where it may be a
+// person's, who gets it back.
+void give_standard_fds(const envgen::Identity& who, bool pid1) {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat status{};
+    if (::fstat(fd, &status) != 0) continue;
+    const bool terminal = pid1 && S_ISCHR(status.st_mode) && ::isatty(fd) == 1;
+    if (!S_ISFIFO(status.st_mode) && !terminal) continue;
+    // Without CAP_CHOWN, or on a read-only file system, it stays as it is.
+    std::ignore = ::fchown(fd, who.uid, status.st_gid);
+  }
+}
+
+// The kernel forgets the death signal with each change of credentials.
+envgen::Status confine(const SpawnSpec& spec, pid_t parent) {
+  const envgen::Sandbox& sandbox = *spec.sandbox;
+  if (sandbox.identity) give_standard_fds(*sandbox.identity, !spec.die_with_parent);
+  if (auto done = sandbox::drop(sandbox); !done) return done;
+  if (spec.die_with_parent) die_with(parent);
+  return {};
 }
 
 // The caller's descriptors are those without CLOEXEC; one of ours that stands among them, because
@@ -156,7 +197,7 @@ void close_the_rest(int start_fd, int inherited_fds) {
 
 void report(int start_fd, const StartFailure& failure) {
   const std::string record = encode(failure);
-  // Whoever no longer reads it still gets the exit code.
+  // Whoever no longer reads it, or has a filter that forbids to write, still gets the exit code.
   std::ignore = ::write(start_fd, record.data(), record.size());
 }
 
@@ -165,23 +206,38 @@ envgen::Status prepare(const Birth& birth) {
   if (spec.die_with_parent) die_with(birth.parent);
   if (spec.new_session) {
     ::setsid();
-  } else {
+  } else if (!spec.callers_group) {
     ::setpgid(0, 0);
   }
   if (spec.foreground) take_terminal(birth.parent_group);
-  if (auto done = redirect(spec.log_path); !done) return done;
+  if (auto done = redirect(spec); !done) return done;
   if (spec.inherited_fds > 0) birth.program.set_listen_pid(::getpid());
   save_environment(spec.env_file, birth.program.environment());
+  // Before the sandbox, which may take /proc/self and the limit on descriptors that it needs.
+  if (!spec.callers_fds) close_the_rest(birth.start_fd, spec.inherited_fds);
+  if (spec.sandbox != nullptr) {
+    if (auto done = confine(spec, birth.parent); !done) return done;
+  }
   return change_directory(spec.cwd);
+}
+
+// Signals first: a filter may forbid what restores them, and the job would never see one.
+StartFailure run_program(const Birth& birth) {
+  restore_signals(birth.saved);
+  if (birth.spec.sandbox == nullptr) return birth.program.exec();
+  // What a filter leaves is not enough to say why a program cannot be started.
+  if (auto missing = birth.program.find_fault()) return std::move(*missing);
+  if (auto sealed = sandbox::seal(*birth.spec.sandbox); !sealed) {
+    return {kOwnFailure, std::move(sealed.error())};
+  }
+  return birth.program.exec();
 }
 
 // Everything it makes is destroyed when it returns: with vfork the memory is the parent's.
 int run_child(const Birth& birth) {
   StartFailure failure{kOwnFailure, {}};
   if (auto prepared = prepare(birth); prepared) {
-    if (!birth.spec.callers_fds) close_the_rest(birth.start_fd, birth.spec.inherited_fds);
-    restore_signals(birth.saved);
-    failure = birth.program.exec();
+    failure = run_program(birth);
   } else {
     failure.error = std::move(prepared.error());
   }
@@ -192,8 +248,9 @@ int run_child(const Birth& birth) {
 // Its own small frame: vfork returns twice into it.
 [[gnu::noinline]] pid_t give_birth(const Birth& birth) {
   // What is unsafe about vfork is asked for: we stand still until the program runs.
+  const bool share = birth.spec.share_memory && birth.spec.sandbox == nullptr && !has_terminal();
   // NOLINTNEXTLINE(bugprone-unsafe-functions)
-  const pid_t pid = birth.spec.share_memory ? ::vfork() : ::fork();
+  const pid_t pid = share ? ::vfork() : ::fork();
   if (pid != 0) return pid;
   try {
     ::_exit(run_child(birth));
@@ -250,7 +307,7 @@ envgen::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved) 
                             .parent_group = ::getpgrp()});
   if (spawned.pid < 0) return fork_failed(what, errno);
   // The child does it too; whoever is first. A signal to its group must not come too early.
-  if (!spec.new_session) ::setpgid(spawned.pid, spawned.pid);
+  if (!spec.new_session && !spec.callers_group) ::setpgid(spawned.pid, spawned.pid);
   return spawned;
 }
 

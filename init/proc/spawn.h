@@ -10,6 +10,7 @@
 
 #include "envgen/environ.h"
 #include "envgen/result.h"
+#include "envgen/sandbox.h"
 #include "init/proc/exec.h"
 #include "init/proc/signals.h"
 #include "init/sys/fd.h"
@@ -22,14 +23,22 @@ struct SpawnSpec {
   std::string cwd;                // "" = keep
   std::string log_path;           // stdout and stderr go there, appended, and stdin is /dev/null;
                                   // "" = inherit all three
+  bool no_input = false;          // stdin is /dev/null also where the output is inherited
+  int output_fd = -1;             // instead of log_path: stdout and stderr are this descriptor
   std::string env_file;           // the environment is saved there, secrets masked; "" = no
-  bool new_session = false;       // setsid; otherwise an own process group
-  bool foreground = false;        // hand it the terminal, where we have it
-  int inherited_fds = 0;          // LISTEN_FDS: descriptors 3 .. 3+n-1 are passed, LISTEN_PID set;
-                                  // those among them that have CLOEXEC are ours and are not passed
+  // setsid; our own process group; neither: a process group of its own.
+  bool new_session = false;
+  bool callers_group = false;
+  bool foreground = false;   // hand it the terminal, where we have it
+  int inherited_fds = 0;     // LISTEN_FDS: descriptors 3 .. 3+n-1 are passed, LISTEN_PID set;
+                             // those among them that have CLOEXEC are ours and are not passed
   bool callers_fds = false;  // all that the caller passed in, as exec would; not LISTEN_FDS only
   bool die_with_parent = false;  // PR_SET_PDEATHSIG SIGKILL: for an init that is not PID 1
-  bool share_memory = false;     // vfork: faster, and we stand still until the program runs
+  bool share_memory = false;     // vfork: faster, and we stand still until the program runs; not
+                                 // with a sandbox
+  // What the program is confined to; nullptr = nothing. Output and environment file are opened by
+  // us before, the working directory is entered by the confined user.
+  const envgen::Sandbox* sandbox = nullptr;
 };
 // A relative log_path or env_file counts from our directory, a relative argv[0] from `cwd`. The
 // child sees no descriptor but 0, 1, 2 and those: never one of ours.

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -23,7 +24,11 @@ std::int64_t wall_ms() { return now_ms(CLOCK_REALTIME); }
 
 // By <chrono>'s calendar: gmtime_r reads /etc/localtime for its leap seconds.
 std::string utc_text(std::int64_t wall_ms) {
-  const std::chrono::sys_time<std::chrono::milliseconds> time{std::chrono::milliseconds(wall_ms)};
+  // The years 0 to 9999: what a file says may be any number, and <chrono>'s sums overflow.
+  constexpr std::int64_t kFirstMs = -62'167'219'200'000;
+  constexpr std::int64_t kLastMs = 253'402'300'799'999;
+  const std::chrono::sys_time<std::chrono::milliseconds> time{
+      std::chrono::milliseconds(std::clamp(wall_ms, kFirstMs, kLastMs))};
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);

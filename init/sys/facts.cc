@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -86,6 +87,15 @@ std::uint32_t usable_cpus() {
     if (errno != EINVAL) break;
   }
   return static_cast<std::uint32_t>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
+}
+
+// "" when /proc does not say, or when the file was removed while it ran.
+std::string own_program() {
+  char path[PATH_MAX];
+  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  if (size <= 0 || size == static_cast<ssize_t>(sizeof path)) return "";
+  std::string program(path, static_cast<std::size_t>(size));
+  return program.ends_with(" (deleted)") ? "" : program;
 }
 
 struct Candidate {
@@ -199,6 +209,7 @@ envgen::Facts gather_facts() {
   facts.host_name = host_name();
   facts.addresses = interface_addresses();
   facts.cpus = usable_cpus();
+  facts.program = own_program();
   return facts;
 }
 

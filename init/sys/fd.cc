@@ -37,16 +37,15 @@ bool close_by_ranges(unsigned first, std::span<const int> sorted_keep) {
 
 // nullopt without /proc.
 std::optional<std::vector<int>> list_descriptors(int first) {
-  DIR* directory = ::opendir("/proc/self/fd");
-  if (directory == nullptr) return std::nullopt;
+  const Dir directory(::opendir("/proc/self/fd"));
+  if (!directory) return std::nullopt;
   std::vector<int> open;
-  const int own = ::dirfd(directory);
-  while (const dirent* entry = ::readdir(directory)) {
+  const int own = ::dirfd(directory.get());
+  while (const dirent* entry = ::readdir(directory.get())) {
     if (entry->d_name[0] == '.') continue;
     const int number = static_cast<int>(std::strtol(entry->d_name, nullptr, 10));
     if (number >= first && number != own) open.push_back(number);
   }
-  ::closedir(directory);
   return open;
 }
 

@@ -2,8 +2,10 @@
 // A file descriptor with one owner. Every descriptor of ours is O_CLOEXEC; what a caller passed in
 // through exec has no CLOEXEC, and by that the two are told apart.
 
+#include <dirent.h>
 #include <unistd.h>
 
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -32,6 +34,12 @@ class Fd {
  private:
   int fd_ = -1;
 };
+
+struct DirCloser {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+// A directory that is being read; its descriptor is O_CLOEXEC.
+using Dir = std::unique_ptr<DIR, DirCloser>;
 
 // Opens /dev/null on each of 0, 1 and 2 that is closed, before anything else is opened: the next
 // file of ours would become it, and a task's output would go into that file. A task then sees

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,17 +36,19 @@ PathState error_state(int error) {
 
 // By the effective ids. faccessat2, which AT_EACCESS uses first, is refused with EPERM by older
 // seccomp profiles, and the ids only differ in a set-user-id program.
-bool may_write(const std::string& path) {
+bool may(const std::string& path, int access) {
   if (::getuid() == ::geteuid() && ::getgid() == ::getegid()) {
-    return ::access(path.c_str(), W_OK) == 0;
+    return ::access(path.c_str(), access) == 0;
   }
-  return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
+  return ::faccessat(AT_FDCWD, path.c_str(), access, AT_EACCESS) == 0;
 }
 
-struct DirCloser {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-using Dir = std::unique_ptr<DIR, DirCloser>;
+bool is_null_device(const struct stat& status) {
+  constexpr unsigned kMemory = 1;  // Documentation/admin-guide/devices.txt
+  constexpr unsigned kNull = 3;
+  return S_ISCHR(status.st_mode) && major(status.st_rdev) == kMemory &&
+         minor(status.st_rdev) == kNull;
+}
 
 bool is_dots(const char* name) {
   return std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
@@ -65,6 +68,7 @@ PathState read_directory(Fd fd) {
   }
   if (errno != 0) return error_state(errno);
   std::ranges::sort(state.entries);
+  state.listed = true;
   return state;
 }
 
@@ -162,10 +166,12 @@ class NoFileSizeSignal {
     ::sigaddset(&signal_, SIGXFSZ);
     ::sigprocmask(SIG_BLOCK, &signal_, &before_);
   }
-  ~NoFileSizeSignal() {
+  // The write has failed by it: one is pending, ours.
+  void take() const {
     constexpr timespec kNow{};
-    while (::sigtimedwait(&signal_, nullptr, &kNow) > 0) {
-    }
+    ::sigtimedwait(&signal_, nullptr, &kNow);
+  }
+  ~NoFileSizeSignal() {
     // Not SIG_SETMASK: glibc would leave 32 and 33 out, which an init blocks as well.
     if (::sigismember(&before_, SIGXFSZ) == 0) ::sigprocmask(SIG_UNBLOCK, &signal_, nullptr);
   }
@@ -182,7 +188,11 @@ int write_all(int fd, std::string_view content) {
   while (!content.empty()) {
     const ssize_t count = ::write(fd, content.data(), content.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno;
+    if (count < 0) {
+      const int error = errno;
+      if (error == EFBIG) quiet.take();
+      return error;
+    }
     content.remove_prefix(static_cast<std::size_t>(count));
   }
   return 0;
@@ -221,7 +231,11 @@ PathState look(const std::string& path, bool read_content) {
   if (::stat(path.c_str(), &status) != 0) return error_state(errno);
   const bool directory = S_ISDIR(status.st_mode);
   // Not opened to find out: opening a device or a FIFO can have an effect.
-  if (!directory && !S_ISREG(status.st_mode)) return error_state(EINVAL);
+  if (!directory && !S_ISREG(status.st_mode)) {
+    PathState other = error_state(EINVAL);
+    other.null_device = is_null_device(status);
+    return other;
+  }
   PathState state;
   if (read_content) {
     state = read_path(path);
@@ -230,8 +244,9 @@ PathState look(const std::string& path, bool read_content) {
     if (!directory) state.size_bytes = static_cast<std::uint64_t>(status.st_size);
   }
   if (state.kind == PathState::Kind::kDirectory || state.kind == PathState::Kind::kFile) {
-    state.writable = may_write(path);
+    state.writable = may(path, W_OK);
   }
+  state.executable = state.kind == PathState::Kind::kFile && may(path, X_OK);
   return state;
 }
 

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "envgen/secrets.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 
@@ -339,7 +340,9 @@ void open(Level least, Format format, bool timestamps) {
 
 void write(Level level, std::string_view message) {
   if (!current) return;
-  current->logger.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+  // A message may quote what it complains of.
+  const std::string shown = envgen::mask_secrets(message);
+  current->logger.log(spdlog_level(level), spdlog::string_view_t(shown.data(), shown.size()));
 }
 
 std::uint64_t dropped() { return current ? current->sink->dropped() : 0; }

@@ -18,7 +18,8 @@ enum class Format : unsigned char { kHuman, kJson };
 // Call once, early, after ensure_standard_fds(); before it, lines are dropped. Human: "trainit:
 // warning: text", "trainit: text" for kInfo, with the UTC time before it when `timestamps`. JSON:
 // {"time","level","message"} on one line. A newline inside a message becomes "\n" in text, so that
-// a message stays one line; other control characters and bytes that are no UTF-8 become "\x1b".
+// a message stays one line; other control characters and bytes that are no UTF-8 become "\x1b";
+// credentials are masked.
 // A line of more than PIPE_BUF bytes is cut and says so: a longer one could be torn.
 void open(Level least, Format format, bool timestamps);
 void write(Level level, std::string_view message);

@@ -1,0 +1,17 @@
+#pragma once
+// Files that a subcommand reads and writes for its user. `what` is what was being done, for errors.
+
+#include <string>
+#include <string_view>
+
+#include "envgen/result.h"
+
+namespace cli {
+
+// A regular file's bytes, at most envgen::kMaxInputBytes of them.
+envgen::Result<std::string> read_file(const std::string& path, const char* what);
+
+// Replaces a regular file, or makes one, atomically; writes into anything else.
+envgen::Status write_output(const std::string& path, std::string_view text, const char* what);
+
+}  // namespace cli

@@ -1,0 +1,31 @@
+#pragma once
+// tini, docker-init, dumb-init and catatonit: called by one of these names, the binary takes that
+// program's options, variables and exit codes, prints the messages that others parse, and behaves
+// as it does. It writes no run directory and knows no platform.
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <optional>
+#include <string_view>
+
+#include "init/dropin/personality.h"
+#include "init/proc/signals.h"
+
+namespace dropin {
+
+// By the last part of argv[0]: "/usr/bin/docker-init" is kTini.
+std::optional<Program> program_of(std::string_view argv0);
+
+// What init/early did already.
+struct Begun {
+  pid_t command = 0;                    // runs, or has ended and is not reaped; 0: not started
+  const siginfo_t* received = nullptr;  // taken out of the queue, not answered yet
+};
+
+// `saved`: the signals as the caller had them; they have been taken over. The elements of `argv`
+// are moved, as getopt does it. Returns the exit code.
+int run(Program program, int argc, char** argv, const proc::SavedSignals& saved,
+        const Begun& begun = {});
+
+}  // namespace dropin

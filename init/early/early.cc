@@ -1,0 +1,382 @@
+// Runs before libc: no function of it, no thread-local storage, no constructors have run. Compiled
+// freestanding (CMakeLists.txt); everything is a system call or a loop.
+
+#if !defined(__clang__)
+#pragma GCC optimize("no-tree-loop-distribute-patterns")  // no memset in the place of a loop
+#endif
+
+#include "init/early/early.h"
+
+#include <asm/unistd.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "init/early/signs.h"
+
+// The program's entry, instead of libc's: early_stage(the kernel's stack), then on to libc's with
+// that same stack.
+#if defined(__x86_64__)
+asm(R"(
+    .pushsection .text.trainit_start,"ax",@progbits
+    .globl trainit_start
+    .type trainit_start,@function
+trainit_start:
+    xor %ebp, %ebp
+    mov %rsp, %rbx
+    mov %rsp, %rdi
+    and $-16, %rsp
+    call early_stage
+    mov %rbx, %rsp
+    xor %edx, %edx
+    jmp _start
+    .size trainit_start, .-trainit_start
+
+    .globl early_clone
+    .type early_clone,@function
+early_clone:                       // (flags, top of the child's stack, body, its argument)
+    mov %rdx, %r8
+    mov %rcx, %r9
+    mov $56, %eax
+    xor %edx, %edx
+    xor %r10d, %r10d
+    syscall
+    test %rax, %rax
+    jnz 1f
+    xor %ebp, %ebp
+    mov %r9, %rdi
+    call *%r8
+    ud2
+1:  ret
+    .size early_clone, .-early_clone
+    .popsection
+)");
+#elif defined(__aarch64__)
+asm(R"(
+    .pushsection .text.trainit_start,"ax",@progbits
+    .globl trainit_start
+    .type trainit_start,@function
+trainit_start:
+    mov x29, #0
+    mov x30, #0
+    mov x19, sp
+    mov x0, sp
+    bl early_stage
+    mov sp, x19
+    mov x0, #0
+    b _start
+    .size trainit_start, .-trainit_start
+
+    .globl early_clone
+    .type early_clone,@function
+early_clone:                       // (flags, top of the child's stack, body, its argument)
+    mov x9, x2
+    mov x10, x3
+    mov x2, #0
+    mov x3, #0
+    mov x4, #0
+    mov x8, #220
+    svc #0
+    cbnz x0, 1f
+    mov x29, #0
+    mov x0, x10
+    blr x9
+    brk #0
+1:  ret
+    .size early_clone, .-early_clone
+    .popsection
+)");
+#else
+#error "add this machine's entry"
+#endif
+
+namespace early {
+namespace {
+
+constexpr std::uint64_t kAll = ~0ULL;
+constexpr int kStackBytes = 16 * 1024;
+constexpr int kPathBytes = 4096;
+// How long a command may take to end the program from here. Until then main() does not compete with
+// it for a processor.
+constexpr long kPatienceNs = 20'000'000;
+
+Handover g_handover;
+
+long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0) {
+#if defined(__x86_64__)
+  long result;
+  register long r10 asm("r10") = d;
+  register long r8 asm("r8") = e;
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+               : "rcx", "r11", "memory");
+  return result;
+#else
+  register long x8 asm("x8") = number;
+  register long x0 asm("x0") = a;
+  register long x1 asm("x1") = b;
+  register long x2 asm("x2") = c;
+  register long x3 asm("x3") = d;
+  register long x4 asm("x4") = e;
+  asm volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
+  return x0;
+#endif
+}
+
+template <class T>
+long address(T* pointer) {
+  return reinterpret_cast<long>(pointer);
+}
+
+// As in init/proc/signals.cc.
+struct KernelAction {
+  void (*handler)(int);
+  unsigned long flags;
+  void (*restorer)();
+  std::uint64_t mask;
+};
+
+enum class Called : unsigned char { kElse, kTrainit, kTini };
+
+// What the command is and how it stands to its caller.
+struct Command {
+  Called called = Called::kElse;
+  char** argv = nullptr;
+  char** envp = nullptr;
+  const char* search_path = nullptr;  // where argv[0] has no '/'
+  pid_t self = 0;
+  bool adopts = true;  // orphans, where we are not PID 1
+  volatile bool failed = false;
+};
+
+bool contains(const char* text, char wanted) {
+  for (; *text != '\0'; ++text) {
+    if (*text == wanted) return true;
+  }
+  return false;
+}
+
+// Of the drop-ins (init/dropin) only the one that is called most.
+Called called_as(const char* argv0) {
+  const char* base = argv0;
+  for (const char* at = argv0; *at != '\0'; ++at) {
+    if (*at == '/') base = at + 1;
+  }
+  if (equal(base, "docker-init") || equal(base, "tini") || equal(base, "tini-static")) {
+    return Called::kTini;
+  }
+  return begins_with(base, "trainit") ? Called::kTrainit : Called::kElse;
+}
+
+// `trainit -- COMMAND`, `trainit /COMMAND`, `docker-init -- COMMAND`, `tini -s -- COMMAND`. False
+// where main() has to look.
+bool take_words(long argc, char** argv, Command& command) {
+  if (argc < 2) return false;
+  command.called = called_as(argv[0]);
+  if (command.called == Called::kElse) return false;
+  const bool tini = command.called == Called::kTini;
+  char** word = argv + 1;
+  const bool subreaper = tini && equal(*word, "-s");
+  if (subreaper) ++word;
+  // Elsewhere it warns of the orphans that it will not see.
+  if (tini && !subreaper && command.self != 1) return false;
+  if (*word != nullptr && equal(*word, "--")) {
+    ++word;
+  } else if (tini || (*word)[0] != '/') {
+    return false;
+  }
+  if (*word == nullptr || (*word)[0] == '\0') return false;
+  command.argv = word;
+  command.adopts = !tini || subreaper;
+  return tini || !is_program_sign(*word);
+}
+
+// False where a variable is a sign of something to resolve.
+bool take_environment(char** envp, Command& command) {
+  command.envp = envp;
+  const char* path = nullptr;
+  for (char** entry = envp; *entry != nullptr; ++entry) {
+    const bool sign =
+        command.called == Called::kTini ? begins_with(*entry, "TINI_") : is_sign(*entry);
+    if (sign) return false;
+    if (path == nullptr && begins_with(*entry, "PATH=")) path = *entry + 5;
+  }
+  if (!contains(command.argv[0], '/')) {
+    command.search_path = path != nullptr ? path : "/bin:/usr/bin";
+  }
+  return true;
+}
+
+// main() gives /dev/null for a standard descriptor that is closed, so the command has it either
+// way.
+bool has_standard_fds() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (call(__NR_fcntl, fd, F_GETFD) < 0) return false;
+  }
+  return true;
+}
+
+// Whatever else than a plain absence it is, main() looks into it.
+bool may_have_hooks() {
+  const long error = call(__NR_faccessat, AT_FDCWD, address(kHooksDirectory));
+  return error != -ENOENT && error != -ENOTDIR;
+}
+
+// Then ^Z could stop the child before its exec, and hold us as long. main() knows how to share a
+// terminal.
+bool has_terminal() {
+  int group = 0;
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (call(__NR_ioctl, fd, TIOCGPGRP, address(&group)) == 0) return true;
+  }
+  return false;
+}
+
+// PID 1 adopts all orphans by itself. SIGCHLD ignored would reap behind our back.
+bool may_be_parent(const Command& command) {
+  KernelAction action{};
+  if (call(__NR_rt_sigaction, SIGCHLD, 0, address(&action), sizeof action.mask) != 0) return false;
+  if (action.handler == SIG_IGN || (action.flags & SA_NOCLDWAIT) != 0) return false;
+  if (command.self == 1 || !command.adopts) return true;
+  return call(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
+
+// The part of a search path up to the next ':', joined with `name`; nullptr where it is too long.
+const char* join(char* buffer, const char* directory, long length, const char* name) {
+  long at = 0;
+  for (; at < length; ++at) {
+    if (at >= kPathBytes - 2) return nullptr;
+    buffer[at] = directory[at];
+  }
+  if (at == 0) buffer[at++] = '.';
+  buffer[at++] = '/';
+  for (; *name != '\0'; ++name) {
+    if (at >= kPathBytes - 1) return nullptr;
+    buffer[at++] = *name;
+  }
+  buffer[at] = '\0';
+  return buffer;
+}
+
+void execute(const Command& command) {
+  auto run = [&command](const char* file) {
+    return call(__NR_execve, address(file), address(command.argv), address(command.envp));
+  };
+  if (command.search_path == nullptr) {
+    run(command.argv[0]);
+    return;
+  }
+  char buffer[kPathBytes];
+  const char* directory = command.search_path;
+  while (true) {
+    long length = 0;
+    while (directory[length] != '\0' && directory[length] != ':') ++length;
+    const char* file = join(buffer, directory, length, command.argv[0]);
+    if (file == nullptr) return;
+    const long error = run(file);
+    // Only a plain absence is passed over here; main() knows about all else.
+    if (error != -ENOENT && error != -ENOTDIR) return;
+    if (directory[length] == '\0') return;
+    directory += length + 1;
+  }
+}
+
+// On a stack of its own, in our memory, while we stand still.
+void child_main(void* argument) {
+  Command& command = *static_cast<Command*>(argument);
+  if (command.self != 1 && command.called == Called::kTrainit) {
+    call(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
+    if (call(__NR_getppid) != command.self) call(__NR_exit_group, 128 + SIGKILL);
+  }
+  call(__NR_setpgid, 0, 0);
+  call(__NR_rt_sigprocmask, SIG_SETMASK, address(&g_handover.mask), 0, sizeof g_handover.mask);
+  execute(command);
+  command.failed = true;
+  call(__NR_exit_group, 127);
+  __builtin_trap();
+}
+
+}  // namespace
+
+extern "C" long early_clone(unsigned long flags, char* stack_top, void (*body)(void*),
+                            void* argument);
+
+namespace {
+
+// 0: not started.
+[[gnu::noinline]] pid_t start(Command& command) {
+  // Below what this function's own frame may still need.
+  alignas(16) char stack[kStackBytes];
+  const long pid =
+      early_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, stack + kStackBytes, child_main, &command);
+  if (pid <= 0) return 0;
+  if (!command.failed) return static_cast<pid_t>(pid);
+  // The next try is main()'s.
+  call(__NR_wait4, pid, 0, __WALL, 0);
+  return 0;
+}
+
+// Ends the program where the command ended well and left nothing behind.
+void end_if_done(pid_t child) {
+  siginfo_t info{};
+  if (call(__NR_waitid, P_PID, child, address(&info), WEXITED | WNOHANG | WNOWAIT) != 0) return;
+  if (info.si_pid != child || info.si_code != CLD_EXITED || info.si_status != 0) return;
+  call(__NR_wait4, child, 0, __WALL, 0);
+  g_handover.ended_well = true;
+  // Other children are leftovers, which main() stops.
+  if (call(__NR_waitid, P_ALL, 0, address(&info), WEXITED | WNOHANG | WNOWAIT | __WALL) ==
+      -ECHILD) {
+    call(__NR_exit_group, 0);
+  }
+}
+
+// tini ends with its command, whatever else there is.
+void end_with(pid_t child) {
+  siginfo_t info{};
+  if (call(__NR_waitid, P_PID, child, address(&info), WEXITED | WNOHANG | WNOWAIT) != 0) return;
+  if (info.si_pid != child) return;
+  call(__NR_exit_group, info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status);
+}
+
+// A short command is waited for.
+void wait_a_moment(const Command& command, pid_t child) {
+  const timespec patience{0, kPatienceNs};
+  siginfo_t info{};
+  const long signal =
+      call(__NR_rt_sigtimedwait, address(&kAll), address(&info), address(&patience), sizeof kAll);
+  if (signal <= 0) return;
+  g_handover.received = true;
+  g_handover.signal = info;
+  if (signal != SIGCHLD) return;
+  if (command.called == Called::kTini) return end_with(child);
+  end_if_done(child);
+}
+
+}  // namespace
+
+// `stack`: argc, argv, nullptr, envp, nullptr, as the kernel leaves them.
+extern "C" void early_stage(long* stack) {
+  call(__NR_rt_sigprocmask, SIG_SETMASK, address(&kAll), address(&g_handover.mask), sizeof kAll);
+  g_handover.blocked = true;
+  g_handover.parent = static_cast<pid_t>(call(__NR_getppid));
+  Command command;
+  const long argc = stack[0];
+  auto** argv = reinterpret_cast<char**>(stack + 1);
+  command.self = static_cast<pid_t>(call(__NR_getpid));
+  if (!take_words(argc, argv, command) || !take_environment(argv + argc + 1, command)) return;
+  if (command.called == Called::kTrainit && (!has_standard_fds() || may_have_hooks())) return;
+  if (!may_be_parent(command)) return;
+  if (has_terminal()) return;
+  g_handover.started = start(command);
+  if (g_handover.started != 0) wait_a_moment(command, g_handover.started);
+}
+
+const Handover& handover() { return g_handover; }
+
+}  // namespace early

@@ -1,0 +1,61 @@
+#include "init/engine/save.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+#include "init/proc/spawn.h"
+#include "init/proc/tree.h"
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+int touch(const std::string& path) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
+  const sys::Fd file(::open(path.c_str(), kFlags, 0644));
+  if (file.valid() && ::futimens(file.get(), nullptr) == 0) return 0;
+  sys::log::warning("cannot make the file " + path +
+                    " that a signal asks for (--signal): " + sys::errno_text(errno));
+  return 1;
+}
+
+}  // namespace
+
+std::size_t ask_to_save(const std::vector<pid_t>& mains, int signal) {
+  const auto below = proc::descendants({});
+  if (!below) {
+    for (const pid_t pid : mains) ::kill(pid, signal);
+    return mains.size();
+  }
+  std::vector<pid_t> unasked;  // whose children are to be looked at
+  std::size_t asked = 0;
+  // The nearest come first, so that a parent has been looked at before its children.
+  for (const proc::Member& member : *below) {
+    const bool main = std::ranges::find(mains, member.pid) != mains.end();
+    if (!main && std::ranges::find(unasked, member.parent) == unasked.end()) continue;
+    if (proc::awaits_signal(member.pid, signal)) {
+      proc::signal_member(member, signal);
+      ++asked;
+    } else {
+      unasked.push_back(member.pid);
+    }
+  }
+  return asked;
+}
+
+pid_t touch_trigger(const std::string& path, const proc::SavedSignals& saved) {
+  const auto pid = proc::fork_worker(saved, -1, [&path] { return touch(path); });
+  if (pid) return *pid;
+  sys::log::warning(to_line(pid.error()) + ", so " + path + " is not made");
+  return 0;
+}
+
+}  // namespace engine

@@ -1,0 +1,47 @@
+#pragma once
+// Signals the processes that this one has adopted, while the machine wants them gone
+// (SweepAdopted). It looks for them behind a reaping: it is a death that makes another process our
+// child.
+
+#include <sys/types.h>
+
+#include <set>
+#include <vector>
+
+#include "init/engine/job.h"
+#include "init/engine/stop.h"
+#include "init/proc/reap.h"
+#include "lifecycle/machine.h"
+
+namespace engine {
+
+class Sweeper {
+ public:
+  // Both outlive it: the job says who is no adopted process, the stopper who has had the SIGTERM.
+  Sweeper(const Job& job, const Stopper& stopper) : job_(job), stopper_(stopper) {}
+
+  // From now on each adopted process gets `signal` once, the next reaping begins with it; 0: none.
+  void begin(int signal);
+  // After each reaping. `more`: some of the dead were left for the next turn, and are waited for a
+  // bounded number of turns. True: a sweep has found no adopted process.
+  [[nodiscard]] bool sweep_behind(const proc::Reaped& reaped, bool more);
+  // Tasks and adopted processes that have had their SIGKILL and live: they hang in the kernel.
+  [[nodiscard]] std::vector<pid_t> outlived(const lifecycle::Machine& machine) const;
+  // All below us but the tasks that live, at once.
+  void kill_rest() const;
+
+ private:
+  bool sweep();
+
+  const Job& job_;
+  const Stopper& stopper_;
+  int signal_ = 0;
+  int put_off_ = 0;        // turns in a row
+  bool due_ = false;       // nobody has had it yet
+  std::set<pid_t> swept_;  // those that have had signal_; -1: all at once
+};
+
+// Says where in the kernel they hang, as far as /proc tells; nothing about those that are gone.
+void report_outlived(const std::vector<pid_t>& pids);
+
+}  // namespace engine

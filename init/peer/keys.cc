@@ -1,0 +1,128 @@
+#include "init/peer/keys.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "init/peer/tool.h"
+#include "init/sys/files.h"
+#include "init/sys/log.h"
+
+namespace peer {
+namespace {
+
+using Kind = envgen::PathState::Kind;
+
+constexpr std::uint32_t kPrivate = 0600;
+
+bool is_file(const std::string& path) { return sys::look(path, false).kind == Kind::kFile; }
+
+// OpenSSH's programs end at once for a uid without a name.
+std::unexpected<envgen::Error> tool_failed(const std::string& what, const std::string& where,
+                                           const ToolResult& result, const std::string& fix) {
+  const std::string line = last_line(result.output);
+  if (line.find("No user exists") != std::string::npos) {
+    return envgen::fail("preparing sshd", "/etc/passwd",
+                        "no entry for uid " + std::to_string(::geteuid()) +
+                            ", without which ssh and sshd refuse to work",
+                        "add the user in the image (useradd), or run as one that exists");
+  }
+  return envgen::fail(what, where, line.empty() ? "exit code " + std::to_string(result.code) : line,
+                      fix);
+}
+
+envgen::Result<std::string> public_half(const std::string& private_key, const KeyTools& tools) {
+  // -P: without it a key with a passphrase is an error about the terminal.
+  auto result =
+      run_tool({tools.ssh_keygen, "-y", "-P", "", "-f", private_key}, tools.env, tools.saved);
+  if (!result) return std::unexpected(result.error());
+  if (result->code != 0) {
+    return tool_failed("reading a private key", private_key, *result,
+                       "give one without a passphrase, as ssh-keygen writes it");
+  }
+  return result->output;
+}
+
+std::string with_newline(std::string text) {
+  if (!text.empty() && !text.ends_with('\n')) text += '\n';
+  return text;
+}
+
+std::string default_keys(const KeyTools& tools, const std::string& home) {
+  constexpr std::array<const char*, 4> kNames = {"id_rsa", "id_ecdsa", "id_ed25519", "id_dsa"};
+  std::string keys;
+  for (const char* name : kNames) {
+    const std::string path = home + "/.ssh/" + name;
+    struct stat status{};
+    if (::stat(path.c_str(), &status) != 0) continue;
+    if (status.st_uid == ::geteuid() && (status.st_mode & 077) != 0) {
+      sys::log::warning(path + " may be read by others, so the ssh client refuses it: chmod 600, " +
+                        "or give it by --ssh-key, which makes a private copy");
+    }
+    if (const auto half = sys::look(path + ".pub", true); half.kind == Kind::kFile) {
+      keys += with_newline(half.content);
+    } else if (const auto derived = public_half(path, tools)) {
+      keys += with_newline(*derived);
+    } else {
+      sys::log::warning(envgen::to_line(derived.error()) + "; ignoring it");
+    }
+  }
+  return keys;
+}
+
+}  // namespace
+
+envgen::Status make_host_key(const Paths& paths, const KeyTools& tools) {
+  if (is_file(paths.host_key) && public_half(paths.host_key, tools)) return {};
+  // A build for FIPS has no ed25519.
+  constexpr std::array<const char*, 2> kTypes = {"ed25519", "ecdsa"};
+  ToolResult last;
+  for (const char* type : kTypes) {
+    ::unlink(paths.host_key.c_str());
+    ::unlink((paths.host_key + ".pub").c_str());
+    auto made = run_tool({tools.ssh_keygen, "-q", "-t", type, "-N", "", "-f", paths.host_key},
+                         tools.env, tools.saved);
+    if (!made) return std::unexpected(made.error());
+    if (made->code == 0) return {};
+    last = std::move(*made);
+  }
+  return tool_failed("making the host key", paths.host_key, last,
+                     "make room there, or choose another run directory");
+}
+
+envgen::Status copy_key(const Paths& paths, const std::string& file) {
+  const envgen::PathState state = sys::look(file, true);
+  constexpr const char* kWhat = "reading the private key of the job (--ssh-key)";
+  constexpr const char* kFix = "mount the same key on every node, readable for this user";
+  if (state.kind == Kind::kAbsent) return envgen::fail(kWhat, file, "nothing there", kFix);
+  if (state.kind == Kind::kDirectory) return envgen::fail(kWhat, file, "a directory", kFix);
+  if (state.kind != Kind::kFile) {
+    return envgen::fail(kWhat, file, sys::errno_text(state.error), kFix);
+  }
+  std::string content = state.content;
+  std::erase(content, '\r');
+  return sys::write_file_atomic(paths.key, kPrivate, with_newline(std::move(content)));
+}
+
+envgen::Status authorize(const Paths& paths, const KeyTools& tools, bool with_key,
+                         const std::string& home) {
+  std::string keys;
+  if (with_key) {
+    auto half = public_half(paths.key, tools);
+    if (!half) return std::unexpected(half.error());
+    keys = with_newline(*half);
+  } else {
+    keys = default_keys(tools, home);
+  }
+  const std::string own = home + "/.ssh/authorized_keys";
+  if (keys.empty() && !is_file(own)) {
+    return envgen::fail("deciding who may log in", own,
+                        "neither that file nor a key of the ssh client beside it",
+                        "give all nodes one key: --ssh-key FILE, or " + home + "/.ssh/id_ed25519");
+  }
+  return sys::write_file_atomic(paths.authorized_keys, kPrivate, keys);
+}
+
+}  // namespace peer

@@ -1,0 +1,108 @@
+#include "init/proc/terminal.h"
+
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "init/sys/clock.h"
+
+namespace proc {
+namespace {
+
+constexpr std::uint64_t bit(int signal) { return 1ULL << (signal - 1); }
+
+constexpr std::uint64_t kStops = bit(SIGTSTP) | bit(SIGTTIN) | bit(SIGTTOU);
+constexpr std::uint64_t kTerminals =
+    kStops | bit(SIGINT) | bit(SIGQUIT) | bit(SIGHUP) | bit(SIGCONT) | bit(SIGWINCH);
+
+bool has_parent_session() { return ::getpid() != 1 && ::getsid(0) != ::getpid(); }
+
+// The signal that stopped this child, which is stopped now; 0: it is not. Leaves its state there
+// for the next question.
+int stopped_by(pid_t child) {
+  siginfo_t info{};
+  const auto id = static_cast<id_t>(child);
+  if (::waitid(P_PID, id, &info, WSTOPPED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return 0;
+  return info.si_status;
+}
+
+}  // namespace
+
+bool has_terminal() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::tcgetpgrp(fd) >= 0) return true;
+  }
+  return false;
+}
+
+void take_back_terminal(pid_t ended) {
+  const pid_t ours = ::getpgrp();
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    const pid_t foreground = ::tcgetpgrp(fd);
+    if (foreground < 0) continue;
+    // As PID 1 or a session leader we know whose the other groups are: the main process's. One
+    // without a number here (0) is outside of our pid namespace.
+    const bool of_job = foreground == ended || (foreground > 0 && !has_parent_session());
+    if (of_job && foreground != ours) ::tcsetpgrp(fd, ours);  // SIGTTOU is blocked, as all are
+    return;
+  }
+}
+
+bool is_stopped(pid_t child) { return stopped_by(child) != 0; }
+
+bool stays_in_callers_group() { return has_parent_session() && has_terminal(); }
+
+bool sent_by_terminal(const Received& received) {
+  return received.code == SI_KERNEL && (bit(received.signal) & kTerminals) != 0;
+}
+
+JobControl::JobControl(const SavedSignals& saved)
+    : saved_(saved), shell_(has_parent_session()), in_callers_group_(shell_ && has_terminal()) {}
+
+void JobControl::started() { unsure_ = pending_signals() & kTerminals; }
+
+bool JobControl::is_ignored(const Received& received) const {
+  return shell_ && sent_by_terminal(received) && (saved_.ignored & bit(received.signal)) != 0;
+}
+
+bool JobControl::has_reached(pid_t main, const Received& received) const {
+  if (!in_callers_group_ || !sent_by_terminal(received)) return false;
+  // A shell as the main process makes a group of its own.
+  return (unsure_ & bit(received.signal)) == 0 && ::getpgid(main) == ::getpgrp();
+}
+
+void JobControl::answered(const Received& received) {
+  if (!sent_by_terminal(received)) return;
+  unsure_ &= ~bit(received.signal);
+  if ((bit(received.signal) & kStops) != 0) terminal_stop_ = shell_;
+  if (received.signal == SIGCONT) terminal_stop_ = false;
+}
+
+std::int64_t JobControl::stop_with(pid_t main) {
+  if (main <= 0 || !(in_callers_group_ || terminal_stop_)) return 0;
+  const int signal = stopped_by(main);
+  if (signal == 0) return 0;
+  const std::int64_t since_ms = sys::monotonic_ms();
+  // By the same signal, as the shell says which one it was; others than these cannot wait blocked.
+  const bool waits = (bit(signal) & kStops) != 0;
+  ::kill(::getpid(), waits ? signal : SIGSTOP);
+  if (waits) {
+    // Continued meanwhile: nobody would continue us.
+    if (stopped_by(main) == 0) {
+      discard_signal(signal);
+      return 0;
+    }
+    let_signal_act(signal);
+  }
+  discard_signal(SIGCONT);
+  terminal_stop_ = false;
+  // What woke us woke the whole group; a main process with a group of its own sleeps on. Unless the
+  // next ^Z has come already.
+  if (stopped_by(main) != 0 && (pending_signals() & kStops) == 0) ::kill(main, SIGCONT);
+  return std::max<std::int64_t>(sys::monotonic_ms() - since_ms, 1);
+}
+
+}  // namespace proc

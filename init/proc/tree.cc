@@ -1,0 +1,212 @@
+#include "init/proc/tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+
+#include "init/sys/fd.h"
+
+namespace proc {
+namespace {
+
+// Enough for the whole of a stat or wchan, and for a status up to its signals: one read each.
+constexpr std::size_t kMostBytes = 4096;
+
+std::string read_small(const std::string& path) {
+  const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, kMostBytes> text;
+  const ssize_t count = fd.valid() ? ::read(fd.get(), text.data(), text.size()) : -1;
+  return count <= 0 ? std::string() : std::string(text.data(), static_cast<std::size_t>(count));
+}
+
+std::string stat_path(pid_t pid) { return "/proc/" + std::to_string(pid) + "/stat"; }
+
+template <class T>
+bool read_number(std::string_view text, T* number) {
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return error == std::errc() && stop == text.data() + text.size();
+}
+
+// The numbers among a directory's names.
+std::vector<pid_t> numbers_in(const std::string& path) {
+  std::vector<pid_t> numbers;
+  const sys::Dir directory(::opendir(path.c_str()));
+  if (!directory) return numbers;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    pid_t number = 0;
+    if (read_number(entry->d_name, &number)) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// One look at all processes, completed by a second look at those whose parents came or went
+// meanwhile.
+class Table {
+ public:
+  Table() {
+    for (const Member& member : all_processes()) members_[member.pid] = member;
+  }
+
+  // How far it is below this process; 0: not at all, or below one of `spared`.
+  int depth_of(pid_t pid, const std::vector<pid_t>& spared) {
+    const pid_t self = ::getpid();
+    int depth = 0;
+    for (pid_t at = pid; at != self; ++depth) {
+      const bool leaves = at <= 0 || std::ranges::find(spared, at) != spared.end();
+      if (leaves || depth > kDeepest) return 0;
+      at = parent_of(at);
+    }
+    return depth;
+  }
+
+  [[nodiscard]] const std::map<pid_t, Member>& members() const { return members_; }
+
+ private:
+  static constexpr int kDeepest = 1 << 16;
+
+  // Of a process whose parent has died since, the one that adopted it.
+  pid_t parent_of(pid_t pid) {
+    const auto known = [this](pid_t one) -> const Member* {
+      const auto found = members_.find(one);
+      if (found != members_.end()) return &found->second;
+      const auto member = look_at(one);
+      return member ? &(members_[one] = *member) : nullptr;
+    };
+    const Member* member = known(pid);
+    if (member == nullptr) return 0;
+    const pid_t parent = member->parent;
+    if (parent <= 0 || known(parent) != nullptr) return parent;
+    const auto again = look_at(pid);
+    if (!again) return 0;
+    members_[pid] = *again;
+    return again->parent;
+  }
+
+  std::map<pid_t, Member> members_;
+};
+
+}  // namespace
+
+bool has_own_proc() {
+  std::array<char, 32> target;
+  const ssize_t size = ::readlink("/proc/self", target.data(), target.size());
+  return size > 0 && std::string_view(target.data(), static_cast<std::size_t>(size)) ==
+                         std::to_string(::getpid());
+}
+
+std::optional<Member> parse_member(std::string_view stat) {
+  // "pid (name) state parent group session ...": the name may hold spaces and parentheses.
+  constexpr int kParent = 4;
+  constexpr int kGroup = 5;
+  constexpr int kStart = 22;
+  const std::size_t end_of_name = stat.rfind(')');
+  if (end_of_name == std::string_view::npos) return std::nullopt;
+  Member member;
+  bool ok = read_number(stat.substr(0, stat.find(' ')), &member.pid);
+  std::string_view rest = stat.substr(end_of_name + 1);
+  for (int field = 3; field <= kStart; ++field) {
+    if (!ok || !rest.starts_with(' ')) return std::nullopt;
+    rest.remove_prefix(1);
+    const std::string_view value = rest.substr(0, rest.find_first_of(" \n"));
+    rest.remove_prefix(value.size());
+    if (field == kParent) ok = read_number(value, &member.parent);
+    if (field == kGroup) ok = read_number(value, &member.group);
+    if (field == kStart) ok = read_number(value, &member.start);
+  }
+  return ok ? std::optional(member) : std::nullopt;
+}
+
+std::optional<Member> look_at(pid_t pid) { return parse_member(read_small(stat_path(pid))); }
+
+std::vector<Member> all_processes() {
+  std::vector<Member> all;
+  if (!has_own_proc()) return all;
+  for (const pid_t pid : numbers_in("/proc")) {
+    if (const auto member = look_at(pid)) all.push_back(*member);
+  }
+  return all;
+}
+
+std::optional<std::vector<Member>> descendants(const std::vector<pid_t>& spared) {
+  Table table;
+  if (table.members().empty()) return std::nullopt;
+  std::vector<Member> below;
+  // A copy: what depth_of looks up joins the table.
+  const std::map<pid_t, Member> seen = table.members();
+  for (const auto& [pid, member] : seen) {
+    const int depth = table.depth_of(pid, spared);
+    if (depth == 0) continue;
+    below.push_back(member);
+    below.back().depth = depth;
+  }
+  std::ranges::stable_sort(below, {}, &Member::depth);
+  return below;
+}
+
+std::vector<Member> members_of(const std::vector<pid_t>& groups) {
+  std::vector<Member> members = all_processes();
+  std::erase_if(members, [&groups](const Member& member) {
+    return std::ranges::find(groups, member.group) == groups.end();
+  });
+  return members;
+}
+
+void signal_member(const Member& member, int signal) {
+  // The descriptor first: what it names cannot change after the look that says who it is.
+  const sys::Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, member.pid, 0)));
+  const auto now = look_at(member.pid);
+  if (!now || now->start != member.start) return;
+  if (pidfd.valid() && ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0) == 0) {
+    return;
+  }
+  ::kill(member.pid, signal);
+}
+
+bool awaits_signal(pid_t pid, int signal) {
+  const std::string status = read_small("/proc/" + std::to_string(pid) + "/status");
+  const auto has = [&](std::string_view name) {
+    const std::size_t at = status.find(name);
+    if (at == std::string::npos) return false;
+    const std::size_t begin = at + name.size();
+    const std::string_view digits =
+        std::string_view(status).substr(begin, status.find('\n', begin) - begin);
+    std::uint64_t mask = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), mask, 16);
+    return ((mask >> (signal - 1)) & 1) != 0;
+  };
+  return has("\nSigBlk:\t") || has("\nSigCgt:\t");
+}
+
+std::string state_text(pid_t pid) {
+  const std::string base = "/proc/" + std::to_string(pid);
+  char state = 'Z';
+  std::string where;
+  std::string name;
+  for (const pid_t thread : numbers_in(base + "/task")) {
+    const std::string task = base + "/task/" + std::to_string(thread);
+    const std::string stat = read_small(task + "/stat");
+    const std::size_t open = stat.find('(');
+    const std::size_t end = stat.rfind(") ");
+    if (open == std::string::npos || end == std::string::npos || end + 2 >= stat.size()) continue;
+    const char its = stat[end + 2];
+    if (name.empty()) name = stat.substr(open + 1, end - open - 1);
+    const bool worse = its == 'D' || state == 'Z' || state == 'X';
+    if (its == 'Z' || its == 'X' || state == 'D' || !worse) continue;
+    state = its;
+    where = read_small(task + "/wchan");
+  }
+  if (state == 'Z') return "";
+  std::string text = "pid " + std::to_string(pid) + " (" + name + "), state " + state;
+  // "0": it runs, or the kernel does not tell.
+  if (!where.empty() && where != "0") text += " in " + where;
+  return text;
+}
+
+}  // namespace proc

@@ -1,0 +1,325 @@
+#include "init/sandbox/prepare.h"
+
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "envgen/passwd.h"
+#include "init/sandbox/apply.h"
+#include "init/sandbox/capabilities.h"
+#include "init/sandbox/seccomp.h"
+#include "init/sys/files.h"
+
+namespace sandbox {
+namespace {
+
+using envgen::Identity;
+using envgen::PathState;
+using envgen::Result;
+using envgen::SandboxRequest;
+using envgen::Status;
+
+constexpr const char* kWhat = "preparing the sandbox";
+// moby's default profile has 15 kB.
+constexpr std::size_t kMostProfileBytes = 4ULL << 20;
+
+// What this process may do, and so a child of it.
+struct Own {
+  std::uint64_t permitted = 0;
+  std::uint64_t bounding = 0;
+
+  [[nodiscard]] bool may(int number) const { return (permitted & capability_bit(number)) != 0; }
+};
+
+Result<Own> own_capabilities() {
+  auto permitted = permitted_capabilities();
+  if (!permitted) return std::unexpected(permitted.error());
+  return Own{.permitted = *permitted, .bounding = bounding_capabilities()};
+}
+
+std::unexpected<envgen::Error> lacks(std::string_view option, std::string found, int number) {
+  return envgen::fail(kWhat, std::string(option), std::move(found),
+                      "the container needs " + capability_name(number) + " for it");
+}
+
+Result<std::string> read_database(const std::string& path) {
+  PathState file = sys::look(path, true);
+  if (file.kind == PathState::Kind::kError) {
+    return envgen::fail("reading the image's users", path, sys::errno_text(file.error),
+                        "make it readable, or leave --user out");
+  }
+  return std::move(file.content);
+}
+
+Result<Identity> prepare_identity(const std::string& spec, const Own& own,
+                                  const std::string& root) {
+  const auto passwd = read_database(root + "/etc/passwd");
+  if (!passwd) return std::unexpected(passwd.error());
+  const auto group = read_database(root + "/etc/group");
+  if (!group) return std::unexpected(group.error());
+  auto identity = envgen::find_identity(spec, *passwd, *group, "--user");
+  if (!identity) return identity;
+  const std::string from = " from uid " + std::to_string(::geteuid());
+  if (identity->uid != ::geteuid() && !own.may(CAP_SETUID)) {
+    return lacks("--user", "a change to uid " + std::to_string(identity->uid) + from, CAP_SETUID);
+  }
+  // Not even root may signal another user's process without it: no stop would reach the job.
+  if (identity->uid != ::geteuid() && !own.may(CAP_KILL)) {
+    return lacks("--user",
+                 "a job of uid " + std::to_string(identity->uid) + " to be stopped" + from,
+                 CAP_KILL);
+  }
+  const bool same_groups = identity->gid == ::getegid() && has_groups(identity->groups);
+  if (!same_groups && !own.may(CAP_SETGID)) {
+    return lacks("--user", "groups that are not ours", CAP_SETGID);
+  }
+  return identity;
+}
+
+Status prepare_capabilities(const SandboxRequest& request, const Own& own,
+                            envgen::Sandbox& sandbox) {
+  std::uint64_t kept = own.bounding;
+  if (!request.caps.empty()) {
+    auto asked = keep_capabilities(request.caps, own.bounding, "--caps");
+    if (!asked) return std::unexpected(asked.error());
+    kept = *asked;
+    if (kept != own.bounding && !own.may(CAP_SETPCAP)) {
+      return lacks("--caps", capability_names(own.bounding & ~kept) + " to be taken away",
+                   CAP_SETPCAP);
+    }
+    sandbox.capabilities = kept;
+  }
+  if (request.ambient.empty()) return {};
+  auto ambient = keep_capabilities(request.ambient, own.permitted, "--ambient");
+  if (!ambient) return std::unexpected(ambient.error());
+  if ((*ambient & ~kept) != 0) {
+    return envgen::fail(kWhat, "--ambient",
+                        capability_names(*ambient & ~kept) + ", which --caps takes away",
+                        "name it in both, or in neither");
+  }
+  sandbox.ambient = *ambient;
+  return {};
+}
+
+std::optional<std::uint64_t> limit_value(std::string_view text) {
+  if (text == "unlimited" || text == "-1") return RLIM_INFINITY;
+  std::uint64_t value = 0;
+  auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  const char* const end = text.data() + text.size();
+  if (stop == end) return value;
+  constexpr std::string_view kUnits = "kmg";
+  constexpr unsigned kBitsPerUnit = 10;
+  const std::size_t unit = kUnits.find(static_cast<char>(*stop | 0x20));  // in lower case
+  if (stop + 1 != end || unit == std::string_view::npos) return std::nullopt;
+  const auto shift = static_cast<unsigned>(unit + 1) * kBitsPerUnit;
+  if (value > RLIM_INFINITY >> shift) return std::nullopt;
+  return value << shift;
+}
+
+std::optional<int> resource(std::string_view name) {
+  std::string own(name);
+  std::ranges::transform(own, own.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  });
+  constexpr std::string_view kPrefix = "rlimit_";
+  if (own.starts_with(kPrefix)) own.erase(0, kPrefix.size());
+  for (int number = 0; number < envgen::kResources; ++number) {
+    if (envgen::resource_name(number) == own) return number;
+  }
+  return std::nullopt;
+}
+
+// Not even root may have more descriptors than this; nullopt where the kernel does not say.
+std::optional<std::uint64_t> most_descriptors() {
+  const PathState file = sys::look("/proc/sys/fs/nr_open", true);
+  std::uint64_t most = 0;
+  auto [stop, error] =
+      std::from_chars(file.content.data(), file.content.data() + file.content.size(), most);
+  if (error != std::errc()) return std::nullopt;
+  return most;
+}
+
+Status check_limit(const envgen::ResourceLimit& limit, const Own& own) {
+  const std::string name(envgen::resource_name(limit.resource));
+  const std::string found =
+      name + " with the hard limit " +
+      (limit.hard == RLIM_INFINITY ? "unlimited" : std::to_string(limit.hard));
+  rlimit present{};
+  if (::getrlimit(static_cast<__rlimit_resource>(limit.resource), &present) == 0 &&
+      limit.hard > present.rlim_max && !own.may(CAP_SYS_RESOURCE)) {
+    return lacks("--rlimit", found + " above our own " + std::to_string(present.rlim_max),
+                 CAP_SYS_RESOURCE);
+  }
+  const auto most = limit.resource == RLIMIT_NOFILE ? most_descriptors() : std::nullopt;
+  if (most && limit.hard > *most) {
+    return envgen::fail(kWhat, "--rlimit", found,
+                        "the kernel's own limit (fs.nr_open) is " + std::to_string(*most));
+  }
+  return {};
+}
+
+Result<std::vector<envgen::ResourceLimit>> prepare_limits(const SandboxRequest& request,
+                                                          const Own& own) {
+  std::vector<envgen::ResourceLimit> limits;
+  for (const std::string& text : request.limits) {
+    const auto limit = parse_limit(text);
+    if (!limit) return std::unexpected(limit.error());
+    const auto same = [&limit](const auto& other) { return other.resource == limit->resource; };
+    if (std::ranges::any_of(limits, same)) {
+      return envgen::fail(kWhat, "--rlimit",
+                          std::string(envgen::resource_name(limit->resource)) + " twice",
+                          "keep one of the two");
+    }
+    if (auto status = check_limit(*limit, own); !status) return std::unexpected(status.error());
+    limits.push_back(*limit);
+  }
+  return limits;
+}
+
+Status check_nice(int wanted, const Own& own) {
+  constexpr int kLowest = -20;
+  constexpr int kHighest = 19;
+  const std::string found = std::to_string(wanted);
+  if (wanted < kLowest || wanted > kHighest) {
+    return envgen::fail(kWhat, "--nice", found, "nice values go from -20 to 19");
+  }
+  rlimit present{};
+  ::getrlimit(RLIMIT_NICE, &present);
+  const bool within_limit = static_cast<rlim_t>(kHighest + 1 - wanted) <= present.rlim_cur;
+  if (wanted >= ::getpriority(PRIO_PROCESS, 0) || within_limit || own.may(CAP_SYS_NICE)) return {};
+  return lacks("--nice", found + ", which is lower than ours", CAP_SYS_NICE);
+}
+
+Status check_oom_score_adj(int wanted, const Own& own) {
+  constexpr const char* kPath = "/proc/self/oom_score_adj";
+  constexpr int kMost = 1000;
+  const std::string found = std::to_string(wanted);
+  if (wanted < -kMost || wanted > kMost) {
+    return envgen::fail(kWhat, "--oom-score-adj", found, "values go from -1000 to 1000");
+  }
+  const PathState file = sys::look(kPath, true);
+  int present = 0;
+  const char* end = file.content.data() + file.content.size();
+  if (std::from_chars(file.content.data(), end, present).ec != std::errc()) {
+    return envgen::fail(kWhat, "--oom-score-adj", std::string("no ") + kPath,
+                        "mount /proc in the container, or leave the option out");
+  }
+  if (wanted >= present || own.may(CAP_SYS_RESOURCE)) return {};
+  return lacks("--oom-score-adj",
+               found + ", which is lower than our own " + std::to_string(present),
+               CAP_SYS_RESOURCE);
+}
+
+Status check_numbers(const SandboxRequest& request, const Own& own) {
+  constexpr std::uint32_t kMostUmask = 0777;
+  if (request.umask && *request.umask > kMostUmask) {
+    return envgen::fail(kWhat, "--umask", "bits that a umask does not have", "write 022, say");
+  }
+  if (request.nice) {
+    if (auto status = check_nice(*request.nice, own); !status) return status;
+  }
+  return request.oom_score_adj ? check_oom_score_adj(*request.oom_score_adj, own) : Status{};
+}
+
+Result<std::string> read_profile_file(const std::string& path) {
+  constexpr const char* kReading = "reading a seccomp profile";
+  PathState file = sys::look(path, true);
+  switch (file.kind) {
+    case PathState::Kind::kAbsent:
+      return envgen::fail(kReading, path, "no such file", "name a profile that the image has");
+    case PathState::Kind::kDirectory:
+      return envgen::fail(kReading, path, "a directory", "name the file in it");
+    case PathState::Kind::kError:
+      return envgen::fail(kReading, path, sys::errno_text(file.error), "make it readable");
+    case PathState::Kind::kFile:
+      break;
+  }
+  if (file.content.size() > kMostProfileBytes) {
+    return envgen::fail(kReading, path, std::to_string(file.content.size()) + " bytes",
+                        "a profile has at most " + std::to_string(kMostProfileBytes));
+  }
+  return std::move(file.content);
+}
+
+Status prepare_filter(const std::string& path, bool strict, const Own& own, Prepared& prepared) {
+  const auto profile = read_profile_file(path);
+  if (!profile) return std::unexpected(profile.error());
+  envgen::Sandbox& sandbox = prepared.sandbox;
+  const Host host = this_host(sandbox.capabilities.value_or(own.bounding));
+  auto filter = compile_profile(*profile, host, strict, path);
+  if (!filter) return std::unexpected(filter.error());
+  sandbox.filter = std::move(filter->program);
+  sandbox.profile = path;
+  prepared.warnings = std::move(filter->warnings);
+  if (sandbox.no_new_privs || own.may(CAP_SYS_ADMIN)) return {};
+  sandbox.no_new_privs = true;
+  if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) return {};  // nothing changes by it
+  prepared.warnings.push_back(
+      "--seccomp implies --no-new-privs, as the container lacks "
+      "CAP_SYS_ADMIN: sudo and other setuid programs give no rights");
+  return {};
+}
+
+}  // namespace
+
+Result<envgen::ResourceLimit> parse_limit(std::string_view text) {
+  const auto refuse = [text](const std::string& found, const std::string& fix) {
+    return envgen::fail("reading a limit", "--rlimit", found + " in \"" + std::string(text) + '"',
+                        fix);
+  };
+  const std::size_t equals = text.find('=');
+  const auto number = resource(text.substr(0, equals));
+  if (!number) {
+    return refuse("an unknown name",
+                  "write NAME=SOFT[:HARD] with a name of setrlimit(2), such as "
+                  "nofile=1024:4096");
+  }
+  const std::string_view values = equals == std::string_view::npos ? "" : text.substr(equals + 1);
+  const std::size_t colon = values.find(':');
+  const auto soft = limit_value(values.substr(0, colon));
+  const auto hard = colon == std::string_view::npos ? soft : limit_value(values.substr(colon + 1));
+  if (!soft || !hard) {
+    return refuse("no value", "write NAME=SOFT[:HARD] in numbers, 64k, 8m, 1g or unlimited");
+  }
+  if (*soft > *hard)
+    return refuse("a soft limit above the hard one", "lower it, or raise the other");
+  return envgen::ResourceLimit{.resource = *number, .soft = *soft, .hard = *hard};
+}
+
+Result<Prepared> prepare(const SandboxRequest& request, bool strict, const std::string& root) {
+  if (request == SandboxRequest{}) return Prepared{};
+  const auto own = own_capabilities();
+  if (!own) return std::unexpected(own.error());
+  Prepared prepared;
+  envgen::Sandbox& sandbox = prepared.sandbox;
+  if (!request.user.empty()) {
+    auto identity = prepare_identity(request.user, *own, root);
+    if (!identity) return std::unexpected(identity.error());
+    sandbox.identity = std::move(*identity);
+  }
+  if (auto status = prepare_capabilities(request, *own, sandbox); !status) {
+    return std::unexpected(status.error());
+  }
+  auto limits = prepare_limits(request, *own);
+  if (!limits) return std::unexpected(limits.error());
+  sandbox.limits = std::move(*limits);
+  if (auto status = check_numbers(request, *own); !status) return std::unexpected(status.error());
+  sandbox.umask = request.umask;
+  sandbox.nice = request.nice;
+  sandbox.oom_score_adj = request.oom_score_adj;
+  sandbox.no_new_privs = request.no_new_privs;
+  if (!request.seccomp.empty()) {
+    auto status = prepare_filter(request.seccomp, strict, *own, prepared);
+    if (!status) return std::unexpected(status.error());
+  }
+  return prepared;
+}
+
+}  // namespace sandbox

@@ -1,0 +1,33 @@
+#pragma once
+// From what was asked for to a complete sandbox: users of the image's passwd and group files,
+// capabilities, limits, the compiled filter. The resolver's work: it reads files.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "envgen/result.h"
+#include "envgen/sandbox.h"
+
+namespace sandbox {
+
+struct Prepared {
+  envgen::Sandbox sandbox;
+  std::vector<std::string> warnings;
+};
+
+// NAME=SOFT[:HARD], with one value for both where one is given: "nofile=64k", "core=0:unlimited",
+// "RLIMIT_STACK=8m". k, m and g are powers of 1024; -1 is unlimited, as in Docker's --ulimit.
+envgen::Result<envgen::ResourceLimit> parse_limit(std::string_view text);
+
+// Everything that can be known to fail in the child fails here: an unknown user, group, capability
+// or limit, one limit named twice, a hard limit above ours without CAP_SYS_RESOURCE, a change of
+// user without CAP_SETUID, CAP_SETGID and CAP_KILL (to stop the job), capabilities taken away
+// without CAP_SETPCAP, ambient capabilities that the job is not left with, a lower nice value
+// without CAP_SYS_NICE, a lower oom_score_adj without CAP_SYS_RESOURCE. A filter without
+// CAP_SYS_ADMIN implies no_new_privs, with a warning that says so. `root` is put before /etc/passwd
+// and /etc/group (for tests; "" in life).
+envgen::Result<Prepared> prepare(const envgen::SandboxRequest& request, bool strict,
+                                 const std::string& root = {});
+
+}  // namespace sandbox

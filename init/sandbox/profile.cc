@@ -1,0 +1,357 @@
+#include "init/sandbox/profile.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "envgen/json.h"
+#include "init/sandbox/capabilities.h"
+
+namespace sandbox {
+namespace {
+
+using envgen::json::Document;
+using envgen::json::Type;
+using envgen::json::Value;
+
+constexpr const char* kWhat = "reading a seccomp profile";
+constexpr const char* kForms = "write it as moby's default.json, or as OCI's linux.seccomp";
+
+template <class T>
+struct Named {
+  std::string_view name;
+  T value;
+};
+
+constexpr std::array kActions = {
+    Named{"SCMP_ACT_KILL", Action::kKillThread},  // what libseccomp and runc mean by it
+    Named{"SCMP_ACT_KILL_THREAD", Action::kKillThread},
+    Named{"SCMP_ACT_KILL_PROCESS", Action::kKillProcess},
+    Named{"SCMP_ACT_TRAP", Action::kTrap},
+    Named{"SCMP_ACT_ERRNO", Action::kErrno},
+    Named{"SCMP_ACT_TRACE", Action::kTrace},
+    Named{"SCMP_ACT_LOG", Action::kLog},
+    Named{"SCMP_ACT_ALLOW", Action::kAllow},
+};
+
+constexpr std::array kCompares = {
+    Named{"SCMP_CMP_NE", Compare::kNe},
+    Named{"SCMP_CMP_LT", Compare::kLt},
+    Named{"SCMP_CMP_LE", Compare::kLe},
+    Named{"SCMP_CMP_EQ", Compare::kEq},
+    Named{"SCMP_CMP_GE", Compare::kGe},
+    Named{"SCMP_CMP_GT", Compare::kGt},
+    Named{"SCMP_CMP_MASKED_EQ", Compare::kMaskedEq},
+};
+
+// moby's condition arches are Go's names.
+constexpr std::array kNativeArchitectures = {
+    Named<std::string_view>{"amd64", "SCMP_ARCH_X86_64"},
+    Named<std::string_view>{"arm64", "SCMP_ARCH_AARCH64"},
+};
+
+template <class Table>
+auto lookup(const Table& table, std::string_view name)
+    -> std::optional<decltype(table.front().value)> {
+  const auto at = std::ranges::find_if(table, [name](const auto& row) { return row.name == name; });
+  if (at == table.end()) return std::nullopt;
+  return at->value;
+}
+
+std::unexpected<envgen::Error> refuse(std::string where, std::string found, std::string fix) {
+  return envgen::fail(kWhat, std::move(where), std::move(found), std::move(fix));
+}
+
+bool contains(const std::vector<std::string>& list, std::string_view wanted) {
+  return std::ranges::find(list, wanted) != list.end();
+}
+
+std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+// A member that is there and not null: Go, whose structs define both forms, takes null as absent.
+std::optional<Value> member(const Value& object, std::string_view key) {
+  auto value = object.find(key);
+  if (value && value->is(Type::kNull)) return std::nullopt;
+  return value;
+}
+
+envgen::Result<std::optional<Value>> member_of(const Value& object, std::string_view key, Type type,
+                                               const std::string& where) {
+  auto value = member(object, key);
+  if (value && !value->is(type)) {
+    return refuse(where + '.' + std::string(key), std::string(type_name(value->type())),
+                  "it must be " + std::string(type_name(type)));
+  }
+  return value;
+}
+
+envgen::Result<std::string> text_of(const Value& object, std::string_view key,
+                                    const std::string& where) {
+  auto value = member_of(object, key, Type::kString, where);
+  if (!value) return std::unexpected(value.error());
+  return *value ? std::string((*value)->text()) : std::string();
+}
+
+envgen::Result<std::vector<std::string>> texts_of(const Value& object, std::string_view key,
+                                                  const std::string& where) {
+  auto list = member_of(object, key, Type::kArray, where);
+  if (!list) return std::unexpected(list.error());
+  std::vector<std::string> texts;
+  if (!*list) return texts;
+  for (const Value item : **list) {
+    if (!item.is(Type::kString) || item.text().empty()) {
+      return refuse(
+          where + '.' + std::string(key),
+          item.is(Type::kString) ? "an empty string" : std::string(type_name(item.type())),
+          "it must be a list of names");
+    }
+    texts.emplace_back(item.text());
+  }
+  return texts;
+}
+
+envgen::Result<std::optional<std::uint64_t>> number_of(const Value& object, std::string_view key,
+                                                       std::uint64_t most,
+                                                       const std::string& where) {
+  const auto value = member(object, key);
+  if (!value) return std::nullopt;
+  std::uint64_t number = 0;
+  const std::string_view text = value->text();
+  auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (!value->is(Type::kInteger) || error != std::errc() || stop != text.data() + text.size() ||
+      number > most) {
+    return refuse(
+        where + '.' + std::string(key),
+        value->is(Type::kInteger) ? std::string(text) : std::string(type_name(value->type())),
+        "it must be a number from 0 to " + std::to_string(most));
+  }
+  return number;
+}
+
+// `action_key` and `errno_key` of an object: a rule, or the profile itself for its default.
+envgen::Result<Verdict> verdict_at(const Value& object, std::string_view action_key,
+                                   std::string_view errno_key, const std::string& where) {
+  constexpr std::uint64_t kMostErrno = 4095;
+  constexpr std::uint64_t kMostTrace = 0xFFFF;
+  auto name = text_of(object, action_key, where);
+  if (!name) return std::unexpected(name.error());
+  const std::string place = where + '.' + std::string(action_key);
+  if (name->empty()) return refuse(place, "no action", kForms);
+  if (*name == "SCMP_ACT_NOTIFY") {
+    return refuse(place, "SCMP_ACT_NOTIFY, which hands calls to a supervisor's socket",
+                  "trainit is no such supervisor: choose another action");
+  }
+  const auto action = lookup(kActions, *name);
+  if (!action) {
+    return refuse(place, "the unknown action " + quoted(*name),
+                  "see seccomp_init(3) for the names");
+  }
+  auto number =
+      number_of(object, errno_key, *action == Action::kErrno ? kMostErrno : kMostTrace, where);
+  if (!number) return std::unexpected(number.error());
+  Verdict verdict{.action = *action};
+  if (*action == Action::kErrno || *action == Action::kTrace) {
+    verdict.number = static_cast<std::uint16_t>(number->value_or(EPERM));
+  }
+  return verdict;
+}
+
+envgen::Result<bool> kernel_is_at_least(const std::string& version, const Host& host,
+                                        const std::string& where) {
+  int major = 0;
+  int minor = 0;
+  const char* end = version.data() + version.size();
+  auto [dot, error] = std::from_chars(version.data(), end, major);
+  bool valid = error == std::errc() && dot != end && *dot == '.';
+  if (valid) {
+    auto [stop, minor_error] = std::from_chars(dot + 1, end, minor);
+    valid = minor_error == std::errc() && stop == end && major >= 0 && minor >= 0;
+  }
+  if (!valid) {
+    return refuse(where + ".minKernel", quoted(version), "write MAJOR.MINOR, such as \"4.8\"");
+  }
+  return std::pair(host.kernel_major, host.kernel_minor) >= std::pair(major, minor);
+}
+
+struct Filters {
+  std::vector<std::string> arches;
+  std::vector<std::string> capabilities;
+  std::optional<bool> kernel;  // is new enough
+};
+
+envgen::Result<Filters> filters_at(const Value& rule, std::string_view key, const Host& host,
+                                   const std::string& where) {
+  auto object = member_of(rule, key, Type::kObject, where);
+  if (!object) return std::unexpected(object.error());
+  Filters filters;
+  if (!*object) return filters;
+  const std::string place = where + '.' + std::string(key);
+  auto arches = texts_of(**object, "arches", place);
+  if (!arches) return std::unexpected(arches.error());
+  auto caps = texts_of(**object, "caps", place);
+  if (!caps) return std::unexpected(caps.error());
+  auto version = text_of(**object, "minKernel", place);
+  if (!version) return std::unexpected(version.error());
+  filters.arches = std::move(*arches);
+  filters.capabilities = std::move(*caps);
+  if (!version->empty()) {
+    auto enough = kernel_is_at_least(*version, host, place);
+    if (!enough) return std::unexpected(enough.error());
+    filters.kernel = *enough;
+  }
+  return filters;
+}
+
+bool has_capability(const Host& host, const std::string& name) {
+  // A name that is not known here (CAP_BPF on Linux 4.19) is one that the job does not have.
+  const auto number = capability(name);
+  return number && (host.capabilities & capability_bit(*number)) != 0;
+}
+
+// Excluded by any, included by all: moby's rule.
+envgen::Result<bool> holds_here(const Value& rule, const Host& host, const std::string& where) {
+  const auto is_held = [&host](const std::string& name) { return has_capability(host, name); };
+  auto excludes = filters_at(rule, "excludes", host, where);
+  if (!excludes) return std::unexpected(excludes.error());
+  auto includes = filters_at(rule, "includes", host, where);
+  if (!includes) return std::unexpected(includes.error());
+  if (contains(excludes->arches, host.arch) ||
+      std::ranges::any_of(excludes->capabilities, is_held) || excludes->kernel.value_or(false)) {
+    return false;
+  }
+  return (includes->arches.empty() || contains(includes->arches, host.arch)) &&
+         std::ranges::all_of(includes->capabilities, is_held) && includes->kernel.value_or(true);
+}
+
+envgen::Result<Condition> condition_at(const Value& value, const std::string& where) {
+  constexpr std::uint64_t kLastArgument = 5;
+  if (!value.is(Type::kObject)) return refuse(where, std::string(type_name(value.type())), kForms);
+  auto index = number_of(value, "index", kLastArgument, where);
+  if (!index) return std::unexpected(index.error());
+  auto first = number_of(value, "value", ~0ULL, where);
+  if (!first) return std::unexpected(first.error());
+  auto second = number_of(value, "valueTwo", ~0ULL, where);
+  if (!second) return std::unexpected(second.error());
+  auto name = text_of(value, "op", where);
+  if (!name) return std::unexpected(name.error());
+  const auto compare = lookup(kCompares, *name);
+  if (!compare) {
+    return refuse(where + ".op", "the unknown comparison " + quoted(*name),
+                  "see seccomp_rule_add(3) for the names");
+  }
+  return Condition{.argument = static_cast<unsigned>(index->value_or(0)),
+                   .compare = *compare,
+                   .value = first->value_or(0),
+                   .value_two = second->value_or(0)};
+}
+
+envgen::Result<Rule> rule_at(const Value& value, std::string where) {
+  Rule rule{.calls = {}, .verdict = {}, .conditions = {}, .where = std::move(where)};
+  auto verdict = verdict_at(value, "action", "errnoRet", rule.where);
+  if (!verdict) return std::unexpected(verdict.error());
+  rule.verdict = *verdict;
+  auto names = texts_of(value, "names", rule.where);
+  if (!names) return std::unexpected(names.error());
+  auto name = text_of(value, "name", rule.where);
+  if (!name) return std::unexpected(name.error());
+  if (!name->empty() && !names->empty()) {
+    return refuse(rule.where, "both \"name\" and \"names\"", "keep one of the two");
+  }
+  rule.calls = std::move(*names);
+  if (!name->empty()) rule.calls.push_back(std::move(*name));
+  auto conditions = member_of(value, "args", Type::kArray, rule.where);
+  if (!conditions) return std::unexpected(conditions.error());
+  if (!*conditions) return rule;
+  std::size_t index = 0;
+  for (const Value item : **conditions) {
+    auto condition = condition_at(item, rule.where + ".args[" + std::to_string(index++) + ']');
+    if (!condition) return std::unexpected(condition.error());
+    rule.conditions.push_back(*condition);
+  }
+  return rule;
+}
+
+envgen::Result<std::vector<std::string>> architectures_of(const Value& root, const Host& host,
+                                                          const std::string& where) {
+  auto listed = texts_of(root, "architectures", where);
+  if (!listed) return std::unexpected(listed.error());
+  auto map = member_of(root, "archMap", Type::kArray, where);
+  if (!map) return std::unexpected(map.error());
+  if (!*map) return listed;
+  if (!listed->empty()) {
+    return refuse(where, "both \"architectures\" and \"archMap\"", "keep one of the two");
+  }
+  const auto native = lookup(kNativeArchitectures, host.arch);
+  std::size_t index = 0;
+  for (const Value entry : **map) {
+    const std::string place = where + ".archMap[" + std::to_string(index++) + ']';
+    if (!entry.is(Type::kObject)) {
+      return refuse(place, std::string(type_name(entry.type())), kForms);
+    }
+    auto name = text_of(entry, "architecture", place);
+    if (!name) return std::unexpected(name.error());
+    auto others = texts_of(entry, "subArchitectures", place);
+    if (!others) return others;
+    if (native && *name == *native) return others;
+  }
+  return listed;
+}
+
+}  // namespace
+
+envgen::Result<Profile> read_profile(std::string_view json, const Host& host,
+                                     std::string_view where) {
+  const std::string place(where);
+  auto document = Document::parse(json, where);
+  if (!document) {
+    envgen::Error error = document.error().error;
+    error.what = kWhat;
+    return std::unexpected(std::move(error));
+  }
+  const Value root = document->root();
+  if (!root.is(Type::kObject)) return refuse(place, std::string(type_name(root.type())), kForms);
+  const std::string whole = place + ": profile";
+  Profile profile;
+  auto verdict = verdict_at(root, "defaultAction", "defaultErrnoRet", whole);
+  if (!verdict) return std::unexpected(verdict.error());
+  profile.default_verdict = *verdict;
+  auto architectures = architectures_of(root, host, whole);
+  if (!architectures) return std::unexpected(architectures.error());
+  profile.architectures = std::move(*architectures);
+  for (const char* key : {"flags", "listenerPath"}) {
+    if (member(root, key)) {
+      profile.warnings.push_back(place + ": \"" + key + "\" is not used here, ignoring");
+    }
+  }
+  auto rules = member_of(root, "syscalls", Type::kArray, whole);
+  if (!rules) return std::unexpected(rules.error());
+  if (!*rules) return profile;
+  std::size_t index = 0;
+  for (const Value item : **rules) {
+    std::string item_place = place + ": syscalls[" + std::to_string(index++) + ']';
+    if (!item.is(Type::kObject)) {
+      return refuse(std::move(item_place), std::string(type_name(item.type())), kForms);
+    }
+    auto rule = rule_at(item, item_place);
+    if (!rule) return std::unexpected(rule.error());
+    auto holds = holds_here(item, host, item_place);
+    if (!holds) return std::unexpected(holds.error());
+    if (*holds) profile.rules.push_back(std::move(*rule));
+  }
+  return profile;
+}
+
+Verdict verdict_of(const Profile& profile, std::string_view call) {
+  Verdict verdict = profile.default_verdict;
+  for (const Rule& rule : profile.rules) {
+    if (rule.verdict == profile.default_verdict || !contains(rule.calls, call)) continue;
+    if (rule.conditions.empty()) return rule.verdict;
+    if (lets_through(rule.verdict)) verdict = rule.verdict;
+  }
+  return verdict;
+}
+
+}  // namespace sandbox
