@@ -15,8 +15,14 @@ build_house() {
   printf '#include <string>\n#include "envgen/json.h"\n' >"$house/envgen/plan.h"
   echo '#include <spdlog/spdlog.h>' >"$house/init/sys/log.cc"
   echo '#include "lifecycle/machine.h"' >"$house/init/engine/loop.cc"
+  early 'int once() { return 1; }'
   archive envgen 'int twice(int n) { return 2 * n; }'
   archive lifecycle 'int half(int n) { return n / 2; }'
+}
+
+early() { # code
+  mkdir -p "$house/CMakeFiles/trainit.dir/init/early"
+  echo "$1" | "$cxx" -x c++ -std=c++23 -O1 -c -o "$house/CMakeFiles/trainit.dir/init/early/early.cc.o" -
 }
 
 archive() { # library code
@@ -55,6 +61,9 @@ echo '#include <spdlog/spdlog.h>' >"$house/init/cli/run.cc"
 finds 'init/cli/run.cc includes <spdlog/spdlog.h>: only init/sys/log.cc may'
 echo '#include <fstream>' >"$house/lifecycle/machine.cc"
 finds 'lifecycle/machine.cc includes <fstream>'
+early '#include <string.h>
+unsigned long size(const char* text) { return strlen(text); }'
+finds 'init/early/ needs strlen'
 archive envgen 'extern "C" char* getenv(const char*); char* home() { return getenv("HOME"); }'
 finds 'envgen/ uses getenv'
 archive lifecycle '#include <time.h>

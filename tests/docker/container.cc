@@ -25,7 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Far above what anything here takes; a test that reaches it has failed.
-constexpr std::chrono::seconds kDeadline{30};
+std::chrono::seconds wait_deadline{30};
 
 int left_ms(Clock::time_point deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
@@ -149,7 +149,7 @@ bool Program::read_some(int timeout_ms) {
 }
 
 bool Program::await(std::string_view text) {
-  const auto deadline = Clock::now() + kDeadline;
+  const auto deadline = Clock::now() + wait_deadline;
   while (output_.find(text) == std::string::npos) {
     if (!read_some(left_ms(deadline))) return false;
   }
@@ -157,7 +157,7 @@ bool Program::await(std::string_view text) {
 }
 
 bool Program::await_more_than(std::size_t size) {
-  const auto deadline = Clock::now() + kDeadline;
+  const auto deadline = Clock::now() + wait_deadline;
   while (output_.size() <= size) {
     if (!read_some(left_ms(deadline))) return false;
   }
@@ -165,7 +165,7 @@ bool Program::await_more_than(std::size_t size) {
 }
 
 int Program::finish() {
-  const auto deadline = Clock::now() + kDeadline;
+  const auto deadline = Clock::now() + wait_deadline;
   while (read_some(left_ms(deadline))) {
   }
   if (left_ms(deadline) == 0) return -1;
@@ -216,14 +216,14 @@ void Scratch::replace(std::string_view name, std::string_view content) const {
 }
 
 void Scratch::await(const std::string& name) const {
-  const auto deadline = Clock::now() + kDeadline;
+  const auto deadline = Clock::now() + wait_deadline;
   const fs::path file = path(name);
   const int watch = inotify_init1(IN_CLOEXEC);
   inotify_add_watch(watch, file.parent_path().c_str(), IN_CREATE | IN_MOVED_TO);
   while (!fs::exists(file)) {
     pollfd changed{watch, POLLIN, 0};
     if (poll(&changed, 1, left_ms(deadline)) <= 0) {
-      ADD_FAILURE() << "no file " << name << " after " << kDeadline.count() << " s";
+      ADD_FAILURE() << "no file " << name << " after " << wait_deadline.count() << " s";
       break;
     }
     std::array<char, 4096> events{};
@@ -232,10 +232,13 @@ void Scratch::await(const std::string& name) const {
   close(watch);
 }
 
-Container::Container(const Words& flags, const Words& args) : name_(unique_name()) {
-  Words argv = {"docker", "run", "--detach", "--network=none", "--name", name_};
+void set_deadline(std::chrono::seconds deadline) { wait_deadline = deadline; }
+
+Container::Container(const Words& flags, const Words& args, const Place& place)
+    : name_(unique_name()) {
+  Words argv = {"docker", "run", "--detach", "--network", place.network, "--name", name_};
   argv.insert(argv.end(), flags.begin(), flags.end());
-  argv.push_back(image());
+  argv.push_back(place.image.empty() ? image() : place.image);
   argv.insert(argv.end(), args.begin(), args.end());
   const Output started = run_program(argv);
   EXPECT_EQ(started.code, 0) << started.text;

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,11 +70,19 @@ class Scratch {
   std::string root_;
 };
 
+// Every wait's deadline from now on; 30 s at first, far above what a small payload takes.
+void set_deadline(std::chrono::seconds deadline);
+
+struct Place {
+  std::string network = "none";
+  std::string image;  // "" = image()
+};
+
 // A detached container; removed with this object.
 class Container {
  public:
-  // docker run FLAGS IMAGE ARGS. `entrypoint` "" is the image's: trainit.
-  Container(const Words& flags, const Words& args);
+  // docker run FLAGS IMAGE ARGS. The image's entrypoint is trainit.
+  Container(const Words& flags, const Words& args, const Place& place = {});
   ~Container();
   Container(const Container&) = delete;
   Container& operator=(const Container&) = delete;

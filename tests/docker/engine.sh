@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# A Docker engine for the container tests: engine.sh start|stop DIR
+# A Docker engine for the container tests: engine.sh start DIR [DOCKERD_ARGUMENT...], engine.sh stop DIR
 # start: an engine that answers is used as it is; else one of our own is started, with everything of
-#   its own in a private directory. Prints the DOCKER_HOST to use and writes it to DIR/host. Without
+#   its own in private directories, and with these arguments. Prints the DOCKER_HOST to use and writes it to DIR/host. Without
 #   an engine: exit 1 with TRAINIT_DOCKER_MUST_WORK=1, else an empty DIR/host, and the tests skip.
-# stop: ends the engine that start started, by its own pid, and removes its directory.
+# stop: ends the engine that start started, by its own pid, and removes its directories.
 set -eu
 
 action=${1:?start or stop}
-state_dir=${2:?a directory for the state}
+state_dir=$(realpath -m "${2:?a directory for the state}")
+data_dir=$state_dir/data
+dockerd_arguments=("${@:3}")
 ready_seconds=60
 
 no_engine() {
@@ -23,13 +25,16 @@ use() { # host
   exit 0
 }
 
-# dockerd needs no network here (the tests use --network=none) and no iptables. vfs works on any
-# file system, also on overlayfs inside a container; the images have a few MB.
+# No default bridge and no rules of iptables: the tests use no network, or one that they make, whose
+# containers talk to each other alone. So nothing of the machine's own network changes. dockerd
+# chooses overlay2 where the file system can carry it, and vfs, which copies, where it cannot: on
+# overlayfs inside a container. Images of a GB are for the build tree's disk, not for a /tmp in
+# memory.
 start_own() { # private directory
   local log=$1/log pid follower
-  dockerd --host="unix://$1/docker.sock" --data-root="$1/data" --exec-root="$1/exec" \
-    --pidfile="$1/pid" --storage-driver=vfs --bridge=none --iptables=false --ip6tables=false \
-    >"$log" 2>&1 </dev/null &
+  dockerd --host="unix://$1/docker.sock" --data-root="$data_dir" --exec-root="$1/exec" \
+    --pidfile="$1/pid" --bridge=none --iptables=false --ip6tables=false --ip-forward=false \
+    --ip-masq=false "${dockerd_arguments[@]}" >"$log" 2>&1 </dev/null &
   pid=$!
   # Ends at the line, at dockerd's death, or in time; never by counting sleeps.
   exec 3< <(exec timeout "$ready_seconds" tail -n +1 -f -s 0.1 --pid="$pid" "$log")
@@ -70,8 +75,9 @@ stop() {
     kill "$pid"
     timeout 30 tail -f -s 0.1 --pid="$pid" /dev/null || kill -KILL "$pid"
   fi
-  awk -v dir="$dir/" 'index($2, dir) == 1 { print $2 }' /proc/mounts | sort -r | xargs -r umount -l
-  rm -rf "$dir"
+  awk -v dir="$dir/" -v data="$data_dir/" 'index($2, dir) == 1 || index($2, data) == 1 { print $2 }' \
+    /proc/mounts | sort -r | xargs -r umount -l
+  rm -rf --one-file-system "$dir" "$data_dir"
   rm -f "$state_dir/private" "$state_dir/host"
 }
 

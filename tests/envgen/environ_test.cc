@@ -55,36 +55,5 @@ TEST(PrependPath, DropsEmptyElementsThatMeanTheCurrentDirectory) {
   EXPECT_EQ(prepend_path("/new", ":/a::/b:"), "/new:/a:/b");
 }
 
-TEST(Secrets, AreMaskedByName) {
-  EXPECT_EQ(masked_entry("S3_SECRET_ACCESS_KEY=abc"), "S3_SECRET_ACCESS_KEY=***");
-  EXPECT_EQ(masked_entry("hf_token=abc"), "hf_token=***");
-  EXPECT_EQ(masked_entry("DB_PASSWORD="), "DB_PASSWORD=***");
-  for (const char* name : {"OBS_AK", "OBS_SK", "SK", "DB_PASS", "MYSQL_PWD", "GIT_PAT", "AUTH",
-                           "COOKIE", "ENC_KEY", "DSN"}) {
-    EXPECT_TRUE(is_secret_name(name)) << name;
-  }
-  for (const char* name : {"PWD", "OLDPWD", "MASK", "KEYBOARD", "SKIP", "RANK_ID", "PASSES",
-                           "HCCL_CONNECT_TIMEOUT", "TOKENIZERS_PARALLELISM", "MAX_TOKENS"}) {
-    EXPECT_FALSE(is_secret_name(name)) << name;
-  }
-  EXPECT_EQ(masked_entry("PATH=/bin"), "PATH=/bin");
-  EXPECT_EQ(masked_entry("no assignment"), "no assignment");
-}
-
-TEST(Secrets, InAddressesAreMasked) {
-  EXPECT_EQ(masked_entry("http_proxy=http://bob:x@p:80"), "http_proxy=http://***@p:80");
-  EXPECT_EQ(mask_url_credentials("a s3://k:s@b/p?x=a@b http://h/u@v c"),
-            "a s3://***@b/p?x=a@b http://h/u@v c");
-  EXPECT_EQ(mask_url_credentials("mysql://u:p@x@h"), "mysql://***@h");
-  EXPECT_EQ(mask_url_credentials("no address: a@b"), "no address: a@b");
-}
-
-TEST(Secrets, InArgumentsAreMasked) {
-  EXPECT_THAT(masked_arguments({"run", "--password=x", "--api-key", "x", "--token", "--lr", "0.1",
-                                "http://u:p@h/f", "-k", "v"}),
-              ElementsAre("run", "--password=***", "--api-key", "***", "--token", "--lr", "0.1",
-                          "http://***@h/f", "-k", "v"));
-}
-
 }  // namespace
 }  // namespace envgen

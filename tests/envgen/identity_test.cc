@@ -11,11 +11,11 @@ using testing::HasSubstr;
 
 Node node(std::string pod, std::string server, std::string host_ip, std::string container_ip,
           int first_rank) {
-  return {std::move(pod),
-          std::move(server),
-          std::move(host_ip),
-          std::move(container_ip),
-          {{0, first_rank, ""}, {1, first_rank + 1, ""}}};
+  return {.pod_name = std::move(pod),
+          .server_id = std::move(server),
+          .host_ip = std::move(host_ip),
+          .container_ip = std::move(container_ip),
+          .devices = {{0, first_rank, ""}, {1, first_rank + 1, ""}}};
 }
 
 std::vector<Node> two_pods_on_one_host() {

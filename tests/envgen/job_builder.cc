@@ -58,7 +58,13 @@ Snapshot modelarts_snapshot(const JobShape& shape, int pod) {
   directory.writable = true;
   snapshot.paths["/user/config"] = directory;
   snapshot.paths["/home/ma-user"] = directory;
-  snapshot.paths["/user/config/hccl.json"] = {};
+  for (const char* absent :
+       {"/etc/trainit/hooks", "/user/config/hccl.json",
+        "/usr/local/Ascend/ascend-toolkit/set_env.sh", "/usr/local/Ascend/nnal/atb/set_env.sh",
+        "/usr/local/Ascend/driver/lib64", "/usr/local/Ascend/driver/lib64/common",
+        "/usr/local/Ascend/driver/lib64/driver"}) {
+    snapshot.paths[absent] = {};
+  }
   PathState table;
   table.kind = PathState::Kind::kFile;
   table.content = template2(shape);

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "tests/envgen/job_builder.h"
+#include "tests/envgen/profile_case.h"
 
 namespace envgen {
 namespace {
@@ -411,6 +412,72 @@ TEST(Hccn, ABareHostWithoutATableUsesItsOwnDevices) {
   request.devices = "1";
   ASSERT_THAT(plan_of(snapshot, request).processes, SizeIs(1));
   EXPECT_EQ(variable(snapshot, plan_of(snapshot, request).processes[0], "DEVICE_ID"), "1");
+}
+
+// A TensorFlow task is one rank, whatever devices it drives.
+
+Plan tensorflow_plan(std::vector<std::string> env, const std::string& host_name) {
+  Container job = container(host_name, std::move(env), 8);
+  job.request.framework = "tensorflow";
+  return plan_of(job.snapshot, job.request);
+}
+
+void expect_ranks(const Plan& plan, const std::string& platform, int nodes, int ranks) {
+  EXPECT_EQ(plan.platform, platform);
+  EXPECT_EQ(plan.node_count, nodes) << platform;
+  EXPECT_EQ(plan.world_size, ranks) << platform;
+  ASSERT_TRUE(plan.cluster) << platform;
+  EXPECT_EQ(plan.cluster->world_size, ranks) << platform;
+  int slots = 0;
+  for (const Node& node : plan.cluster->nodes) slots += node.slots;
+  EXPECT_EQ(slots, ranks) << platform;
+}
+
+TEST(ResolveTensorFlow, TheWorldIsTheTasksOnEachPlatform) {
+  const std::vector<std::string> slurm = {"SLURM_JOB_ID=1", "SLURM_STEP_ID=0",
+                                          "SLURM_STEP_NODELIST=n[1-2]", "SLURM_NODEID=1"};
+  expect_ranks(tensorflow_plan(slurm, "n2"), "slurm", 2, 2);
+  expect_ranks(tensorflow_plan({"VC_TASK_INDEX=0", "VC_WORKER_HOSTS=w-0.j,w-1.j,w-2.j"}, "w-0"),
+               "volcano", 3, 3);
+  expect_ranks(
+      tensorflow_plan({"TRAINIT_X=1", "WORKER_HOST=a,b", "VK_TASK_INDEX=1", "SLOTS=8"}, "b"), "vk",
+      2, 2);
+  Container bare = container("a", {}, 8);
+  bare.request.framework = "tensorflow";
+  bare.request.hosts = "a:8,b:4";
+  expect_ranks(plan_of(bare.snapshot, bare.request), "bare", 2, 2);
+}
+
+TEST(ResolveTensorFlow, EachTaskThatSlurmStartedIsARank) {
+  const Plan plan = tensorflow_plan(
+      {"SLURM_JOB_ID=1", "SLURM_STEP_ID=0", "SLURM_STEP_NODELIST=n[1-2]", "SLURM_NTASKS=4",
+       "SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_NODEID=1", "SLURM_PROCID=3", "SLURM_LOCALID=1"},
+      "n2");
+  expect_ranks(plan, "slurm", 2, 4);
+  ASSERT_THAT(plan.processes, SizeIs(1));
+  EXPECT_THAT(plan.processes[0].env[0].value,
+              HasSubstr(R"("worker":["n1:2222","n1:2223","n2:2222","n2:2223"]},)"
+                        R"("task":{"type":"worker","index":3})"));
+}
+
+TEST(ResolveTensorFlow, ParameterServersAndEvaluatorsTrainNothing) {
+  const std::vector<std::string> roles = {
+      "VC_CHIEF_HOSTS=j-chief-0.j", "VC_WORKER_HOSTS=j-worker-0.j,j-worker-1.j",
+      "VC_PS_HOSTS=j-ps-0.j", "VC_EVALUATOR_HOSTS=j-evaluator-0.j", "VC_TASK_INDEX=0"};
+  const std::string members = R"({"cluster":{"chief":["j-chief-0.j:2222"],)";
+  const std::string others =
+      R"("ps":["j-ps-0.j:2222"],"worker":["j-worker-0.j:2222","j-worker-1.j:2222"]},"task":)";
+  const std::string cloud = R"(,"environment":"cloud"})";
+  const Plan chief = tensorflow_plan(roles, "j-chief-0");
+  expect_ranks(chief, "volcano", 5, 3);
+  EXPECT_EQ(chief.processes.at(0).env.at(0).value,
+            members + others + R"({"type":"chief","index":0})" + cloud);
+  const Plan evaluator = tensorflow_plan(roles, "j-evaluator-0");
+  EXPECT_EQ(*evaluator.cluster, *chief.cluster);
+  EXPECT_EQ(evaluator.processes.at(0).env.at(0).value,
+            members + R"("evaluator":["j-evaluator-0.j:2222"],)" + others +
+                R"({"type":"evaluator","index":0})" + cloud)
+      << "an evaluator stands in its own cluster alone";
 }
 
 }  // namespace

@@ -12,10 +12,17 @@ Snapshot full_snapshot() {
   Snapshot snapshot;
   snapshot.argv = {"--platform", "bare", "--", "python", "a b\n\"c\".py"};
   snapshot.env = Environ({"PATH=/bin", "MY_TOKEN=s3cret", "ODD=\xff\xfe", "no assignment"});
-  snapshot.facts = {"/work", 1000, 100, "host-0", {"10.0.0.1", "fe80::1"}, 192, "/run/trainit"};
+  snapshot.facts = {
+      "/srv/job",        1000, 100, "host-0", {"10.0.0.1", "fe80::1"}, 192, "/run/trainit",
+      "/opt/bin/trainit"};
   snapshot.paths["/a/table.json"] = {
       PathState::Kind::kFile, "{\"status\":\"completed\"}", {}, true, 0, 22};
-  snapshot.paths["/a"] = {PathState::Kind::kDirectory, "", {"table.json", "\xc3\x28"}, false, 0, 0};
+  snapshot.paths["/a"] = {
+      PathState::Kind::kDirectory, "", {"table.json", "\xc3\x28"}, false, 0, 0, true};
+  snapshot.paths["/empty"] = {PathState::Kind::kDirectory, "", {}, false, 0, 0, true};
+  snapshot.paths["/unread"].kind = PathState::Kind::kDirectory;
+  snapshot.paths["/hook"] = {PathState::Kind::kFile, "", {}, false, 0, 9, false, true};
+  snapshot.paths["/null"] = {PathState::Kind::kError, "", {}, false, 22, 0, false, false, true};
   snapshot.paths["/binary"] = {
       PathState::Kind::kFile, std::string("\0\x80\xff", 3), {}, false, 0, 3};
   snapshot.paths["/gone"] = {};
@@ -28,6 +35,16 @@ TEST(SnapshotJson, ComesBackAsItWasWithEveryByte) {
   auto after = snapshot_from_json(to_json(before, false), "saved");
   ASSERT_TRUE(after.has_value()) << to_line(after.error());
   EXPECT_EQ(*after, before);
+}
+
+TEST(SnapshotJson, AnOlderOneWithoutTheProgramIsTaken) {
+  std::string text = to_json(full_snapshot(), false);
+  const std::size_t key = text.find("\"program\"");
+  ASSERT_NE(key, std::string::npos);
+  text.replace(key, 9, "\"unknown\"");
+  auto after = snapshot_from_json(text, "saved");
+  ASSERT_TRUE(after.has_value()) << to_line(after.error());
+  EXPECT_EQ(after->facts.program, "");
 }
 
 TEST(SnapshotJson, TheSameSnapshotGivesTheSameBytes) {

@@ -1,6 +1,7 @@
 // The command line, an argument a line. What is accepted and written out again means the same.
 
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   std::vector<std::string> entries;
   for (const std::string& argument : arguments) entries.push_back("TRAINIT_GRACE=" + argument);
-  (void)cli::parse_options(arguments, envgen::Environ(entries));
+  const envgen::Environ env(entries);
+  auto options = cli::parse_options(arguments, env);
+  // What is found to agree agrees still without the variables that were dropped.
+  if (options && cli::check_options(*options, env) && !cli::check_options(*options, env)) {
+    std::abort();
+  }
   (void)cli::parse_options(arguments, {});
   return 0;
 }

@@ -10,6 +10,14 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   auto plan = envgen::decode_plan({reinterpret_cast<const char*>(data), size});
   if (!plan) return 0;
+  for (const auto* list : {&plan->processes, &plan->services, &plan->post_stop}) {
+    for (const envgen::Process& process : *list) {
+      if (process.argv.empty()) std::abort();
+    }
+  }
+  for (const envgen::HookGroup& group : plan->hooks) {
+    if (group.paths.empty()) std::abort();
+  }
   auto again = envgen::decode_plan(envgen::encode_plan(*plan));
   if (!again || !(*again == *plan)) std::abort();
   return 0;

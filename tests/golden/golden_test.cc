@@ -2,15 +2,17 @@
 // rewrites them: read the difference before it is committed.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include "tests/golden/trainit.h"
+
 namespace {
+
+using golden::trainit;
 
 struct Golden {
   const char* plan;
@@ -25,19 +27,6 @@ std::string read_file(const std::string& path) {
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
-}
-
-// What `trainit ARGUMENTS` prints on stdout.
-std::string trainit(const std::string& arguments) {
-  const char* binary = std::getenv("TRAINIT_BINARY");
-  EXPECT_NE(binary, nullptr) << "set TRAINIT_BINARY";
-  std::string command = std::string(binary == nullptr ? "false" : binary) + " " + arguments;
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  std::string output;
-  char chunk[4096];
-  while (std::size_t size = std::fread(chunk, 1, sizeof chunk, pipe)) output.append(chunk, size);
-  EXPECT_EQ(::pclose(pipe), 0) << command;
-  return output;
 }
 
 class GoldenPlan : public testing::TestWithParam<Golden> {};
@@ -60,7 +49,15 @@ INSTANTIATE_TEST_SUITE_P(
                     Golden{"modelarts_initializing", "modelarts_initializing", ""},
                     Golden{"bare_2x8_node1", "bare_2x8", ""},
                     Golden{"bare_2x8_node0", "bare_2x8", "--rank-start 0"},
-                    Golden{"bare_hccn", "bare_hccn", ""}, Golden{"local", "local", ""}),
+                    Golden{"bare_hccn", "bare_hccn", ""}, Golden{"local", "local", ""},
+                    Golden{"hooks", "hooks", ""},
+                    Golden{"course", "local",
+                           "--signal TERM=INT,USR1=checkpoint,USR2=file:/run/save,HUP=none "
+                           "--second-term kill --drain 3s --grace 20s --checkpoint-timeout 2m "
+                           "--max-duration 12h"},
+                    Golden{"restart_across_nodes", "matrix/volcano-pytorch.last",
+                           "--max-restarts 3 --no-restart-on 1-2,126 --restart-across-nodes"},
+                    Golden{"elastic", "matrix/modelarts-ascend.first", "--elastic --min-nodes 2"}),
     [](const auto& golden) { return std::string(golden.param.plan); });
 
 TEST(GoldenPlan, TheSameSnapshotGivesTheSameBytes) {

@@ -101,7 +101,7 @@ inline Outcome run(const std::function<int()>& body) {
   bool hung = false;
   outcome.out = read_to_end(out.out.get(), &hung);
   if (!hung) outcome.err = read_to_end(err.out.get(), &hung);
-  if (hung) ::kill(pid, SIGKILL);
+  if (hung && pid > 0) ::kill(pid, SIGKILL);
   outcome.code = wait_for(pid);
   return outcome;
 }

@@ -53,6 +53,25 @@ class Control : public child::Scratch {
   }
   sys::Fd client(const Record& record) { return client(&record, sizeof record); }
 
+  // What a client makes of an instance that answers with these bytes.
+  [[nodiscard]] envgen::Result<engine::ControlReply> reply_to_client(const void* bytes,
+                                                                     std::size_t size) const {
+    sys::Fd listener(::fcntl(server_.listener().get(), F_DUPFD_CLOEXEC, 0));
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::fcntl(listener.get(), F_SETFL, 0);  // waits for the client
+      const sys::Fd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      ::send(fd.get(), bytes, size, MSG_NOSIGNAL);
+      Record ignored;
+      while (::recv(fd.get(), &ignored, sizeof ignored, 0) > 0) {
+      }
+      ::_exit(0);
+    }
+    auto reply = engine::send_control(path(""), {});
+    EXPECT_EQ(child::wait_for(pid), 0);
+    return reply;
+  }
+
   // What the server said; nothing while it says nothing.
   static std::optional<ControlAnswer> answer_to(const sys::Fd& fd) {
     Record record;
@@ -86,6 +105,31 @@ TEST_F(Control, TakesTheRequestsOfItsOwnUser) {
   EXPECT_TRUE(hung_up(hold));
 }
 
+TEST_F(Control, TakesWhatACheckpointAndAnExtensionAskFor) {
+  sys::Fd extend = client({.op = 4, .argument = 7200'000});
+  auto request = server_.read_request(accepted_);
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->op, ControlOp::kExtend);
+  EXPECT_EQ(request->argument_ms, 7200'000);
+  for (const bool keep_running : {false, true}) {
+    sys::Fd checkpoint = client({.op = 3, .argument = keep_running ? 1 : 0});
+    request = server_.read_request(accepted_);
+    ASSERT_TRUE(request);
+    EXPECT_EQ(request->op, ControlOp::kCheckpoint);
+    EXPECT_EQ(request->keep_running, keep_running);
+  }
+}
+
+TEST_F(Control, SaysHowMuchTimeIsLeft) {
+  sys::Fd extend = client({.op = 4, .argument = 1});
+  ASSERT_TRUE(server_.read_request(accepted_));
+  server_.answer(accepted_, ControlAnswer::kDone, 3600'000);
+  Record record;
+  ASSERT_EQ(::recv(extend.get(), &record, sizeof record, 0), sizeof record);
+  EXPECT_EQ(record.op, 0U);
+  EXPECT_EQ(record.argument, 3600'000);
+}
+
 TEST_F(Control, RefusesRecordsOfAnotherSizeVersionOrOperation) {
   Record record;
   char larger[sizeof record + 1] = {};
@@ -96,9 +140,11 @@ TEST_F(Control, RefusesRecordsOfAnotherSizeVersionOrOperation) {
       [&] { return client(larger, sizeof larger); },
       [&] { return client({.magic = 0x324c5443}); },
       [&] { return client({.op = 0}); },
-      [&] { return client({.op = 3}); },
+      [&] { return client({.op = 5}); },
       [&] { return client({.op = 0xffffffff}); },
       [&] { return client({.op = 2, .argument = -1}); },
+      [&] { return client({.op = 4, .argument = INT64_MIN}); },
+      [&] { return client({.op = 3, .argument = 2}); },
   };
   for (std::size_t i = 0; i < std::size(bad); ++i) {
     sys::Fd fd = bad[i]();
@@ -152,6 +198,28 @@ TEST_F(Control, ServesANewClientAlthoughManyOldOnesSayNothing) {
   EXPECT_FALSE(hung_up(silent.back()));
 }
 
+TEST_F(Control, AnswersEachOfAFloodOnceAndKeepsNothing) {
+  for (int i = 0; i < 1000; ++i) {
+    sys::Fd fd = client({.op = 3, .argument = i % 2});
+    ASSERT_TRUE(server_.read_request(accepted_)) << i;
+    server_.answer(accepted_, ControlAnswer::kBusy);
+    ASSERT_EQ(answer_to(fd), ControlAnswer::kBusy) << i;
+    ASSERT_TRUE(hung_up(fd)) << i;
+  }
+  EXPECT_TRUE(server_.clients().empty());
+}
+
+TEST_F(Control, RefusesAnotherUserByItsMode) {
+  if (!child::is_root()) GTEST_SKIP() << "needs root to be another user";
+  const std::string run_dir = path("");
+  auto outcome = child::run([&run_dir] {
+    if (!child::become_nobody()) return 1;
+    auto reply = engine::send_control(run_dir, {ControlOp::kRelease});
+    return reply && reply->answer == ControlAnswer::kRefused ? 0 : 2;
+  });
+  EXPECT_EQ(outcome.code, 0);
+}
+
 TEST_F(Control, RefusesAnotherUser) {
   if (!child::is_root()) GTEST_SKIP() << "needs root to be another user";
   // The socket's mode keeps others out already; a descriptor passed on must not help them.
@@ -160,8 +228,8 @@ TEST_F(Control, RefusesAnotherUser) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     if (!child::become_nobody()) ::_exit(1);
-    auto answer = engine::send_control(run_dir, {ControlOp::kRelease, 0});
-    ::_exit(answer && *answer == ControlAnswer::kRefused ? 0 : 2);
+    auto reply = engine::send_control(run_dir, {ControlOp::kRelease});
+    ::_exit(reply && reply->answer == ControlAnswer::kRefused ? 0 : 2);
   }
   pollfd ready{server_.listener().get(), POLLIN, 0};
   ASSERT_EQ(::poll(&ready, 1, 10'000), 1);
@@ -225,6 +293,50 @@ TEST_F(Control, AClientWithoutAnInstanceSaysWhere) {
   auto too_long = engine::send_control(path(std::string(200, 'x')), {});
   ASSERT_FALSE(too_long);
   EXPECT_EQ(to_line(too_long.error()).find("Success"), std::string::npos);
+}
+
+TEST_F(Control, AClientTakesAnotherVersionsAnswerForNone) {
+  const Record done{.op = 0, .argument = 60'000};
+  auto reply = reply_to_client(&done, sizeof done);
+  ASSERT_TRUE(reply) << to_line(reply.error());
+  EXPECT_EQ(*reply, (engine::ControlReply{ControlAnswer::kDone, 60'000}));
+
+  const Record other_version{.magic = 0x324c5443, .op = 0};
+  const Record unheard_of{.op = 8};
+  char longer[sizeof done + 1] = {};
+  std::memcpy(longer, &done, sizeof done);
+  const std::pair<const void*, std::size_t> bad[] = {{&other_version, sizeof other_version},
+                                                     {&unheard_of, sizeof unheard_of},
+                                                     {&done, sizeof done - 1},
+                                                     {longer, sizeof longer}};
+  for (const auto& [bytes, size] : bad) {
+    reply = reply_to_client(bytes, size);
+    ASSERT_TRUE(reply) << to_line(reply.error());
+    EXPECT_EQ(*reply, (engine::ControlReply{ControlAnswer::kUnknown})) << size;
+  }
+}
+
+// PID 1 may be stopped, or starved of memory.
+TEST_F(Control, AClientGivesUpOnAnInstanceThatAcceptsNobody) {
+  constexpr int kTimeoutMs = 20;
+  auto unanswered = engine::send_control(path(""), {}, kTimeoutMs);
+  ASSERT_FALSE(unanswered);
+  EXPECT_NE(to_line(unanswered.error()).find("ETIMEDOUT"), std::string::npos);
+
+  std::vector<sys::Fd> queued;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path("control").c_str(), sizeof address.sun_path - 1);
+  int error = 0;
+  while (error == 0) {
+    queued.emplace_back(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const auto* where = reinterpret_cast<const sockaddr*>(&address);
+    error = ::connect(queued.back().get(), where, sizeof address) == 0 ? 0 : errno;
+  }
+  ASSERT_EQ(error, EAGAIN);
+  unanswered = engine::send_control(path(""), {}, kTimeoutMs);
+  ASSERT_FALSE(unanswered);
+  EXPECT_NE(to_line(unanswered.error()).find("ETIMEDOUT"), std::string::npos);
 }
 
 TEST_F(Control, AClientSeesThatTheInstanceEndedBeforeItAnswered) {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <csignal>
+#include <filesystem>
 
 #include "init/proc/spawn.h"
 #include "tests/init/child.h"
@@ -38,6 +39,7 @@ TEST(Facts, AreThoseOfThisProcess) {
   EXPECT_EQ(facts.uid, ::geteuid());
   EXPECT_EQ(facts.gid, ::getegid());
   EXPECT_EQ(facts.run_dir, "");
+  EXPECT_EQ(facts.program, std::filesystem::read_symlink("/proc/self/exe").string());
 }
 
 TEST(Facts, ADeletedDirectoryHasNoName) {

@@ -55,6 +55,27 @@ TEST_F(Look, TellsSizeAndAccessWithoutReading) {
   EXPECT_TRUE(state.writable);
 }
 
+TEST_F(Look, TellsAProgramFromAFile) {
+  const std::string file = write("file", "");
+  const std::string program = write("program", "");
+  ::chmod(program.c_str(), 0755);
+  for (const bool read : {false, true}) {
+    EXPECT_FALSE(sys::look(file, read).executable);
+    EXPECT_TRUE(sys::look(program, read).executable);
+    EXPECT_FALSE(sys::look(path(""), read).executable);
+  }
+}
+
+TEST_F(Look, KnowsALinkToTheNullDevice) {
+  ::symlink("/dev/null", path("null").c_str());
+  ::symlink("/dev/zero", path("zero").c_str());
+  for (const bool read : {false, true}) {
+    EXPECT_EQ(sys::look(path("null"), read).kind, Kind::kError);
+    EXPECT_TRUE(sys::look(path("null"), read).null_device);
+    EXPECT_FALSE(sys::look(path("zero"), read).null_device);
+  }
+}
+
 TEST_F(Look, ListsADirectorySorted) {
   write("b", "");
   write("a", "");
@@ -63,7 +84,9 @@ TEST_F(Look, ListsADirectorySorted) {
   EXPECT_EQ(state.kind, Kind::kDirectory);
   EXPECT_EQ(state.entries, (std::vector<std::string>{".c", "a", "b"}));
   EXPECT_TRUE(state.writable);
+  EXPECT_TRUE(state.listed);
   EXPECT_TRUE(sys::look(path(""), false).entries.empty());
+  EXPECT_FALSE(sys::look(path(""), false).listed);
 }
 
 TEST_F(Look, AMissingFileAnEndOfALinkAndAPathThroughAFileAreAbsent) {

@@ -24,6 +24,7 @@ constexpr Ending kKilled{Ending::How::kSignaled, SIGKILL};
 // A node with ranks 8, 9, ... whose first one has our stdout, as the engine keeps it.
 class Failure : public testing::Test {
  protected:
+  [[nodiscard]] engine::JobReport report() const { return engine::report_of(job_, machine_, 0); }
   explicit Failure(int ranks = 3) {
     job_.plan.platform = "modelarts";
     job_.plan.self = envgen::Self{1, ""};
@@ -122,7 +123,25 @@ TEST_F(Failure, ByAnotherSignalIsNotCalledOutOfMemory) {
   start();
   job_.oom_kills_before = 4;
   end({{1, {Ending::How::kSignaled, SIGABRT}}});
-  EXPECT_THAT(text(5), Not(HasSubstr("memory")));
+  EXPECT_THAT(text(5), Not(HasSubstr("out of memory")));
+  EXPECT_THAT(text(4), Not(HasSubstr("OOM")));
+}
+
+// A data loader's worker is killed, and the rank ends because of it.
+TEST_F(Failure, SaysThatTheKernelKilledAnotherProcessForItsMemory) {
+  start();
+  job_.oom_kills_before = 4;
+  end({{1, kExit3}});
+  EXPECT_THAT(text(6), HasSubstr("exited with code 3 after 61.5 s; the kernel's OOM killer struck "
+                                 "another process before (oom_kill 4 -> 6)"));
+  EXPECT_THAT(text(4), Not(HasSubstr("OOM")));
+}
+
+TEST_F(Failure, IsNotNeededToTellOfAProcessKilledForItsMemory) {
+  job_.oom_kills_before = 4;
+  EXPECT_THAT(oom_warning(job_, 5), HasSubstr("(oom_kill 4 -> 5)"));
+  EXPECT_EQ(oom_warning(job_, 4), "");
+  EXPECT_EQ(oom_warning(job_, std::nullopt), "");
 }
 
 TEST_F(Failure, ToStartSaysWhyAndNoTime) {
@@ -209,7 +228,7 @@ TEST_F(Failure, IsAnErrorInTheReport) {
   start();
   job_.records[1].pid = 41;
   end({{2, kKilled}});
-  auto report = engine::report_of(job_, machine_);
+  const engine::JobReport report = this->report();
   EXPECT_EQ(report.state, "error");
   EXPECT_EQ(report.phase, "stopping");
   EXPECT_EQ(report.node_rank, 1);
@@ -227,10 +246,10 @@ TEST_F(Failure, IsAnErrorInTheReport) {
 
 TEST_F(Failure, IsNoneInTheReportOfAStop) {
   start();
-  EXPECT_EQ(engine::report_of(job_, machine_).state, "running");
+  EXPECT_EQ(report().state, "running");
   machine_.step(event::StopRequested{SIGTERM}, 2);
-  EXPECT_EQ(engine::report_of(job_, machine_).state, "stopped");
-  EXPECT_EQ(engine::report_of(job_, machine_).stop_signal, "SIGTERM");
+  EXPECT_EQ(report().state, "stopped");
+  EXPECT_EQ(report().stop_signal, "SIGTERM");
 }
 
 TEST_F(Failure, ThatIsATimeOutIsExpiredInTheReport) {
@@ -238,12 +257,12 @@ TEST_F(Failure, ThatIsATimeOutIsExpiredInTheReport) {
   machine_.step(event::Begin{}, 0);
   machine_.step(event::ResolveFailed{124}, 0);
   resolver_ends({Ending::How::kExited, 124});
-  EXPECT_EQ(engine::report_of(job_, machine_).state, "expired");
+  EXPECT_EQ(report().state, "expired");
 }
 
 TEST_F(Failure, DoesNotEndTheReportOfAJobThatIsNotNamedYet) {
   job_.records.resize(1);  // the machine has the tasks, the engine has not named them
-  EXPECT_EQ(engine::report_of(job_, machine_).tasks.size(), 1U);
+  EXPECT_EQ(report().tasks.size(), 1U);
 }
 
 // --- The termination log ---

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,31 @@ std::string text(bool value) { return value ? "1" : "0"; }
 const Sample kSamples[] = {
     {"platform", "bare", "local", "", [](const Options& o) { return o.request.platform; }},
     {"framework", "single", "ascend", "", [](const Options& o) { return o.request.framework; }},
+    {"nodes", "4", "1", "0", [](const Options& o) { return text(o.request.nodes); }},
+    {"hosts", "a:8,b:8", "c", "", [](const Options& o) { return o.request.hosts; }},
+    {"slots", "8", "1", "0", [](const Options& o) { return text(o.request.slots); }},
+    {"master-addr", "a", "b", "", [](const Options& o) { return o.request.master_addr; }},
+    {"master-port", "2222", "1", "65536",
+     [](const Options& o) { return text(o.request.master_port); }},
+    {"torch-launcher", "launch", "torchrun", "mpirun",
+     [](const Options& o) { return text(o.request.torch_launcher); }},
+    {"fan-out", "1", "0", "x",
+     [](const Options& o) { return o.request.framework + text(o.request.torch_launcher); }},
+    {"ascend-launcher", "msrun", "dynamic", "static",
+     [](const Options& o) { return text(o.request.ascend_launcher); }},
+    {"tf-flags", "0", "1", "some", [](const Options& o) { return text(o.request.tf_flags); }},
+    {"ssh-port", "2222", "22", "ssh", [](const Options& o) { return text(o.request.ssh_port); }},
+    {"ssh-key", "/k", "/l", "", [](const Options& o) { return o.request.ssh_key; }},
+    {"peer-timeout", "1m", "2m", "never",
+     [](const Options& o) { return std::to_string(o.request.peer_timeout_ms); }},
+    {"launcher-timeout", "1m", "2m", "never",
+     [](const Options& o) { return std::to_string(o.request.launcher_timeout_ms); }},
+    {"conda-env", "py310", "/opt/env", "", [](const Options& o) { return o.request.conda_env; }},
+    {"conda-dir", "/opt/conda", "/c", "", [](const Options& o) { return o.request.conda_dir; }},
+    {"script-timeout", "1s", "2s", "x",
+     [](const Options& o) { return std::to_string(o.request.script_timeout_ms); }},
+    {"conda-lib", "0", "1", "x", [](const Options& o) { return text(o.request.conda_lib); }},
+    {"no-conda-lib", "1", "0", "x", [](const Options& o) { return text(o.request.conda_lib); }},
     {"rank-table", "/t.json", "/u.json", "", [](const Options& o) { return o.request.rank_table; }},
     {"rank-table-timeout", "90m", "1m", "soon",
      [](const Options& o) { return std::to_string(o.request.rank_table_timeout_ms); }},
@@ -66,7 +92,91 @@ const Sample kSamples[] = {
      [](const Options& o) { return text(o.request.clean_device_dirs); }},
     {"strict", "1", "0", "2", [](const Options& o) { return text(o.request.strict); }},
     {"grace", "25s", "9s", "8 s", [](const Options& o) { return text(o.request.grace_ms); }},
-    {"hold", "2h", "3h", "-2h", [](const Options& o) { return std::to_string(o.request.hold_ms); }},
+    {"hold", "2h", "3h", "-2h", [](const Options& o) { return text(o.request.hold_ms); }},
+    {"stop-scope", "group", "tree", "all",
+     [](const Options& o) { return std::to_string(static_cast<int>(o.request.stop_scope)); }},
+    {"escalate", "INT@1s,QUIT@2s", "RTMIN+1@10ms", "INT@2s,QUIT@1s",
+     [](const Options& o) {
+       std::string steps;
+       for (const auto& step : o.request.escalation) {
+         steps += std::to_string(step.signal) + "@" + std::to_string(step.after_ms) + " ";
+       }
+       return steps;
+     }},
+    {"exit-codes", "143=0", "1-3=75,4=5", "256=0",
+     [](const Options& o) {
+       std::string rules;
+       for (const auto& rule : o.request.exit_codes) {
+         rules += std::to_string(rule.first) + "-" + std::to_string(rule.last) + "=" +
+                  std::to_string(rule.to) + " ";
+       }
+       return rules;
+     }},
+    {"signal", "TERM=INT", "USR1=checkpoint", "TERM",
+     [](const Options& o) {
+       std::string rules;
+       for (const auto& rule : o.request.signals) {
+         rules += std::to_string(rule.from) + "=" + std::to_string(static_cast<int>(rule.kind)) +
+                  std::to_string(rule.to) + rule.path + " ";
+       }
+       return rules;
+     }},
+    {"second-term", "kill", "ignore", "hold",
+     [](const Options& o) { return text(o.request.second_term_kills); }},
+    {"drain", "3s", "4s", "x", [](const Options& o) { return std::to_string(o.request.drain_ms); }},
+    {"hooks-dir", "/h", "/i", "", [](const Options& o) { return o.request.hooks_dir; }},
+    {"lifecycle-script", "/s", "/t", "",
+     [](const Options& o) { return o.request.lifecycle_script; }},
+    {"hook-timeout", "30s", "pre-start=1m", "0",
+     [](const Options& o) { return text(o.request.hook_timeouts[0]); }},
+    {"fatal-hooks", "none", "post-start", "pre-stop",
+     [](const Options& o) {
+       const auto& events = o.request.fatal_hooks;
+       return events ? std::to_string(events->size()) : "unset";
+     }},
+    {"checkpoint-signal", "none", "USR2", "KILL",
+     [](const Options& o) { return text(o.request.checkpoint_signal); }},
+    {"checkpoint-timeout", "1m", "2m", "0",
+     [](const Options& o) { return text(o.request.checkpoint_timeout_ms); }},
+    {"max-restarts", "3", "0", "1000001",
+     [](const Options& o) { return text(o.request.max_restarts); }},
+    {"restart-delay", "2s", "0", "x",
+     [](const Options& o) { return text(o.request.restart_delay_ms); }},
+    {"no-restart-on", "1-2,126", "3", "256",
+     [](const Options& o) {
+       std::string codes;
+       for (const auto& range : o.request.no_restart_on) {
+         codes += std::to_string(range.first) + "-" + std::to_string(range.last) + " ";
+       }
+       return codes;
+     }},
+    {"restart-across-nodes", "1", "0", "x",
+     [](const Options& o) { return text(o.request.restart_across_nodes); }},
+    {"restart-window", "1m", "2m", "0",
+     [](const Options& o) { return std::to_string(o.request.restart_window_ms); }},
+    {"elastic", "1", "0", "x", [](const Options& o) { return text(o.request.elastic); }},
+    {"min-nodes", "2", "1", "0", [](const Options& o) { return text(o.request.min_nodes); }},
+    {"max-duration", "2d", "0", "x",
+     [](const Options& o) { return text(o.request.max_duration_ms); }},
+    {"terminal", "1", "bash -i", "", [](const Options& o) { return o.request.terminal; }},
+    {"parent-death-signal", "TERM", "9", "SIG",
+     [](const Options& o) { return text(o.parent_death_signal); }},
+    {"user", "bob", "0:0", "", [](const Options& o) { return o.request.sandbox.user; }},
+    {"caps", "none", "-kill", "", [](const Options& o) { return o.request.sandbox.caps; }},
+    {"ambient", "kill", "chown", "", [](const Options& o) { return o.request.sandbox.ambient; }},
+    {"no-new-privs", "1", "0", "x",
+     [](const Options& o) { return text(o.request.sandbox.no_new_privs); }},
+    {"seccomp", "/p.json", "/q.json", "",
+     [](const Options& o) { return o.request.sandbox.seccomp; }},
+    {"rlimit", "core=0", "nofile=1", "",
+     [](const Options& o) {
+       const auto& limits = o.request.sandbox.limits;
+       return limits.empty() ? "" : limits.back();
+     }},
+    {"umask", "027", "0", "8", [](const Options& o) { return text(o.request.sandbox.umask); }},
+    {"nice", "-20", "19", "20", [](const Options& o) { return text(o.request.sandbox.nice); }},
+    {"oom-score-adj", "-1000", "5", "1001",
+     [](const Options& o) { return text(o.request.sandbox.oom_score_adj); }},
     {"log-level", "debug", "error", "trace",
      [](const Options& o) { return std::to_string(static_cast<int>(o.log_level)); }},
     {"log-format", "json", "human", "xml",
@@ -155,6 +265,18 @@ INSTANTIATE_TEST_SUITE_P(Options, EachOption,
                            std::ranges::replace(name, '-', '_');
                            return name;
                          });
+
+TEST(Options, HelpIsAlignedAndFitsTheScreen) {
+  std::istringstream help(cli::option_help());
+  std::size_t lines = 0;
+  for (std::string line; std::getline(help, line); ++lines) {
+    EXPECT_LE(line.size(), 100U) << line;
+    ASSERT_GT(line.size(), 33U) << line;
+    EXPECT_EQ(line[32], ' ') << line;
+    EXPECT_NE(line[33], ' ') << line;
+  }
+  EXPECT_EQ(lines, cli::option_table().size());
+}
 
 TEST(Options, AnEmptyVariableIsAnUnsetOne) {
   auto options = parse({"train"}, {"TRAINIT_GRACE=", "TRAINIT_STRICT=", "TRAINIT_LOG_DIR="});
@@ -266,39 +388,11 @@ TEST(Options, LaterArgumentsGoOnTopOfEarlierOnes) {
   EXPECT_THAT(options->request.command, ElementsAre("train"));
 }
 
-// --- Durations ---
-
-TEST(Duration, HasAUnit) {
-  EXPECT_EQ(cli::parse_duration_ms("500ms"), 500);
-  EXPECT_EQ(cli::parse_duration_ms("8s"), 8000);
-  EXPECT_EQ(cli::parse_duration_ms("30m"), 30 * 60'000);
-  EXPECT_EQ(cli::parse_duration_ms("2h"), 2 * 3'600'000);
-  EXPECT_EQ(cli::parse_duration_ms("1d"), 86'400'000);
-}
-
-TEST(Duration, IsInSecondsWithoutOne) {
-  EXPECT_EQ(cli::parse_duration_ms("0"), 0);
-  EXPECT_EQ(cli::parse_duration_ms("90"), 90'000);
-}
-
-TEST(Duration, IsAYearAtMost) {
-  EXPECT_EQ(cli::parse_duration_ms("366d"), 366LL * 86'400'000);
-  EXPECT_EQ(cli::parse_duration_ms("31622400000ms"), 366LL * 86'400'000);
-  EXPECT_FALSE(cli::parse_duration_ms("367d"));
-  EXPECT_FALSE(cli::parse_duration_ms("31622400001ms"));
-}
-
-TEST(Duration, DoesNotOverflow) {
-  EXPECT_FALSE(cli::parse_duration_ms("9223372036854775807"));
-  EXPECT_FALSE(cli::parse_duration_ms("9223372036854775807d"));
-  EXPECT_FALSE(cli::parse_duration_ms("99999999999999999999999ms"));
-}
-
-TEST(Duration, IsNothingElse) {
-  for (const char* bad : {"", "s", "ms", "-1s", "+1s", "1.5h", "1 s", " 1s", "1s ", "1S", "1w",
-                          "0x1", "1h30m", "inf", "١s"}) {
-    EXPECT_FALSE(cli::parse_duration_ms(bad)) << bad;
-  }
+TEST(Options, LimitsOfAFlagReplaceTheVariables) {
+  auto options = parse({"--rlimit", "nofile=2", "--rlimit", "core=0", "train"},
+                       {"TRAINIT_RLIMIT=nofile=1\nnproc=5"});
+  ASSERT_TRUE(options);
+  EXPECT_THAT(options->request.sandbox.limits, ElementsAre("nofile=2", "core=0"));
 }
 
 }  // namespace

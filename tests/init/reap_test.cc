@@ -1,7 +1,6 @@
 #include "init/proc/reap.h"
 
 #include <gmock/gmock.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -139,22 +138,6 @@ TEST(ChildrenOfSelf, AreThoseNotReapedYet) {
     end.in.reset();
     for (const pid_t pid : pids) child::wait_for(pid);
     return proc::children_of_self().empty() ? 0 : 3;
-  });
-  EXPECT_EQ(outcome.code, 0);
-}
-
-TEST(ParentInStat, IsTheFieldAfterANameOfAnyKind) {
-  EXPECT_EQ(proc::parent_in_stat("12 (sh) S 7 12 12 0 -1"), 7);
-  EXPECT_EQ(proc::parent_in_stat("12 (a) S 9 (b)) R 7 12"), 7);
-  EXPECT_EQ(proc::parent_in_stat("12 () Z 1"), 1);
-  EXPECT_EQ(proc::parent_in_stat("12 (sh) S"), -1);
-  EXPECT_EQ(proc::parent_in_stat(""), -1);
-}
-
-TEST(ParentInStat, ReadsTheKernelsOwn) {
-  const auto outcome = child::run([] {
-    ::prctl(PR_SET_NAME, ") S 1 (x");
-    return proc::parent_in_stat(child::Scratch::read("/proc/self/stat")) == ::getppid() ? 0 : 1;
   });
   EXPECT_EQ(outcome.code, 0);
 }

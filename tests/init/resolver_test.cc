@@ -1,9 +1,11 @@
 #include "init/engine/resolver.h"
 
 #include <gmock/gmock.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <csignal>
@@ -71,8 +73,9 @@ class Resolve : public child::Scratch {
   }
 
   // Runs it; `on_wait` is told each reason, and may change the files.
-  int run(const std::function<void(const std::string& reason)>& on_wait = {}) {
-    return engine::resolve_and_prepare(snapshot_, request_, [&](const ResolverNews& news) {
+  int run(const std::function<void(const std::string& reason)>& on_wait = {},
+          const engine::Planner& planner = {}) {
+    auto take = [&](const ResolverNews& news) {
       if (const auto* waits = std::get_if<ResolverWaits>(&news)) {
         reasons_.push_back(waits->reason);
         if (on_wait) on_wait(waits->reason);
@@ -82,11 +85,13 @@ class Resolve : public child::Scratch {
         plan_ = std::get<envgen::Plan>(news);
       }
       return true;
-    });
+    };
+    return engine::resolve_and_prepare(snapshot_, request_, take, planner, restarts_);
   }
 
   envgen::Snapshot snapshot_;
   envgen::Request request_;
+  std::uint32_t restarts_ = 0;
   std::vector<std::string> reasons_;
   std::optional<ResolverFailed> failed_;
   std::optional<envgen::Plan> plan_;
@@ -109,6 +114,40 @@ TEST_F(Resolve, WritesThePlansFilesBeforeItSaysSo) {
   for (const envgen::Process& process : plan_->processes) {
     EXPECT_TRUE(fs::is_directory(process.cwd)) << process.cwd;
   }
+}
+
+TEST_F(Resolve, CopiesAFileWhoseContentThePlanDoesNotHold) {
+  write("secret", "key", 0444);
+  envgen::Plan plan;
+  plan.directories = {{path("run/ssh")}};
+  plan.files = {{path("run/ssh/key"), 0600, "", path("secret")}};
+  EXPECT_TRUE(engine::carry_out_files(plan));
+  EXPECT_EQ(read(path("run/ssh/key")), "key");
+  EXPECT_EQ(fs::status(path("run/ssh/key")).permissions(), fs::perms(0600));
+
+  plan.files[0].copy_of = path("none");
+  auto absent = engine::carry_out_files(plan);
+  ASSERT_FALSE(absent);
+  EXPECT_THAT(to_line(absent.error()), AllOf(HasSubstr(path("none")), HasSubstr("no such file")));
+  plan.files[0].copy_of = path("home");
+  EXPECT_THAT(to_line(engine::carry_out_files(plan).error()), HasSubstr("a directory"));
+}
+
+TEST_F(Resolve, SourcesThePlansScriptsAndAddsWhatTheyChange) {
+  snapshot_.env.set("BASE", "base");
+  const std::string script = write("activate.sh", "export ADDED=\"$BASE $FROM_PLAN\"\n");
+  auto planner = [&](envgen::Snapshot&, const envgen::Request&) {
+    envgen::Plan plan;
+    plan.env = {{envgen::EnvEdit::Kind::kSet, "FROM_PLAN", "plan"}};
+    plan.scripts = {script};
+    plan.shell = "/bin/sh";
+    return envgen::Answer{envgen::Planned{plan}, {}};
+  };
+  EXPECT_EQ(run({}, planner), 0);
+  ASSERT_TRUE(plan_);
+  ASSERT_EQ(plan_->env.size(), 2U);
+  EXPECT_EQ(plan_->env[0].name, "FROM_PLAN") << "the scripts' come after";
+  EXPECT_EQ(plan_->env[1], (envgen::EnvEdit{envgen::EnvEdit::Kind::kSet, "ADDED", "base plan"}));
 }
 
 TEST_F(Resolve, WaitsForARenameOntoTheTable) {
@@ -306,7 +345,21 @@ TEST_F(Resolve, EndsWhenNobodyTakesThePlan) {
             125);
 }
 
-// --- The child and its pipe ---
+TEST_F(Resolve, EndsWith124WhenTooFewNodesCome) {
+  request_.rank_table_timeout_ms = 100;
+  EXPECT_EQ(run({},
+                [](envgen::Snapshot&, const envgen::Request&) {
+                  return envgen::Answer{
+                      envgen::Pending{{}, "the job's nodes", "2 of at least 3 (--min-nodes)"}, {}};
+                }),
+            124);
+  EXPECT_THAT(reasons_, ElementsAre("the job's nodes: 2 of at least 3 (--min-nodes)"));
+  EXPECT_THAT(failed_->message,
+              AllOf(HasSubstr("2 of at least 3"), HasSubstr("lower --min-nodes"),
+                    HasSubstr("--rank-table-timeout"), Not(HasSubstr("rank table"))));
+}
+
+// --- The meeting before a restart ---
 
 std::vector<ResolverNews> read_all(Resolver& resolver) {
   std::vector<ResolverNews> all;
@@ -317,6 +370,109 @@ std::vector<ResolverNews> read_all(Resolver& resolver) {
   }
   return all;
 }
+
+class Restart : public Resolve {
+ protected:
+  Restart() {
+    const sys::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+    restarts_ = 1;
+  }
+
+  // A job of these nodes; node 0 writes a file.
+  [[nodiscard]] envgen::Plan plan_of(const std::vector<std::string>& hosts, int rank) const {
+    envgen::Plan plan;
+    plan.cluster.emplace();
+    for (const std::string& host : hosts) {
+      plan.cluster->nodes.emplace_back();
+      plan.cluster->nodes.back().host = host;
+    }
+    const int count = static_cast<int>(hosts.size());
+    plan.rendezvous = envgen::Rendezvous{"127.0.0.1", port_, rank, count, window_ms_};
+    if (rank == 0) plan.files = {{path("run/hosts"), 0644, hosts.back()}};
+    return plan;
+  }
+  [[nodiscard]] engine::Planner planner(const std::vector<std::string>& hosts, int rank) const {
+    return [plan = plan_of(hosts, rank)](envgen::Snapshot&, const envgen::Request&) {
+      return envgen::Answer{envgen::Planned{plan}, {}};
+    };
+  }
+
+  int port_ = 0;
+  std::int64_t window_ms_ = 30'000;
+};
+
+TEST_F(Restart, MeetsTheOtherNodesOnceTheFilesAreWritten) {
+  std::optional<Resolver> other;
+  auto join = [&](const std::string& reason) {
+    EXPECT_THAT(reason, HasSubstr("1 of 2 nodes before the start: node 1 (b)"));
+    EXPECT_EQ(read(path("run/hosts")), "b");
+    auto started = Resolver::start(snapshot_, request_, {}, planner({"a", "b"}, 1), 4);
+    ASSERT_TRUE(started);
+    other.emplace(std::move(*started));
+  };
+  EXPECT_EQ(run(join, planner({"a", "b"}, 0)), 0);
+  ASSERT_TRUE(plan_);
+  EXPECT_EQ(plan_->restarts, 4U);
+  ASSERT_TRUE(other);
+  auto news = read_all(*other);
+  ASSERT_FALSE(news.empty());
+  EXPECT_EQ(std::get<envgen::Plan>(news.back()).restarts, 4U);
+  EXPECT_EQ(std::get<envgen::Plan>(news.back()).cluster_id, plan_->cluster_id);
+  EXPECT_EQ(child::wait_for(other->pid()), 0);
+}
+
+// A node that the platform made anew joins those that start again.
+TEST_F(Restart, MeetsTheOthersBeforeTheFirstStartToo) {
+  restarts_ = 0;
+  std::optional<Resolver> other;
+  auto join = [&](const std::string&) {
+    auto started = Resolver::start(snapshot_, request_, {}, planner({"a", "b"}, 1), 2);
+    ASSERT_TRUE(started);
+    other.emplace(std::move(*started));
+  };
+  EXPECT_EQ(run(join, planner({"a", "b"}, 0)), 0);
+  ASSERT_TRUE(plan_);
+  EXPECT_EQ(plan_->restarts, 2U);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(child::wait_for(other->pid()), 0);
+}
+
+TEST_F(Restart, EndsWith124AndTheMissingNodesWhenTheWindowIsOver) {
+  window_ms_ = 200;
+  EXPECT_EQ(run({}, planner({"a", "b"}, 0)), 124);
+  ASSERT_TRUE(failed_);
+  EXPECT_EQ(failed_->exit_code, 124);
+  EXPECT_THAT(failed_->message, AllOf(HasSubstr("node 1 (b)"), HasSubstr("--restart-window")));
+}
+
+TEST_F(Restart, BeginsAnewWhenTheListOfNodesBecomesAnother) {
+  int looks = 0;
+  auto shrinking = [&](envgen::Snapshot&, const envgen::Request&) -> envgen::Answer {
+    ++looks;
+    write("table", std::to_string(looks));
+    if (looks == 2) return {envgen::Error{"reading", "the list", "half of it", ""}, {}};
+    if (looks == 3) return {envgen::Pending{{}, "/list", "empty"}, {}};
+    return {envgen::Planned{looks < 4 ? plan_of({"a", "b"}, 0) : plan_of({"a"}, 0)}, {}};
+  };
+  auto with_path = [&](envgen::Snapshot& snapshot, const envgen::Request& request) {
+    envgen::Answer answer = shrinking(snapshot, request);
+    snapshot.paths[path("table")] = sys::look(path("table"), true);
+    return answer;
+  };
+  EXPECT_EQ(run({}, with_path), 0);
+  ASSERT_TRUE(plan_);
+  EXPECT_EQ(looks, 5) << "one for the change, one to begin anew";
+  EXPECT_EQ(read(path("run/hosts")), "a");
+}
+
+// --- The child and its pipe ---
 
 TEST_F(Resolve, InAChildTellsTheSameByThePipe) {
   put_table(kInitializing);

@@ -7,11 +7,15 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 
 #include "init/proc/reap.h"
+#include "init/proc/spawn.h"
 #include "tests/init/child.h"
+#include "tests/init/refuse.h"
 
 namespace {
 
@@ -27,10 +31,15 @@ void block_as_the_kernel_does(std::uint64_t set) {
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &set, nullptr, sizeof set);
 }
 
-std::vector<proc::Received> wait_and_read(const sys::Fd& fd, int limit) {
-  pollfd ready{fd.get(), POLLIN, 0};
-  ::poll(&ready, 1, -1);
-  return proc::read_signals(fd, limit);
+std::vector<proc::Received> read(proc::SignalSource& source, std::size_t limit) {
+  std::vector<proc::Received> room(limit);
+  room.resize(source.read(room).size());
+  return room;
+}
+
+void wait(proc::SignalSource& source, std::int64_t timeout_ms) {
+  std::array sources{source.source()};
+  source.wait(sources, timeout_ms);
 }
 
 TEST(TakeOverSignals, BlocksAllThatCanBeBlocked) {
@@ -68,6 +77,19 @@ TEST(TakeOverSignals, ACallerThatIgnoredSigchldDoesNotHideDeaths) {
   EXPECT_EQ(outcome.code, 42);
 }
 
+TEST(TakeOverSignals, KeepsTheNewsOfAChildThatHasEnded) {
+  const auto outcome = child::run([] {
+    block_as_the_kernel_does(bit(SIGCHLD));
+    const pid_t pid = ::fork();
+    if (pid == 0) ::_exit(0);
+    siginfo_t info{};
+    ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT);
+    proc::take_over_signals();
+    return (proc::pending_signals() & bit(SIGCHLD)) != 0 ? 0 : 1;
+  });
+  EXPECT_EQ(outcome.code, 0);
+}
+
 TEST(TakeOverSignals, AFaultOfOurOwnStillKills) {
   const auto outcome = child::run([] {
     proc::take_over_signals();
@@ -87,10 +109,29 @@ TEST(TakeOverSignals, AFaultOfOurOwnStillKills) {
   EXPECT_EQ(outcome.code, 128 + SIGSEGV);
 }
 
-TEST(ReadSignals, GivesEachOfABurst) {
-  const auto outcome = child::run([] {
+// What there is to read them with: a signalfd; handlers; not even ppoll.
+enum class Kernel : unsigned char { kWhole, kNoSignalfd, kNoPpoll };
+
+class ReadSignals : public testing::TestWithParam<Kernel> {
+ protected:
+  static proc::SignalSource take_over() {
+    if (GetParam() != Kernel::kWhole) refuse::calls({SYS_signalfd4}, EPERM);
+    if (GetParam() == Kernel::kNoPpoll) refuse::calls({SYS_ppoll}, ENOSYS);
     proc::take_over_signals();
-    const sys::Fd fd = proc::open_signal_fd();
+    return {};
+  }
+};
+std::string name_of(const testing::TestParamInfo<Kernel>& info) {
+  constexpr std::array kNames = {"Whole", "NoSignalfd", "NoPpoll"};
+  return kNames[static_cast<std::size_t>(info.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Kernels, ReadSignals,
+                         testing::Values(Kernel::kWhole, Kernel::kNoSignalfd, Kernel::kNoPpoll),
+                         name_of);
+
+TEST_P(ReadSignals, GivesEachOfABurst) {
+  const auto outcome = child::run([] {
+    proc::SignalSource source = take_over();
     const std::vector<int> burst = {SIGHUP,  SIGINT,  SIGQUIT, SIGUSR1,  SIGUSR2,
                                     SIGPIPE, SIGTERM, SIGCONT, SIGWINCH, SIGRTMAX};
     const pid_t self = ::getpid();
@@ -101,7 +142,7 @@ TEST(ReadSignals, GivesEachOfABurst) {
     }
     child::wait_for(sender);
     std::vector<int> seen;
-    for (const proc::Received& received : proc::read_signals(fd, 100)) {
+    for (const proc::Received& received : read(source, 100)) {
       if (received.signal == SIGCHLD) continue;
       if (received.code != SI_USER || received.sender != sender) return 1;
       seen.push_back(received.signal);
@@ -114,10 +155,9 @@ TEST(ReadSignals, GivesEachOfABurst) {
   EXPECT_EQ(outcome.code, 0);
 }
 
-TEST(ReadSignals, FaultsThatOthersSendAreOnlySignals) {
+TEST_P(ReadSignals, FaultsThatOthersSendAreOnlySignals) {
   const auto outcome = child::run([] {
-    proc::take_over_signals();
-    const sys::Fd fd = proc::open_signal_fd();
+    proc::SignalSource source = take_over();
     const pid_t self = ::getpid();
     const pid_t sender = ::fork();
     if (sender == 0) {
@@ -125,45 +165,41 @@ TEST(ReadSignals, FaultsThatOthersSendAreOnlySignals) {
       ::_exit(0);
     }
     child::wait_for(sender);
-    return static_cast<int>(proc::read_signals(fd, 100).size());
+    return static_cast<int>(read(source, 100).size());
   });
   EXPECT_EQ(outcome.code, 3 + 1) << "and SIGCHLD";
 }
 
-TEST(ReadSignals, AnIgnoredSignalIsReadAllTheSame) {
+TEST_P(ReadSignals, AnIgnoredSignalIsReadAllTheSame) {
   const auto outcome = child::run([] {
     ::signal(SIGINT, SIG_IGN);  // started with '&' from a shell without job control
-    proc::take_over_signals();
-    const sys::Fd fd = proc::open_signal_fd();
+    proc::SignalSource source = take_over();
     const pid_t self = ::getpid();
     const pid_t sender = ::fork();
     if (sender == 0) ::_exit(::kill(self, SIGINT));
     child::wait_for(sender);
-    const auto received = proc::read_signals(fd, 1);
+    const auto received = read(source, 1);
     return received.size() == 1 && received[0].signal == SIGINT ? 0 : 1;
   });
   EXPECT_EQ(outcome.code, 0);
 }
 
-TEST(ReadSignals, LeavesOutSigpipeOfOurOwnWrites) {
+TEST_P(ReadSignals, LeavesOutSigpipeOfOurOwnWrites) {
   const auto outcome = child::run([] {
-    proc::take_over_signals();
-    const sys::Fd fd = proc::open_signal_fd();
+    proc::SignalSource source = take_over();
     child::Pipe pipe = child::make_pipe();
     pipe.out.reset();
     if (::write(pipe.in.get(), "x", 1) != -1) return 1;
-    pollfd ready{fd.get(), POLLIN, 0};
-    if (::poll(&ready, 1, 0) != 1) return 2;
-    if (!proc::read_signals(fd, 10).empty()) return 3;
-    return ::poll(&ready, 1, 0) == 0 ? 0 : 4;
+    if (proc::pending_signals() != bit(SIGPIPE)) return 2;
+    if (!read(source, 10).empty()) return 3;
+    return proc::pending_signals() == 0 ? 0 : 4;
   });
   EXPECT_EQ(outcome.code, 0);
 }
 
-TEST(ReadSignals, StopsAtTheLimit) {
+TEST_P(ReadSignals, StopsAtTheLimit) {
   const auto outcome = child::run([] {
-    proc::take_over_signals();
-    const sys::Fd fd = proc::open_signal_fd();
+    proc::SignalSource source = take_over();
     const pid_t self = ::getpid();
     const pid_t sender = ::fork();
     if (sender == 0) {
@@ -172,11 +208,67 @@ TEST(ReadSignals, StopsAtTheLimit) {
     }
     child::wait_for(sender);
     // SIGCHLD comes first: the kernel gives low numbers first.
-    if (proc::read_signals(fd, 51).size() != 51) return 1;
-    if (proc::read_signals(fd, 1000).size() != 50) return 2;
-    return proc::read_signals(fd, 1000).empty() ? 0 : 3;
+    if (read(source, 51).size() != 51) return 1;
+    if (read(source, 1000).size() != 50) return 2;
+    return read(source, 1000).empty() ? 0 : 3;
   });
   EXPECT_EQ(outcome.code, 0);
+}
+
+TEST_P(ReadSignals, WaitsForASignal) {
+  const auto outcome = child::run([] {
+    proc::SignalSource source = take_over();
+    const pid_t self = ::getpid();
+    const pid_t sender = ::fork();
+    if (sender == 0) {
+      // Asleep in the wait, or about to be: either way it must wake.
+      while (::getppid() == self) ::sigqueue(self, SIGRTMAX, {.sival_int = 77});
+      ::_exit(0);
+    }
+    for (int turn = 0; turn < 20; ++turn) {
+      std::vector<proc::Received> received;
+      while (received.empty()) {
+        wait(source, -1);
+        received = read(source, 1);
+      }
+      if (received[0].signal != SIGRTMAX || received[0].code != SI_QUEUE) return 1;
+      if (received[0].sender != sender || static_cast<int>(received[0].value) != 77) return 2;
+    }
+    ::kill(sender, SIGKILL);
+    ::waitpid(sender, nullptr, 0);
+    return 0;
+  });
+  EXPECT_EQ(outcome.code, 0);
+}
+
+TEST_P(ReadSignals, WaitsForADescriptorAndForATime) {
+  const auto outcome = child::run([] {
+    proc::SignalSource source = take_over();
+    child::Pipe pipe = child::make_pipe();
+    std::array sources{source.source(), pollfd{pipe.out.get(), POLLIN, 0}};
+    source.wait(sources, 1);  // nothing comes, so the time ends it
+    child::say(pipe.in.get(), "x");
+    source.wait(sources, -1);
+    return (sources[1].revents & POLLIN) != 0 ? 0 : 1;
+  });
+  EXPECT_EQ(outcome.code, 0);
+}
+
+TEST_P(ReadSignals, LeavesNoHandlerToAProgramAndNoneToAWorker) {
+  const auto outcome = child::run([] {
+    ::signal(SIGHUP, SIG_IGN);
+    if (GetParam() != Kernel::kWhole) refuse::calls({SYS_signalfd4}, EPERM);
+    const std::uint64_t before = status_mask("SigCgt");  // a sanitizer's
+    const proc::SavedSignals saved = proc::take_over_signals();
+    const proc::SignalSource source;
+    const auto worker = proc::fork_worker(saved, -1, [before] {
+      if ((status_mask("SigCgt") & ~before) != 0 || status_mask("SigBlk") != 0) return 1;
+      if (status_mask("SigIgn") != bit(SIGHUP)) return 2;
+      return ::raise(SIGUSR1);
+    });
+    return child::wait_for(*worker);
+  });
+  EXPECT_EQ(outcome.code, 128 + SIGUSR1);
 }
 
 // A process that takes `count` real-time signals and prints "number value sender" for each.
@@ -196,12 +288,11 @@ pid_t start_receiver(int count, const child::Pipe& ready) {
   ::_exit(0);
 }
 
-TEST(ForwardSignal, KeepsOrderCountValueAndSenderOfQueuedSignals) {
+TEST_P(ReadSignals, KeepsOrderCountValueAndSenderOfQueuedSignals) {
   constexpr int kCount = 200;
   std::string expected;
   const auto outcome = child::run([] {
-    proc::take_over_signals();
-    const sys::Fd fd = proc::open_signal_fd();
+    proc::SignalSource source = take_over();
     child::Pipe ready = child::make_pipe();
     const pid_t receiver = start_receiver(kCount, ready);
     char byte = 0;
@@ -214,7 +305,8 @@ TEST(ForwardSignal, KeepsOrderCountValueAndSenderOfQueuedSignals) {
     }
     int forwarded = 0;
     while (forwarded < kCount) {
-      for (const proc::Received& received : wait_and_read(fd, 64)) {
+      wait(source, -1);
+      for (const proc::Received& received : read(source, 64)) {
         if (received.signal == SIGCHLD) continue;
         proc::forward_signal(receiver, received);
         ++forwarded;

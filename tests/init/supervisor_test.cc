@@ -1,7 +1,4 @@
-#include "init/engine/supervisor.h"
-
 #include <gmock/gmock.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -12,88 +9,13 @@
 #include <vector>
 
 #include "init/sys/clock.h"
-#include "init/sys/log.h"
-#include "tests/init/child.h"
+#include "tests/init/supervise.h"
 
 namespace {
 
 using testing::HasSubstr;
 namespace event = lifecycle::event;
 namespace fs = std::filesystem;
-
-// A job that supervise() runs in a process of its own, not as PID 1. The ranks are shells; each has
-// its directory, and says what it does by files in the scratch directory.
-class Supervise : public child::Scratch {
- protected:
-  Supervise() {
-    fs::create_directory(path("home"));
-    fs::create_directory(path("out"));
-    ::mkfifo(path("done").c_str(), 0600);
-  }
-
-  // One process for each of these devices, by a rank table.
-  [[nodiscard]] engine::Setup ranks(int count, const std::string& script) const {
-    std::string devices;
-    for (int i = 0; i < count; ++i) {
-      const std::string id = std::to_string(i);
-      devices += (i == 0 ? "" : ",") + std::string(R"({"device_id":")") + id +
-                 R"(","device_ip":"10.1.0.)" + id + R"(","rank_id":")" + id + "\"}";
-    }
-    engine::Setup setup = single(script);
-    setup.request.rank_table =
-        write("table.json", R"({"version":"1.0","server_count":"1","status":"completed",
-          "server_list":[{"server_id":"10.0.0.1","device":[)" +
-                                devices + "]}]}");
-    setup.request.work_dir = path("home");
-    return setup;
-  }
-  // One command, with nothing to resolve.
-  [[nodiscard]] engine::Setup single(const std::string& script) const {
-    engine::Setup setup;
-    setup.base.env = envgen::Environ({"PATH=/usr/bin:/bin", "TRAINIT_RUN_DIR=" + path("run"),
-                                      "OUT=" + path("out"), "DONE=" + path("done")});
-    setup.request.command = {"/bin/sh", "-c", script};
-    setup.request.grace_ms = 20'000;
-    setup.termination_log = termination_log_.c_str();
-    return setup;
-  }
-
-  static int supervise(engine::Setup setup) {
-    setup.saved = proc::take_over_signals();
-    sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
-    return engine::supervise(std::move(setup));
-  }
-  // As an ordinary process.
-  static child::Outcome run(engine::Setup setup) {
-    return child::run([&setup] { return supervise(std::move(setup)); });
-  }
-  // As PID 1; nothing where a pid namespace cannot be had.
-  static std::optional<child::Outcome> run_as_pid1(engine::Setup setup) {
-    constexpr int kRefused = 255;
-    auto outcome = child::run([&setup] {
-      if (::unshare(CLONE_NEWPID) != 0) return kRefused;
-      const pid_t pid = ::fork();
-      if (pid == 0) ::_exit(supervise(std::move(setup)));
-      return child::wait_for(pid);
-    });
-    if (outcome.code == kRefused) return std::nullopt;
-    return outcome;
-  }
-
-  [[nodiscard]] int told(const std::string& what) const {
-    int count = 0;
-    for (const auto& entry : fs::directory_iterator(path("out"))) {
-      count += entry.path().filename().string().starts_with(what + "-") ? 1 : 0;
-    }
-    return count;
-  }
-  void forget() const {
-    fs::remove_all(path("out"));
-    fs::create_directory(path("out"));
-  }
-
-  std::string termination_log_ = path("termination-log");
-};
 
 TEST_F(Supervise, EndsWithTheCodeOfTheSingleCommand) {
   EXPECT_EQ(run(single("exit 0")).code, 0);
@@ -205,6 +127,21 @@ TEST_F(Broken, NeverLosesAStopRequest) {
         EXPECT_EQ(outcome.code, told("began") > 0 ? 143 : 125);
         EXPECT_LT(sys::monotonic_ms() - started_ms_, 10'000) << "they were killed, not told";
       });
+}
+
+TEST_F(Broken, NeverTakesAServiceOrAPostStopProcessForTheJob) {
+  envgen::Plan plan;
+  plan.framework = "mpi";
+  plan.self = envgen::Self{};
+  plan.policy.post_stop_ms = 1000;
+  plan.services = {shell("sshd", "echo > $OUT/service-0; exit 1")};
+  plan.processes = {shell("main", "echo > $OUT/began-0; exit 6")};
+  plan.post_stop = {shell("end", "exit 2")};
+  break_everywhere([&] { return planned(plan); },
+                   [this](std::size_t at, const child::Outcome& outcome) {
+                     SCOPED_TRACE("event " + std::to_string(at) + ": " + outcome.err);
+                     EXPECT_EQ(outcome.code, told("began") == 1 ? 6 : 125);
+                   });
 }
 
 TEST_F(Broken, SaysSo) {

@@ -1,5 +1,4 @@
-// The way down: stop requests, TERM and KILL, leftovers, the debug window, restarts, post-stop
-// tasks, exit codes.
+// The way down: stop requests, TERM and KILL, leftovers, the debug window, exit codes.
 
 #include <gtest/gtest.h>
 
@@ -9,17 +8,10 @@
 namespace lifecycle {
 namespace {
 
-constexpr auto kPreStart = TaskKind::kPreStart;
-constexpr auto kData = TaskKind::kData;
-constexpr auto kResolve = TaskKind::kResolve;
-constexpr auto kMain = TaskKind::kMain;
-constexpr auto kService = TaskKind::kService;
-constexpr auto kPostStop = TaskKind::kPostStop;
-
 // --- Stop requests while preparing ---
 
 TEST(Stop, BeforeTheBeginning) {
-  Script job(standard(), {kPreStart, kPostStop});
+  Script job(standard(), {kData, kResolve});
   EXPECT_EQ(job.stop(), "sweep 15, set sweep#1@7500");
   EXPECT_EQ(job.begin(), "");
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 143");
@@ -35,8 +27,9 @@ TEST(Stop, WhileResolvingKillsTheResolverAtOnceAndIsNeverZero) {
 }
 
 TEST(Stop, WhileAHookRunsTellsTheHook) {
-  Script job(standard(), {kPreStart, kResolve});
+  Script job;
   job.begin();
+  EXPECT_EQ(job.ready({kPreStart, kMain}), "start 0#1");
   EXPECT_EQ(job.stop(SIGINT), "signal 0#1=15, set kill#1@7000");
   job.now = 7000;
   EXPECT_EQ(job.fired(Timer::kKill), "signal 0#1=9, set give-up#1@7250");
@@ -129,6 +122,129 @@ TEST(Ladder, ASecondIntDuringTheSweepKillsTheLeftovers) {
   EXPECT_EQ(job.stop(SIGINT), "cancel sweep, sweep 9, set give-up#1@250");
   EXPECT_EQ(job.fired(Timer::kGiveUp), "sweep 0, EXIT 130");
 }
+
+// --- The escalation ---
+
+TEST(Escalation, SendsEachStepAtItsTimeAndThenTheKill) {
+  Script job(with_escalation({{SIGINT, 2000}, {SIGQUIT, 5000}}));
+  job.running(1);
+  job.now = 1000;
+  EXPECT_EQ(job.stop(), "signal 0#1=15, set kill#1@8000, set escalate#1@3000");
+  job.now = 3000;
+  EXPECT_EQ(job.fired(Timer::kEscalate, 1), "signal 0#1=2, set escalate#2@6000");
+  job.now = 6000;
+  EXPECT_EQ(job.fired(Timer::kEscalate, 2), "signal 0#1=3");
+  job.now = 8000;
+  EXPECT_EQ(job.fired(Timer::kKill), "signal 0#1=9, set give-up#1@8250");
+}
+
+TEST(Escalation, ReachesOnlyTheMainTasksThatLiveOn) {
+  Script job(with_escalation({{SIGINT, 2000}}));
+  job.running(3, 1);
+  job.stop();
+  job.exited(1, 0);
+  job.now = 2000;
+  EXPECT_EQ(job.fired(Timer::kEscalate), "signal 0#1=2, signal 2#1=2");
+}
+
+TEST(Escalation, EndsWithTheLastMainTask) {
+  Script job(with_escalation({{SIGINT, 2000}}));
+  job.running(1);
+  job.stop();
+  EXPECT_EQ(job.exited(0, 0), "cancel kill, cancel escalate, sweep 15, set sweep#1@7500");
+  job.now = 2000;
+  EXPECT_EQ(job.fired(Timer::kEscalate), "");
+}
+
+TEST(Escalation, LeavesOutWhatWouldComeWithTheKillOrAfterIt) {
+  Script job(with_escalation({{SIGINT, 6999}, {SIGQUIT, 7000}, {SIGABRT, 9000}}));
+  job.running(1);
+  EXPECT_EQ(job.stop(), "signal 0#1=15, set kill#1@7000, set escalate#1@6999");
+  job.now = 6999;
+  EXPECT_EQ(job.fired(Timer::kEscalate), "signal 0#1=2");
+}
+
+TEST(Escalation, WithAKillInItIsAnEarlierKill) {
+  Script job(with_escalation({{SIGINT, 100}, {SIGKILL, 500}, {SIGQUIT, 600}}));
+  job.running(1);
+  job.stop();
+  job.now = 100;
+  job.fired(Timer::kEscalate, 1);
+  job.now = 500;
+  EXPECT_EQ(job.fired(Timer::kEscalate, 2), "cancel kill, signal 0#1=9, set give-up#1@750");
+}
+
+TEST(Escalation, IsCutShortByASecondInt) {
+  Script job(with_escalation({{SIGQUIT, 2000}}));
+  job.running(1);
+  job.stop(SIGINT);
+  EXPECT_EQ(job.stop(SIGINT), "cancel kill, cancel escalate, signal 0#1=9, set give-up#1@250");
+}
+
+TEST(Escalation, TellsThoseWhomAFailureStoppedToo) {
+  Script job(with_escalation({{SIGINT, 2000}}));
+  job.running(2);
+  EXPECT_EQ(job.exited(0, 3), "report, signal 1#1=15, set kill#1@7000, set escalate#1@2000");
+  job.now = 2000;
+  EXPECT_EQ(job.fired(Timer::kEscalate), "signal 1#1=2");
+  job.signaled(1, SIGINT);
+  EXPECT_EQ(job.machine().cause()->ends.size(), 1U) << "a death by our signal is no cause";
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
+}
+
+TEST(Escalation, IsNotForHooks) {
+  Script job(with_escalation({{SIGINT, 2000}}));
+  job.begin();
+  job.ready({kPreStart, kMain});
+  EXPECT_EQ(job.stop(), "signal 0#1=15, set kill#1@7000");
+}
+
+TEST(Escalation, ToDieOfItIsHowAServerIsStopped) {
+  for (const auto& [signal, code] : {std::pair{SIGINT, 0}, {SIGQUIT, 143}, {SIGTERM, 0}}) {
+    Script job(with_escalation({{SIGINT, 2000}, {SIGQUIT, 3000}}));
+    job.running(1, 0, SuccessPolicy::kServe);
+    job.stop();
+    job.now = 2000;
+    job.fired(Timer::kEscalate);
+    job.signaled(0, signal);
+    // A single server has its own code where it was not our signal that ended it.
+    const int expected = code == 0 ? 0 : 128 + signal;
+    EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT " + std::to_string(expected));
+  }
+}
+
+// --- Late clocks: a frozen cgroup, a virtual machine that stood still ---
+
+TEST(LateClock, TheKillComesAtOnceWhenItsTimeHasPassedMeanwhile) {
+  Script job(with_escalation({{SIGINT, 2000}}));
+  job.running(1);
+  job.stop();
+  job.now = 3'600'000;
+  EXPECT_EQ(job.fired(Timer::kKill), "cancel escalate, signal 0#1=9, set give-up#1@3600250");
+  EXPECT_EQ(job.fired(Timer::kEscalate), "");
+}
+
+TEST(LateClock, OverdueStepsComeAtOnceOneByOne) {
+  Script job(with_escalation({{SIGINT, 2000}, {SIGQUIT, 2500}}));
+  job.running(1);
+  job.stop();
+  job.now = 6000;
+  EXPECT_EQ(job.fired(Timer::kEscalate, 1), "signal 0#1=2, set escalate#2@6000");
+  EXPECT_EQ(job.fired(Timer::kEscalate, 2), "signal 0#1=3");
+}
+
+TEST(LateClock, WhatIsKilledIsStillGivenItsTimeToBeReaped) {
+  Script job;
+  job.running(1);
+  job.stop();
+  job.now = 3'600'000;
+  job.fired(Timer::kKill);
+  job.now = 3'600'100;
+  EXPECT_EQ(job.signaled(0, SIGKILL), "cancel give-up, sweep 15, set sweep#1@3600100");
+  EXPECT_EQ(job.fired(Timer::kSweep), "sweep 9, set give-up#2@3600350");
+}
+
+// --- What SIGKILL does not end ---
 
 TEST(Ladder, GoesOnWithoutAProcessThatKillDoesNotEnd) {
   Script job;
@@ -226,6 +342,19 @@ TEST(ExitCode, OfAFanOutNamesTheSignalThatStoppedIt) {
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 130");
 }
 
+// An agent says 1, or 15, or 143 when it is told to stop: not the same on every node.
+TEST(ExitCode, OfAStoppedNodeOfSeveralNamesTheSignal) {
+  for (const int code : {0, 1, 3}) {
+    Script job;
+    job.begin();
+    job.step(event::ClusterReady{.tasks = {kMain}, .part_of_job = true});
+    job.started(0);
+    job.stop();
+    job.exited(0, code);
+    EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 143") << code;
+  }
+}
+
 TEST(ExitCode, OfAFanOutThatHadEndedBeforeTheStopIsItsOwn) {
   Script job;
   job.running(2);
@@ -256,11 +385,11 @@ TEST(ExitCode, OfASuccessOutlivesTheStop) {
 // --- The debug window ---
 
 // One main task and a service, held after exit 3 at time 1000.
-Script held(Policy policy = with_hold(60'000), const std::vector<TaskKind>& preparing = {}) {
-  Script job(policy, preparing);
+Script held() {
+  Script job(with_hold(60'000));
   job.running(1, 1);
   job.now = 1000;
-  job.exited(static_cast<std::uint32_t>(preparing.size()), 3);
+  job.exited(0, 3);
   job.nothing_adopted();
   return job;
 }
@@ -314,7 +443,7 @@ TEST(Hold, IsSetAnewByHoldFor) {
 }
 
 TEST(Hold, FollowsAFailureWhilePreparingToo) {
-  Script job(with_hold(60'000), {kPreStart});
+  Script job(with_hold(60'000), {kData});
   job.begin();
   job.exited(0, 1);
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set hold#1@60000");
@@ -343,207 +472,6 @@ TEST(Hold, IsNotEnteredWhenAStopComesDuringTheSweepBeforeIt) {
   job.now = 15'000;
   EXPECT_EQ(job.fired(Timer::kSweep, 2), "sweep 9, signal 1#1=9, set give-up#2@15250");
   EXPECT_EQ(job.fired(Timer::kGiveUp, 2), "sweep 0, EXIT 3");
-}
-
-// --- Restarts ---
-
-TEST(Restart, ResolvesAgainAndStartsTheNextIncarnation) {
-  Script job(with_restarts(1), {kPreStart, kData, kResolve});
-  job.begin();
-  job.exited(0, 0);
-  job.ready({kMain, kMain, kService});
-  job.exited(1, 0);
-  EXPECT_EQ(job.exited(2, 0), "cancel resolve, start 3#1, start 4#1, start 5#1");
-  job.now = 50'000;
-  EXPECT_EQ(job.exited(3, 1), "report, signal 4#1=15, set kill#1@57000");
-  EXPECT_EQ(job.signaled(4, SIGTERM), "cancel kill, sweep 15, set sweep#1@57500");
-  EXPECT_EQ(job.nothing_adopted(), "cancel sweep, sweep 0, set restart#1@51000");
-  EXPECT_EQ(job.phase(), "auto-restart");
-  EXPECT_EQ(job.machine().cause()->exit_code, 1);
-  job.now = 51'000;
-  EXPECT_EQ(job.fired(Timer::kRestart), "start 2#2");
-  EXPECT_EQ(job.machine().cause(), nullptr);
-  EXPECT_EQ(job.machine().restarts(), 1U);
-  EXPECT_EQ(job.ended({{{2, 1}, {Ending::How::kExited, 9}}}), "") << "the earlier resolver";
-  job.ready({kMain, kMain, kService});
-  EXPECT_EQ(job.exited(2, 0), "cancel resolve, start 3#2, start 4#2") << "the service goes on";
-}
-
-TEST(Restart, OfAnElasticJobMayChangeTheNumberOfTasks) {
-  Script job(with_restarts(2), {kResolve});
-  const auto run_with = [&job](const std::vector<TaskKind>& tasks) {
-    job.ready(tasks);
-    return job.exited(0, 0);
-  };
-  job.begin();
-  EXPECT_EQ(run_with({kMain, kMain}), "cancel resolve, start 1#1, start 2#1");
-  job.ended({{job.ref(1), {Ending::How::kExited, 1}}, {job.ref(2), {Ending::How::kExited, 1}}});
-  job.nothing_left();
-  job.fired(Timer::kRestart);
-  EXPECT_EQ(run_with({kMain}), "cancel resolve, start 1#2");
-  job.exited(1, 1);
-  job.nothing_left();
-  job.fired(Timer::kRestart, 2);
-  EXPECT_EQ(run_with({kMain, kMain, kMain}), "cancel resolve, start 1#3, start 2#2, start 3#1");
-}
-
-TEST(Restart, StartsAServiceAgainThatHadEnded) {
-  Script job(with_restarts(1), {kResolve});
-  job.begin();
-  job.ready({kMain, kService});
-  job.exited(0, 0);
-  job.exited(2, 0);
-  job.exited(1, 1);
-  job.nothing_left();
-  job.fired(Timer::kRestart);
-  job.ready({kMain, kService});
-  EXPECT_EQ(job.exited(0, 0), "cancel resolve, start 1#2, start 2#2");
-}
-
-TEST(Restart, WithoutAResolverStartsAtOnce) {
-  Script job(with_restarts(1));
-  job.running(1);
-  job.exited(0, 1);
-  job.nothing_left();
-  EXPECT_EQ(job.fired(Timer::kRestart), "start 0#2");
-  EXPECT_EQ(job.phase(), "starting");
-}
-
-TEST(Restart, WaitsLongerEachTimeAndEndsWithTheLastFailure) {
-  Script job(with_restarts(2));
-  job.running(1);
-  job.exited(0, 1);
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set restart#1@1000");
-  job.fired(Timer::kRestart, 1);
-  job.exited(0, 2);
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set restart#2@2000");
-  job.fired(Timer::kRestart, 2);
-  job.exited(0, 3);
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
-}
-
-TEST(Restart, ComesBeforeTheHold) {
-  Policy policy = with_restarts(1);
-  policy.hold_ms = 60'000;
-  Script job(policy);
-  job.running(1);
-  job.exited(0, 1);
-  job.nothing_left();
-  job.fired(Timer::kRestart);
-  job.exited(0, 2);
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set hold#1@60000");
-  job.step(event::Release{});
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 2");
-}
-
-TEST(Restart, NeverFollowsBadInput) {
-  Script job(with_restarts(3), {kResolve});
-  job.begin();
-  job.step(event::ResolveFailed{125});
-  job.exited(0, 125);
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 125");
-}
-
-TEST(Restart, NeverRunsBesideAnIncarnationThatCannotBeKilled) {
-  Script job(with_restarts(3));
-  job.running(2);
-  job.exited(0, 1);
-  job.fired(Timer::kKill);
-  job.fired(Timer::kGiveUp);
-  job.fired(Timer::kSweep);
-  EXPECT_EQ(job.fired(Timer::kGiveUp, 2), "sweep 0, EXIT 1");
-}
-
-TEST(Restart, IsCalledOffByAStop) {
-  Script job(with_restarts(3), {kPostStop});
-  job.running(1, 1);
-  job.exited(1, 1);
-  job.nothing_adopted();
-  EXPECT_EQ(job.stop(), "cancel restart, sweep 15, signal 2#1=15, set sweep#2@7500");
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set kill#1@7750, start 0#1");
-  EXPECT_EQ(job.exited(0, 0), "cancel kill, EXIT 143");
-}
-
-// --- Post-stop tasks ---
-
-Policy with_post_stop(TimeMs post_stop_ms) {
-  Policy policy;
-  policy.post_stop_ms = post_stop_ms;
-  return policy;
-}
-
-TEST(PostStop, TasksRunOneAfterTheOtherWhenAllElseIsGone) {
-  Script job(with_post_stop(2000), {kPostStop, kPostStop});
-  job.running(1);
-  EXPECT_EQ(job.stop(), "signal 2#1=15, set kill#1@5000");
-  EXPECT_EQ(job.exited(2, 0), "cancel kill, sweep 15, set sweep#1@5500");
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set kill#2@7250, start 0#1");
-  EXPECT_EQ(job.phase(), "post-stop");
-  EXPECT_EQ(job.exited(0, 9), "start 1#1") << "its failure changes nothing";
-  EXPECT_EQ(job.exited(1, 0), "cancel kill, EXIT 0");
-}
-
-TEST(PostStop, ATaskThatTakesTooLongIsToldThenKilledThenGivenUp) {
-  Script job(with_post_stop(2000), {kPostStop, kPostStop});
-  job.running(1);
-  job.stop();
-  job.exited(2, 0);
-  job.nothing_left();
-  job.now = 7250;
-  EXPECT_EQ(job.fired(Timer::kKill, 2), "signal 0#1=15, set kill#3@7750");
-  job.now = 7750;
-  EXPECT_EQ(job.fired(Timer::kKill, 3), "signal 0#1=9, set give-up#1@8000");
-  job.now = 8000;
-  EXPECT_EQ(job.fired(Timer::kGiveUp, 1), "EXIT 0") << "and the second has no time left";
-}
-
-TEST(PostStop, NoFurtherTaskStartsOnceTheTimeIsUp) {
-  Script job(with_post_stop(2000), {kPostStop, kPostStop});
-  job.running(1);
-  job.stop();
-  job.exited(2, 0);
-  job.nothing_left();
-  job.now = 7250;
-  job.fired(Timer::kKill, 2);
-  EXPECT_EQ(job.signaled(0, SIGTERM), "cancel kill, EXIT 0");
-}
-
-TEST(PostStop, AStopShortensTheTimeOfAJobThatEndedByItself) {
-  Script job(with_post_stop(60'000), {kPostStop});
-  job.running(1);
-  job.exited(1, 0);
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set kill#1@45000, start 0#1");
-  job.now = 1000;
-  EXPECT_EQ(job.stop(), "set kill#2@7501");
-  EXPECT_EQ(job.stop(), "");
-  job.now = 7501;
-  EXPECT_EQ(job.fired(Timer::kKill, 2), "signal 0#1=15, set kill#3@8976");
-}
-
-TEST(PostStop, RunsAfterTheHold) {
-  Script job = held(with_hold(60'000), {kPostStop});
-  EXPECT_EQ(job.step(event::Release{}), "cancel hold, sweep 15, signal 2#1=15, set sweep#2@8500");
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set kill#1@8750, start 0#1");
-  EXPECT_EQ(job.exited(0, 0), "cancel kill, EXIT 3");
-}
-
-TEST(PostStop, IsLeftOutBySomeoneInAHurry) {
-  Script job(with_post_stop(2000), {kPostStop});
-  job.running(1);
-  job.stop(SIGINT);
-  job.stop(SIGINT);
-  job.signaled(1, SIGKILL);
-  EXPECT_EQ(job.nothing_left(), "cancel give-up, sweep 0, EXIT 137");
-}
-
-TEST(PostStop, IsKilledBySomeoneInAHurry) {
-  Script job(with_post_stop(2000), {kPostStop});
-  job.running(1);
-  job.stop(SIGINT);
-  job.exited(1, 0);
-  job.nothing_left();
-  EXPECT_EQ(job.stop(SIGINT), "signal 0#1=9, cancel kill, set give-up#1@250");
-  EXPECT_EQ(job.signaled(0, SIGKILL), "cancel give-up, EXIT 0");
 }
 
 }  // namespace

@@ -9,13 +9,6 @@
 namespace lifecycle {
 namespace {
 
-constexpr auto kPreStart = TaskKind::kPreStart;
-constexpr auto kData = TaskKind::kData;
-constexpr auto kResolve = TaskKind::kResolve;
-constexpr auto kMain = TaskKind::kMain;
-constexpr auto kService = TaskKind::kService;
-constexpr auto kPostStop = TaskKind::kPostStop;
-
 TEST(Machine, RunsASingleCommandFromBeginToExit) {
   Script job(standard(), {kResolve});
   EXPECT_EQ(job.begin(), "start 0#1");
@@ -32,14 +25,6 @@ TEST(Machine, RunsASingleCommandFromBeginToExit) {
 }
 
 // --- Preparing ---
-
-TEST(Machine, PreStartTasksRunOneAfterTheOtherAndBeforeAllElse) {
-  Script job(standard(), {kPreStart, kPreStart, kResolve});
-  EXPECT_EQ(job.begin(), "start 0#1");
-  EXPECT_EQ(job.started(0), "");
-  EXPECT_EQ(job.exited(0, 0), "start 1#1");
-  EXPECT_EQ(job.exited(1, 0), "start 2#1");
-}
 
 TEST(Machine, DataAndResolveRunSideBySideAndAreBothAwaited) {
   Script job(standard(), {kData, kResolve});
@@ -121,29 +106,14 @@ TEST(Machine, AnAnswerAfterAFailureIsNone) {
 TEST(Machine, ResolvingTakesTooLong) {
   Policy policy;
   policy.resolve_timeout_ms = 60'000;
-  Script job(policy, {kPreStart, kResolve});
-  job.begin();
+  Script job(policy, {kResolve});
   job.now = 500;
-  EXPECT_EQ(job.exited(0, 0), "start 1#1, set resolve#1@60500");
+  EXPECT_EQ(job.begin(), "start 0#1, set resolve#1@60500");
   job.now = 60'500;
-  EXPECT_EQ(job.fired(Timer::kResolve), "report, signal 1#1=9, set give-up#1@60750");
+  EXPECT_EQ(job.fired(Timer::kResolve), "report, signal 0#1=9, set give-up#1@60750");
   EXPECT_TRUE(job.machine().cause()->ends.empty());
-  EXPECT_EQ(job.signaled(1, SIGKILL), "cancel give-up, sweep 15, set sweep#1@68000");
+  EXPECT_EQ(job.signaled(0, SIGKILL), "cancel give-up, sweep 15, set sweep#1@68000");
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 124");
-}
-
-TEST(Machine, AFailedHookIsTheCause) {
-  Script job(standard(), {kPreStart, kPreStart, kResolve});
-  job.begin();
-  EXPECT_EQ(job.exited(0, 9), "report, sweep 15, set sweep#1@7500");
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 9");
-}
-
-TEST(Machine, AHookThatCannotStartIsTheCause) {
-  Script job(standard(), {kPreStart, kResolve});
-  job.begin();
-  job.not_started(0, 126);
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 126");
 }
 
 TEST(Machine, FailedDataEndsTheResolver) {
@@ -161,20 +131,36 @@ TEST(Machine, AFailedResolverEndsTheData) {
 }
 
 TEST(Machine, WithoutAResolverTheAnswerComesByItself) {
-  Script job(standard(), {kPreStart});
+  Script job(standard(), {kData});
   EXPECT_EQ(job.begin(), "start 0#1");
   EXPECT_EQ(job.ready({kMain}), "");
   EXPECT_EQ(job.exited(0, 0), "start 1#1");
 }
 
 TEST(Machine, NothingIsReadyBeforeItWasAskedFor) {
-  Script job(standard(), {kPreStart, kResolve});
-  EXPECT_EQ(job.ready({kMain}), "");
-  job.begin();
+  Script job(standard(), {kResolve});
   EXPECT_EQ(job.ready({kMain}), "");
   EXPECT_EQ(job.step(event::ResolveFailed{125}), "");
-  EXPECT_EQ(job.exited(0, 0), "start 1#1");
-  EXPECT_EQ(job.machine().tasks().size(), 2U);
+  EXPECT_EQ(job.begin(), "start 0#1");
+  EXPECT_EQ(job.machine().tasks().size(), 1U);
+}
+
+TEST(Machine, TheAnswersPolicyHoldsFromThenOn) {
+  Policy policy;
+  policy.grace_ms = 20'000;
+  Script job(standard(), {kResolve});
+  job.begin();
+  job.ready({kMain}, SuccessPolicy::kAll, policy);
+  job.exited(0, 0);
+  job.started(1);
+  EXPECT_EQ(job.stop(), "signal 1#1=15, set kill#1@19000");
+}
+
+TEST(Machine, TheAnswerNamesNoDataAndNoResolver) {
+  Script job(standard(), {kData, kResolve});
+  job.begin();
+  job.ready({kData, kResolve, kMain});
+  EXPECT_EQ(job.machine().tasks().size(), 3U);
 }
 
 // --- Starting and running ---
@@ -190,9 +176,9 @@ TEST(Machine, StartsMainAndServiceTasksInTableOrder) {
 }
 
 TEST(Machine, OrdinalsTellWhichTaskOfItsKindItIs) {
-  Script job(standard(), {kPreStart, kPreStart, kPostStop});
+  Script job;
   job.begin();
-  job.ready({kMain, kService, kMain});
+  job.ready({kPreStart, kPreStart, kPostStop, kMain, kService, kMain});
   std::string places;
   for (const Task& task : job.machine().tasks()) places += std::to_string(task.ordinal);
   EXPECT_EQ(places, "010001");
@@ -335,6 +321,7 @@ TEST(Machine, LateEventsChangeNothing) {
   EXPECT_EQ(job.nothing_adopted(), "");
   EXPECT_EQ(job.step(event::Release{}), "");
   EXPECT_EQ(job.step(event::HoldFor{1000}), "");
+  EXPECT_EQ(job.step(event::ExtendBy{1000}), "") << "there is no limit";
   EXPECT_EQ(job.phase(), "running");
   EXPECT_EQ(job.machine().tasks().size(), 2U);
 }

@@ -2,18 +2,24 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <random>
 
 namespace lifecycle {
 namespace {
 
 constexpr TimeMs kStart = 100'000;
+constexpr Hooks kNone;
+constexpr Hooks kPreStop{.pre_stop = true};
+constexpr Hooks kPostStop{.post_stop = true};
 
 TEST(Budget, KeepsTheReserveForKillAndWhatFollowsIt) {
   Policy policy;
   policy.grace_ms = 8000;
   policy.kill_reserve_ms = 1000;
-  const Budget budget = make_budget(policy, false, kStart);
+  const Budget budget = make_budget(policy, kNone, kStart);
   EXPECT_EQ(budget.kill_at, kStart + 7000);
   EXPECT_EQ(budget.sweep_kill_at, kStart + 7500);
   EXPECT_EQ(budget.post_kill_at, kStart + 7750);
@@ -25,12 +31,83 @@ TEST(Budget, KeepsTimeForPostStopTasksWhereThereAreAny) {
   policy.grace_ms = 8000;
   policy.kill_reserve_ms = 1000;
   policy.post_stop_ms = 4000;
-  EXPECT_EQ(make_budget(policy, false, kStart).kill_at, kStart + 7000);
-  const Budget budget = make_budget(policy, true, kStart);
+  EXPECT_EQ(make_budget(policy, kNone, kStart).kill_at, kStart + 7000);
+  const Budget budget = make_budget(policy, kPostStop, kStart);
   EXPECT_EQ(budget.kill_at, kStart + 3000);
   EXPECT_EQ(budget.sweep_kill_at, kStart + 3500);
   EXPECT_EQ(budget.post_term_at, kStart + 6750);
   EXPECT_EQ(budget.post_kill_at, kStart + 7750);
+}
+
+TEST(Budget, KeepsTimeForPreStopTasksWhereThereAreAnyAndForTheDrain) {
+  Policy policy;
+  policy.grace_ms = 8000;
+  policy.kill_reserve_ms = 1000;
+  policy.pre_stop_ms = 2000;
+  policy.drain_ms = 500;
+  Budget budget = make_budget(policy, kPreStop, kStart);
+  EXPECT_EQ(budget.drained_at, kStart + 500);
+  EXPECT_EQ(budget.tell_at, kStart + 2000) << "the drain runs beside the tasks";
+  EXPECT_EQ(budget.kill_at, kStart + 7000);
+  budget = make_budget(policy, kNone, kStart);
+  EXPECT_EQ(budget.drained_at, kStart + 500);
+  EXPECT_EQ(budget.tell_at, kStart + 500);
+  policy.drain_ms = 3000;
+  budget = make_budget(policy, kPreStop, kStart);
+  EXPECT_EQ(budget.drained_at, kStart + 3000);
+  EXPECT_EQ(budget.tell_at, kStart + 3000);
+}
+
+TEST(Budget, WithoutDrainOrTasksTellsAtOnce) {
+  Policy policy;
+  policy.pre_stop_ms = 2000;
+  const Budget budget = make_budget(policy, kNone, kStart);
+  EXPECT_EQ(budget.drained_at, kStart);
+  EXPECT_EQ(budget.tell_at, kStart);
+}
+
+TEST(Budget, ScalesAllSharesAlikeForASmallGrace) {
+  Policy policy;
+  policy.grace_ms = 4000;
+  policy.kill_reserve_ms = 1000;
+  policy.pre_stop_ms = 2000;
+  policy.post_stop_ms = 3000;
+  policy.drain_ms = 1800;
+  const Budget budget = make_budget(policy, {.pre_stop = true, .post_stop = true}, kStart);
+  EXPECT_EQ(budget.tell_at, kStart + 1000);
+  EXPECT_EQ(budget.drained_at, kStart + 1000) << "never after the tasks' time";
+  EXPECT_EQ(budget.kill_at, kStart + 2000) << "a quarter of the grace for TERM";
+  EXPECT_EQ(budget.post_kill_at, kStart + 4000 - 125);
+}
+
+TEST(Budget, IsInTheOrderOfTimeForAnyPolicy) {
+  std::mt19937_64 random(5);
+  const auto any = [&random](std::initializer_list<TimeMs> values) {
+    const TimeMs value = *(values.begin() + static_cast<std::ptrdiff_t>(random() % values.size()));
+    return value + static_cast<TimeMs>(random() % 3);
+  };
+  for (int i = 0; i < 100'000; ++i) {
+    Policy policy;
+    policy.grace_ms = any({0, 10, 999, 8000, 25'000, 1'000'000'000'000});
+    policy.kill_reserve_ms = any({0, 7, 1000, 9000, 1'000'000'000'000});
+    policy.drain_ms = any({-5, 0, 40, 3000, 60'000});
+    policy.pre_stop_ms = any({-5, 0, 40, 3000, 60'000});
+    policy.post_stop_ms = any({-5, 0, 40, 3000, 60'000});
+    const Hooks hooks{.pre_stop = random() % 2 == 0, .post_stop = random() % 2 == 0};
+    const Budget budget = make_budget(policy, hooks, kStart);
+    const TimeMs grace = std::min<TimeMs>(policy.grace_ms, 1'000'000'000);
+    const std::array course = {kStart,
+                               budget.drained_at,
+                               budget.tell_at,
+                               budget.kill_at,
+                               budget.sweep_kill_at,
+                               budget.post_term_at,
+                               budget.post_kill_at,
+                               kStart + grace};
+    ASSERT_TRUE(std::is_sorted(course.begin(), course.end()))
+        << "case " << i << ": " << ::testing::PrintToString(course);
+    ASSERT_GE(budget.kill_at - budget.tell_at, grace / 4) << "case " << i;
+  }
 }
 
 TEST(Budget, LeavesTheTermPhaseAQuarterOfASmallGrace) {
@@ -38,7 +115,7 @@ TEST(Budget, LeavesTheTermPhaseAQuarterOfASmallGrace) {
   policy.grace_ms = 2000;
   policy.kill_reserve_ms = 3000;
   policy.post_stop_ms = 3000;
-  const Budget budget = make_budget(policy, true, kStart);
+  const Budget budget = make_budget(policy, kPostStop, kStart);
   EXPECT_EQ(budget.kill_at, kStart + 500);
   EXPECT_EQ(budget.sweep_kill_at, kStart + 875);
   EXPECT_LE(budget.post_kill_at, kStart + 2000);
@@ -47,7 +124,7 @@ TEST(Budget, LeavesTheTermPhaseAQuarterOfASmallGrace) {
 TEST(Budget, WithoutAnyGraceKillsAtOnce) {
   Policy policy;
   policy.grace_ms = 0;
-  const Budget budget = make_budget(policy, true, kStart);
+  const Budget budget = make_budget(policy, kPostStop, kStart);
   EXPECT_EQ(budget.kill_at, kStart);
   EXPECT_EQ(budget.sweep_kill_at, kStart);
   EXPECT_EQ(budget.reap_ms, kReapMs);
@@ -58,7 +135,7 @@ TEST(Budget, SurvivesAbsurdPolicies) {
   policy.grace_ms = std::numeric_limits<TimeMs>::max();
   policy.kill_reserve_ms = std::numeric_limits<TimeMs>::max();
   policy.post_stop_ms = -1;
-  const Budget budget = make_budget(policy, true, kStart);
+  const Budget budget = make_budget(policy, kPostStop, kStart);
   EXPECT_GE(budget.kill_at, kStart);
   EXPECT_GE(budget.post_kill_at, budget.kill_at);
 }
@@ -67,10 +144,20 @@ TEST(Budget, WithoutAStopPostStopTasksHaveAllTheirTime) {
   Policy policy;
   policy.grace_ms = 8000;
   policy.post_stop_ms = 60'000;
-  Budget budget = make_budget(policy, true, kStart);
+  Budget budget = make_budget(policy, kPostStop, kStart);
   allow_post_stop(policy, kStart + 5, &budget);
   EXPECT_EQ(budget.post_term_at, kStart + 5 + 45'000);
   EXPECT_EQ(budget.post_kill_at, kStart + 5 + 60'000);
+}
+
+TEST(AllowPostStop, GivesTasksTheTimeThatTheyHaveAlone) {
+  Policy policy;
+  policy.post_stop_ms = 2000;
+  policy.post_stop_alone_ms = 600'000;
+  Budget budget = make_budget(policy, {.post_stop = true}, 0);
+  allow_post_stop(policy, 100, &budget);
+  EXPECT_EQ(budget.post_kill_at, 600'100);
+  EXPECT_EQ(make_budget(policy, {.post_stop = true}, 0).post_kill_at, 7750) << "of a stop";
 }
 
 TEST(RestartDelay, DoublesUpToItsMaximum) {
@@ -82,6 +169,31 @@ TEST(RestartDelay, DoublesUpToItsMaximum) {
   EXPECT_EQ(restart_delay(policy, 2), 4000);
   EXPECT_EQ(restart_delay(policy, 3), 5000);
   EXPECT_EQ(restart_delay(policy, 4'000'000'000U), 5000);
+}
+
+TEST(RestartDelay, IsWhatWasAskedForWhereThatIsMoreThanTheUsualMaximum) {
+  Policy policy;
+  policy.restart_backoff_ms = 300'000;
+  EXPECT_EQ(restart_delay(policy, 0), 300'000);
+  EXPECT_EQ(restart_delay(policy, 5), 300'000);
+}
+
+TEST(RestartDelay, IsNeverLessThanTheDevicesNeed) {
+  Policy policy;
+  policy.restart_backoff_ms = 1000;
+  policy.restart_least_ms = 1500;
+  EXPECT_EQ(restart_delay(policy, 0), 1500);
+  EXPECT_EQ(restart_delay(policy, 1), 2000);
+  policy.restart_backoff_max_ms = 500;
+  EXPECT_EQ(restart_delay(policy, 9), 1500) << "not even where the most is less";
+}
+
+TEST(RestartsOn, AllButTheRangesWithTheirEnds) {
+  Policy policy;
+  EXPECT_TRUE(restarts_on(policy, 1));
+  policy.no_restart_on = {{1, 2}, {126, 126}};
+  for (const int code : {1, 2, 126}) EXPECT_FALSE(restarts_on(policy, code)) << code;
+  for (const int code : {3, 125, 127}) EXPECT_TRUE(restarts_on(policy, code)) << code;
 }
 
 TEST(RestartDelay, OfNothingStaysNothing) {

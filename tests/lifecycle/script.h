@@ -2,7 +2,9 @@
 // A Machine driven by hand: each call is an event, what comes back are the actions as text.
 
 #include <csignal>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lifecycle/machine.h"
@@ -10,17 +12,29 @@
 
 namespace lifecycle {
 
+inline constexpr auto kData = TaskKind::kData;
+inline constexpr auto kResolve = TaskKind::kResolve;
+inline constexpr auto kPreStart = TaskKind::kPreStart;
+inline constexpr auto kMain = TaskKind::kMain;
+inline constexpr auto kService = TaskKind::kService;
+inline constexpr auto kPostStart = TaskKind::kPostStart;
+inline constexpr auto kCheckpoint = TaskKind::kCheckpoint;
+inline constexpr auto kPreStop = TaskKind::kPreStop;
+inline constexpr auto kOnFailure = TaskKind::kOnFailure;
+inline constexpr auto kPostStop = TaskKind::kPostStop;
+
 class Script {
  public:
-  explicit Script(Policy policy = {}, const std::vector<TaskKind>& preparing = {})
+  explicit Script(const Policy& policy = {}, const std::vector<TaskKind>& preparing = {})
       : machine_(policy, preparing) {}
 
   TimeMs now = 0;
 
   std::string step(const Event& event) { return text(machine_.step(event, now)); }
   std::string begin() { return step(event::Begin{}); }
-  std::string ready(std::vector<TaskKind> tasks, SuccessPolicy success = SuccessPolicy::kAll) {
-    return step(event::ClusterReady{std::move(tasks), success});
+  std::string ready(std::vector<TaskKind> tasks, SuccessPolicy success = SuccessPolicy::kAll,
+                    std::optional<Policy> policy = {}) {
+    return step(event::ClusterReady{std::move(tasks), success, std::move(policy)});
   }
   std::string started(std::uint32_t index) { return step(event::TaskStarted{ref(index)}); }
   std::string exited(std::uint32_t index, int code) {
@@ -35,24 +49,32 @@ class Script {
   std::string ended(std::vector<event::TaskEnd> ends) {
     return step(event::TasksEnded{std::move(ends)});
   }
-  std::string stop(int signal = SIGTERM) { return step(event::StopRequested{signal}); }
+  std::string stop(int signal = SIGTERM, int told = 0) {
+    return step(event::StopRequested{signal, told});
+  }
+  std::string checkpoint() { return step(event::CheckpointRequested{}); }
+  std::string checkpoint_and_go_on() { return step(event::CheckpointRequested{true}); }
+  std::string other_nodes() { return step(event::MembershipChanged{}); }
   std::string fired(Timer timer, std::uint32_t generation = 1) {
     return step(event::TimerFired{timer, generation});
   }
   std::string nothing_left() { return step(event::NothingLeft{}); }
   std::string nothing_adopted() { return step(event::NothingAdopted{}); }
 
-  // Without a resolver: `mains` main tasks from index 0, then `services`, all confirmed.
-  Script& running(int mains, int services = 0, SuccessPolicy success = SuccessPolicy::kAll) {
+  // Without a resolver: `mains` main tasks from index 0, then `services`, all confirmed, then the
+  // hooks.
+  Script& running(int mains, int services = 0, SuccessPolicy success = SuccessPolicy::kAll,
+                  const std::vector<TaskKind>& hooks = {}) {
     std::vector<TaskKind> tasks(static_cast<std::size_t>(mains), TaskKind::kMain);
     tasks.insert(tasks.end(), static_cast<std::size_t>(services), TaskKind::kService);
-    const std::size_t before = machine_.tasks().size();
+    tasks.insert(tasks.end(), hooks.begin(), hooks.end());
     begin();
     ready(std::move(tasks), success);
-    for (std::size_t i = before; i < machine_.tasks().size(); ++i) {
-      started(static_cast<std::uint32_t>(i));
-    }
+    for (int i = 0; i < mains + services; ++i) started(static_cast<std::uint32_t>(i));
     return *this;
+  }
+  Script& running(int mains, const std::vector<TaskKind>& hooks) {
+    return running(mains, 0, SuccessPolicy::kAll, hooks);
   }
 
   [[nodiscard]] const Machine& machine() const { return machine_; }
@@ -71,6 +93,18 @@ inline Policy standard() { return {}; }
 inline Policy with_hold(TimeMs hold_ms) {
   Policy policy;
   policy.hold_ms = hold_ms;
+  return policy;
+}
+
+inline Policy with_post_stop(TimeMs post_stop_ms) {
+  Policy policy;
+  policy.post_stop_ms = post_stop_ms;
+  return policy;
+}
+
+inline Policy with_escalation(std::vector<EscalationStep> steps) {
+  Policy policy;
+  policy.escalation = std::move(steps);
   return policy;
 }
 

@@ -9,7 +9,8 @@
 namespace lifecycle {
 
 inline const char* timer_name(Timer timer) {
-  constexpr const char* kNames[] = {"kill", "sweep", "give-up", "resolve", "hold", "restart"};
+  constexpr const char* kNames[] = {"kill",    "sweep",    "give-up", "resolve",    "hold",
+                                    "restart", "escalate", "tell",    "checkpoint", "expire"};
   return kNames[static_cast<int>(timer)];
 }
 
@@ -27,7 +28,9 @@ inline std::string text(const Ending& ending) {
 }
 
 inline const char* kind_name(TaskKind kind) {
-  constexpr const char* kNames[] = {"pre-start", "data", "resolve", "main", "service", "post-stop"};
+  constexpr const char* kNames[] = {"data",       "resolve",    "pre-start",  "main",
+                                    "service",    "post-start", "checkpoint", "pre-stop",
+                                    "on-failure", "post-stop"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -37,6 +40,8 @@ struct EventText {
     constexpr const char* kSuccess[] = {"all", "first", "serve"};
     std::string out = std::string("ClusterReady success=") + kSuccess[static_cast<int>(e.success)];
     for (const TaskKind kind : e.tasks) out += std::string(" ") + kind_name(kind);
+    if (e.policy) out += " policy";
+    if (e.part_of_job) out += " part";
     return out;
   }
   std::string operator()(const event::TaskStarted& e) const { return "Started " + text(e.task); }
@@ -49,7 +54,8 @@ struct EventText {
     return "ResolveFailed " + std::to_string(e.exit_code);
   }
   std::string operator()(const event::StopRequested& e) const {
-    return "Stop " + std::to_string(e.signal);
+    const std::string told = e.told == 0 ? "" : " told " + std::to_string(e.told);
+    return "Stop " + std::to_string(e.signal) + told;
   }
   std::string operator()(const event::SignalReceived& e) const {
     return "Signal " + std::to_string(e.signal);
@@ -62,6 +68,16 @@ struct EventText {
   std::string operator()(const event::Release& /*e*/) const { return "Release"; }
   std::string operator()(const event::HoldFor& e) const {
     return "HoldFor " + std::to_string(e.duration_ms);
+  }
+  std::string operator()(const event::CheckpointRequested& e) const {
+    return e.keep_running ? "Checkpoint keep" : "Checkpoint";
+  }
+  std::string operator()(const event::ExtendBy& e) const {
+    return "ExtendBy " + std::to_string(e.duration_ms);
+  }
+  std::string operator()(const event::NobodySaves& /*e*/) const { return "NobodySaves"; }
+  std::string operator()(const event::MembershipChanged& /*e*/) const {
+    return "MembershipChanged";
   }
 };
 
@@ -80,6 +96,7 @@ struct ActionText {
   std::string operator()(const action::CancelTimer& a) const {
     return std::string("cancel ") + timer_name(a.timer);
   }
+  std::string operator()(const action::AskToSave& /*a*/) const { return "ask to save"; }
   std::string operator()(const action::Report& /*a*/) const { return "report"; }
   std::string operator()(const action::Exit& a) const { return "EXIT " + std::to_string(a.code); }
 };

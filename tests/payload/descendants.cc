@@ -14,15 +14,15 @@ namespace payload {
 
 namespace {
 
-// An item a turn into the pipe until TERM. One that does not come from the parent is a crash, as it
-// is for a PyTorch data loader's worker: the loader dies with "worker is killed by signal".
-[[noreturn]] void work(int items, pid_t parent) {
+// An item a turn into the pipe until TERM. A signal that does not come from the parent is a crash,
+// as it is for a PyTorch data loader's worker: the loader dies with "worker is killed by signal".
+[[noreturn]] void work(int items, pid_t parent, int save_signal) {
   constexpr int kItemMs = 5;
   while (true) {
-    const Taken taken = take_signal({SIGTERM}, kItemMs);
+    const Taken taken = take_signal({SIGTERM, save_signal}, kItemMs);
     if (taken.signal == SIGTERM && taken.sender == parent) _exit(0);
-    if (taken.signal == SIGTERM) {
-      tell("crash", "TERM from pid " + std::to_string(taken.sender));
+    if (taken.signal != 0) {
+      tell("crash", std::to_string(taken.signal) + " from pid " + std::to_string(taken.sender));
       _exit(1);
     }
     const char item = 'i';
@@ -35,7 +35,7 @@ struct Worker {
   int items = -1;  // readable
 };
 
-Worker start_worker() {
+Worker start_worker(int save_signal) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) fail("pipe2");
   const pid_t parent = getpid();
@@ -43,7 +43,7 @@ Worker start_worker() {
   if (child < 0) fail("fork");
   if (child == 0) {
     close(ends[0]);
-    work(ends[1], parent);
+    work(ends[1], parent, save_signal);
   }
   close(ends[1]);
   return {child, ends[0]};
@@ -74,18 +74,29 @@ bool end_workers(const std::vector<Worker>& workers) {
 
 }  // namespace
 
-// loader N: N workers feed this process. On TERM it writes a checkpoint, for which it needs them
-// alive, tells `checkpoint`, ends them itself and exits 0. A worker that gets a TERM from somebody
-// else tells `crash`, and the exit code is 1.
+// loader N [SIGNAL [stay]]: N workers feed this process. On SIGNAL (TERM) it writes a checkpoint,
+// for which it needs them alive, tells `checkpoint` (how many there are), ends them itself and
+// exits 0; told to stay it goes on until TERM. A worker that gets a signal from somebody else tells
+// `crash`, and the exit code is 1.
 int loader(Args args) {
-  hold_signals({SIGTERM, SIGCHLD});
+  const int save_signal = args.size() > 1 ? signal_number(args[1]) : SIGTERM;
+  const bool stays = args.size() > 2 && args[2] == std::string_view("stay");
+  // Who catches it can be told from outside, as with the handlers of a training script; the workers
+  // inherit it.
+  signal(save_signal, [](int) {});
+  hold_signals({SIGTERM, SIGCHLD, save_signal});
   std::vector<Worker> workers;
-  for (int left = atoi(args[0]); left > 0; --left) workers.push_back(start_worker());
+  for (int left = atoi(args[0]); left > 0; --left) workers.push_back(start_worker(save_signal));
   announce();
-  const Taken taken = take_signal({SIGTERM, SIGCHLD}, -1);
-  if (taken.signal != SIGTERM || !take_items(workers)) return 1;
-  tell("checkpoint", "");
-  return end_workers(workers) ? 0 : 1;
+  for (int checkpoints = 1;; ++checkpoints) {
+    const Taken taken = take_signal({SIGTERM, SIGCHLD, save_signal}, -1);
+    if (taken.signal != save_signal) {
+      return taken.signal == SIGTERM && end_workers(workers) ? 0 : 1;
+    }
+    if (!take_items(workers)) return 1;
+    tell("checkpoint", std::to_string(checkpoints));
+    if (!stays) return end_workers(workers) ? 0 : 1;
+  }
 }
 
 // grandchild handle|ignore: leaves a process in a session of its own, which outlives this one.

@@ -291,6 +291,25 @@ constexpr std::array kCommands{
     Command{"stamp", 0, stamp},
     Command{"grandchild", 1, grandchild},
     Command{"loader", 1, loader},
+    Command{"family", 0, family},
+    Command{"runners", 1, runners},
+    Command{"confinement", 0, confinement},
+    Command{"try-call", 1, try_call},
+    Command{"print-signals", 0, print_signals},
+    Command{"queue-to-parent", 0, queue_to_parent},
+    Command{"leave", 2, leave},
+    Command{"orphan", 0, orphan},
+    Command{"zombies", 1, zombies},
+    Command{"foreground", 0, foreground},
+    Command{"orphans", 1, orphans},
+    Command{"leaderless", 2, leaderless},
+    Command{"reuse-pid", 2, reuse_pid},
+    Command{"breed", 0, breed},
+    Command{"until-restart", 2, until_restart},
+    Command{"journal", 1, journal},
+    Command{"tell", 1, tell_words},
+    Command{"export", 1, export_line},
+    Command{"lines", 1, lines},
 };
 
 }  // namespace
@@ -305,7 +324,7 @@ int run(Args args) {
   return 2;
 }
 
-std::string rank() { return variable("RANK_ID", "0"); }
+std::string rank() { return variable("RANK_ID", variable("RANK", "0").c_str()); }
 
 void tell(std::string_view name, std::string_view content) {
   const char* folder = getenv("PAYLOAD_OUT");
@@ -342,7 +361,7 @@ Taken take_signal(std::initializer_list<int> signals, int timeout_ms) {
 
 int signal_number(std::string_view text) {
   if (text.starts_with("SIG")) text.remove_prefix(3);
-  for (int signal = 1; signal < SIGRTMAX; ++signal) {
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
     const char* name = sigabbrev_np(signal);
     if ((name != nullptr && text == name) || text == std::to_string(signal)) return signal;
   }

@@ -24,9 +24,28 @@ int run(Args args);
 
 // Commands of the other files; each gets the arguments after its name.
 int grandchild(Args args);
+int family(Args args);
+int runners(Args args);
 int loader(Args args);
+int confinement(Args args);
+int try_call(Args args);
+int print_signals(Args args);
+int queue_to_parent(Args args);
+int leave(Args args);
+int orphan(Args args);
+int zombies(Args args);
+int foreground(Args args);
+int orphans(Args args);
+int leaderless(Args args);
+int reuse_pid(Args args);
+int breed(Args args);
+int until_restart(Args args);
+int journal(Args args);
+int tell_words(Args args);
+int export_line(Args args);
+int lines(Args args);
 
-// RANK_ID, or "0" where there is none.
+// RANK_ID, else RANK, or "0" where there is none.
 std::string rank();
 
 // Writes PAYLOAD_OUT/<name>-<rank>.

@@ -211,8 +211,9 @@ TEST_P(Hostile, ProcessLimitIsAnErrorThatNamesIt) {
 }
 
 TEST_P(Hostile, LittleAddressSpaceIsAnError) {
-  // From nothing at all to enough: whatever fails, it ends, and not by a crash.
-  for (rlim_t megabytes = 4; megabytes <= 24; megabytes += 2) {
+  // From what the kernel needs to load the program to enough: whatever fails, it ends, and not by a
+  // crash.
+  for (rlim_t megabytes = 6; megabytes <= 24; megabytes += 2) {
     Spec job = spec(ranks(2, {"/bin/true"}));
     job.before = [megabytes] { limit(RLIMIT_AS, megabytes << 20); };
     const Result result = rules::run(job);

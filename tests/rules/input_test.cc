@@ -47,7 +47,8 @@ TEST_P(Input, ThatHangsDelaysNoStop) {
 }
 
 TEST_P(Input, ThatHangsIsGivenUpAtTheDeadline) {
-  Instance instance(waiting({"--rank-table-timeout", "100ms"}));
+  Instance instance(waiting(
+      {"--rank-table-timeout", "100ms", "--script-timeout", "100ms", "--peer-timeout", "100ms"}));
   instance.await_err("waiting for");
   ASSERT_EQ(::kill(instance.only_child(), SIGSTOP), 0);
   EXPECT_EQ(instance.wait(), 124);

@@ -1,37 +1,28 @@
 #include "tests/rules/instance.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/close_range.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstddef>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
+#include <span>
 #include <sstream>
 
-#include "init/proc/reap.h"
 #include "init/sys/clock.h"
 
 namespace rules {
 namespace {
 
 constexpr std::int64_t kPatienceMs = 60'000;
-constexpr int kCannotStart = 99;
 
 struct Pipe {
   sys::Fd out;
@@ -54,17 +45,44 @@ std::vector<char*> pointers(const Words& words) {
   return list;
 }
 
-// fork, into new namespaces.
-pid_t clone_into(unsigned long flags) {
-  return static_cast<pid_t>(::syscall(SYS_clone, flags | SIGCHLD, nullptr, nullptr, nullptr, 0));
+// What the test program was started with (ctest's) is nothing that the caller passes on.
+void close_at_exec() {
+  for (const int fd : sys::open_descriptors(3)) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-void mount_own_proc() {
-  ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
-  if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
-    ::_exit(kCannotStart);
+// While there is one, a child's end interrupts wait(), also when it came just before. Linux 4.19
+// has no descriptor of a process; a signalfd would need SIGCHLD blocked all the time, and in all
+// that a test forks.
+class ChildWatch {
+ public:
+  ChildWatch() {
+    sigset_t child;
+    ::sigemptyset(&child);
+    ::sigaddset(&child, SIGCHLD);
+    ::sigprocmask(SIG_BLOCK, &child, &mask_);
+    struct sigaction interrupt{};
+    interrupt.sa_handler = [](int) {};
+    ::sigaction(SIGCHLD, &interrupt, &action_);
   }
-}
+  ChildWatch(const ChildWatch&) = delete;
+  ChildWatch& operator=(const ChildWatch&) = delete;
+  ~ChildWatch() {
+    ::sigaction(SIGCHLD, &action_, nullptr);
+    ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
+  }
+
+  // As poll. -1 with EINTR: look at your children.
+  int wait(std::span<pollfd> sources, std::int64_t timeout_ms) const {
+    const timespec timeout{timeout_ms / 1000, timeout_ms % 1000 * 1'000'000};
+    sigset_t open = mask_;
+    ::sigdelset(&open, SIGCHLD);
+    return ::ppoll(sources.data(), sources.size(), &timeout, &open);
+  }
+
+ private:
+  sigset_t mask_{};
+  struct sigaction action_{};
+};
 
 [[noreturn]] void become(const Spec& spec, const std::string& path, int out, int err) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -77,8 +95,7 @@ void mount_own_proc() {
   if (spec.program.empty()) words.insert(words.begin(), "trainit");
   std::vector<char*> argv = pointers(words);
   std::vector<char*> env = pointers(spec.env);
-  // What the test program was started with (ctest's) is nothing that the caller passes on.
-  ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+  close_at_exec();
   if (spec.before) spec.before();
   ::execve(path.c_str(), argv.data(), env.data());
   ::_exit(kCannotStart);
@@ -99,8 +116,6 @@ Instance::Instance(const Spec& spec) : started_ms_(sys::monotonic_ms()) {
   pid_ = clone_into(spec.pid1 ? CLONE_NEWPID | CLONE_NEWNS : 0);
   if (pid_ == 0) become(spec, path, out.in.get(), err.in.get());
   EXPECT_GT(pid_, 0) << std::strerror(errno);
-  pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
-  EXPECT_TRUE(pidfd_.valid());
   out_end_ = std::move(out.out);
   err_end_ = std::move(err.out);
 }
@@ -111,7 +126,11 @@ Instance::~Instance() {
   ::waitpid(pid_, nullptr, 0);
 }
 
-void Instance::signal(int number) const { EXPECT_EQ(::kill(pid_, number), 0); }
+void Instance::signal(int number) const {
+  // -1 would be every process of the machine.
+  ASSERT_GT(pid_, 0) << "it was not started";
+  EXPECT_EQ(::kill(pid_, number), 0);
+}
 
 bool Instance::alive() const {
   if (code_) return false;
@@ -121,23 +140,23 @@ bool Instance::alive() const {
 }
 
 bool Instance::read_more(std::int64_t deadline_ms) {
-  std::array<pollfd, 3> sources{
-      {{out_end_.get(), POLLIN, 0}, {err_end_.get(), POLLIN, 0}, {pidfd_.get(), POLLIN, 0}}};
+  const ChildWatch watch;
+  int status = 0;
+  if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+    code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    drain();
+    return true;
+  }
+  std::array<pollfd, 2> sources{{{out_end_.get(), POLLIN, 0}, {err_end_.get(), POLLIN, 0}}};
   const std::int64_t left = deadline_ms - sys::monotonic_ms();
-  if (left <= 0 || ::poll(sources.data(), sources.size(), static_cast<int>(left)) <= 0)
-    return false;
+  if (left <= 0) return false;
+  const int ready = watch.wait(sources, left);
+  if (ready <= 0) return ready < 0 && errno == EINTR;
   if (sources[0].revents != 0) take(out_end_.get(), out_);
   if (sources[1].revents != 0) take(err_end_.get(), err_);
   // A pipe at its end would be ready for ever.
   if ((sources[0].revents & POLLIN) == 0 && (sources[0].revents & POLLHUP) != 0) out_end_.reset();
   if ((sources[1].revents & POLLIN) == 0 && (sources[1].revents & POLLHUP) != 0) err_end_.reset();
-  if (sources[2].revents != 0 && !code_) {
-    int status = 0;
-    EXPECT_EQ(::waitpid(pid_, &status, 0), pid_);
-    code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    pidfd_.reset();
-    drain();
-  }
   return true;
 }
 
@@ -162,14 +181,18 @@ bool Instance::await(const std::string& stream, std::string_view text) {
   return true;
 }
 
+bool Instance::await_more() { return !code_ && read_more(sys::monotonic_ms() + kPatienceMs); }
+
 int Instance::wait() {
   const std::int64_t deadline = sys::monotonic_ms() + kPatienceMs;
   while (!code_ && read_more(deadline)) {
   }
   if (code_) return *code_;
   ADD_FAILURE() << "it did not end; stdout: " << out_ << "\nstderr: " << err_;
-  ::kill(pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
   code_ = -1;
   return -1;
 }
@@ -197,62 +220,15 @@ long Instance::status_kb(std::string_view field) const {
 }
 
 pid_t Instance::only_child() const {
-  pid_t child = -1;
-  DIR* proc = ::opendir("/proc");
-  while (const dirent* entry = ::readdir(proc)) {
-    const pid_t pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
-    if (pid <= 0) continue;
-    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-    const std::string text{std::istreambuf_iterator<char>(stat), {}};
-    if (proc::parent_in_stat(text) != pid_) continue;
-    EXPECT_EQ(child, -1) << "it has several children";
-    child = pid;
-  }
-  ::closedir(proc);
-  EXPECT_GT(child, 0) << "it has no child";
-  return child;
+  const std::vector<pid_t> children = children_of(pid_);
+  EXPECT_EQ(children.size(), 1U) << "of its children";
+  return children.empty() ? -1 : children.front();
 }
 
 Result run(const Spec& spec) {
   Instance instance(spec);
   const int code = instance.wait();
   return {code, instance.out(), instance.err()};
-}
-
-std::string program_of(const char* variable) {
-  const char* path = std::getenv(variable);
-  if (path != nullptr && ::access(path, X_OK) == 0) return path;
-  std::fprintf(stderr, "%s names no program; ctest sets it\n", variable);
-  std::exit(1);
-}
-
-void refuse_calls(const std::vector<long>& numbers, int error) {
-  std::vector<sock_filter> program = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
-  for (long number : numbers) {
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 1));
-    program.push_back(BPF_STMT(
-        BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (static_cast<unsigned>(error) & SECCOMP_RET_DATA)));
-  }
-  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-  sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
-  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) ::_exit(kCannotStart);
-}
-
-bool may_unshare() {
-  static const bool may = [] {
-    const pid_t pid = clone_into(CLONE_NEWPID | CLONE_NEWNS);
-    if (pid < 0) return false;
-    if (pid == 0) {
-      mount_own_proc();
-      ::_exit(0);
-    }
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  }();
-  return may;
 }
 
 }  // namespace rules

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "init/sys/fd.h"
+#include "tests/rules/isolation.h"
 
 namespace rules {
 
@@ -40,6 +41,8 @@ class Instance {
   // Until stdout, or stderr, has had `text`. False, and a failure, when it ended or after a minute.
   bool await_out(std::string_view text) { return await(out_, text); }
   bool await_err(std::string_view text) { return await(err_, text); }
+  // Until there is more of either, or it has ended. False after a minute.
+  bool await_more();
   // Until it has ended: its exit code, 128 + n for a signal. A minute at most, then it is killed
   // and the test has failed.
   int wait();
@@ -62,7 +65,6 @@ class Instance {
   void drain();
 
   pid_t pid_ = -1;
-  sys::Fd pidfd_;
   sys::Fd out_end_;
   sys::Fd err_end_;
   std::string out_;
@@ -78,16 +80,5 @@ struct Result {
   std::string err;
 };
 Result run(const Spec& spec);
-
-// The path in this variable. Without it nothing can be tested: the program ends.
-std::string program_of(const char* variable);
-inline std::string trainit() { return program_of("TRAINIT_BINARY"); }
-inline std::string payload() { return program_of("TRAINIT_PAYLOAD"); }
-
-// Makes these system calls fail with `error`, for the caller and all below it.
-void refuse_calls(const std::vector<long>& numbers, int error);
-
-// Whether this process may make pid namespaces and mount.
-bool may_unshare();
 
 }  // namespace rules

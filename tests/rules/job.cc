@@ -40,16 +40,17 @@ Words JobTest::ranks(int count, const Words& command, const Words& options) cons
   return joined(joined(std::move(args), options), joined({"--"}, command));
 }
 
-void JobTest::await_told(const std::string& name) const {
+void JobTest::await_file(const std::string& directory, const std::string& name) const {
   constexpr int kPatienceMs = 60'000;
   const sys::Fd watch(::inotify_init1(IN_CLOEXEC));
-  ASSERT_GE(::inotify_add_watch(watch.get(), path("out").c_str(), IN_MOVED_TO | IN_CLOSE_WRITE), 0);
+  ASSERT_GE(::inotify_add_watch(watch.get(), path(directory).c_str(), IN_MOVED_TO | IN_CLOSE_WRITE),
+            0);
   const std::int64_t deadline = sys::monotonic_ms() + kPatienceMs;
   struct stat status{};
-  while (::stat(path("out/" + name).c_str(), &status) != 0) {
+  while (::stat(path(directory + "/" + name).c_str(), &status) != 0) {
     pollfd ready{watch.get(), POLLIN, 0};
     const auto left = static_cast<int>(deadline - sys::monotonic_ms());
-    ASSERT_TRUE(left > 0 && ::poll(&ready, 1, left) == 1) << name << " was not told";
+    ASSERT_TRUE(left > 0 && ::poll(&ready, 1, left) == 1) << name << " did not come";
     std::array<char, 4096> events;
     ASSERT_GT(::read(watch.get(), events.data(), events.size()), 0);
   }

@@ -24,7 +24,9 @@ class JobTest : public child::Scratch {
   [[nodiscard]] Spec spec(Words args) const { return {.args = std::move(args), .env = env()}; }
 
   // Until payload tells `name`; told() is what it said.
-  void await_told(const std::string& name) const;
+  void await_told(const std::string& name) const { await_file("out", name); }
+  // Until it stands in that directory of ours: a job may run before its state is written.
+  void await_file(const std::string& directory, const std::string& name) const;
   [[nodiscard]] std::string told(const std::string& name) const {
     return read(path("out/" + name));
   }

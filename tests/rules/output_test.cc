@@ -201,9 +201,9 @@ TEST(TerminationLog, HasTheDiagnosisOfAFailureAndOfBadInput) {
       {{"--rank-table", "/no/table", "--rank-table-timeout", "0", "--", "true"}, "/no/table"},
       {{"--graze", "1"}, "--graze"}};
   for (const auto& [args, text] : cases) {
-    // A /dev of its own, so that the host's stays as it is.
+    // A /dev of its own, so that the host's stays as it is, and a /run without another instance.
     rules::Words words = rules::shell(
-        "mount -t tmpfs none /dev && mknod /dev/null c 1 3 && "
+        "mount -t tmpfs none /run && mount -t tmpfs none /dev && mknod /dev/null c 1 3 && "
         ": > /dev/termination-log && \"$@\" 2> /dev/null; cat /dev/termination-log");
     words = rules::joined(std::move(words), {"sh", rules::trainit()});
     const Result result = rules::run({.args = rules::joined(std::move(words), args),

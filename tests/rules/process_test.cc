@@ -28,7 +28,6 @@ using rules::Result;
 using rules::Spec;
 using rules::Words;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 class Process : public rules::EitherWay {};
 RULES_EITHER_WAY(Process);
@@ -98,20 +97,6 @@ TEST_P(Process, RunsWhereNewerCallsAreRefused) {
     EXPECT_EQ(result.code, 4) << result.err;
     refused.args = {"--", "/bin/sh", "-c", "exit 6"};
     EXPECT_EQ(rules::run(refused).code, 6);
-  }
-}
-
-TEST_P(Process, SaysWhatItCannotWaitWith) {
-  for (auto [number, name] : {std::pair<long, const char*>{SYS_epoll_create1, "epoll_create1"},
-                              {SYS_signalfd4, "signalfd"},
-                              {SYS_timerfd_create, "timerfd_create"},
-                              {SYS_epoll_ctl, "epoll_ctl"}}) {
-    Spec refused = spec({"--", "/bin/sh", "-c", "echo started"});
-    refused.before = [call = number] { rules::refuse_calls({call}, EPERM); };
-    const Result result = rules::run(refused);
-    EXPECT_EQ(result.code, 125) << name;
-    EXPECT_THAT(result.err, AllOf(HasSubstr(name), HasSubstr("EPERM"), HasSubstr("seccomp")));
-    EXPECT_THAT(result.out, IsEmpty());
   }
 }
 

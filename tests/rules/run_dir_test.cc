@@ -32,6 +32,7 @@ class RunDir : public rules::JobTest {
   }
   // Until the state says so.
   void await_state(const std::string& text) const {
+    await_file("run", "state.json");
     Instance watch({.args = {"status", "--json", "--watch"}, .env = env(), .pid1 = false});
     ASSERT_TRUE(watch.await_out(text));
   }
@@ -253,6 +254,10 @@ TEST_F(RunDir, InUseIsLeftToItsInstance) {
   EXPECT_EQ(second.code, 6);
   EXPECT_THAT(second.err, HasSubstr("in use"));
   EXPECT_EQ(read(path("run/state.json")), state);
+  // It had one of its own, in which it has left nothing.
+  for (const auto& entry : std::filesystem::directory_iterator(path("run"))) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with("instance-")) << entry.path();
+  }
   const Result job = rules::run(spec(ranks(2, rules::shell("echo $RANK_TABLE_FILE"))));
   EXPECT_EQ(job.code, 0);
   EXPECT_THAT(job.out,

@@ -1,13 +1,14 @@
 // Rules 4, 6 and 11: how a job ends, who is told, and what is left.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
-#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "tests/rules/job.h"
+#include "tests/rules/shell.h"
 
 namespace {
 
@@ -34,6 +35,26 @@ TEST_P(Stop, OfASingleCommandEndsWithItsOwnCode) {
   await_told("ready-0");
   instance.signal(SIGTERM);
   EXPECT_EQ(instance.wait(), 17);
+}
+
+// A suspended job would be killed at the end of the grace, without having saved anything.
+TEST_P(Stop, OfACommandThatIsStoppedContinuesIt) {
+  Instance instance(spec({"--grace", "60s", "--", rules::payload(), "term-after", "1", "17"}));
+  await_told("ready-0");
+  const pid_t command = instance.only_child();
+  ASSERT_EQ(::kill(command, SIGSTOP), 0);
+  while (rules::state_of(command) != 'T') ::sched_yield();
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 17);
+}
+
+// 137 alone might as well be the OOM killer's.
+TEST_P(Stop, ByTheEndOfTheGraceIsSaid) {
+  Instance instance(spec({"--grace", "300ms", "--", rules::payload(), "ignore-term"}));
+  await_told("ready-0");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 137);
+  EXPECT_THAT(instance.err(), HasSubstr("not ended in its time, so it gets SIGKILL: main"));
 }
 
 TEST_P(Stop, OfSeveralRanksEndsWith143AlthoughTheyEndWell) {
@@ -230,21 +251,16 @@ TEST(NotPid1, TouchesNoProcessThatIsNotOfItsJob) {
 class NotPid1Job : public rules::JobTest {};
 
 TEST_F(NotPid1Job, TakesItsRanksWithItWhenItIsKilled) {
-  Spec ordinary = spec(ranks(2, {rules::payload(), "sleep-forever"}));
+  ::mkfifo(path("alive").c_str(), 0600);
+  const sys::Fd alive(::open(path("alive").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  Spec ordinary =
+      spec(ranks(2, rules::shell("exec " + rules::payload() + " sleep-forever 8> $HERE/alive")));
   ordinary.pid1 = false;
   Instance instance(ordinary);
   await_told("ready-0");
   await_told("ready-1");
-  std::vector<sys::Fd> ranks;
-  for (const char* name : {"ready-0", "ready-1"}) {
-    ranks.emplace_back(static_cast<int>(::syscall(SYS_pidfd_open, std::stoi(told(name)), 0)));
-    ASSERT_TRUE(ranks.back().valid());
-  }
   instance.signal(SIGKILL);
-  for (const sys::Fd& rank : ranks) {
-    pollfd ended{rank.get(), POLLIN, 0};
-    EXPECT_EQ(::poll(&ended, 1, 20'000), 1);
-  }
+  EXPECT_EQ(child::read_to_end(alive.get()), "") << "the last of the ranks has ended";
   EXPECT_EQ(instance.wait(), 137);
 }
 

@@ -14,6 +14,11 @@ bool foreground(TaskKind kind) { return kind != TaskKind::kService && kind != Ta
 
 // The three waits for killed processes that policy.h allows after the grace, and late timers.
 constexpr TimeMs kOverrunMs = 3 * kReapMs + 6 * Referee::kTimerLatencyMs;
+// Each share of a grace that is too small for all of them is rounded down.
+constexpr TimeMs kRoundingMs = 3;
+constexpr TimeMs kMostMs = 1'000'000'000'000;
+
+TimeMs not_less_than_0(TimeMs duration) { return std::clamp<TimeMs>(duration, 0, kMostMs); }
 
 // Which phase may follow which, within one step.
 bool may_follow(Phase from, Phase to) {
@@ -24,12 +29,18 @@ bool may_follow(Phase from, Phase to) {
     case Phase::kPreparing:
       return one_of({Phase::kStarting, Phase::kRunning, Phase::kStopping});
     case Phase::kStarting:
-      return one_of({Phase::kRunning, Phase::kStopping});
+      return one_of({Phase::kRunning, Phase::kCheckpointing, Phase::kStopping});
     case Phase::kRunning:
+      return one_of({Phase::kCheckpointing, Phase::kStopping});
+    case Phase::kCheckpointing:
     case Phase::kHold:
       return one_of({Phase::kStopping});
     case Phase::kStopping:
-      return one_of({Phase::kPostStop, Phase::kAutoRestart, Phase::kHold, Phase::kExited});
+      return one_of(
+          {Phase::kOnFailure, Phase::kPostStop, Phase::kAutoRestart, Phase::kHold, Phase::kExited});
+    case Phase::kOnFailure:
+      return one_of(
+          {Phase::kStopping, Phase::kPostStop, Phase::kAutoRestart, Phase::kHold, Phase::kExited});
     case Phase::kAutoRestart:
       return one_of({Phase::kPreparing, Phase::kStarting, Phase::kRunning, Phase::kStopping});
     case Phase::kPostStop:
@@ -48,7 +59,6 @@ Referee::Referee(const Policy& policy, const std::vector<TaskKind>& preparing) :
                                        [kind](const Run& run) { return run.kind == kind; });
     runs_.push_back({.kind = kind, .ordinal = static_cast<std::uint32_t>(ordinal), .ending = {}});
     has_resolver_ |= kind == TaskKind::kResolve;
-    has_post_stop_ |= kind == TaskKind::kPostStop;
   }
 }
 
@@ -62,9 +72,12 @@ void Referee::judge(const Event& event, const std::vector<Action>& actions, cons
     require(actions.empty() && after.phase() == Phase::kExited, "the end state was left");
     return check_table(after);  // as it was at the exit
   }
-  if (phase_ != Phase::kStopping && phase_ != Phase::kPostStop) swept_ = false;
+  const bool down = phase_ == Phase::kStopping || phase_ == Phase::kOnFailure;
+  if (!down && phase_ != Phase::kPostStop) swept_ = false;
+  const bool was_up = up();
   believe(event, now);
   settle();
+  if (was_up && !up()) down_at_ = now;
   for (const Action& action : actions) {
     require(!exited_, "an action after Exit");
     std::visit([this, now](const auto& what) { check(what, now); }, action);
@@ -74,8 +87,10 @@ void Referee::judge(const Event& event, const std::vector<Action>& actions, cons
     require(after.phase() == phase_, "a late event changed the phase");
   }
   check_forwarding(event, actions);
+  check_limit(event, actions, after);
   check_table(after);
   check_phase(after, now);
+  check_checkpoint(after, now);
   check_way_down(after, now);
   check_cause(after);
   check_hold(after, now);
@@ -87,9 +102,12 @@ void Referee::believe(const Event& event, TimeMs now) {
   forwarding_ = false;
   nothing_left_ = false;
   quiet_ = false;
+  asked_ = false;
+  told_to_save_ = false;
   const bool open = verdict_ == Verdict::kOpen;
   if (std::holds_alternative<event::Begin>(event)) {
     quiet_ = begun_ || !open;
+    if (!quiet_ && policy_.max_duration_ms > 0) expires_at_ = now + policy_.max_duration_ms;
     begun_ = begun_ || open;
   } else if (const auto* ready = std::get_if<event::ClusterReady>(&event)) {
     believe_ready(*ready);
@@ -103,21 +121,75 @@ void Referee::believe(const Event& event, TimeMs now) {
     quiet_ = !open || ready_ || said_failed_ != 0 || !live(TaskKind::kResolve);
     if (!quiet_) said_failed_ = failed->exit_code;
   } else if (const auto* stop = std::get_if<event::StopRequested>(&event)) {
-    believe_stop(stop->signal, now);
+    believe_stop(*stop, now);
   } else if (std::holds_alternative<event::SignalReceived>(event)) {
     forwarding_ = true;
   } else if (const auto* timer = std::get_if<event::TimerFired>(&event)) {
-    believe_timer(*timer);
+    believe_timer(*timer, now);
   } else if (std::holds_alternative<event::NothingLeft>(event)) {
     nothing_left_ = sweeping();
     quiet_ = !sweeping();
   } else if (std::holds_alternative<event::NothingAdopted>(event)) {
     quiet_ = !sweeping();
   } else {
+    believe_request(event, now);
+  }
+}
+
+// What somebody asks for, and no platform.
+void Referee::believe_request(const Event& event, TimeMs now) {
+  const bool runs = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
+  if (const auto* ask = std::get_if<event::CheckpointRequested>(&event)) {
+    believe_checkpoint(ask->keep_running, now);
+  } else if (std::holds_alternative<event::NobodySaves>(event)) {
+    quiet_ = !saving_;
+    signal_saves_ = false;
+  } else if (const auto* extend = std::get_if<event::ExtendBy>(&event)) {
+    quiet_ = expires_at_ == 0;
+    if (!quiet_) expires_at_ += not_less_than_0(extend->duration_ms);
+  } else if (std::holds_alternative<event::MembershipChanged>(event)) {
+    quiet_ = !runs;
+    if (runs) end_as(Verdict::kReplanned);
+  } else {
     quiet_ = phase_ != Phase::kHold;  // Release, HoldFor
     const auto* hold = std::get_if<event::HoldFor>(&event);
-    if (hold != nullptr && !quiet_) hold_until_ = now + std::max<TimeMs>(0, hold->duration_ms);
+    if (hold != nullptr && !quiet_) hold_until_ = now + not_less_than_0(hold->duration_ms);
+    if (hold == nullptr && !quiet_) down_at_ = now;
   }
+}
+
+void Referee::believe_checkpoint(bool keep_running, TimeMs now) {
+  const bool runs = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
+  if (!runs) {
+    const bool to_be_run = phase_ == Phase::kPreparing || phase_ == Phase::kAutoRestart;
+    quiet_ = !to_be_run || keep_running;
+    if (quiet_) return;
+    if (awaits_restart()) down_at_ = now;
+    return end_as(Verdict::kRescheduled);
+  }
+  if (!live(TaskKind::kCheckpoint, true)) {
+    ++round_;
+    for (Run& run : runs_) {
+      if (run.live) run.round = round_;
+    }
+    round_open_ = true;
+    signal_saves_ = policy_.checkpoint_signal;
+    asked_ = true;
+  }
+  quiet_ = keep_running && !asked_;
+  if (keep_running) return;
+  verdict_ = Verdict::kRescheduled;
+  saving_ = true;
+  saving_until_ = now + not_less_than_0(policy_.checkpoint_ms);
+}
+
+// For another reason than a failure.
+void Referee::end_as(Verdict verdict) {
+  if (awaits_restart()) {
+    mains_started_ = false;
+    pausing_ = false;
+  }
+  verdict_ = verdict;
 }
 
 void Referee::believe_ready(const event::ClusterReady& event) {
@@ -130,10 +202,12 @@ void Referee::believe_ready(const event::ClusterReady& event) {
   if (quiet_) return;
   ready_ = true;
   success_ = event.success;
-  mains_ = 0;
-  services_ = 0;
+  part_of_job_ = event.part_of_job;
+  if (event.policy) policy_ = *event.policy;
+  counts_ = {};
   for (const TaskKind kind : event.tasks) {
-    const std::uint32_t ordinal = kind == TaskKind::kMain ? mains_++ : services_++;
+    if (kind == TaskKind::kData || kind == TaskKind::kResolve) continue;
+    const std::uint32_t ordinal = counts_[static_cast<std::size_t>(kind)]++;
     const bool exists = std::any_of(runs_.begin(), runs_.end(), [&](const Run& run) {
       return run.kind == kind && run.ordinal == ordinal;
     });
@@ -151,7 +225,8 @@ void Referee::believe_ends(const event::TasksEnded& event) {
     Run& run = runs_[end.task.index];
     run.live = false;
     run.ending = end.ending;
-    if (verdict_ != Verdict::kOpen || run.told || run.killed || !foreground(run.kind)) continue;
+    const bool counts = foreground(run.kind) && run.kind != TaskKind::kCheckpoint;
+    if (verdict_ != Verdict::kOpen || run.told || run.killed || !counts) continue;
     const bool resolve = run.kind == TaskKind::kResolve;
     if (end.ending.ok() && !(resolve && said_failed_ != 0)) continue;
     if (run.kind == TaskKind::kMain && success_ == SuccessPolicy::kFirst && run.ordinal > 0) {
@@ -165,107 +240,240 @@ void Referee::believe_ends(const event::TasksEnded& event) {
   if (!bad.empty()) fail(code, std::move(bad));
 }
 
-void Referee::believe_stop(int signal, TimeMs now) {
-  if (signal == SIGINT) ++interrupts_;
+void Referee::believe_stop(const event::StopRequested& event, TimeMs now) {
+  if (event.signal == SIGINT) ++interrupts_;
+  if (event.signal == SIGTERM) ++terms_;
   if (stop_signal_ != 0) return;
-  stop_signal_ = signal;
+  stop_signal_ = event.signal;
+  told_signal_ = event.told != 0 ? event.told : event.signal;
   stopped_at_ = now;
-  if (pending(Timer::kRestart).has_value()) {
-    verdict_ = Verdict::kStopped;
-    mains_started_ = false;
-  }
-  if (verdict_ == Verdict::kOpen) verdict_ = Verdict::kStopped;
+  saving_ = false;
+  const bool waits = awaits_restart() || phase_ == Phase::kHold || phase_ == Phase::kOnFailure;
+  if (waits) down_at_ = now;
+  const bool replanned = verdict_ == Verdict::kReplanned && !code_;
+  if (verdict_ == Verdict::kOpen || awaits_restart() || replanned) end_as(Verdict::kStopped);
 }
 
-void Referee::believe_timer(const event::TimerFired& event) {
+void Referee::believe_timer(const event::TimerFired& event, TimeMs now) {
   auto& pending = pending_[static_cast<std::size_t>(event.timer)];
   quiet_ = !pending.has_value() || pending->generation != event.generation;
   if (quiet_) return;
   pending.reset();
-  if (event.timer == Timer::kResolve) {
-    const bool late = live(TaskKind::kResolve) && !ready_;
-    fail(said_failed_ != 0 ? said_failed_ : late ? 124 : 125, {});
-  } else if (event.timer == Timer::kRestart) {
-    ++restarts_;
-    verdict_ = Verdict::kOpen;
-    main_failed_ = false;
-    mains_started_ = false;
-    said_failed_ = 0;
-    ready_ = !has_resolver_;
+  switch (event.timer) {
+    case Timer::kResolve: {
+      const bool late = live(TaskKind::kResolve) && !ready_;
+      return fail(said_failed_ != 0 ? said_failed_ : late ? 124 : 125, {});
+    }
+    case Timer::kRestart:
+      return believe_restart();
+    case Timer::kHold:
+      down_at_ = now;
+      return;
+    case Timer::kCheckpoint:
+      require(saving_, "the time of no checkpoint is over");
+      saving_ = false;
+      return;
+    case Timer::kExpire:
+      expires_at_ = 0;
+      if (awaits_restart()) down_at_ = now;
+      if (verdict_ == Verdict::kOpen || awaits_restart()) return end_as(Verdict::kExpired);
+      expired_ = true;
+      return;
+    default:
+      return;
   }
+}
+
+void Referee::believe_restart() {
+  ++restarts_;
+  for (Run& run : runs_) {
+    if (run.live) run.job = restarts_;  // a hook that hangs in the kernel is left out
+  }
+  round_open_ = false;
+  verdict_ = Verdict::kOpen;
+  main_failed_ = false;
+  mains_started_ = false;
+  pausing_ = false;
+  said_failed_ = 0;
+  ready_ = !has_resolver_;
 }
 
 void Referee::fail(int code, std::vector<event::TaskEnd> ends) {
   require(verdict_ == Verdict::kOpen, "a resolve timer outlived the preparation");
   verdict_ = Verdict::kFailed;
   failure_code_ = code;
+  main_failed_ = !ends.empty() && runs_[ends.front().task.index].kind == TaskKind::kMain;
+  // A command that is not there will not be there the next time.
+  if (!ends.empty() && ends.front().ending.how == lifecycle::Ending::How::kNotStarted) {
+    main_failed_ =
+        main_failed_ && ends.front().ending.value != 126 && ends.front().ending.value != 127;
+  }
   failed_ = std::move(ends);
-  main_failed_ = mains_started_;
   ++failures_;
 }
 
-// Has the job come to its end by itself?
+// Have all main tasks ended, or the one that counts?
+bool Referee::job_over() const {
+  return mains_started_ && std::none_of(runs_.begin(), runs_.end(), [this](const Run& run) {
+           const bool counts = success_ != SuccessPolicy::kFirst || run.ordinal == 0;
+           return run.kind == TaskKind::kMain && in_job(run) && counts && run.live;
+         });
+}
+
+// Has the job come to its end by itself, or its checkpoint?
 void Referee::settle() {
+  if (saving_) {
+    const bool asked = signal_saves_ && live(TaskKind::kMain);
+    const bool hooks = live(TaskKind::kCheckpoint, true) || left(TaskKind::kCheckpoint);
+    saving_ = !job_over() && (asked || hooks);
+    return;
+  }
   if (verdict_ != Verdict::kOpen) return;
-  pausing_ = mains_ == 0 && prepared(TaskKind::kMain);
-  if (!mains_started_) return;
-  const bool over = std::none_of(runs_.begin(), runs_.end(), [this](const Run& run) {
-    const bool counts = success_ != SuccessPolicy::kFirst || run.ordinal == 0;
-    return run.kind == TaskKind::kMain && in_job(run) && counts && run.live;
-  });
-  if (over) verdict_ = Verdict::kSucceeded;
+  pausing_ = count(TaskKind::kMain) == 0 && prepared(TaskKind::kMain);
+  if (job_over()) verdict_ = Verdict::kSucceeded;
 }
 
 int Referee::expected_code() const {
-  if (verdict_ == Verdict::kFailed) return failure_code_;
-  if (verdict_ != Verdict::kStopped) return 0;
+  switch (verdict_) {
+    case Verdict::kFailed:
+      return failure_code_;
+    case Verdict::kExpired:
+      return 124;
+    case Verdict::kRescheduled:
+    case Verdict::kReplanned:
+      return 75;
+    case Verdict::kOpen:
+    case Verdict::kSucceeded:
+      return 0;
+    case Verdict::kStopped:
+      break;
+  }
   const int told = 128 + stop_signal_;
   if (pausing_) return 0;
   if (!mains_started_) return told;
   bool served = success_ == SuccessPolicy::kServe;
   const Run* single = nullptr;
+  std::vector<int> ours = {told_signal_};
+  for (const Run& run : runs_) {
+    if (run.kind == TaskKind::kMain && in_job(run) && run.told) ours.push_back(run.told_with);
+  }
   for (const Run& run : runs_) {
     if (run.kind != TaskKind::kMain || !in_job(run)) continue;
     single = &run;
-    const Ending by_signal{Ending::How::kSignaled, stop_signal_};
-    served = served && !run.live && (run.ending.ok() || run.ending == by_signal);
+    std::vector<int> its = run.told_again;
+    its.insert(its.end(), ours.begin(), ours.end());
+    const bool by_ours = run.ending.how == Ending::How::kSignaled &&
+                         std::find(its.begin(), its.end(), run.ending.value) != its.end();
+    served = served && !run.live && (run.ending.ok() || by_ours);
   }
   if (served) return 0;
-  if (mains_ != 1) return told;
+  if (count(TaskKind::kMain) != 1 || part_of_job_) return told;
   return single->live ? 137 : single->ending.exit_code();
 }
 
 // --- What the actions may be ---
 
-void Referee::check(const action::Start& start, TimeMs /*now*/) {
+void Referee::check(const action::Start& start, TimeMs now) {
   if (start.task.index >= runs_.size()) return complain("start of an unknown task");
   Run& run = runs_[start.task.index];
   require(!run.live, "two live incarnations of a task");
   require(start.task.incarnation == run.incarnation + 1, "an incarnation was left out");
-  if (run.kind == TaskKind::kPostStop) {
-    require(verdict_ != Verdict::kOpen && swept_ && !sweeping(), "post-stop before the end");
-    require(!foreground_live(true), "post-stop beside a task that was not killed");
-    require(!live(TaskKind::kPostStop), "two post-stop tasks at a time");
-    require(begun_, "post-stop without a beginning");
-    require(interrupts_ < 2, "post-stop after the second interrupt");
-  } else {
-    require(stop_signal_ == 0, "a start after a stop request");
-    require(verdict_ == Verdict::kOpen, "a start after the end was decided");
-    require(prepared(run.kind, run.ordinal), "a start before its turn");
+  switch (run.kind) {
+    case TaskKind::kData:
+    case TaskKind::kResolve:
+    case TaskKind::kMain:
+    case TaskKind::kService:
+      check_start_up(run);
+      break;
+    case TaskKind::kPostStop:
+      check_start_of_post_stop(run);
+      settle_code();
+      break;
+    default:
+      check_start_of_hook(run, now);
   }
-  const bool again = run.kind == TaskKind::kMain || run.kind == TaskKind::kService ||
-                     run.kind == TaskKind::kResolve;
-  require(again || run.incarnation == 0, "a hook or the data task was started again");
-  require(!(run.kind == TaskKind::kPreStart && live(TaskKind::kPreStart)),
-          "two pre-start tasks at a time");
-  const bool of_job = run.kind == TaskKind::kMain || run.kind == TaskKind::kService;
-  require(!of_job || in_job(run), "a start of a task that is no longer of the job");
   mains_started_ |= run.kind == TaskKind::kMain;
   run = {.kind = run.kind,
          .ordinal = run.ordinal,
          .incarnation = start.task.incarnation,
+         .job = restarts_,
+         .round = round_,
          .live = true,
+         .told_again = {},
          .ending = {}};
+}
+
+void Referee::check_start_up(const Run& run) {
+  require(stop_signal_ == 0, "a start after a stop request");
+  require(verdict_ == Verdict::kOpen, "a start after the end was decided");
+  require(prepared(run.kind, run.ordinal), "a start before its turn");
+  require(run.kind != TaskKind::kData || run.incarnation == 0, "the data task was started again");
+  const bool of_job = run.kind == TaskKind::kMain || run.kind == TaskKind::kService;
+  require(!of_job || in_job(run), "a start of a task that is no longer of the job");
+}
+
+void Referee::check_start_of_hook(const Run& run, TimeMs now) {
+  require(in_job(run), "a start of a hook that is not named");
+  require(!live(run.kind, true), "two hooks of a kind at a time");
+  require(!ran(run), "a hook was started again");
+  for (const Run& other : runs_) {
+    const bool earlier = other.kind == run.kind && other.ordinal < run.ordinal;
+    require(!earlier || ran(other) || other.live, "a hook out of turn");
+  }
+  switch (run.kind) {
+    case TaskKind::kPreStart:
+      require(stop_signal_ == 0 && verdict_ == Verdict::kOpen, "a pre-start hook after the end");
+      return require(prepared(run.kind, run.ordinal), "a pre-start hook before its turn");
+    case TaskKind::kPostStart:
+      require(stop_signal_ == 0 && verdict_ == Verdict::kOpen, "a post-start hook after the end");
+      require(prepared(TaskKind::kMain), "a post-start hook without a job");
+      for (const Run& other : runs_) {
+        const bool starting = other.kind == TaskKind::kMain && other.live && !other.confirmed;
+        require(!starting, "a post-start hook before all main tasks run");
+      }
+      return;
+    case TaskKind::kCheckpoint:
+      require(stop_signal_ == 0 && up(), "a checkpoint hook after the end");
+      return require(round_open_, "a checkpoint that nobody asked for");
+    case TaskKind::kPreStop:
+      return check_start_of_pre_stop(now);
+    default:
+      require(verdict_ == Verdict::kFailed, "an on-failure hook without a failure");
+      require(stop_signal_ == 0, "an on-failure hook although somebody waits");
+      require(!held_, "an on-failure hook after the hold");
+      require(swept_ && !sweeping(), "an on-failure hook before all is swept");
+      require(!foreground_live(true), "an on-failure hook beside the job");
+  }
+}
+
+void Referee::check_start_of_pre_stop(TimeMs now) {
+  require(gets_ready(), "a pre-stop hook before an end that is none of a running job");
+  require(live(TaskKind::kMain), "a pre-stop hook without a main task");
+  require(now < down_at_ + shares().tell + kRoundingMs, "a pre-stop hook after its time");
+  for (const Run& run : runs_) {
+    const bool told = run.kind == TaskKind::kMain && run.live && (run.told || run.killed);
+    require(!told, "a pre-stop hook after the main tasks' signal");
+  }
+}
+
+void Referee::check_start_of_post_stop(const Run& run) {
+  require(run.incarnation == 0, "a post-stop hook was started again");
+  require(!up() && swept_ && !sweeping(), "post-stop before the end");
+  require(!foreground_live(true), "post-stop beside a task that was not killed");
+  require(!live(TaskKind::kPostStop), "two post-stop tasks at a time");
+  require(begun_, "post-stop without a beginning");
+  require(!hurried(), "post-stop after somebody hurried");
+  require(in_job(run), "a post-stop task that is no longer named");
+  for (const Run& other : runs_) {
+    const bool earlier = other.kind == TaskKind::kPostStop && other.ordinal < run.ordinal;
+    require(!earlier || other.incarnation > 0, "post-stop out of turn");
+  }
+}
+
+void Referee::check(const action::AskToSave& /*ask*/, TimeMs /*now*/) {
+  require(asked_ && !told_to_save_, "asked to save without a request");
+  require(policy_.checkpoint_signal, "asked to save by no signal");
+  told_to_save_ = true;
 }
 
 void Referee::check(const action::Signal& signal, TimeMs now) {
@@ -273,50 +481,159 @@ void Referee::check(const action::Signal& signal, TimeMs now) {
   Run& run = runs_[signal.task.index];
   require(run.live, "a signal to a task that does not live");
   if (forwarding_)
-    return require(run.kind == TaskKind::kMain, "a signal forwarded to no main task");
-  require(verdict_ != Verdict::kOpen, "a stop signal while the job is well");
+    return require(run.kind == TaskKind::kMain && !signal.stops,
+                   "a signal forwarded to no main task, or as a stop");
+  require(!up(), "a stop signal while the job is well");
+  require(signal.stops, "a stop signal that does not say so");
   if (signal.signal == SIGKILL) {
     check_kill(run, now);
     run.killed = true;
+    run.killed_at = now;
     run.stop_signal = SIGKILL;
     return;
   }
-  require(!run.told, "a second stop signal");
-  require(run.kind != TaskKind::kResolve, "TERM to the resolver");
-  const bool pass_on = run.kind == TaskKind::kMain && verdict_ == Verdict::kStopped;
-  require(signal.signal == (pass_on ? stop_signal_ : SIGTERM), "the wrong stop signal");
-  require(foreground(run.kind) || !foreground_live(true),
-          "a service stopped before the main tasks");
+  if (run.told) return check_escalation(run, signal.signal, now);
+  check_tell(run, signal.signal, now);
   run.told = true;
+  run.told_with = signal.signal;
   run.stop_signal = signal.signal;
   run.told_at = now;
 }
 
+void Referee::check_tell(const Run& run, int signal, TimeMs now) {
+  require(run.kind != TaskKind::kResolve, "TERM to the resolver");
+  const bool by_itself = verdict_ == Verdict::kFailed || verdict_ == Verdict::kSucceeded;
+  const bool pass_on = run.kind == TaskKind::kMain && !by_itself && stop_signal_ != 0;
+  require(signal == (pass_on ? told_signal_ : SIGTERM), "the wrong stop signal");
+  require(foreground(run.kind) || !foreground_live(true),
+          "a service stopped before the main tasks");
+  const bool in_its_time = now < down_at_ + shares().tell - kRoundingMs;
+  if (run.kind == TaskKind::kPreStop) {
+    require(!in_its_time || !live(TaskKind::kMain), "a pre-stop hook was not given its time");
+  }
+  if (run.kind != TaskKind::kMain || !gets_ready()) return;
+  require(now >= down_at_ + shares().drain - kRoundingMs, "a main task was told before the drain");
+  const bool hooks = live(TaskKind::kPreStop, true) || left(TaskKind::kPreStop);
+  require(!in_its_time || !hooks, "a main task was told before the pre-stop hooks were done");
+}
+
+// Whether the way down is one whose main tasks are told only after pre-stop hooks and the drain.
+bool Referee::gets_ready() const {
+  const bool by_itself = verdict_ == Verdict::kFailed || verdict_ == Verdict::kSucceeded;
+  return !up() && !by_itself && !hurried();
+}
+
+// Main tasks at the end of the drain and of the pre-stop hooks; all others at once.
+void Referee::check_told_in_time(TimeMs now) {
+  const bool hooks = live(TaskKind::kPreStop, true) || left(TaskKind::kPreStop);
+  const TimeMs waits = hooks ? shares().tell : shares().drain;
+  const TimeMs until = down_at_ + waits + kRoundingMs + 2 * kTimerLatencyMs;
+  const bool may_wait = gets_ready() && live(TaskKind::kMain) && now <= until;
+  for (const Run& run : runs_) {
+    const bool of_job = run.kind == TaskKind::kMain || run.kind == TaskKind::kPreStop;
+    if (of_job && may_wait) continue;
+    if (run.kind == TaskKind::kOnFailure && stop_signal_ == 0) continue;  // its turn is now
+    require(!run.live || !foreground(run.kind) || run.told || run.killed, "a task was not told");
+  }
+}
+
 void Referee::check_kill(const Run& run, TimeMs now) {
   require(!run.killed || run.kind == TaskKind::kService, "KILL twice");
-  if (run.kind == TaskKind::kResolve || interrupts_ >= 2) return;
+  if (run.kind == TaskKind::kResolve || hurried()) return;
   require(run.told, "KILL before TERM");
   if (!foreground(run.kind)) return;
-  const TimeMs waited = now - run.told_at;
-  constexpr TimeMs kRoundingMs = 2;
-  require(waited >= term_phase_ms(), "KILL too early");
-  require(waited <= term_phase_ms() + kRoundingMs + kTimerLatencyMs, "KILL too late");
+  TimeMs earliest = down_at_ + shares().kill;
+  std::size_t steps = 0;
+  for (const Run& other : runs_) {  // a step that is the KILL reaches all that live
+    const bool long_ago = other.killed && other.killed_at != now;
+    if (other.kind != TaskKind::kMain || !other.live || !other.told || long_ago) continue;
+    steps = std::max(steps, other.told_again.size());
+    for (const EscalationStep& step : policy_.escalation) {
+      if (step.signal == SIGKILL) earliest = std::min(earliest, other.told_at + step.after_ms);
+    }
+  }
+  const auto timers = static_cast<TimeMs>(2 + steps);
+  require(now >= earliest - kRoundingMs, "KILL too early");
+  const TimeMs latest = std::max(earliest, run.told_at);
+  require(now <= latest + kRoundingMs + timers * kTimerLatencyMs, "KILL too late");
 }
 
-TimeMs Referee::term_phase_ms() const {
-  const TimeMs reserves = policy_.kill_reserve_ms + (has_post_stop_ ? policy_.post_stop_ms : 0);
-  return std::max(policy_.grace_ms - reserves, policy_.grace_ms / 4);
+// What follows the first stop signal is the escalation, step by step, each at its time.
+void Referee::check_escalation(Run& run, int signal, TimeMs now) {
+  require(run.kind == TaskKind::kMain && !run.killed, "a second stop signal");
+  const std::size_t step = run.told_again.size();
+  if (step >= policy_.escalation.size()) return complain("a signal beyond the escalation");
+  const EscalationStep& due = policy_.escalation[step];
+  require(signal == due.signal, "another signal than the step's");
+  require(now >= run.told_at + due.after_ms, "a step before its time");
+  require(run.told_at + due.after_ms < down_at_ + shares().kill + kRoundingMs,
+          "a step that comes after the KILL");
+  run.told_again.push_back(signal);
+  run.stop_signal = signal;
 }
 
-void Referee::check(const action::SweepAdopted& sweep, TimeMs /*now*/) {
-  require(verdict_ != Verdict::kOpen, "a sweep while the job is well");
+void Referee::check_no_step_left_out(TimeMs now) {
+  for (const Run& run : runs_) {
+    const std::size_t next = run.told_again.size();
+    const bool waits = run.kind == TaskKind::kMain && run.live && run.told && !run.killed;
+    if (!waits || next >= policy_.escalation.size()) continue;
+    const TimeMs due = run.told_at + policy_.escalation[next].after_ms;
+    if (due >= down_at_ + shares().kill - kRoundingMs) continue;  // the KILL may come first
+    const auto timers = static_cast<TimeMs>(1 + next);
+    require(now <= due + timers * kTimerLatencyMs, "a step was left out");
+  }
+}
+
+Referee::Shares Referee::shares() const {
+  const TimeMs grace = policy_.grace_ms;
+  const TimeMs pre_stop = count(TaskKind::kPreStop) > 0 ? policy_.pre_stop_ms : 0;
+  const TimeMs post_stop = count(TaskKind::kPostStop) > 0 ? policy_.post_stop_ms : 0;
+  const TimeMs before = std::max(policy_.drain_ms, pre_stop);
+  const TimeMs after = policy_.kill_reserve_ms + post_stop;
+  const TimeMs most = grace - grace / 4;
+  if (before + after <= most) return {policy_.drain_ms, before, grace - after};
+  const TimeMs tell = before * most / (before + after);
+  return {std::min(policy_.drain_ms, tell), tell, tell + grace / 4};
+}
+
+// What comes later, the end of a task that outlived its KILL, no longer counts.
+void Referee::settle_code() {
+  if (!code_) code_ = expected_code();
+}
+
+// None of them has run, though there was time for one. Where what was stopped took long, or was
+// stopped twice, only the machine knows whether there was.
+bool Referee::post_stop_due(TimeMs now) const {
+  constexpr TimeMs kClearlyEnoughMs = 500;
+  if (count(TaskKind::kPostStop) == 0 || !begun_ || hurried()) return false;
+  if (policy_.post_stop_ms < kClearlyEnoughMs) return false;
+  const bool none = std::none_of(runs_.begin(), runs_.end(), [](const Run& run) {
+    return run.kind == TaskKind::kPostStop && run.incarnation > 0;
+  });
+  if (stop_signal_ == 0) return none;
+  const bool in_time =
+      policy_.grace_ms >= 2 * kClearlyEnoughMs && now <= down_at_ + shares().kill - kRoundingMs;
+  return none && verdict_ == Verdict::kStopped && in_time;
+}
+
+void Referee::check(const action::SweepAdopted& sweep, TimeMs now) {
+  require(!up(), "a sweep while the job is well");
   require(!foreground_live(true), "a sweep beside live tasks");
-  const bool gently = sweep_ == SIGTERM || sweep_ == SIGKILL || interrupts_ >= 2;
+  const bool gently = sweep_ == SIGTERM || sweep_ == SIGKILL || hurried();
   require(sweep.signal != SIGKILL || gently, "adopted processes killed before TERM");
   require(sweep.signal != SIGTERM || sweep_ == 0, "a second sweep inside a sweep");
   require(sweep.signal != 0 || sweeping(), "the end of no sweep");
-  require(sweep.signal != SIGTERM || interrupts_ < 2, "patience after the second interrupt");
-  if (sweep_ == 0) stuck_ = live(TaskKind::kMain);
+  require(sweep.signal != SIGTERM || !hurried(), "patience with somebody who hurries");
+  // The job's time was over on the way down: it ends instead of beginning anew.
+  if (swept_ && sweep_ == 0 && expired_ && stop_signal_ == 0 && restart_due()) {
+    verdict_ = Verdict::kExpired;
+    mains_started_ = false;
+    down_at_ = now;
+  }
+  if (sweep_ == 0) {
+    stuck_ = live(TaskKind::kMain);
+    nothing_left_ = false;  // to be said again
+  }
   sweep_ = sweep.signal;
   swept_ |= sweeping();
 }
@@ -327,12 +644,20 @@ void Referee::check(const action::SetTimer& timer, TimeMs now) {
   require(timer.at >= now, "a timer in the past");
   generations_[slot] = timer.generation;
   pending_[slot] = Pending{timer.generation, timer.at};
+  if (timer.timer == Timer::kExpire) {
+    require(timer.at == std::max(now, expires_at_), "the end of the job's time");
+  }
+  if (timer.timer == Timer::kCheckpoint) require(timer.at == saving_until_, "what was granted");
   if (timer.timer != Timer::kRestart) return;
   TimeMs delay = policy_.restart_backoff_ms;
-  for (std::uint32_t i = 0; i < restarts_; ++i) {
-    delay = std::min(2 * delay, policy_.restart_backoff_max_ms);
+  const TimeMs most = std::max(delay, policy_.restart_backoff_max_ms);
+  for (std::uint32_t i = 0; i < answered_; ++i) {
+    delay = std::min(2 * delay, most);
   }
-  require(timer.at == now + std::min(delay, policy_.restart_backoff_max_ms), "the wrong backoff");
+  if (verdict_ == Verdict::kReplanned) delay = 0;
+  restart_was_due_ = restart_due();
+  if (verdict_ == Verdict::kFailed) ++answered_;
+  require(timer.at == now + std::max(delay, policy_.restart_least_ms), "the wrong backoff");
 }
 
 void Referee::check(const action::CancelTimer& timer, TimeMs /*now*/) {
@@ -343,15 +668,17 @@ void Referee::check(const action::CancelTimer& timer, TimeMs /*now*/) {
 
 void Referee::check(const action::Report& /*report*/, TimeMs /*now*/) { ++reports_; }
 
-void Referee::check(const action::Exit& exit, TimeMs /*now*/) {
+void Referee::check(const action::Exit& exit, TimeMs now) {
   exited_ = true;
+  require(!post_stop_due(now), "exit without the post-stop tasks");
+  settle_code();
   for (const auto& pending : pending_) require(!pending.has_value(), "a timer outlives the exit");
   for (const Run& run : runs_)
     require(!run.live || run.killed, "a task outlives the exit unkilled");
   require(swept_ && !sweeping(), "exit without a complete sweep");
-  if (exit.code != expected_code()) {
+  if (exit.code != *code_) {
     complain("exit code " + std::to_string(exit.code) + " where the history says " +
-             std::to_string(expected_code()));
+             std::to_string(*code_));
   }
 }
 
@@ -359,7 +686,8 @@ void Referee::check_forwarding(const Event& event, const std::vector<Action>& ac
   const auto* signal = std::get_if<event::SignalReceived>(&event);
   if (signal == nullptr) return;
   std::size_t expected = 0;
-  const bool up = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
+  const bool up =
+      phase_ == Phase::kStarting || phase_ == Phase::kRunning || phase_ == Phase::kCheckpointing;
   for (const Run& run : runs_) {
     expected += static_cast<std::size_t>(up && run.kind == TaskKind::kMain && run.live);
   }
@@ -394,37 +722,72 @@ void Referee::check_phase(const Machine& after, TimeMs now) {
   require((phase == Phase::kExited) == exited_, "Exit and the phase differ");
   require(after.restarts() == restarts_, "the number of restarts");
   require(after.stop_signal() == stop_signal_, "the stop signal");
-  const bool up =
+  const bool well =
       phase == Phase::kPreparing || phase == Phase::kStarting || phase == Phase::kRunning;
-  require(up == (verdict_ == Verdict::kOpen), "the phase does not fit what happened");
+  require(well == (verdict_ == Verdict::kOpen), "the phase does not fit what happened");
+  require((phase == Phase::kCheckpointing) == saving_, "the phase does not fit the checkpoint");
+  require(after.stopped() == (verdict_ == Verdict::kStopped), "whether it was stopped");
+  require(after.expired() == (verdict_ == Verdict::kExpired), "whether its time was over");
+  require(after.rescheduled() == (verdict_ == Verdict::kRescheduled),
+          "whether it starts elsewhere");
   bool unconfirmed = false;
   for (const Run& run : runs_) {
     unconfirmed |= run.kind == TaskKind::kMain && run.live && !run.confirmed;
   }
-  if (phase == Phase::kRunning) require(!unconfirmed, "running before all are confirmed");
+  if (phase == Phase::kPostStop) {
+    require(code_.has_value() && after.exit_code() == *code_, "what post-stop tasks are told");
+  }
+  if (phase == Phase::kRunning) {
+    require(!unconfirmed, "running before all are confirmed");
+    require(live(TaskKind::kPostStart, true) || !left(TaskKind::kPostStart),
+            "a post-start hook was left out");
+  }
   if (phase == Phase::kStarting) require(unconfirmed, "starting with nothing to start");
   if (phase == Phase::kPreparing && begun_) {
     const bool answer = !has_resolver_ && !ready_;
-    require(foreground_live(false) || pending(Timer::kResolve).has_value() || answer,
+    require(foreground_live(true) || pending(Timer::kResolve).has_value() || answer,
             "preparing, and nothing to wait for");
   }
   if (phase != phase_) phase_since_ = now;
+}
+
+void Referee::check_checkpoint(const Machine& after, TimeMs now) {
+  require(!saving_ || now <= saving_until_ + kTimerLatencyMs, "a checkpoint longer than granted");
+  require(told_to_save_ == (asked_ && policy_.checkpoint_signal), "nobody was asked to save");
+  require(after.checkpoint_until() == (saving_ ? saving_until_ : 0), "the end of the checkpoint");
+  require(pending(Timer::kCheckpoint).has_value() == saving_, "the checkpoint's timer");
+  if (!up()) return;
+  const bool hook = live(TaskKind::kCheckpoint, true);
+  require(after.checkpointing() == (saving_ || hook), "whether a checkpoint is under way");
+  require(hook || !round_open_ || !left(TaskKind::kCheckpoint), "a checkpoint hook was left out");
+}
+
+void Referee::check_limit(const Event& event, const std::vector<Action>& actions,
+                          const Machine& after) {
+  if (std::holds_alternative<event::ExtendBy>(event) && !quiet_) {
+    const auto* timer = actions.size() == 1 ? std::get_if<action::SetTimer>(&actions[0]) : nullptr;
+    require(timer != nullptr && timer->timer == Timer::kExpire, "more time does something else");
+    require(after.phase() == phase_, "more time changes the phase");
+  }
+  if (after.phase() == Phase::kHold) expires_at_ = 0;
+  require(after.expires_at() == expires_at_, "when the job's time is over");
+  if (exited_) return;
+  require(pending(Timer::kExpire).has_value() == (expires_at_ != 0), "the time limit's timer");
 }
 
 void Referee::check_way_down(const Machine& after, TimeMs now) {
   if (stop_signal_ != 0) {
     require(now <= stopped_at_ + policy_.grace_ms + kOverrunMs, "the grace is over");
   }
-  if (verdict_ == Verdict::kOpen || exited_) return;
-  bool pending = false;
+  if (up() || exited_) return;
+  bool pending = after.phase() == Phase::kOnFailure && live(TaskKind::kOnFailure, true);
   for (const auto& timer : pending_) pending |= timer.has_value();
   require(pending, "on the way down without a timer");
-  for (const Run& run : runs_) {
-    require(!run.live || !foreground(run.kind) || run.told || run.killed, "a task was not told");
-  }
+  check_told_in_time(now);
+  check_no_step_left_out(now);
   require(!nothing_left_ || after.phase() != Phase::kStopping, "waiting for nothing");
   if (after.phase() == Phase::kStopping && stop_signal_ == 0) {
-    require(now - phase_since_ <= policy_.grace_ms + kOverrunMs, "stopping takes too long");
+    require(now - down_at_ <= policy_.grace_ms + kOverrunMs, "stopping takes too long");
   }
   if (after.phase() == Phase::kPostStop && stop_signal_ == 0) {
     const TimeMs most = policy_.grace_ms + policy_.post_stop_ms + kOverrunMs;
@@ -452,33 +815,52 @@ void Referee::check_hold(const Machine& after, TimeMs now) {
   const Phase phase = after.phase();
   const bool entered = phase != phase_;
   phase_ = phase;
-  const bool due = main_failed_ && restarts_ < policy_.max_restarts && !stuck_;
   const bool waits = phase == Phase::kHold || phase == Phase::kAutoRestart;
+  const bool ends = phase == Phase::kPostStop || phase == Phase::kExited;
+  require(after.restart_at() == (awaits_restart() ? pending(Timer::kRestart)->at : 0),
+          "when the next incarnation begins");
+  if (entered && (waits || ends) && verdict_ == Verdict::kFailed && stop_signal_ == 0 && !held_) {
+    require(!left(TaskKind::kOnFailure), "an on-failure hook was left out");
+  }
   if (!waits) {
     require(after.hold_until() == 0, "a hold outside the hold");
-    const bool ends = phase == Phase::kPostStop || phase == Phase::kExited;
-    if (!entered || !ends || verdict_ != Verdict::kFailed || stop_signal_ != 0) return;
-    require(held_ || policy_.hold_ms == 0, "no hold after a failure");
-    return require(held_ || !due, "no restart after a failure");
+    if (!entered || !ends || stop_signal_ != 0) return;
+    require(verdict_ != Verdict::kFailed || held_ || policy_.hold_ms == 0,
+            "no hold after a failure");
+    return require(held_ || !restart_due(), "no restart after a failure or for other nodes");
   }
-  require(verdict_ == Verdict::kFailed && stop_signal_ == 0, "hold or restart after no failure");
+  const bool again = verdict_ == Verdict::kReplanned && phase == Phase::kAutoRestart;
+  require((verdict_ == Verdict::kFailed || again) && stop_signal_ == 0,
+          "hold or restart after no failure");
   for (const Run& run : runs_) {
     const bool touched = run.kind == TaskKind::kService && run.live && (run.told || run.killed);
     require(!touched, "a service was told to stop before the end");
   }
   if (phase == Phase::kAutoRestart) {
-    require(due && !held_ && !live(TaskKind::kMain), "a restart that must not be");
-    require(pending(Timer::kRestart).has_value(), "no restart to wait for");
+    require(!entered || restart_was_due_, "a restart that must not be");
+    require(!held_ && !live(TaskKind::kMain) && !expired_, "a restart beside or after its end");
+    require(awaits_restart(), "no restart to wait for");
     return;
   }
   if (entered) {
-    require(!due && !held_ && policy_.hold_ms > 0, "a hold that must not be");
+    require(!restart_due() && !held_ && policy_.hold_ms > 0, "a hold that must not be");
     hold_until_ = now + policy_.hold_ms;
     held_ = true;
   }
   require(after.hold_until() == hold_until_, "the end of the hold");
   const auto& timer = pending(Timer::kHold);
   require(timer.has_value() && timer->at == hold_until_, "the hold's timer");
+}
+
+// Whether the job begins anew after what has happened, if nobody stops it.
+bool Referee::restart_due() const {
+  if (stuck_) return false;
+  if (verdict_ == Verdict::kReplanned) return true;
+  if (verdict_ != Verdict::kFailed || !main_failed_ || held_) return false;
+  for (const CodeRange& range : policy_.no_restart_on) {
+    if (failure_code_ >= range.first && failure_code_ <= range.last) return false;
+  }
+  return answered_ < policy_.max_restarts;
 }
 
 // --- Helpers ---
@@ -500,32 +882,37 @@ bool Referee::foreground_live(bool unless_killed) const {
   });
 }
 
-bool Referee::in_job(const Run& run) const {
-  return run.ordinal < (run.kind == TaskKind::kMain ? mains_ : services_);
+// Whether the last answer named it.
+bool Referee::in_job(const Run& run) const { return run.ordinal < count(run.kind); }
+
+// A hook's run in this incarnation of the job, or for this checkpoint.
+bool Referee::ran(const Run& run) const {
+  const bool this_job = run.incarnation > 0 && run.job == restarts_;
+  return this_job && (run.kind != TaskKind::kCheckpoint || run.round == round_);
+}
+
+// Whether a hook of this kind still has to run. One that hangs in the kernel since it was killed
+// never can again.
+bool Referee::left(TaskKind kind) const {
+  return std::any_of(runs_.begin(), runs_.end(), [&](const Run& run) {
+    return run.kind == kind && in_job(run) && !ran(run) && !run.live;
+  });
 }
 
 // Whether all that must have ended well before a task of this kind starts, has.
 bool Referee::prepared(TaskKind kind, std::uint32_t ordinal) const {
   if (!begun_) return false;
+  if (kind == TaskKind::kData || kind == TaskKind::kResolve) return true;
   for (const Run& run : runs_) {
     const bool ended_well = run.incarnation > 0 && !run.live && run.ending.ok();
-    switch (run.kind) {
-      case TaskKind::kPreStart:
-        if (kind == TaskKind::kPreStart && run.ordinal >= ordinal) break;
-        if (!ended_well) return false;
-        break;
-      case TaskKind::kData:
-      case TaskKind::kResolve:
-        if (kind != TaskKind::kMain && kind != TaskKind::kService) break;
-        if (!ended_well || (run.kind == TaskKind::kResolve && run.incarnation != restarts_ + 1)) {
-          return false;
-        }
-        break;
-      default:
-        break;
-    }
+    const bool this_job = run.job == restarts_;
+    const bool earlier = kind != TaskKind::kPreStart || run.ordinal < ordinal;
+    if (run.kind == TaskKind::kData && !ended_well) return false;
+    if (run.kind == TaskKind::kResolve && !(ended_well && this_job)) return false;
+    const bool hook = run.kind == TaskKind::kPreStart && in_job(run) && earlier;
+    if (hook && !(ended_well && this_job)) return false;
   }
-  return (kind != TaskKind::kMain && kind != TaskKind::kService) || ready_;
+  return ready_;
 }
 
 }  // namespace sim

@@ -21,12 +21,17 @@ struct Run {
   TaskKind kind = TaskKind::kMain;
   std::uint32_t ordinal = 0;
   std::uint32_t incarnation = 0;
+  std::uint32_t job = 0;    // the incarnation of the job that it belongs to
+  std::uint32_t round = 0;  // of checkpoints
   bool live = false;
   bool confirmed = false;
   bool told = false;    // got a stop signal
   bool killed = false;  // got SIGKILL
   TimeMs told_at = 0;
-  int stop_signal = 0;  // the last one
+  TimeMs killed_at = 0;
+  std::vector<int> told_again = {};  // the signals of the escalation that it got
+  int told_with = 0;                 // the first stop signal
+  int stop_signal = 0;               // the last one
   lifecycle::Ending ending;
 };
 
@@ -55,17 +60,40 @@ class Referee {
   static constexpr TimeMs kTimerLatencyMs = 3;
 
  private:
-  enum class Verdict : std::uint8_t { kOpen, kSucceeded, kFailed, kStopped };
+  enum class Verdict : std::uint8_t {
+    kOpen,
+    kSucceeded,
+    kFailed,
+    kStopped,
+    kExpired,
+    kRescheduled,  // while saving_, the job still runs
+    kReplanned,
+  };
+  // What of the grace is whose, since the way down began; by rounding a little more or less.
+  struct Shares {
+    TimeMs drain = 0;
+    TimeMs tell = 0;
+    TimeMs kill = 0;
+  };
 
   void believe(const lifecycle::Event& event, TimeMs now);
   void believe_ends(const lifecycle::event::TasksEnded& event);
-  void believe_stop(int signal, TimeMs now);
-  void believe_timer(const lifecycle::event::TimerFired& event);
+  void believe_stop(const lifecycle::event::StopRequested& event, TimeMs now);
+  void believe_timer(const lifecycle::event::TimerFired& event, TimeMs now);
+  void believe_request(const lifecycle::Event& event, TimeMs now);
+  void believe_checkpoint(bool keep_running, TimeMs now);
+  void believe_restart();
+  void end_as(Verdict verdict);
   void believe_ready(const lifecycle::event::ClusterReady& event);
   void fail(int code, std::vector<lifecycle::event::TaskEnd> ends);
   void settle();
 
   void check(const lifecycle::action::Start& start, TimeMs now);
+  void check_start_up(const Run& run);
+  void check_start_of_hook(const Run& run, TimeMs now);
+  void check_start_of_pre_stop(TimeMs now);
+  void check_start_of_post_stop(const Run& run);
+  void check(const lifecycle::action::AskToSave& ask, TimeMs now);
   void check(const lifecycle::action::Signal& signal, TimeMs now);
   void check(const lifecycle::action::SweepAdopted& sweep, TimeMs now);
   void check(const lifecycle::action::SetTimer& timer, TimeMs now);
@@ -73,6 +101,13 @@ class Referee {
   void check(const lifecycle::action::Report& report, TimeMs now);
   void check(const lifecycle::action::Exit& exit, TimeMs now);
   void check_kill(const Run& run, TimeMs now);
+  void check_tell(const Run& run, int signal, TimeMs now);
+  void check_told_in_time(TimeMs now);
+  void check_checkpoint(const lifecycle::Machine& after, TimeMs now);
+  void check_limit(const lifecycle::Event& event, const std::vector<lifecycle::Action>& actions,
+                   const lifecycle::Machine& after);
+  void check_escalation(Run& run, int signal, TimeMs now);
+  void check_no_step_left_out(TimeMs now);
   void check_table(const lifecycle::Machine& after);
   void check_phase(const lifecycle::Machine& after, TimeMs now);
   void check_way_down(const lifecycle::Machine& after, TimeMs now);
@@ -90,12 +125,28 @@ class Referee {
   [[nodiscard]] bool foreground_live(bool unless_killed) const;
   [[nodiscard]] bool in_job(const Run& run) const;
   [[nodiscard]] bool prepared(TaskKind kind, std::uint32_t ordinal = 0) const;
+  [[nodiscard]] bool job_over() const;
   [[nodiscard]] int expected_code() const;
-  [[nodiscard]] TimeMs term_phase_ms() const;
+  [[nodiscard]] Shares shares() const;
+  [[nodiscard]] bool up() const { return verdict_ == Verdict::kOpen || saving_; }
+  [[nodiscard]] bool gets_ready() const;
+  [[nodiscard]] bool hurried() const {
+    return interrupts_ >= 2 || (policy_.second_term_hurries && terms_ >= 2);
+  }
+  [[nodiscard]] std::uint32_t count(TaskKind kind) const {
+    return counts_[static_cast<std::size_t>(kind)];
+  }
+  [[nodiscard]] bool ran(const Run& run) const;
+  [[nodiscard]] bool left(TaskKind kind) const;
+  [[nodiscard]] bool restart_due() const;
+  [[nodiscard]] bool awaits_restart() const {
+    return pending(lifecycle::Timer::kRestart).has_value();
+  }
+  [[nodiscard]] bool post_stop_due(TimeMs now) const;
+  void settle_code();
 
   lifecycle::Policy policy_;
   bool has_resolver_ = false;
-  bool has_post_stop_ = false;
   std::vector<Run> runs_;
   std::array<std::optional<Pending>, lifecycle::kTimerCount> pending_;
   std::array<std::uint32_t, lifecycle::kTimerCount> generations_{};
@@ -106,8 +157,9 @@ class Referee {
   bool ready_ = false;
   int said_failed_ = 0;
   lifecycle::SuccessPolicy success_ = lifecycle::SuccessPolicy::kAll;
-  std::uint32_t mains_ = 0;
-  std::uint32_t services_ = 0;
+  bool part_of_job_ = false;
+  std::array<std::uint32_t, lifecycle::kTaskKinds> counts_{};  // what the last answer named
+  std::optional<int> code_;  // once all but post-stop tasks are over
   bool mains_started_ = false;
   bool pausing_ = false;
   Verdict verdict_ = Verdict::kOpen;
@@ -115,8 +167,21 @@ class Referee {
   bool main_failed_ = false;
   std::vector<lifecycle::event::TaskEnd> failed_;
   int stop_signal_ = 0;
+  int told_signal_ = 0;
   int interrupts_ = 0;
+  int terms_ = 0;
   TimeMs stopped_at_ = 0;
+  TimeMs down_at_ = 0;  // when the way down began that is under way
+
+  bool saving_ = false;  // a checkpoint that ends the job
+  TimeMs saving_until_ = 0;
+  std::uint32_t round_ = 0;    // how many checkpoints there were
+  bool round_open_ = false;    // there was one in this incarnation of the job
+  bool signal_saves_ = false;  // in it the main tasks were asked, and one may answer
+  bool asked_ = false;         // the event asks for one,
+  bool told_to_save_ = false;  // and the main tasks were told
+  TimeMs expires_at_ = 0;
+  bool expired_ = false;  // on the way down
 
   lifecycle::Phase phase_ = lifecycle::Phase::kPreparing;
   TimeMs phase_since_ = 0;
@@ -127,8 +192,10 @@ class Referee {
   bool swept_ = false;  // since the verdict
   bool stuck_ = false;  // a main task outlived its KILL
   bool held_ = false;
+  bool restart_was_due_ = false;  // when its timer was set
   TimeMs hold_until_ = 0;
   std::uint32_t restarts_ = 0;
+  std::uint32_t answered_ = 0;  // failures, by a restart
   std::uint32_t failures_ = 0;
   std::uint32_t reports_ = 0;
   bool exited_ = false;

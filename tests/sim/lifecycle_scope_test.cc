@@ -69,7 +69,7 @@ class Explorer {
 };
 
 // Explores all that can follow `prefix`, whose events are indices into moves() by their text.
-std::size_t explore_after(const Job& job, const std::vector<std::string>& prefix, int depth) {
+std::size_t explore_after(const WalkedJob& job, const std::vector<std::string>& prefix, int depth) {
   Walker walker(job);
   for (const std::string& wanted : prefix) {
     bool found = false;
@@ -91,21 +91,21 @@ const std::string kReadyOne = "ClusterReady success=all main";
 const std::string kReadyTwo = "ClusterReady success=all main main";
 
 TEST(LifecycleScope, EverySequenceFromTheBeginning) {
-  const Job job{small_policy(), {TaskKind::kResolve}, {TaskKind::kMain}};
+  const WalkedJob job{small_policy(), {TaskKind::kResolve}, {TaskKind::kMain}};
   EXPECT_GT(explore_after(job, {}, 7), 10'000U);
 }
 
 TEST(LifecycleScope, EverySequenceWithHooksAndData) {
-  const Job job{small_policy(),
-                {TaskKind::kPreStart, TaskKind::kData, TaskKind::kResolve, TaskKind::kPostStop},
-                {TaskKind::kMain}};
+  const WalkedJob job{small_policy(),
+                      {TaskKind::kData, TaskKind::kResolve},
+                      {TaskKind::kMain, TaskKind::kPreStart, TaskKind::kPostStop}};
   EXPECT_GT(explore_after(job, {"Begin"}, 6), 10'000U);
 }
 
 TEST(LifecycleScope, EverySequenceOfTwoRanks) {
   for (const SuccessPolicy success :
        {SuccessPolicy::kAll, SuccessPolicy::kFirst, SuccessPolicy::kServe}) {
-    const Job job{small_policy(), {}, {TaskKind::kMain, TaskKind::kMain}, success};
+    const WalkedJob job{small_policy(), {}, {TaskKind::kMain, TaskKind::kMain}, success};
     constexpr const char* kNames[] = {"all", "first", "serve"};
     const std::string ready =
         std::string("ClusterReady success=") + kNames[static_cast<int>(success)] + " main main";
@@ -114,14 +114,37 @@ TEST(LifecycleScope, EverySequenceOfTwoRanks) {
 }
 
 TEST(LifecycleScope, EverySequenceOfARankWithAServiceAndAHold) {
-  Job job{small_policy(), {TaskKind::kPostStop}, {TaskKind::kMain, TaskKind::kService}};
+  WalkedJob job{small_policy(), {}, {TaskKind::kMain, TaskKind::kService, TaskKind::kPostStop}};
   job.policy.hold_ms = 3000;
-  const std::string ready = "ClusterReady success=all main service";
-  EXPECT_GT(explore_after(job, {"Begin", ready, "Started 1#1"}, 7), 10'000U);
+  const std::string ready = "ClusterReady success=all main service post-stop";
+  EXPECT_GT(explore_after(job, {"Begin", ready, "Started 0#1"}, 7), 10'000U);
+}
+
+TEST(LifecycleScope, EverySequenceOfAnAnswerWithAServiceAndPostStopTasks) {
+  WalkedJob job{small_policy(),
+                {TaskKind::kResolve},
+                {TaskKind::kMain, TaskKind::kService, TaskKind::kPostStop, TaskKind::kPostStop}};
+  job.post_stop_ms = 400;
+  const std::string ready = "ClusterReady success=all main service post-stop post-stop policy";
+  EXPECT_GT(explore_after(job, {"Begin", ready, "Ended 0#1(exit 0)"}, 7), 10'000U);
+}
+
+TEST(LifecycleScope, EverySequenceThroughARestartWithPostStopTasks) {
+  WalkedJob job{small_policy(),
+                {TaskKind::kResolve},
+                {TaskKind::kMain, TaskKind::kPostStop, TaskKind::kPostStop}};
+  job.post_stop_ms = 400;
+  job.policy.max_restarts = 1;
+  const std::string ready = "ClusterReady success=all main post-stop post-stop policy";
+  EXPECT_GT(explore_after(job,
+                          {"Begin", ready, "Ended 0#1(exit 0)", "Started 1#1", "Ended 1#1(exit 3)",
+                           "NothingLeft"},
+                          7),
+            10'000U);
 }
 
 TEST(LifecycleScope, EverySequenceFromTheHold) {
-  Job job{small_policy(), {}, {TaskKind::kMain, TaskKind::kService}};
+  WalkedJob job{small_policy(), {}, {TaskKind::kMain, TaskKind::kService}};
   job.policy.hold_ms = 3000;
   const std::string ready = "ClusterReady success=all main service";
   EXPECT_GT(
@@ -130,7 +153,7 @@ TEST(LifecycleScope, EverySequenceFromTheHold) {
 }
 
 TEST(LifecycleScope, EverySequenceThroughARestart) {
-  Job job{small_policy(), {TaskKind::kResolve}, {TaskKind::kMain}};
+  WalkedJob job{small_policy(), {TaskKind::kResolve}, {TaskKind::kMain}};
   job.policy.max_restarts = 1;
   EXPECT_GT(explore_after(job,
                           {"Begin", kReadyOne, "Ended 0#1(exit 0)", "Started 1#1",
@@ -140,8 +163,119 @@ TEST(LifecycleScope, EverySequenceThroughARestart) {
 }
 
 TEST(LifecycleScope, EverySequenceAfterTwoRanksRun) {
-  const Job job{small_policy(), {}, {TaskKind::kMain, TaskKind::kMain}};
+  const WalkedJob job{small_policy(), {}, {TaskKind::kMain, TaskKind::kMain}};
   EXPECT_GT(explore_after(job, {"Begin", kReadyTwo, "Started 0#1", "Started 1#1"}, 7), 10'000U);
+}
+
+// A step in time, one at the same instant as the KILL and so left out.
+TEST(LifecycleScope, EverySequenceThroughAnEscalation) {
+  for (const std::size_t mains : {1U, 2U}) {
+    WalkedJob job{small_policy(), {}, std::vector<TaskKind>(mains, TaskKind::kMain)};
+    job.policy.escalation = {{SIGINT, 300}, {SIGQUIT, 800}};
+    std::vector<std::string> prefix = {"Begin", mains == 1 ? kReadyOne : kReadyTwo};
+    for (std::size_t i = 0; i < mains; ++i) prefix.push_back("Started " + std::to_string(i) + "#1");
+    prefix.emplace_back("Stop 15");
+    EXPECT_GT(explore_after(job, prefix, 7), 1'000U);
+  }
+}
+
+TEST(LifecycleScope, EverySequenceThroughAnEscalationOfAServer) {
+  WalkedJob job{small_policy(), {}, {TaskKind::kMain}, SuccessPolicy::kServe};
+  job.policy.escalation = {{SIGTERM, 100}, {SIGINT, 300}, {SIGKILL, 500}};
+  EXPECT_GT(explore_after(job, {"Begin", "ClusterReady success=serve main", "Started 0#1"}, 8),
+            1'000U);
+}
+
+// By signal, by hooks and by both; asked for while the job starts, runs, saves or ends.
+TEST(LifecycleScope, EverySequenceThroughACheckpoint) {
+  for (const bool by_signal : {false, true}) {
+    WalkedJob job{
+        small_policy(), {}, {TaskKind::kMain, TaskKind::kCheckpoint, TaskKind::kCheckpoint}};
+    job.policy.checkpoint_signal = by_signal;
+    job.policy.checkpoint_ms = 600;
+    job.asks = {event::CheckpointRequested{}, event::CheckpointRequested{true}};
+    const std::string ready = "ClusterReady success=all main checkpoint checkpoint";
+    EXPECT_GT(explore_after(job, {"Begin", ready}, 6), 10'000U);
+    EXPECT_GT(explore_after(job, {"Begin", ready, "Started 0#1", "Checkpoint"}, 6), 1'000U);
+  }
+}
+
+TEST(LifecycleScope, EverySequenceThroughACheckpointOfTwoRanks) {
+  WalkedJob job{small_policy(),
+                {},
+                {TaskKind::kMain, TaskKind::kMain, TaskKind::kPreStop},
+                SuccessPolicy::kFirst};
+  job.policy.checkpoint_signal = true;
+  job.policy.checkpoint_ms = 600;
+  job.policy.pre_stop_ms = 200;
+  const std::string ready = "ClusterReady success=first main main pre-stop";
+  job.asks = {event::CheckpointRequested{}, event::NobodySaves{}};
+  EXPECT_GT(explore_after(job, {"Begin", ready, "Started 0#1", "Checkpoint"}, 6), 1'000U);
+}
+
+TEST(LifecycleScope, EverySequenceUntilTheTimeIsOver) {
+  WalkedJob job{small_policy(), {TaskKind::kResolve}, {TaskKind::kMain, TaskKind::kOnFailure}};
+  job.policy.max_duration_ms = 1500;
+  job.policy.max_restarts = 1;
+  job.policy.restart_backoff_ms = 400;
+  job.asks = {event::ExtendBy{500}};
+  const std::string ready = "ClusterReady success=all main on-failure";
+  EXPECT_GT(explore_after(job, {}, 6), 10'000U);
+  EXPECT_GT(explore_after(job, {"Begin", ready, "Ended 0#1(exit 0)", "Started 1#1"}, 7), 10'000U);
+  EXPECT_GT(explore_after(job,
+                          {"Begin", ready, "Ended 0#1(exit 0)", "Started 1#1", "Ended 1#1(exit 3)",
+                           "NothingLeft", "Ended 2#1(exit 0)"},
+                          6),
+            1'000U);
+}
+
+TEST(LifecycleScope, EverySequenceWhenTheNodesAreOthers) {
+  WalkedJob job{small_policy(),
+                {TaskKind::kResolve},
+                {TaskKind::kMain, TaskKind::kService, TaskKind::kPostStart, TaskKind::kPreStop}};
+  job.policy.pre_stop_ms = 200;
+  job.policy.hold_ms = 3000;
+  job.policy.max_restarts = 1;
+  job.asks = {event::MembershipChanged{}};
+  const std::string ready = "ClusterReady success=all main service post-start pre-stop";
+  std::vector<std::string> prefix = {"Begin", ready, "Ended 0#1(exit 0)"};
+  EXPECT_GT(explore_after(job, prefix, 6), 10'000U);
+  prefix.insert(prefix.end(), {"Started 1#1", "MembershipChanged"});
+  EXPECT_GT(explore_after(job, prefix, 6), 10'000U);
+  prefix.insert(prefix.end(), {"Timer tell#1", "Ended 1#1(exit 0)"});
+  EXPECT_GT(explore_after(job, prefix, 6), 1'000U);
+}
+
+TEST(LifecycleScope, EverySequenceWithEveryHook) {
+  WalkedJob job{small_policy(),
+                {},
+                {TaskKind::kMain, TaskKind::kPreStart, TaskKind::kPostStart, TaskKind::kCheckpoint,
+                 TaskKind::kPreStop, TaskKind::kOnFailure, TaskKind::kPostStop}};
+  job.policy.pre_stop_ms = 150;
+  job.policy.drain_ms = 100;
+  job.policy.post_stop_ms = 200;
+  job.policy.max_restarts = 1;
+  job.asks = {event::CheckpointRequested{true}};
+  const std::string ready =
+      "ClusterReady success=all main pre-start post-start checkpoint pre-stop on-failure post-stop";
+  EXPECT_GT(explore_after(job, {"Begin", ready}, 6), 10'000U);
+  EXPECT_GT(explore_after(job, {"Begin", ready, "Ended 1#1(exit 0)", "Started 0#1", "Stop 15"}, 6),
+            1'000U);
+  EXPECT_GT(explore_after(job,
+                          {"Begin", ready, "Ended 1#1(exit 0)", "Started 0#1", "Ended 2#1(exit 0)",
+                           "Ended 0#1(exit 3)", "NothingLeft"},
+                          6),
+            1'000U);
+}
+
+TEST(LifecycleScope, EverySequenceOfTwoPreStopHooksAndADrain) {
+  WalkedJob job{small_policy(), {}, {TaskKind::kMain, TaskKind::kPreStop, TaskKind::kPreStop}};
+  job.policy.pre_stop_ms = 200;
+  job.policy.drain_ms = 100;
+  job.policy.second_term_hurries = true;
+  job.policy.escalation = {{SIGQUIT, 100}};
+  const std::string ready = "ClusterReady success=all main pre-stop pre-stop";
+  EXPECT_GT(explore_after(job, {"Begin", ready, "Started 0#1", "Stop 15"}, 7), 1'000U);
 }
 
 std::uint64_t number(const char* name, std::uint64_t otherwise) {
@@ -149,11 +283,11 @@ std::uint64_t number(const char* name, std::uint64_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
-Job random_job(std::mt19937_64& random) {
+WalkedJob random_job(std::mt19937_64& random) {
   const auto pick = [&random](std::initializer_list<TimeMs> values) {
     return *(values.begin() + static_cast<std::ptrdiff_t>(random() % values.size()));
   };
-  Job job;
+  WalkedJob job;
   job.policy.grace_ms = pick({0, 1, 100, 8000, 25000});
   job.policy.kill_reserve_ms = pick({0, 7, 1000, 9000});
   job.policy.post_stop_ms = pick({0, 500, 5000});
@@ -161,23 +295,43 @@ Job random_job(std::mt19937_64& random) {
   job.policy.hold_ms = pick({0, 0, 1, 60000});
   job.policy.max_restarts = static_cast<std::uint32_t>(pick({0, 0, 1, 3}));
   job.policy.restart_backoff_ms = pick({0, 1000, 90000});
+  job.policy.restart_least_ms = pick({0, 0, 3000});
+  job.policy.drain_ms = pick({0, 0, 300, 9000});
+  job.policy.pre_stop_ms = pick({0, 300, 9000});
+  job.policy.max_duration_ms = pick({0, 0, 500, 20000});
+  job.policy.checkpoint_ms = pick({0, 700, 300'000});
+  job.policy.checkpoint_signal = random() % 2 == 0;
+  job.policy.second_term_hurries = random() % 4 == 0;
+  if (random() % 4 == 0) job.policy.no_restart_on = {{3, 3}};
   const auto some = [&](TaskKind kind, std::uint64_t most, std::vector<TaskKind>* out) {
     out->insert(out->end(), random() % (most + 1), kind);
   };
-  some(TaskKind::kPreStart, 2, &job.preparing);
   some(TaskKind::kData, 2, &job.preparing);
   some(TaskKind::kResolve, 1, &job.preparing);
-  some(TaskKind::kPostStop, 2, &job.preparing);
   some(TaskKind::kMain, 3, &job.cluster);
   some(TaskKind::kService, 2, &job.cluster);
+  for (const TaskKind hook : {TaskKind::kPreStart, TaskKind::kPostStart, TaskKind::kCheckpoint,
+                              TaskKind::kPreStop, TaskKind::kOnFailure, TaskKind::kPostStop}) {
+    some(hook, 2, &job.cluster);
+  }
+  job.asks = {event::CheckpointRequested{}, event::CheckpointRequested{true},
+              event::ExtendBy{100},         event::MembershipChanged{},
+              event::NobodySaves{},         event::StopRequested{SIGTERM, SIGINT}};
+  job.post_stop_ms = pick({0, 700, 6000});
   job.success = static_cast<SuccessPolicy>(random() % 3);
+  TimeMs after_ms = 0;
+  for (std::uint64_t i = random() % 3; i > 0; --i) {
+    after_ms += pick({1, 50, 3000});
+    const TimeMs signal = pick({SIGINT, SIGQUIT, SIGTERM, SIGKILL});
+    job.policy.escalation.push_back({static_cast<int>(signal), after_ms});
+  }
   return job;
 }
 
 // One random walk; returns the complaint with its path, and adds its length to *steps.
 std::string walk(std::uint64_t seed, std::uint64_t* steps) {
   std::mt19937_64 random(seed);
-  const Job job = random_job(random);
+  const WalkedJob job = random_job(random);
   Walker walker(job);
   std::vector<Event> path;
   const std::uint64_t length = 10 + random() % 60;

@@ -19,7 +19,10 @@ TaskRef ref_of(const Referee& referee, std::size_t index) {
 std::vector<Ending> endings(const Run& run) {
   std::vector<Ending> all = {{Ending::How::kExited, 0}};
   if (run.kind == TaskKind::kService) return all;
+  const bool counts = run.kind < TaskKind::kCheckpoint;
+  if (!counts && !run.killed) return all;  // whatever it says is the same
   if (run.kind == TaskKind::kMain && run.told) all.push_back({Ending::How::kSignaled, SIGTERM});
+  for (const int signal : run.told_again) all.push_back({Ending::How::kSignaled, signal});
   if (run.killed) return {{Ending::How::kSignaled, SIGKILL}};
   if (run.confirmed || run.kind != TaskKind::kMain) {
     all.push_back({Ending::How::kExited, 3});
@@ -31,7 +34,7 @@ std::vector<Ending> endings(const Run& run) {
 
 }  // namespace
 
-Walker::Walker(const Job& job)
+Walker::Walker(const WalkedJob& job)
     : job_(&job), machine_(job.policy, job.preparing), referee_(job.policy, job.preparing) {}
 
 std::optional<Walker::Due> Walker::next_timer() const {
@@ -55,7 +58,12 @@ std::vector<Event> Walker::moves() const {
   const Phase phase = machine_.phase();
   if (phase == Phase::kPreparing) {
     out.emplace_back(event::Begin{});
-    out.emplace_back(event::ClusterReady{job_->cluster, job_->success});
+    event::ClusterReady ready{.tasks = job_->cluster, .success = job_->success};
+    if (job_->post_stop_ms != 0) {
+      ready.policy = job_->policy;
+      ready.policy->post_stop_ms = job_->post_stop_ms;
+    }
+    out.emplace_back(ready);
     out.emplace_back(event::ResolveFailed{124});
   }
   if (phase == Phase::kHold) {
@@ -65,6 +73,10 @@ std::vector<Event> Walker::moves() const {
   if (referee_.sweeping()) out.emplace_back(event::NothingAdopted{});
   out.emplace_back(event::StopRequested{SIGTERM});
   out.emplace_back(event::StopRequested{SIGINT});
+  const bool down = phase == Phase::kStopping || phase >= Phase::kOnFailure;
+  for (const Event& ask : job_->asks) {
+    if (!down || phase == Phase::kAutoRestart) out.push_back(ask);
+  }
   bool any_live = false;
   std::vector<event::TaskEnd> together;
   for (std::size_t i = 0; i < referee_.runs().size(); ++i) {
@@ -102,6 +114,15 @@ std::vector<Event> Walker::noise() const {
     out.emplace_back(event::TimerFired{timer, pending.has_value() ? pending->generation - 1 : 0});
   }
   const Phase phase = machine_.phase();
+  const bool runs = phase == Phase::kStarting || phase == Phase::kRunning;
+  if (!runs) {
+    out.emplace_back(event::CheckpointRequested{true});
+    out.emplace_back(event::MembershipChanged{});
+  }
+  if (!runs && phase != Phase::kPreparing && phase != Phase::kAutoRestart) {
+    out.emplace_back(event::CheckpointRequested{});
+  }
+  if (machine_.expires_at() == 0) out.emplace_back(event::ExtendBy{5});
   if (phase != Phase::kHold) {
     out.emplace_back(event::Release{});
     out.emplace_back(event::HoldFor{1});
@@ -134,8 +155,8 @@ const std::string& Walker::take(const Event& event, TimeMs elapsed_ms) {
 
 const std::string& Walker::finish_alone() {
   if (!referee_.stopped()) take(event::StopRequested{SIGTERM});
-  constexpr int kTimersOfAnEnd = 8;
-  for (int i = 0; i < kTimersOfAnEnd && !referee_.exited() && complaint_.empty(); ++i) {
+  const std::size_t timers_of_an_end = 10 + job_->policy.escalation.size();
+  for (std::size_t i = 0; i < timers_of_an_end && !referee_.exited() && complaint_.empty(); ++i) {
     const auto next = next_timer();
     if (!next.has_value()) break;
     take(next->timer);

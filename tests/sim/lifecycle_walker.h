@@ -12,16 +12,18 @@
 
 namespace sim {
 
-struct Job {
+struct WalkedJob {
   lifecycle::Policy policy;
   std::vector<TaskKind> preparing;
   std::vector<TaskKind> cluster;  // what ClusterReady brings
   lifecycle::SuccessPolicy success = lifecycle::SuccessPolicy::kAll;
+  TimeMs post_stop_ms = 0;                  // of the answer's policy; 0: it brings none
+  std::vector<lifecycle::Event> asks = {};  // what somebody may ask for, at any moment
 };
 
 class Walker {
  public:
-  explicit Walker(const Job& job);
+  explicit Walker(const WalkedJob& job);
 
   // The events that are possible now. The late and bogus ones are `noise`, which must change
   // nothing.
@@ -46,7 +48,7 @@ class Walker {
   };
   [[nodiscard]] std::optional<Due> next_timer() const;
 
-  const Job* job_;
+  const WalkedJob* job_;
   lifecycle::Machine machine_;
   Referee referee_;
   TimeMs now_ = 1000;

@@ -37,6 +37,9 @@ class Random {
 
 constexpr std::uint64_t kOrphanKey = 1ULL << 40U;
 constexpr TimeMs kNever = -1;
+constexpr TaskKind kHooks[] = {TaskKind::kPreStart, TaskKind::kPostStart, TaskKind::kCheckpoint,
+                               TaskKind::kPreStop,  TaskKind::kOnFailure, TaskKind::kPostStop};
+constexpr int kStepSignal = SIGUSR2;  // no input sends it
 
 }  // namespace
 
@@ -68,6 +71,8 @@ Behaviour make_behaviour(const Scenario& scenario, std::uint64_t process) {
   b.term_ms = random.pick({0, 0, 1, 20, 500, 3000, 7500, 30000});
   if (random.one_in(2)) b.term_code = static_cast<int>(random.pick({0, 0, 1, 143}));
   b.dies_of_others = random.one_in(6);
+  b.dies_of_steps = random.one_in(3);
+  if (random.one_in(2)) b.save_ms = random.pick({0, 10, 400, 20000});
   b.unkillable = random.one_in(30);
   b.kill_ms = random.pick({0, 0, 0, 2, 100, 400});
   b.orphans = random.one_in(3) ? static_cast<int>(random.below(4)) : 0;
@@ -91,9 +96,47 @@ Input make_input(Random& random, TimeMs span) {
   input.what = static_cast<What>(random.below(static_cast<std::uint64_t>(What::kNobodyLeft) + 1));
   if (random.one_in(3)) input.what = What::kStop;
   if (input.what == What::kStop) input.value = random.pick({SIGTERM, SIGTERM, SIGINT, SIGQUIT});
+  if (input.what == What::kStop)
+    input.told = static_cast<int>(random.pick({0, 0, SIGINT, SIGQUIT}));
+  if (input.what == What::kCheckpoint) input.value = random.pick({0, 0, 1});
+  if (input.what == What::kExtend) input.value = random.pick({-5, 0, 10, 5000});
   if (input.what == What::kSignal) input.value = random.pick({SIGUSR1, SIGHUP, SIGCONT});
   if (input.what == What::kHoldFor) input.value = random.pick({-5, 0, 10, 5000});
   return input;
+}
+
+// Up to three steps, early and late ones, some at nearly the same time; a few are the KILL.
+std::vector<EscalationStep> make_escalation(Random& random) {
+  std::vector<EscalationStep> steps;
+  TimeMs after_ms = 0;
+  for (std::uint64_t i = 1 + random.below(3); i > 0; --i) {
+    after_ms += random.pick({1, 2, 40, 700, 6000, 30'000});
+    const auto signal = random.pick({SIGINT, SIGQUIT, kStepSignal, kStepSignal, SIGTERM, SIGKILL});
+    steps.push_back({static_cast<int>(signal), after_ms});
+  }
+  return steps;
+}
+
+Policy make_policy(Random& random) {
+  Policy policy;
+  policy.grace_ms = random.pick({8000, 8000, 25000, 1000, 100, 0});
+  policy.kill_reserve_ms = random.pick({1000, 1000, 5000, 10, 0});
+  policy.drain_ms = random.pick({0, 0, 0, 300, 12000});
+  policy.pre_stop_ms = random.pick({0, 200, 2000, 20000});
+  policy.post_stop_ms = random.pick({0, 0, 500, 3000, 20000});
+  policy.resolve_timeout_ms = random.pick({0, 50, 1000, 60000});
+  policy.hold_ms = random.pick({0, 0, 0, 10, 4000});
+  policy.max_duration_ms = random.pick({0, 0, 0, 1, 100, 5000, 60000});
+  policy.checkpoint_ms = random.pick({0, 30, 1000, 5000, 300'000});
+  policy.checkpoint_signal = random.one_in(2);
+  policy.max_restarts = static_cast<std::uint32_t>(random.pick({0, 0, 0, 1, 3}));
+  policy.restart_backoff_ms = random.pick({0, 100, 1000});
+  policy.restart_backoff_max_ms = random.pick({150, 60000});
+  policy.restart_least_ms = random.pick({0, 0, 120, 5000});
+  if (random.one_in(4)) policy.no_restart_on = {{1, 2}, {126, 139}};
+  policy.second_term_hurries = random.one_in(4);
+  if (random.one_in(2)) policy.escalation = make_escalation(random);
+  return policy;
 }
 
 }  // namespace
@@ -102,29 +145,25 @@ Scenario make_scenario(std::uint64_t seed) {
   Random random(seed);
   Scenario s;
   s.seed = seed;
-  s.policy.grace_ms = random.pick({8000, 8000, 25000, 1000, 100, 0});
-  s.policy.kill_reserve_ms = random.pick({1000, 1000, 5000, 10, 0});
-  s.policy.post_stop_ms = random.pick({0, 0, 500, 3000, 20000});
-  s.policy.resolve_timeout_ms = random.pick({0, 50, 1000, 60000});
-  s.policy.hold_ms = random.pick({0, 0, 0, 10, 4000});
-  s.policy.max_restarts = static_cast<std::uint32_t>(random.pick({0, 0, 0, 1, 3}));
-  s.policy.restart_backoff_ms = random.pick({0, 100, 1000});
-  s.policy.restart_backoff_max_ms = random.pick({150, 60000});
+  s.policy = make_policy(random);
   const auto some = [&](TaskKind kind, std::uint64_t most, std::vector<TaskKind>* out) {
     out->insert(out->end(), random.below(most + 1), kind);
   };
-  if (random.one_in(2)) some(TaskKind::kPreStart, 2, &s.preparing);
   if (random.one_in(2)) some(TaskKind::kData, 2, &s.preparing);
   if (!random.one_in(8)) s.preparing.push_back(TaskKind::kResolve);
-  if (random.one_in(2)) some(TaskKind::kPostStop, 2, &s.preparing);
-  const std::uint64_t mains = random.one_in(2) ? 1 : 1 + random.below(4);
+  const std::uint64_t hooks = random.below(4);  // 0: none of any kind
+  const std::uint64_t mains = random.one_in(2) ? 1 : random.below(5);
   const std::uint64_t services = random.one_in(3) ? random.below(3) : 0;
   for (auto& cluster : s.clusters) {
     // Elastic: the next incarnation may have another shape.
     const std::uint64_t other = random.one_in(6) ? random.below(4) : mains;
     cluster.assign(other, TaskKind::kMain);
     some(TaskKind::kService, services, &cluster);
+    for (const TaskKind hook : kHooks) {
+      if (hooks > 0 && !random.one_in(3)) some(hook, hooks == 1 ? 1 : 2, &cluster);
+    }
   }
+  for (TimeMs& post_stop_ms : s.post_stop_ms) post_stop_ms = random.pick({0, 0, 600, 4000, 40'000});
   if (random.one_in(4)) s.success = static_cast<SuccessPolicy>(random.below(3));
   const TimeMs span = random.pick({20, 20, 200, 3000, 20000});
   for (std::uint64_t i = random.below(5); i > 0; --i) {
@@ -134,6 +173,8 @@ Scenario make_scenario(std::uint64_t seed) {
     if (random.one_in(4)) s.inputs.back().at += static_cast<TimeMs>(random.below(2000));
   }
   s.tells_adopted = !random.one_in(4);
+  s.part_of_job = random.one_in(4);
+  s.nobody_saves = random.one_in(8);
   return s;
 }
 
@@ -175,7 +216,9 @@ class World {
   void obey(const Action& action);
   void start(TaskRef task);
   void answer(std::size_t process);
+  void deliver_answer();
   void send(std::size_t process, int signal);
+  void ask_to_save();
   void die(std::size_t process, Ending ending);
   void adopt(int generations);
   void reap();
@@ -248,6 +291,20 @@ void World::obey(const Action& action) {
     look_who_is_left();
   } else if (const auto* timer = std::get_if<action::SetTimer>(&action)) {
     fire_timer(*timer);
+  } else if (std::holds_alternative<action::AskToSave>(action)) {
+    ask_to_save();
+  }
+}
+
+void World::ask_to_save() {
+  if (scenario_.nobody_saves) return at(now_, [this] { deliver(event::NobodySaves{}); });
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    const Process& process = processes_[i];
+    const Behaviour& b = process.behaviour;
+    const bool asked = !process.adopted && process.kind == TaskKind::kMain && !b.unkillable;
+    if (!asked || b.save_ms < 0 || b.start_error != 0) continue;
+    const Ending ending{Ending::How::kExited, std::max(0, b.term_code)};
+    at(now_ + b.save_ms, [this, i, ending] { die(i, ending); });
   }
 }
 
@@ -297,7 +354,21 @@ void World::answer(std::size_t process) {
   if (self.behaviour.answer_failed != 0) {
     return deliver(event::ResolveFailed{self.behaviour.answer_failed});
   }
-  deliver(event::ClusterReady{scenario_.clusters[machine_.restarts()], scenario_.success});
+  deliver_answer();
+}
+
+void World::deliver_answer() {
+  const std::size_t incarnation = machine_.restarts();
+  event::ClusterReady ready{
+      .tasks = scenario_.clusters[std::min(incarnation, scenario_.clusters.size() - 1)],
+      .success = scenario_.success,
+      .part_of_job = scenario_.part_of_job};
+  const TimeMs post_stop_ms = scenario_.post_stop_ms[incarnation % 4];
+  if (post_stop_ms != 0) {
+    ready.policy = scenario_.policy;
+    ready.policy->post_stop_ms = post_stop_ms;
+  }
+  deliver(ready);
 }
 
 void World::send(std::size_t process, int signal) {
@@ -312,6 +383,8 @@ void World::send(std::size_t process, int signal) {
     return;
   }
   const bool stop = signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
+  const bool step = signal == kStepSignal && b.dies_of_steps && !b.unkillable;
+  if (step) return at(now_ + b.term_ms, [=, this] { die(process, by_signal); });
   if (!stop && b.dies_of_others) die(process, by_signal);
   if (!stop || b.ignores_term || b.unkillable) return;
   const Ending ending = b.term_code < 0 ? by_signal : Ending{Ending::How::kExited, b.term_code};
@@ -390,13 +463,21 @@ void World::give_input(const Input& input) {
   const auto number = static_cast<int>(input.value);
   switch (input.what) {
     case What::kStop:
-      return deliver(event::StopRequested{number});
+      return deliver(event::StopRequested{number, input.told});
     case What::kSignal:
       return deliver(event::SignalReceived{number});
     case What::kRelease:
       return deliver(event::Release{});
     case What::kHoldFor:
       return deliver(event::HoldFor{input.value});
+    case What::kCheckpoint:
+      return deliver(event::CheckpointRequested{input.value != 0});
+    case What::kExtend:
+      return deliver(event::ExtendBy{input.value});
+    case What::kNobodySaves:
+      return deliver(event::NobodySaves{});
+    case What::kMembership:
+      return deliver(event::MembershipChanged{});
     case What::kLateEnd:
     case What::kLateStart:
       for (std::size_t i = 0; i < processes_.size(); ++i) {
@@ -446,7 +527,8 @@ bool World::on_empty_queue() {
 // PID 1 leaves nothing behind that it did not try to kill, but what its last hooks left.
 void World::check_exit() {
   const bool hooks = std::any_of(processes_.begin(), processes_.end(), [](const Process& process) {
-    return !process.adopted && process.kind == TaskKind::kPostStop;
+    const bool last = process.kind == TaskKind::kPostStop || process.kind == TaskKind::kOnFailure;
+    return !process.adopted && last;
   });
   for (const Process& process : processes_) {
     const bool alive =
@@ -464,7 +546,7 @@ Outcome World::run() {
     const auto& preparing = scenario_.preparing;
     if (std::find(preparing.begin(), preparing.end(), TaskKind::kResolve) != preparing.end())
       return;
-    deliver(event::ClusterReady{scenario_.clusters[0], scenario_.success});
+    deliver_answer();
   });
   while (outcome_.complaint.empty() && outcome_.steps < kMaxSteps) {
     if (queue_.empty() && !on_empty_queue()) break;
@@ -486,6 +568,7 @@ std::vector<Scenario> smaller(const Scenario& from, const std::set<std::uint64_t
   };
   for (std::size_t i = 0; i < from.inputs.size(); ++i) {
     add([i](Scenario& s) { s.inputs.erase(s.inputs.begin() + static_cast<std::ptrdiff_t>(i)); });
+    if (from.inputs[i].at > 0) add([i](Scenario& s) { s.inputs[i].at /= 2; });
   }
   for (std::size_t i = 0; i < from.preparing.size(); ++i) {
     add([i](Scenario& s) {
@@ -494,16 +577,36 @@ std::vector<Scenario> smaller(const Scenario& from, const std::set<std::uint64_t
   }
   for (std::size_t i = 0; i < from.clusters.size(); ++i) {
     if (from.clusters[i].empty()) continue;
-    add([i](Scenario& s) { s.clusters[i].pop_back(); });
-    add([i](Scenario& s) { s.clusters[i].erase(s.clusters[i].begin()); });
+    for (std::size_t task = 0; task < from.clusters[i].size(); ++task) {
+      add([i, task](Scenario& s) {
+        s.clusters[i].erase(s.clusters[i].begin() + static_cast<std::ptrdiff_t>(task));
+      });
+    }
+  }
+  for (std::size_t i = 0; i < from.post_stop_ms.size(); ++i) {
+    if (from.post_stop_ms[i] != 0) add([i](Scenario& s) { s.post_stop_ms[i] = 0; });
   }
   for (const std::uint64_t key : keys) {
     if (!from.plain.contains(key)) add([key](Scenario& s) { s.plain.insert(key); });
   }
-  if (from.policy.hold_ms != 0) add([](Scenario& s) { s.policy.hold_ms = 0; });
-  if (from.policy.max_restarts != 0) add([](Scenario& s) { s.policy.max_restarts = 0; });
-  if (from.policy.resolve_timeout_ms != 0)
-    add([](Scenario& s) { s.policy.resolve_timeout_ms = 0; });
+  const auto zero = [&](auto Policy::* member) {
+    if (from.policy.*member != 0) add([member](Scenario& s) { s.policy.*member = 0; });
+  };
+  zero(&Policy::hold_ms);
+  zero(&Policy::max_restarts);
+  zero(&Policy::resolve_timeout_ms);
+  zero(&Policy::drain_ms);
+  zero(&Policy::pre_stop_ms);
+  zero(&Policy::post_stop_ms);
+  zero(&Policy::max_duration_ms);
+  zero(&Policy::restart_least_ms);
+  zero(&Policy::checkpoint_signal);
+  zero(&Policy::second_term_hurries);
+  if (!from.policy.no_restart_on.empty()) add([](Scenario& s) { s.policy.no_restart_on = {}; });
+  if (!from.policy.escalation.empty()) {
+    add([](Scenario& s) { s.policy.escalation.pop_back(); });
+    add([](Scenario& s) { s.policy.escalation.erase(s.policy.escalation.begin()); });
+  }
   if (from.policy.grace_ms != 8000) add([](Scenario& s) { s.policy.grace_ms = 8000; });
   if (from.success != SuccessPolicy::kAll) add([](Scenario& s) { s.success = {}; });
   if (!from.orderly) add([](Scenario& s) { s.orderly = true; });

@@ -18,20 +18,25 @@ namespace sim {
 // What happens to the job from outside.
 struct Input {
   enum class What : std::uint8_t {
-    kStop,        // value: the signal
-    kSignal,      // value: the signal
-    kRelease,     //
-    kHoldFor,     // value: milliseconds
-    kLateEnd,     // a death that was already told, of this or an earlier incarnation
-    kLateStart,   // a start likewise
-    kLateTimer,   // a timer's earlier generation
-    kLateBegin,   //
-    kLateAnswer,  // ClusterReady or ResolveFailed when nobody asked
-    kNobodyLeft,  // NothingLeft and NothingAdopted outside a sweep
+    kStop,         // value: the signal; told: the one for the main tasks, or 0
+    kSignal,       // value: the signal
+    kRelease,      //
+    kHoldFor,      // value: milliseconds
+    kCheckpoint,   // value: whether the job goes on
+    kExtend,       // value: milliseconds
+    kMembership,   //
+    kNobodySaves,  // when it may not have been asked
+    kLateEnd,      // a death that was already told, of this or an earlier incarnation
+    kLateStart,    // a start likewise
+    kLateTimer,    // a timer's earlier generation
+    kLateBegin,    //
+    kLateAnswer,   // ClusterReady or ResolveFailed when nobody asked
+    kNobodyLeft,   // NothingLeft and NothingAdopted outside a sweep
   };
   What what = What::kStop;
   TimeMs at = 0;
   TimeMs value = 0;
+  int told = 0;
 };
 
 // What a process does. The default is plain: it runs a little and exits with 0, and dies when told.
@@ -44,6 +49,8 @@ struct Behaviour {
   TimeMs term_ms = 0;
   int term_code = -1;           // exits with it when told to stop; -1: dies of the signal
   bool dies_of_others = false;  // of a forwarded signal
+  bool dies_of_steps = false;   // of a signal of the escalation, after term_ms
+  TimeMs save_ms = -1;          // exits so long after it was asked to save; -1: saves and goes on
   bool unkillable = false;      // in D state
   TimeMs kill_ms = 0;
   int orphans = 0;        // processes that it leaves behind
@@ -59,6 +66,9 @@ struct Scenario {
   std::vector<TaskKind> preparing;
   std::array<std::vector<TaskKind>, 4> clusters;  // one for each incarnation of the job
   lifecycle::SuccessPolicy success = lifecycle::SuccessPolicy::kAll;
+  std::array<TimeMs, 4> post_stop_ms{};  // of each answer's policy; 0: it brings none
+  bool part_of_job = false;
+  bool nobody_saves = false;  // no main task takes the signal for a checkpoint
   std::vector<Input> inputs;
   bool tells_adopted = true;      // has a /proc to tell adopted processes apart
   std::set<std::uint64_t> plain;  // the processes made plain by shrinking

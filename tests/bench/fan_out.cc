@@ -1,0 +1,102 @@
+// The start of a machine's ranks against a plain loop of fork and exec.
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tests/bench/server_table.h"
+#include "tests/bench/topics.h"
+
+namespace bench {
+namespace {
+
+constexpr std::array kRanks{8, 64};
+
+// From before the starter's fork to the main() of the last of its ranks, each of which writes its
+// time into the FIFO.
+double time_start(const Words& starter, int fifo, int ranks, const std::string& said) {
+  const std::int64_t begin = now_ns();
+  const pid_t child = start_saying(starter, said);
+  std::int64_t last = 0;
+  // Their times fit into the FIFO, and all of them are there when the starter has ended.
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status != 0) fail(starter[0] + " did not end well; it said: " + read_text(said));
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::int64_t stamp = 0;
+    if (read(fifo, &stamp, sizeof stamp) != sizeof stamp) fail("a rank left no time");
+    last = std::max(last, stamp);
+  }
+  return static_cast<double>(last - begin) / 1e6;
+}
+
+struct Started {
+  double ours_ms = 0;
+  double loop_ms = 0;
+};
+
+Started start_ranks(const Field& field, const std::string& payload, int ranks) {
+  constexpr int kRounds = 21;
+  const std::string& folder = field.folder;
+  const std::string fifo_path = folder + "/stamps";
+  const std::string said = folder + "/said";
+  setenv("PAYLOAD_STAMP", fifo_path.c_str(), 1);
+  setenv("TRAINIT_RUN_DIR", (folder + "/run").c_str(), 1);
+  setenv("TRAINIT_LOG_DIR", (folder + "/logs").c_str(), 1);
+  unlink(fifo_path.c_str());
+  // Read and write: the read end never sees an end of file between two ranks.
+  const int fifo = mkfifo(fifo_path.c_str(), 0600) == 0
+                       ? open(fifo_path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK)
+                       : -1;
+  if (fifo < 0) fail(fifo_path);
+  const std::string table = folder + "/server.json";
+  write_server_table(table, ranks);
+  const Words ours = {field.trainit,
+                      "--platform=bare",
+                      "--framework=ascend",
+                      "--rank-table=" + table,
+                      "--",
+                      payload,
+                      "stamp"};
+  const Words loop = {field.self, "--program", "fork-exec", std::to_string(ranks),
+                      payload,    "stamp"};
+  std::vector<double> our_ms;
+  std::vector<double> loop_ms;
+  for (int round = 0; round < kRounds; ++round) {
+    our_ms.push_back(time_start(ours, fifo, ranks, said));
+    loop_ms.push_back(time_start(loop, fifo, ranks, said));
+  }
+  close(fifo);
+  return {median(our_ms), median(loop_ms)};
+}
+
+}  // namespace
+
+void fan_out(const Field& field, const std::string& payload) {
+  puts(
+      "## Fan-out: from the exec of the starter to the main() of the last rank; trainit also "
+      "makes");
+  puts("the rank table, the directories and the logs; medians of interleaved runs\n");
+  Table table({"ranks", "trainit ms", "fork+exec loop ms", "ratio"});
+  std::vector<Started> started;
+  for (const int ranks : kRanks) {
+    started.push_back(start_ranks(field, payload, ranks));
+    table.add({text("%d", ranks), text("%.2f", started.back().ours_ms),
+               text("%.2f", started.back().loop_ms),
+               text("%.2f", started.back().ours_ms / started.back().loop_ms)});
+  }
+  const double more = kRanks[1] - kRanks[0];
+  const double ours_us = (started[1].ours_ms - started[0].ours_ms) * 1000 / more;
+  const double loop_us = (started[1].loop_ms - started[0].loop_ms) * 1000 / more;
+  table.add({"one more", text("%.3f", ours_us / 1000), text("%.3f", loop_us / 1000),
+             text("%.2f", ours_us / loop_us)});
+  table.print();
+}
+
+}  // namespace bench

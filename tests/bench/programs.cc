@@ -1,0 +1,130 @@
+#include "tests/bench/programs.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tests/bench/harness.h"
+
+namespace bench {
+namespace {
+
+void write_stamp() {
+  const std::int64_t now = now_ns();
+  if (write(STDOUT_FILENO, &now, sizeof now) != sizeof now) _exit(1);
+}
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action{};
+  action.sa_handler = handler;
+  sigfillset(&action.sa_mask);  // of two that are pending, the second would begin first
+  sigaction(signal, &action, nullptr);
+}
+
+[[noreturn]] int sleep_on() {
+  for (;;) pause();
+}
+
+int fork_exec(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const Words words(argv + 2, argv + argc);
+  for (int rank = 0; rank < atoi(argv[1]); ++rank) {
+    if (fork() == 0) execute(words);
+  }
+  while (wait(nullptr) > 0) {
+  }
+  return 0;
+}
+
+int handler(int /*argc*/, char** /*argv*/) {
+  handle(SIGUSR1, [](int) { write_stamp(); });
+  write_stamp();
+  sleep_on();
+}
+
+int ends_on_term(int /*argc*/, char** /*argv*/) {
+  handle(SIGTERM, [](int) { _exit(42); });
+  handle(SIGWINCH, [](int) { _exit(43); });
+  write_stamp();
+  sleep_on();
+}
+
+int leave(int argc, char** argv) {
+  const int zombies = argc > 1 ? atoi(argv[1]) : 0;
+  for (int i = 0; i < zombies; ++i) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    siginfo_t info{};
+    waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+  }
+  write_stamp();
+  _exit(0);
+}
+
+int orphans(int argc, char** argv) {
+  const int count = argc > 1 ? atoi(argv[1]) : 0;
+  write_stamp();
+  for (int i = 0; i < count; ++i) {
+    // Twice vfork: the copies would take most of the time. Dead before its parent ends, it is
+    // handed over as a zombie.
+    // NOLINTBEGIN(bugprone-unsafe-functions)
+    const pid_t child = vfork();
+    if (child == 0) {
+      if (vfork() == 0) _exit(0);
+      _exit(0);
+    }
+    // NOLINTEND(bugprone-unsafe-functions)
+    waitpid(child, nullptr, 0);
+  }
+  write_stamp();
+  sleep_on();
+}
+
+int burst(int argc, char** argv) {
+  const int count = argc > 1 ? atoi(argv[1]) : 0;
+  const pid_t parent = fork();
+  if (parent == 0) {
+    for (int i = 0; i < count; ++i) {
+      if (fork() != 0) continue;
+      char end = 0;
+      while (read(STDIN_FILENO, &end, 1) > 0) {
+      }
+      _exit(0);
+    }
+    _exit(0);
+  }
+  waitpid(parent, nullptr, 0);
+  write_stamp();
+  sleep_on();
+}
+
+struct Program {
+  const char* name;
+  int (*run)(int argc, char** argv);
+};
+
+constexpr std::array kPrograms{
+    Program{"fork-exec", fork_exec},
+    Program{"handler", handler},
+    Program{"ends-on-term", ends_on_term},
+    Program{"leave", leave},
+    Program{"orphans", orphans},
+    Program{"burst", burst},
+    Program{"sleep", [](int, char**) -> int { sleep_on(); }},
+};
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  for (const Program& program : kPrograms) {
+    if (strcmp(program.name, argv[0]) == 0) return program.run(argc, argv);
+  }
+  return 2;
+}
+
+}  // namespace bench

@@ -1,0 +1,20 @@
+#pragma once
+// One measurement each: prints its tables. A measurement judges nothing.
+
+#include <string>
+
+#include "tests/bench/inits.h"
+
+namespace bench {
+
+void start_up(const Field& field);      // INIT nop, from before its vfork to its end
+void idle(const Field& field);          // memory and wake-ups over a process that sleeps
+void orphans(const Field& field);       // CPU for each, zombies seen
+void forward(const Field& field);       // a signal to the init until the handler below it
+void exit_delay(const Field& field);    // from the command's end to the init's
+void lost_signals(const Field& field);  // a TERM while the init starts
+void start_work(const Field& field);    // instructions, system calls, page faults of a start
+void rank_table(const Field& field);    // trainit ranktable convert against Python
+void fan_out(const Field& field, const std::string& payload);  // ranks against a fork-exec loop
+
+}  // namespace bench

@@ -1,0 +1,54 @@
+"""What the runners of other programs' suites share."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import prctl
+import psutil
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def fetch(cache, package, version):
+    """The directory of the sources. Ends the test, as a skipped one, where there is none."""
+    command = [os.path.join(HERE, 'source.sh'), cache, package, version]
+    result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if result.returncode != 0:
+        print(f'SKIPPED: no source package of {package}: its own tests do not run')
+        sys.exit(0)
+    return result.stdout.strip()
+
+
+def link(directory, name, target):
+    """A hard one, or a copy: one test looks for the link's end and calls that by its own name."""
+    os.makedirs(directory, exist_ok=True)
+    try:
+        os.link(os.path.realpath(target), os.path.join(directory, name))
+    except OSError:
+        shutil.copy2(target, os.path.join(directory, name))
+
+
+def end_leftovers():
+    """Tests leave `sleep 100` behind, which holds the output that the caller reads to its end."""
+    while True:
+        for child in psutil.Process(os.getpid()).children():
+            os.kill(child.pid, signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def run_as_reaper(command, **options):
+    """Runs it to its end and reaps what it leaves, which not every machine's PID 1 does."""
+    prctl.set_child_subreaper(1)
+    main = subprocess.Popen(command, **options)
+    while main.returncode is None:
+        pid, status = os.waitpid(-1, 0)
+        if pid == main.pid:
+            main.returncode = os.waitstatus_to_exitcode(status)
+    end_leftovers()
+    return main.returncode

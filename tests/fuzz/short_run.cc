@@ -1,0 +1,152 @@
+// A fuzzer without libFuzzer, for `make test`: the same entry point, fed with a fixed number of
+// mutations of its seeds from a fixed random seed. It finds nothing new, but a parser that broke.
+// The files below TRAINIT_SAMPLES, where it is set, are seeds as well.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+// libFuzzer's name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+constexpr int kRuns = 30'000;
+constexpr std::size_t kMostSeedBytes = 4096;
+
+std::vector<std::string> seeds() {
+  std::vector<std::string> list = {
+      "",
+      R"({"cluster":{"worker":["a:1","b:1"],"ps":{"0":"c:1"}},"task":{"type":"worker","index":"0"}})",
+      "a slots=4\nb slots=4 max_slots=8\n",
+      "a:4\nb:4\n",
+      "n[1-3,07],x[01-10]y[1-2],login",
+      "2(x3),1",
+      "[a:1,b:2],[fd00::1]:22",
+      "address_0=10.0.0.1\nIPv6address_1=fd00::1\n",
+      "--platform\nvk\n--slots=2\n--\npython\ntrain.py",
+      "-n\ntrain\n--cwd=/data\n--\npython\n-um\npkg",
+      "envs_dirs: [/a, \"/b\"]  # c\nenvs_path:\n  - '/d'\n",
+      "KEY=VALUE\npython\n-c\nprint('a')\n&&\nb",
+      "export A=$B; python3 train.py",
+      "  VK_TASK_INDEX=1\nWORKER_HOST=a,b\nSLOTS=2\nPS_HOST=c",
+      "\n\nPET_NNODES=2\nPET_NODE_RANK=1\nPET_NPROC_PER_NODE=2\nPET_MASTER_ADDR=a",
+      R"({"env_vars":{"A":"1","B":"***unset***"}})",
+      R"({"status":"completed","version":"1.0","server_count":"1","server_list":[{"server_id":"a",)"
+      R"("device":[{"device_id":"0","device_ip":"10.0.0.1","rank_id":"0"}]}]})",
+      R"({"defaultAction":"SCMP_ACT_ERRNO","defaultErrnoRet":1,"archMap":[{"architecture":)"
+      R"("SCMP_ARCH_X86_64","subArchitectures":["SCMP_ARCH_X86"]}],"syscalls":[{"names":["execve",)"
+      R"("exit_group"],"action":"SCMP_ACT_ALLOW"},{"names":["mount"],"action":"SCMP_ACT_LOG",)"
+      R"("includes":{"caps":["CAP_SYS_ADMIN"],"minKernel":"4.8"}},{"names":["socket"],"action":)"
+      R"("SCMP_ACT_ALLOW","args":[{"index":0,"value":40,"op":"SCMP_CMP_NE"}],"excludes":)"
+      R"({"arches":["arm64"]}}]})",
+      R"({"defaultAction":"SCMP_ACT_ALLOW","architectures":["SCMP_ARCH_AARCH64"],"syscalls":)"
+      R"([{"name":"clone3","action":"SCMP_ACT_ERRNO","errnoRet":13}]})",
+      "ma-user:users\nroot:x:0:0:root:/root:/bin/sh\nma-user:x:1000:100::/home/ma-user:/bin/sh\n"
+      "users:x:100:ma-user,root\n",
+      "1000\n+nis:::\na:x:1000:5:A:/a:/bin/sh\nvideo:x:44:a\n",
+      "A=1\nB<<END\nx=y\n\nEND\n# c\nC=<<D\nD=\"2\"",
+      std::string("CTL1\2\0\0\0\0\1\0\0\0\0\0\0", 16),
+      std::string("CTL1\3\0\0\0\1\0\0\0\0\0\0\0", 16),
+      std::string("CTL1\4\0\0\0\0\0\0\0\0\0\0\x7f", 16),
+      std::string("CTL1\1\0\0\0\0\0\0\0\0\0\0\0", 16),
+  };
+  const char* samples = std::getenv("TRAINIT_SAMPLES");
+  if (samples == nullptr) return list;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(samples)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::string text(std::istreambuf_iterator<char>(file), {});
+    list.push_back(text.substr(0, kMostSeedBytes));
+  }
+  return list;
+}
+
+class Mutator {
+ public:
+  explicit Mutator(std::vector<std::string> seeds) : seeds_(std::move(seeds)) {}
+
+  std::string next() {
+    std::string text = any();
+    for (std::size_t i = below(6); i > 0; --i) mutate(text);
+    return text;
+  }
+
+ private:
+  std::size_t below(std::size_t limit) { return limit == 0 ? 0 : random_() % limit; }
+  const std::string& any() { return seeds_[below(seeds_.size())]; }
+
+  void mutate(std::string& text) {
+    static const std::vector<std::string> kTokens = {"\"",
+                                                     "[",
+                                                     "]",
+                                                     "{",
+                                                     "}",
+                                                     ",",
+                                                     ":",
+                                                     "=",
+                                                     "-",
+                                                     "\n",
+                                                     " ",
+                                                     "0",
+                                                     "1",
+                                                     "-1",
+                                                     "65536",
+                                                     "(x",
+                                                     ")",
+                                                     "#",
+                                                     "//",
+                                                     "^",
+                                                     "+n0",
+                                                     "slots=",
+                                                     "null",
+                                                     "true",
+                                                     "99999999999999999999",
+                                                     "\\u0000",
+                                                     std::string(1, '\0'),
+                                                     "\xff",
+                                                     "::",
+                                                     "\r\n"};
+    std::size_t at = below(text.size() + 1);
+    switch (below(5)) {
+      case 0:
+        text.insert(at, kTokens[below(kTokens.size())]);
+        return;
+      case 1:
+        text.erase(at, below(8) + 1);
+        return;
+      case 2:
+        if (at < text.size()) text[at] = static_cast<char>(below(256));
+        return;
+      case 3:
+        text.insert(at, any().substr(0, 64));
+        return;
+      default:
+        text.resize(at);
+    }
+  }
+
+  std::vector<std::string> seeds_;
+  std::mt19937 random_{20261120};
+};
+
+}  // namespace
+
+int main() {
+  Mutator mutator(seeds());
+  for (int run = 0; run < kRuns; ++run) {
+    const std::string text = mutator.next();
+    // What breaks is the last input: a debugger shows it.
+    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  }
+  std::printf("%d inputs\n", kRuns);
+  return 0;
+}

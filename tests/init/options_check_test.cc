@@ -1,0 +1,190 @@
+// Options that contradict each other, as flags and as variables.
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "init/cli/options.h"
+
+namespace {
+
+using envgen::Environ;
+using envgen::Request;
+using testing::AllOf;
+using testing::HasSubstr;
+
+using Words = std::vector<std::string>;
+
+envgen::Result<Request> checked(const Words& arguments, Words variables = {}) {
+  const Environ env(std::move(variables));
+  auto options = cli::parse_options(arguments, env);
+  if (!options) return std::unexpected(options.error());
+  if (auto status = cli::check_options(*options, env); !status) {
+    return std::unexpected(status.error());
+  }
+  return options->request;
+}
+
+std::string error_of(const Words& arguments, Words variables = {}) {
+  auto request = checked(arguments, std::move(variables));
+  return request ? "" : to_line(request.error());
+}
+
+Request request_of(const Words& arguments, Words variables = {}) {
+  auto request = checked(arguments, std::move(variables));
+  if (!request) ADD_FAILURE() << to_line(request.error());
+  return request ? *request : Request{};
+}
+
+// --- Restarts, or checkpoint and continue ---
+
+TEST(CheckOptions, RestartsAndCheckpointsExcludeEachOther) {
+  for (const char* other :
+       {"--signal=USR1=checkpoint", "--checkpoint-signal=USR2", "--checkpoint-timeout=1m"}) {
+    const std::string error = error_of({"--max-restarts=3", other, "train"});
+    const std::string name(other, std::string_view(other).find('='));
+    EXPECT_THAT(error, AllOf(HasSubstr("--max-restarts: found " + name), HasSubstr("choose:")));
+  }
+  EXPECT_THAT(error_of({"train"}, {"TRAINIT_MAX_RESTARTS=3", "TRAINIT_SIGNAL=USR1=checkpoint"}),
+              HasSubstr("TRAINIT_MAX_RESTARTS: found TRAINIT_SIGNAL USR1=checkpoint"));
+}
+
+TEST(CheckOptions, OtherSignalsGoWithRestarts) {
+  const Request request = request_of({"--max-restarts=3", "--signal=TERM=INT,HUP=none", "train"});
+  EXPECT_EQ(request.max_restarts, 3);
+  EXPECT_EQ(request.signals.size(), 2U);
+}
+
+TEST(CheckOptions, NoRestartsGoWithCheckpoints) {
+  EXPECT_EQ(error_of({"--max-restarts=0", "--signal=USR1=checkpoint", "train"}), "");
+}
+
+TEST(CheckOptions, AFlagThatAsksForCheckpointsBeatsAnImagesRestarts) {
+  for (const char* flag :
+       {"--signal=USR1=checkpoint", "--checkpoint-signal=USR2", "--checkpoint-timeout=1m"}) {
+    EXPECT_FALSE(request_of({flag, "train"}, {"TRAINIT_MAX_RESTARTS=3"}).max_restarts) << flag;
+  }
+}
+
+TEST(CheckOptions, AFlagThatAsksForRestartsBeatsAnImagesCheckpointTimeAndSignal) {
+  const Request request =
+      request_of({"--max-restarts=3", "train"},
+                 {"TRAINIT_CHECKPOINT_TIMEOUT=1m", "TRAINIT_CHECKPOINT_SIGNAL=USR2"});
+  EXPECT_EQ(request.max_restarts, 3);
+  EXPECT_FALSE(request.checkpoint_timeout_ms);
+  EXPECT_FALSE(request.checkpoint_signal);
+}
+
+// The platform goes on sending it.
+TEST(CheckOptions, ASignalOfThePlatformIsNotUnmappedBehindItsBack) {
+  EXPECT_THAT(error_of({"--max-restarts=3", "train"}, {"TRAINIT_SIGNAL=USR1=checkpoint"}),
+              AllOf(HasSubstr("--max-restarts: found TRAINIT_SIGNAL USR1=checkpoint"),
+                    HasSubstr("a --signal without checkpoint")));
+  EXPECT_EQ(error_of({"--max-restarts=3", "--signal=USR1=none", "train"},
+                     {"TRAINIT_SIGNAL=USR1=checkpoint"}),
+            "");
+}
+
+// --- Options that need another one ---
+
+TEST(CheckOptions, AnOptionThatDoesNothingWithoutAnotherOneSaysWhich) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"--min-nodes=2", "--min-nodes: found 2 without --elastic; give --elastic too"},
+      {"--restart-across-nodes",
+       "--restart-across-nodes: found 1 without --max-restarts or --elastic"},
+      {"--no-restart-on=1-2", "--no-restart-on: found 1-2 without --max-restarts"},
+      {"--restart-delay=5s", "--restart-delay: found 5s without --max-restarts"},
+      {"--restart-window=1m",
+       "--restart-window: found 1m without --restart-across-nodes or --elastic"},
+  };
+  for (const auto& [flag, text] : cases) {
+    EXPECT_THAT(error_of({flag, "train"}), HasSubstr(text));
+    EXPECT_EQ(error_of({flag, "--max-restarts=1", "--elastic", "train"}), "") << flag;
+  }
+  EXPECT_THAT(error_of({"train"}, {"TRAINIT_MIN_NODES=2"}),
+              HasSubstr("TRAINIT_MIN_NODES: found 2 without --elastic"));
+}
+
+TEST(CheckOptions, OneOfTwoIsEnough) {
+  EXPECT_TRUE(request_of({"--restart-across-nodes", "--elastic", "x"}).restart_across_nodes);
+  EXPECT_TRUE(request_of({"--restart-across-nodes", "--max-restarts=1", "x"}).restart_across_nodes);
+  EXPECT_EQ(error_of({"--restart-across-nodes=0", "train"}), "");
+}
+
+TEST(CheckOptions, WhatIsTurnedOffTakesItsVariablesWithIt) {
+  const Request fixed =
+      request_of({"--elastic=0", "train"}, {"TRAINIT_ELASTIC=1", "TRAINIT_MIN_NODES=2"});
+  EXPECT_FALSE(fixed.elastic);
+  EXPECT_FALSE(fixed.min_nodes);
+  const Request once = request_of({"--max-restarts=0", "train"},
+                                  {"TRAINIT_MAX_RESTARTS=3", "TRAINIT_RESTART_DELAY=5s",
+                                   "TRAINIT_NO_RESTART_ON=1", "TRAINIT_RESTART_ACROSS_NODES=1"});
+  EXPECT_EQ(once.max_restarts, 0);
+  EXPECT_FALSE(once.restart_across_nodes);
+}
+
+TEST(CheckOptions, AVariableThatTurnsOffDoesNotSilenceAFlag) {
+  EXPECT_THAT(error_of({"--min-nodes=2", "train"}, {"TRAINIT_ELASTIC=0"}),
+              HasSubstr("--min-nodes: found 2 without --elastic"));
+}
+
+// --- The framework ---
+
+TEST(CheckOptions, FanOutIsForPytorchAlone) {
+  EXPECT_THAT(error_of({"--fan-out", "--framework=mpi", "train"}),
+              AllOf(HasSubstr("--fan-out: found --framework mpi beside it"),
+                    HasSubstr("leave one of them out")));
+  EXPECT_THAT(error_of({"--framework=mpi", "--fan-out", "train"}), HasSubstr("--framework mpi"));
+  EXPECT_EQ(error_of({"--fan-out", "--framework=pytorch", "train"}), "");
+  EXPECT_EQ(error_of({"--fan-out=0", "--framework=mpi", "train"}), "");
+}
+
+TEST(CheckOptions, OfAFanOutAndAFrameworkTheFlagCounts) {
+  EXPECT_EQ(request_of({"--fan-out", "train"}, {"TRAINIT_FRAMEWORK=mpi"}).framework, "pytorch");
+  EXPECT_EQ(request_of({"--framework=mpi", "train"}, {"TRAINIT_FAN_OUT=1"}).framework, "mpi");
+}
+
+// --- The grace ---
+
+TEST(CheckOptions, ADrainLeavesTheJobSomethingOfTheGrace) {
+  EXPECT_EQ(error_of({"--drain=5s", "--grace=5s", "train"}),
+            "reading the options: --drain: found 5 s, and --grace is 5 s; give a longer --grace or "
+            "a shorter --drain: the drain is part of the grace");
+  EXPECT_EQ(error_of({"--drain=4999ms", "--grace=5s", "train"}), "");
+  EXPECT_EQ(error_of({"--drain=0", "--grace=0", "train"}), "");
+}
+
+TEST(CheckOptions, ADrainIsComparedWithThePlatformsGrace) {
+  EXPECT_THAT(error_of({"--drain=10s", "train"}), HasSubstr("found 10 s, and the grace is 8 s"));
+  EXPECT_EQ(error_of({"--drain=10s", "train"}, {"KUBERNETES_SERVICE_HOST=10.0.0.1"}), "");
+  EXPECT_THAT(error_of({"--grace=2s", "train"}, {"TRAINIT_DRAIN=3s"}),
+              HasSubstr("TRAINIT_DRAIN: found 3 s, and --grace is 2 s"));
+}
+
+// --- What is no contradiction ---
+
+TEST(CheckOptions, ATerminalMayGoWithoutADebugWindow) {
+  const Request request = request_of({"--terminal", "--hold=0", "train"});
+  EXPECT_EQ(request.hold_ms, 0);
+  EXPECT_EQ(request.terminal, "1");
+}
+
+// Flags on top of a snapshot's are stronger than those.
+TEST(CheckOptions, AFlagOnTopOfEarlierFlagsBeatsThem) {
+  const Environ env;
+  const Words saved = {"--max-restarts=3", "train"};
+  const Words later = {"--signal=USR1=checkpoint"};
+  auto options = cli::parse_options(saved, env);
+  ASSERT_TRUE(options);
+  ASSERT_TRUE(cli::parse_arguments(later, *options));
+  ASSERT_TRUE(cli::check_options(*options, env));
+  EXPECT_FALSE(options->request.max_restarts);
+}
+
+// The variables of a job are not whole without its flags, and `trainit status` has none of them.
+TEST(CheckOptions, AreNotCheckedByWhoOnlyReadsThem) {
+  EXPECT_TRUE(cli::parse_options(Words{}, Environ({"TRAINIT_MIN_NODES=2", "TRAINIT_DRAIN=1h"})));
+}
+
+}  // namespace

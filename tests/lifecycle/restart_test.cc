@@ -1,0 +1,339 @@
+// The next incarnation of a job: after a failure, and when its nodes are others.
+
+#include <gtest/gtest.h>
+
+#include "lifecycle/machine.h"
+#include "tests/lifecycle/script.h"
+
+namespace lifecycle {
+namespace {
+
+// --- After a failure ---
+
+TEST(Restart, ResolvesAgainAndStartsTheNextIncarnation) {
+  Script job(with_restarts(1), {kData, kResolve});
+  job.begin();
+  job.ready({kMain, kMain, kService});
+  job.exited(0, 0);
+  EXPECT_EQ(job.exited(1, 0), "cancel resolve, start 2#1, start 3#1, start 4#1");
+  job.now = 50'000;
+  EXPECT_EQ(job.exited(2, 1), "report, signal 3#1=15, set kill#1@57000");
+  EXPECT_EQ(job.signaled(3, SIGTERM), "cancel kill, sweep 15, set sweep#1@57500");
+  EXPECT_EQ(job.nothing_adopted(), "cancel sweep, sweep 0, set restart#1@51000");
+  EXPECT_EQ(job.phase(), "auto-restart");
+  EXPECT_EQ(job.machine().cause()->exit_code, 1);
+  EXPECT_EQ(job.machine().restart_at(), 51'000);
+  job.now = 51'000;
+  EXPECT_EQ(job.fired(Timer::kRestart), "start 1#2") << "the data are there";
+  EXPECT_EQ(job.machine().cause(), nullptr);
+  EXPECT_EQ(job.machine().restarts(), 1U);
+  EXPECT_EQ(job.machine().restart_at(), 0);
+  EXPECT_EQ(job.ended({{{1, 1}, {Ending::How::kExited, 9}}}), "") << "the earlier resolver";
+  job.ready({kMain, kMain, kService});
+  EXPECT_EQ(job.exited(1, 0), "cancel resolve, start 2#2, start 3#2") << "the service goes on";
+}
+
+TEST(Restart, DoesNotFindACommandThatIsNotThere) {
+  for (const int code : {126, 127}) {
+    Script job(with_restarts(3));
+    job.begin();
+    job.ready({kMain});
+    job.not_started(0, code);
+    job.nothing_left();
+    EXPECT_EQ(job.phase(), "exited") << code;
+    EXPECT_EQ(job.machine().exit_code(), code);
+  }
+}
+
+TEST(Restart, MayHelpWhereAForkWasRefused) {
+  Script job(with_restarts(3));
+  job.begin();
+  job.ready({kMain});
+  job.not_started(0, 125);
+  job.nothing_left();
+  EXPECT_EQ(job.phase(), "auto-restart");
+}
+
+TEST(Restart, OfAnElasticJobMayChangeTheNumberOfTasks) {
+  Script job(with_restarts(2), {kResolve});
+  const auto run_with = [&job](const std::vector<TaskKind>& tasks) {
+    job.ready(tasks);
+    return job.exited(0, 0);
+  };
+  job.begin();
+  EXPECT_EQ(run_with({kMain, kMain}), "cancel resolve, start 1#1, start 2#1");
+  job.ended({{job.ref(1), {Ending::How::kExited, 1}}, {job.ref(2), {Ending::How::kExited, 1}}});
+  job.nothing_left();
+  job.fired(Timer::kRestart);
+  EXPECT_EQ(run_with({kMain}), "cancel resolve, start 1#2");
+  job.exited(1, 1);
+  job.nothing_left();
+  job.fired(Timer::kRestart, 2);
+  EXPECT_EQ(run_with({kMain, kMain, kMain}), "cancel resolve, start 1#3, start 2#2, start 3#1");
+}
+
+TEST(Restart, StartsAServiceAgainThatHadEnded) {
+  Script job(with_restarts(1), {kResolve});
+  job.begin();
+  job.ready({kMain, kService});
+  job.exited(0, 0);
+  job.exited(2, 0);
+  job.exited(1, 1);
+  job.nothing_left();
+  job.fired(Timer::kRestart);
+  job.ready({kMain, kService});
+  EXPECT_EQ(job.exited(0, 0), "cancel resolve, start 1#2, start 2#2");
+}
+
+TEST(Restart, WithoutAResolverStartsAtOnce) {
+  Script job(with_restarts(1));
+  job.running(1);
+  job.exited(0, 1);
+  job.nothing_left();
+  EXPECT_EQ(job.fired(Timer::kRestart), "start 0#2");
+  EXPECT_EQ(job.phase(), "starting");
+}
+
+TEST(Restart, WaitsLongerEachTimeAndEndsWithTheLastFailure) {
+  Script job(with_restarts(2));
+  job.running(1);
+  job.exited(0, 1);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set restart#1@1000");
+  job.fired(Timer::kRestart, 1);
+  job.exited(0, 2);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set restart#2@2000");
+  job.fired(Timer::kRestart, 2);
+  job.exited(0, 3);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
+}
+
+TEST(Restart, ComesBeforeTheHold) {
+  Policy policy = with_restarts(1);
+  policy.hold_ms = 60'000;
+  Script job(policy);
+  job.running(1);
+  job.exited(0, 1);
+  job.nothing_left();
+  job.fired(Timer::kRestart);
+  job.exited(0, 2);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set hold#1@60000");
+  job.step(event::Release{});
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 2");
+}
+
+TEST(Restart, NeverFollowsBadInput) {
+  Script job(with_restarts(3), {kResolve});
+  job.begin();
+  job.step(event::ResolveFailed{125});
+  job.exited(0, 125);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 125");
+}
+
+TEST(Restart, NeverRunsBesideAnIncarnationThatCannotBeKilled) {
+  Script job(with_restarts(3));
+  job.running(2);
+  job.exited(0, 1);
+  job.fired(Timer::kKill);
+  job.fired(Timer::kGiveUp);
+  job.fired(Timer::kSweep);
+  EXPECT_EQ(job.fired(Timer::kGiveUp, 2), "sweep 0, EXIT 1");
+}
+
+TEST(Restart, IsCalledOffByAStop) {
+  Script job(with_restarts(3));
+  job.running(1, 1, SuccessPolicy::kAll, {kPostStop});
+  job.exited(0, 1);
+  job.nothing_adopted();
+  EXPECT_EQ(job.stop(), "cancel restart, sweep 15, signal 1#1=15, set sweep#2@7500");
+  EXPECT_EQ(job.machine().restart_at(), 0);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set kill#1@7750, start 2#1");
+  EXPECT_EQ(job.exited(2, 0), "cancel kill, EXIT 143");
+}
+
+TEST(Restart, NeverFollowsAFailedHook) {
+  Script before(with_restarts(3));
+  before.begin();
+  before.ready({kMain, kPreStart});
+  before.exited(1, 3);
+  EXPECT_EQ(before.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
+  Script after(with_restarts(3));
+  after.running(1, {kPostStart});
+  after.exited(1, 3);
+  after.signaled(0, SIGTERM);
+  EXPECT_EQ(after.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
+}
+
+TEST(Restart, NeverFollowsAnExitCodeThatItDoesNotMend) {
+  Policy policy = with_restarts(3);
+  policy.no_restart_on = {{1, 2}, {126, 126}};
+  for (const int code : {1, 2, 126}) {
+    Script job(policy);
+    job.running(1);
+    job.exited(0, code);
+    EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT " + std::to_string(code));
+  }
+  Script job(policy);
+  job.running(1);
+  job.exited(0, 3);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set restart#1@1000");
+}
+
+TEST(Restart, GivesTheDevicesTheirTime) {
+  Policy policy = with_restarts(9);
+  policy.restart_least_ms = 1500;
+  Script job(policy);
+  job.running(1);
+  job.exited(0, 1);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set restart#1@1500") << "not 1000";
+  job.fired(Timer::kRestart, 1);
+  job.exited(0, 1);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set restart#2@2000") << "doubled";
+}
+
+TEST(Restart, IsCountedAgainstTheAnswersPolicy) {
+  Script job(with_restarts(0), {kResolve});
+  job.begin();
+  job.ready({kMain}, SuccessPolicy::kAll, with_restarts(1));
+  job.exited(0, 0);
+  job.exited(1, 1);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set restart#1@1000");
+}
+
+// A hook in D state, killed while the job was torn down, may end at any time later.
+TEST(Restart, IsNotDisturbedByWhatTheLastIncarnationLeftInTheKernel) {
+  for (const bool prepared : {false, true}) {
+    Script job(with_restarts(1), {kResolve});
+    job.begin();
+    job.ready({kMain, kPostStart});
+    job.exited(0, 0);
+    job.started(1);
+    job.exited(1, 1);
+    job.fired(Timer::kKill);
+    job.fired(Timer::kGiveUp);
+    job.nothing_left();
+    EXPECT_EQ(job.fired(Timer::kRestart), "start 0#2");
+    job.ready({kMain, kPostStart});
+    if (prepared) job.exited(0, 0);
+    EXPECT_EQ(job.signaled(2, SIGKILL), "");
+    EXPECT_EQ(job.machine().cause(), nullptr);
+  }
+}
+
+// --- Other nodes ---
+
+TEST(Membership, OtherNodesStartTheJobAgainWithoutCountingAsAFailure) {
+  Script job(with_restarts(1), {kResolve});
+  job.begin();
+  job.ready({kMain, kService});
+  job.exited(0, 0);
+  job.started(1);
+  job.now = 1000;
+  EXPECT_EQ(job.other_nodes(), "signal 1#1=15, set kill#1@8000");
+  job.signaled(1, SIGTERM);
+  EXPECT_EQ(job.nothing_adopted(), "cancel sweep, sweep 0, set restart#1@1000") << "no backoff";
+  EXPECT_EQ(job.machine().cause(), nullptr);
+  EXPECT_EQ(job.fired(Timer::kRestart), "start 0#2");
+  EXPECT_EQ(job.machine().restarts(), 1U);
+  job.ready({kMain, kService});
+  EXPECT_EQ(job.exited(0, 0), "cancel resolve, start 1#2");
+  job.exited(1, 3);
+  EXPECT_EQ(job.nothing_adopted(), "cancel sweep, sweep 0, set restart#2@2000")
+      << "the first failure that is answered by a restart";
+}
+
+TEST(Membership, GivesTheDevicesTheirTimeToo) {
+  Policy policy;
+  policy.restart_least_ms = 10'000;
+  Script job(policy);
+  job.running(1);
+  job.other_nodes();
+  job.signaled(0, SIGTERM);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set restart#1@10000");
+}
+
+TEST(Membership, WhatItsStopBringsAboutIsNoFailure) {
+  Script job(with_hold(60'000));
+  job.running(2, {kOnFailure});
+  job.other_nodes();
+  job.exited(0, 1);
+  job.signaled(1, SIGKILL);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set restart#1@0");
+}
+
+TEST(Membership, CountsWhileTheJobStartsToo) {
+  Script job;
+  job.begin();
+  job.ready({kMain});
+  EXPECT_EQ(job.other_nodes(), "signal 0#1=15, set kill#1@7000");
+}
+
+TEST(Membership, IsReadByTheResolverWhileItPrepares) {
+  Script job(standard(), {kResolve});
+  job.begin();
+  EXPECT_EQ(job.other_nodes(), "");
+  EXPECT_EQ(job.phase(), "preparing");
+}
+
+TEST(Membership, ChangesNothingOnTheWayDown) {
+  Script job;
+  job.running(1);
+  job.exited(0, 0);
+  EXPECT_EQ(job.other_nodes(), "");
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 0");
+}
+
+TEST(Membership, BesideATaskThatCannotBeKilledAsksToBeStartedElsewhere) {
+  Script job;
+  job.running(1);
+  job.other_nodes();
+  job.fired(Timer::kKill);
+  job.fired(Timer::kGiveUp);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 75");
+}
+
+// What post-stop hooks were told stays.
+TEST(Membership, DoesNotGiveWayToAStopThatComesWithTheLastHooks) {
+  Script job(with_post_stop(1000));
+  job.running(1, {kPostStop});
+  job.other_nodes();
+  job.fired(Timer::kKill);
+  job.fired(Timer::kGiveUp);
+  job.nothing_left();
+  EXPECT_EQ(job.machine().exit_code(), 75);
+  job.stop();
+  EXPECT_FALSE(job.machine().stopped());
+  EXPECT_EQ(job.exited(1, 0), "cancel kill, EXIT 75");
+}
+
+TEST(Membership, GivesWayToAStop) {
+  Script job;
+  job.running(2);
+  job.other_nodes();
+  EXPECT_EQ(job.stop(), "") << "they were told";
+  job.signaled(0, SIGTERM);
+  job.signaled(1, SIGTERM);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 143");
+}
+
+TEST(Membership, AServerThatItStoppedBeforeTheUserDidHasServed) {
+  Script job;
+  job.running(1, 0, SuccessPolicy::kServe);
+  job.other_nodes();
+  job.stop(SIGINT);
+  job.signaled(0, SIGTERM);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 0");
+}
+
+// A job of services alone, which has no main task to wait for.
+TEST(Membership, StartsAPauseAgain) {
+  Script job(standard(), {kResolve});
+  job.begin();
+  job.ready({kService});
+  job.exited(0, 0);
+  EXPECT_EQ(job.other_nodes(), "sweep 15, set sweep#1@7500");
+  EXPECT_EQ(job.nothing_adopted(), "cancel sweep, sweep 0, set restart#1@0");
+  EXPECT_EQ(job.fired(Timer::kRestart), "start 0#2");
+}
+
+}  // namespace
+}  // namespace lifecycle

@@ -1,0 +1,89 @@
+#include "tests/rules/isolation.h"
+
+#include <dirent.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "init/proc/tree.h"
+
+namespace rules {
+
+pid_t clone_into(unsigned long flags) {
+  return static_cast<pid_t>(::syscall(SYS_clone, flags | SIGCHLD, nullptr, nullptr, nullptr, 0));
+}
+
+void mount_own_proc() {
+  ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+  if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
+    ::_exit(kCannotStart);
+  }
+}
+
+std::string program_of(const char* variable) {
+  const char* path = std::getenv(variable);
+  if (path != nullptr && ::access(path, X_OK) == 0) return path;
+  std::fprintf(stderr, "%s names no program; ctest sets it\n", variable);
+  std::exit(1);
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  DIR* proc = ::opendir("/proc");
+  if (proc == nullptr) return children;
+  while (const dirent* entry = ::readdir(proc)) {
+    const auto pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+    if (pid <= 0) continue;
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    // By getline, as an iterator throws when the process goes away under it.
+    std::string text;
+    std::getline(stat, text, '\0');
+    const auto member = proc::parse_member(text);
+    if (member && member->parent == parent) children.push_back(pid);
+  }
+  ::closedir(proc);
+  return children;
+}
+
+void refuse_calls(const std::vector<long>& numbers, int error) {
+  std::vector<sock_filter> program = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (long number : numbers) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 1));
+    program.push_back(BPF_STMT(
+        BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (static_cast<unsigned>(error) & SECCOMP_RET_DATA)));
+  }
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) ::_exit(kCannotStart);
+}
+
+bool may_unshare() {
+  static const bool may = [] {
+    const pid_t pid = clone_into(CLONE_NEWPID | CLONE_NEWNS);
+    if (pid < 0) return false;
+    if (pid == 0) {
+      mount_own_proc();
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }();
+  return may;
+}
+
+}  // namespace rules

@@ -1,0 +1,143 @@
+// What a signal to trainit becomes (--signal, --second-term), and how a stop is spread (--drain).
+
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <filesystem>
+
+#include "init/sys/clock.h"
+#include "tests/rules/lifecycle.h"
+
+namespace {
+
+using rules::Instance;
+using rules::Result;
+using rules::shell;
+using rules::Words;
+using testing::HasSubstr;
+using testing::Not;
+
+class SignalMap : public rules::LifecycleTest {};
+RULES_EITHER_WAY(SignalMap);
+
+TEST_P(SignalMap, TellsTheJobOfAStopByAnotherSignal) {
+  hook("pre-stop", "echo pre-stop >> $HERE/journal");
+  Instance instance(job({"--signal", "TERM=INT"},
+                        shell("trap 'echo interrupted; exit 5' INT; trap 'exit 6' TERM; echo up; "
+                              "sleep 1000 & wait")));
+  instance.await_out("up");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 5);
+  EXPECT_THAT(instance.out(), HasSubstr("interrupted"));
+  EXPECT_EQ(journal(), "pre-stop\n") << "it stays a stop request";
+}
+
+TEST_P(SignalMap, MakesAStopRequestOfAnotherSignal) {
+  hook("pre-stop", "echo pre-stop >> $HERE/journal");
+  Instance instance(
+      job({"--signal", "USR1=TERM"}, shell("trap 'exit 6' TERM; echo up; sleep 1000 & wait")));
+  instance.await_out("up");
+  instance.signal(SIGUSR1);
+  EXPECT_EQ(instance.wait(), 6);
+  EXPECT_EQ(journal(), "pre-stop\n");
+}
+
+TEST_P(SignalMap, MakesAFileOrNothingOfASignalThatTheJobThenDoesNotSee) {
+  Instance instance(spec({"--signal", "USR2=file:" + path("out/trigger") + ",HUP=none,WINCH=CONT",
+                          "--", rules::payload(), "print-signals", "TERM"}));
+  instance.await_out("ready");
+  instance.signal(SIGUSR2);
+  await_file("out", "trigger");
+  instance.signal(SIGHUP);
+  instance.signal(SIGWINCH);
+  instance.await_out("signal " + std::to_string(SIGCONT) + " ");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143);
+  for (const int unseen : {SIGUSR2, SIGHUP, SIGWINCH}) {
+    EXPECT_THAT(instance.out(), Not(HasSubstr("signal " + std::to_string(unseen) + " ")));
+  }
+}
+
+TEST_P(SignalMap, SaysWhenItsFileCannotBeMadeAndTheJobGoesOn) {
+  Instance instance(spec({"--signal", "USR2=file:" + path("absent/trigger"), "--", rules::payload(),
+                          "print-signals", "TERM"}));
+  instance.await_out("ready");
+  instance.signal(SIGUSR2);
+  instance.await_err(path("absent/trigger"));
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143);
+}
+
+TEST_P(SignalMap, ThatIsWrongEndsItBeforeAnythingStarts) {
+  for (const char* wrong : {"FOO=INT", "KILL=none", "TERM=INT,TERM=HUP", "USR2=file:trigger"}) {
+    const Result result = rules::run(spec({"--signal", wrong, "--", "sh", "-c", "echo started"}));
+    EXPECT_EQ(result.code, 125) << wrong;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr("--signal"));
+  }
+}
+
+class StopRequest : public rules::LifecycleTest {};
+RULES_EITHER_WAY(StopRequest);
+
+TEST_P(StopRequest, ThatComesTwiceKillsWhereThatIsAskedFor) {
+  Instance instance(
+      spec({"--second-term", "kill", "--grace", "1h", "--", rules::payload(), "ignore-term"}));
+  await_told("ready-0");
+  while (instance.alive()) instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 137);
+}
+
+TEST_P(StopRequest, ThatComesTwiceIsADuplicateOtherwise) {
+  hook("pre-stop", "echo pre-stop >> $HERE/journal");
+  Instance instance(job({"--grace", "1h"}, {rules::payload(), "term-after", "0", "4"}));
+  await_told("ready-0");
+  while (instance.alive()) instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 4) << "it saved";
+  EXPECT_EQ(journal(), "pre-stop\n");
+}
+
+TEST_P(StopRequest, ThatComesAsASecondInterruptWaitsForNoHook) {
+  hook("pre-stop", "trap '' TERM INT; echo hanging; sleep 1000");
+  Instance instance(
+      job({"--grace", "1h", "--hook-timeout", "20m"}, {rules::payload(), "term-after", "0", "4"}));
+  await_told("ready-0");
+  instance.signal(SIGINT);
+  instance.await_err("10-hook: hanging");
+  while (instance.alive()) instance.signal(SIGINT);
+  EXPECT_EQ(instance.wait(), 137);
+}
+
+TEST_P(StopRequest, EndsAHookBeforeTheStartAndStartsNothing) {
+  hook("pre-start", "trap 'echo told >> $HERE/journal; exit 1' TERM; echo up; sleep 1000 & wait");
+  hook("pre-start", "echo next >> $HERE/journal", "20-next");
+  Instance instance(job({}, shell("echo job >> $HERE/journal")));
+  instance.await_err("10-hook: up");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143);
+  EXPECT_EQ(journal(), "told\n") << instance.err();
+}
+
+TEST_P(StopRequest, ReachesTheJobBehindTheDrain) {
+  constexpr int kDrainMs = 300;
+  Instance instance(spec({"--drain", std::to_string(kDrainMs) + "ms", "--", rules::payload(),
+                          "term-after", "0", "4"}));
+  await_told("ready-0");
+  const std::int64_t start_ms = sys::monotonic_ms();
+  instance.signal(SIGTERM);
+  await_told("saved-0");
+  EXPECT_GE(sys::monotonic_ms() - start_ms, kDrainMs);
+  EXPECT_EQ(instance.wait(), 4);
+}
+
+TEST_P(StopRequest, WaitsForNoDrainWhenTheJobEndsByItself) {
+  make_fifo("go");
+  hook("pre-stop", "echo > $HERE/go");
+  Instance instance(
+      job({"--grace", "1h", "--drain", "30m"}, shell("echo up; read x < $HERE/go; exit 4")));
+  instance.await_out("up");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 4);
+}
+
+}  // namespace
