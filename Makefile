@@ -2,9 +2,10 @@
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
-CTEST := ctest --output-on-failure --no-tests=error -j$(JOBS)
+# Brief: of a program that fails, what is printed first is what failed.
+CTEST := GTEST_BRIEF=1 ctest --output-on-failure --no-tests=error -j$(JOBS)
 
-.PHONY: all demo test bench lint fuzz clean help release-tree deps-build test-builds
+.PHONY: all demo test bench behaviour lint fuzz clean help release-tree deps-build test-builds
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
 
@@ -15,7 +16,8 @@ help:
 	@echo 'make          the static release binary, build/trainit'
 	@echo 'make demo     an 8-device job from its rank table to its exit code, on this machine'
 	@echo 'make test     all tests: unit, simulation and end to end, with sanitizers and without; containers'
-	@echo 'make bench    rank tables against Python, start against a fork and exec loop'
+	@echo 'make bench    start, memory, reaping, signals and exit against other inits; rank tables against Python'
+	@echo 'make behaviour  how trainit and other inits answer 34 checks of a PID 1'
 	@echo 'make lint     clang-format, clang-tidy, shellcheck, layering'
 	@echo 'make fuzz     each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make clean    removes build/'
@@ -47,9 +49,14 @@ bench: release-tree
 	@cmake --build build -j$(JOBS) --target trainit payload bench
 	@build/tests/bench build/trainit build/tests/payload
 
+behaviour: release-tree
+	@.ci/deps test
+	@cmake --build build -j$(JOBS) --target trainit payload behaviour
+	@build/tests/behaviour
+
 lint: release-tree
 	@.ci/deps lint
-	@cmake --build build -j$(JOBS) --target envgen lifecycle
+	@cmake --build build -j$(JOBS) --target envgen lifecycle trainit
 	@JOBS=$(JOBS) .ci/lint build
 
 fuzz:
