@@ -74,6 +74,7 @@ bool inherits_output(const Request& request, std::size_t index) {
     case Output::kInherit:
       return true;
     case Output::kFiles:
+    case Output::kTee:
       return false;
     case Output::kFirst:
       break;

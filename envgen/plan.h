@@ -11,6 +11,7 @@
 #include "envgen/cluster.h"
 #include "envgen/environ.h"
 #include "envgen/hook_event.h"
+#include "envgen/observation.h"
 #include "envgen/plan_policy.h"
 #include "envgen/request.h"
 #include "envgen/result.h"
@@ -45,6 +46,12 @@ struct Process {
   std::vector<EnvEdit> env;
   std::string log;       // stdout and stderr go there; "" = inherited
   std::string env_file;  // its environment is saved there; "" = no
+  // Its stdout and stderr are pipes (terminals where ours are) that the node's tee process reads:
+  // it writes them to `log` and, with `echo`, to our own, each line behind `prefix`.
+  bool tee = false;
+  bool echo = false;
+  std::string prefix = {};
+  std::string cpus = {};  // the CPUs that it may use, "0-7,16-23"; "" = as they are
 
   bool operator==(const Process&) const = default;
 };
@@ -105,6 +112,7 @@ struct Plan {
   std::vector<Process> post_stop;  // one after the other after the job, with TRAINIT_EXIT_CODE set
   Sandbox sandbox;                 // of `processes`
   PlanPolicy policy;
+  Observation observe;
   std::vector<Wait> waits;
   std::vector<std::string> warnings;
 

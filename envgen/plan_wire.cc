@@ -5,7 +5,7 @@
 namespace envgen {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x346c7054;  // "Tpl4"
+constexpr std::uint32_t kMagic = 0x356c7054;  // "Tpl5"
 
 // Far above what any node has, far below what could exhaust PID 1: an item in memory is several
 // times its least bytes on the wire.
@@ -122,6 +122,10 @@ void put(Encoder& out, const Process& process) {
   put(out, process.env);
   out.text(process.log);
   out.text(process.env_file);
+  out.number(process.tee ? 1 : 0);
+  out.number(process.echo ? 1 : 0);
+  out.text(process.prefix);
+  out.text(process.cpus);
 }
 
 Process get_process(Decoder& in) {
@@ -134,6 +138,10 @@ Process get_process(Decoder& in) {
   process.env = get_edits(in);
   process.log = in.text();
   process.env_file = in.text();
+  process.tee = in.choice(1) != 0;
+  process.echo = in.choice(1) != 0;
+  process.prefix = in.text();
+  process.cpus = in.text();
   return process;
 }
 
@@ -143,7 +151,7 @@ void put(Encoder& out, const std::vector<Process>& processes) {
 }
 
 std::vector<Process> get_processes(Decoder& in) {
-  std::vector<Process> processes(in.count(36, kMostProcesses));
+  std::vector<Process> processes(in.count(52, kMostProcesses));
   for (Process& process : processes) process = get_process(in);
   return processes;
 }
@@ -346,6 +354,45 @@ PlanPolicy get_policy(Decoder& in) {
   return policy;
 }
 
+void put(Encoder& out, const Observation& observe) {
+  out.time(observe.log_max_bytes);
+  out.number(static_cast<std::uint32_t>(observe.log_keep));
+  out.time(observe.perf_threshold_ppm);
+  out.text(observe.perf_pattern);
+  out.number(observe.perf_reschedules ? 1 : 0);
+  out.number(static_cast<std::uint32_t>(observe.perf_count));
+  out.time(observe.stall_ms);
+  out.number(observe.stall_by_output ? 1 : 0);
+  out.number(observe.stall_ends ? 1 : 0);
+  out.time(observe.health_interval_ms);
+  out.text(observe.health_checks);
+  out.number(static_cast<std::uint32_t>(observe.health_failures));
+  out.number(static_cast<std::uint32_t>(observe.preflight));
+  out.number(static_cast<std::uint32_t>(observe.bind));
+  out.text(observe.timeline);
+}
+
+Observation get_observation(Decoder& in) {
+  Observation observe;
+  observe.log_max_bytes = in.time();
+  observe.log_keep = static_cast<int>(in.at_most(kMostRestarts));
+  observe.perf_threshold_ppm = in.time();
+  observe.perf_pattern = in.text();
+  observe.perf_reschedules = in.choice(1) != 0;
+  observe.perf_count = static_cast<int>(in.at_most(kMostRestarts));
+  observe.stall_ms = in.time();
+  observe.stall_by_output = in.choice(1) != 0;
+  observe.stall_ends = in.choice(1) != 0;
+  observe.health_interval_ms = in.time();
+  observe.health_checks = in.text();
+  observe.health_failures = static_cast<int>(in.at_most(kMostRestarts));
+  observe.preflight =
+      static_cast<Preflight>(in.choice(static_cast<std::uint8_t>(Preflight::kRequire)));
+  observe.bind = static_cast<Bind>(in.choice(static_cast<std::uint8_t>(Bind::kCore)));
+  observe.timeline = in.text();
+  return observe;
+}
+
 void put(Encoder& out, const std::vector<HookGroup>& groups) {
   out.number(static_cast<std::uint32_t>(groups.size()));
   for (const HookGroup& group : groups) {
@@ -392,6 +439,7 @@ std::string encode_plan(const Plan& plan) {
   out.time(static_cast<std::int64_t>(plan.cluster_id));
   out.number(plan.restarts);
   put(out, plan.policy);
+  put(out, plan.observe);
   put(out, plan.env);
   put(out, plan.processes);
   put(out, plan.services);
@@ -419,6 +467,7 @@ Result<Plan> decode_plan(std::string_view bytes) {
   plan.cluster_id = static_cast<std::uint64_t>(in.time());
   plan.restarts = in.at_most(kMostRestarts);
   plan.policy = get_policy(in);
+  plan.observe = get_observation(in);
   plan.env = get_edits(in);
   plan.processes = get_processes(in);
   plan.services = get_processes(in);

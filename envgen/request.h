@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "envgen/hook_event.h"
+#include "envgen/observation.h"
 #include "envgen/ranktable.h"
 #include "envgen/sandbox.h"
 
@@ -23,6 +24,7 @@ enum class Output : unsigned char {
   kFirst,    // the node's first rank inherits stdout and stderr, each other one has a file
   kInherit,  // all inherit
   kFiles,    // each has a file
+  kTee,      // each has a file, and what it says goes to stdout and stderr as well
 };
 
 // How the PyTorch launcher starts a node's ranks.
@@ -159,6 +161,9 @@ struct Request {
 
   std::optional<std::int64_t> max_duration_ms;  // of the job, restarts included
   std::string terminal;  // beside the job: "1" sshd, "0" none, else a command line; "" = none
+
+  Observation observe;
+  std::optional<bool> log_prefix;  // "[rank 3] " where several share stdout; else with kTee
 
   // Of the job's processes, not of PID 1.
   SandboxRequest sandbox;

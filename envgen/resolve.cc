@@ -239,6 +239,7 @@ Outcome outcome_of(Inputs& inputs) {
   auto profile = choose_platform(inputs, plan);
   if (!profile) return profile.error();
   plan.policy = policy_of(inputs);
+  plan.observe = inputs.request().observe;
 
   Location location = (*profile)->locate(inputs);
   if (auto* error = std::get_if<Error>(&location)) return std::move(*error);
@@ -292,7 +293,8 @@ bool is_pass_through(const Environ& env, const Request& request) {
   if (request.elastic || has_terminal(request)) return false;
   // A restart's start is planned anew, and has more variables than the first.
   if (request.max_restarts.value_or(0) > 0) return false;
-  if (request.output == Output::kFiles || request.command.empty()) return false;
+  if (request.observe != Observation{} || request.command.empty()) return false;
+  if (request.output == Output::kFiles || request.output == Output::kTee) return false;
   Snapshot snapshot;
   snapshot.env = env;
   snapshot.paths[kHooksDirectory] = {};  // the caller's to look at

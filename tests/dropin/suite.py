@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def fetch(cache, package, version):
     """The directory of the sources. Ends the test, as a skipped one, where there is none."""
-    command = [os.path.join(HERE, 'source.sh'), cache, package, version]
+    command = [os.path.join(HERE, '..', '..', '.ci', 'source'), cache, package, version]
     result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if result.returncode != 0:
         print(f'SKIPPED: no source package of {package}: its own tests do not run')

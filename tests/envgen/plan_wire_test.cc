@@ -44,6 +44,21 @@ Plan example_plan() {
   plan.node_count = 2;
   plan.world_size = 16;
   plan.policy = example_policy();
+  plan.observe = {.log_max_bytes = 1LL << 40,
+                  .log_keep = 2,
+                  .perf_threshold_ppm = 700'000,
+                  .perf_pattern = "{hardware} of {e2e}",
+                  .perf_reschedules = true,
+                  .perf_count = 3,
+                  .stall_ms = 60'000,
+                  .stall_by_output = true,
+                  .stall_ends = true,
+                  .health_interval_ms = 300'000,
+                  .health_checks = "devices,network",
+                  .health_failures = 4,
+                  .preflight = Preflight::kRequire,
+                  .bind = Bind::kCore,
+                  .timeline = "/logs"};
   plan.cluster_id = ~0ULL;
   plan.restarts = 3;
   plan.env = {{EnvEdit::Kind::kSetDefault, "CONDA_DEFAULT_ENV", "train"}};
@@ -58,6 +73,10 @@ Plan example_plan() {
                    {EnvEdit::Kind::kUnset, "RANK", ""},
                    {EnvEdit::Kind::kPrependPath, "PATH", "/opt/bin"}};
     process.log = "/logs/x.log";
+    process.tee = true;
+    process.echo = rank == 9;
+    process.prefix = "[rank " + std::to_string(rank) + "] ";
+    process.cpus = "0-7,16-23";
     plan.processes.push_back(process);
   }
   Process sshd;

@@ -1,0 +1,52 @@
+#pragma once
+// What is watched while a job runs, and what is checked before it: asked for on the command line
+// (Request::observe), adjusted to the platform and carried by the plan (Plan::observe).
+
+#include <cstdint>
+#include <string>
+
+namespace envgen {
+
+enum class Bind : unsigned char {
+  kNone,
+  kNuma,  // a rank to all CPUs of its device's NUMA node
+  kCore,  // those CPUs divided among the ranks that share the node
+};
+
+enum class Preflight : unsigned char {
+  kOff,
+  kWarn,     // what doctor finds becomes warnings
+  kRequire,  // a check that fails ends the job before it starts, with 125
+};
+
+struct Observation {
+  // Files of what goes through the tee (Process::tee): at this size a new one is begun, and `keep`
+  // old ones stay. 0 = they grow.
+  std::int64_t log_max_bytes = 0;
+  int log_keep = 3;
+
+  // The performance watch: of each line in which `perf_pattern` finds the two times,
+  // hardware / e2e is compared. Parts per million, so that a plan has no rounding; 0 = no watch.
+  std::int64_t perf_threshold_ppm = 0;
+  std::string perf_pattern;       // "" = the task-training platform's line
+  bool perf_reschedules = false;  // else an alert
+  int perf_count = 1;             // so many lines in succession
+
+  // The stall watch; 0 = none.
+  std::int64_t stall_ms = 0;
+  bool stall_by_output = false;  // silence is enough, whatever CPU time is used
+  bool stall_ends = false;       // the job, as a failure; else a report
+
+  // The fault patrol: health hooks and doctor's checks; 0 = none.
+  std::int64_t health_interval_ms = 0;
+  std::string health_checks;  // of doctor, "a,b"; "" = none, hooks alone
+  int health_failures = 2;    // in succession, before the job is saved and rescheduled
+
+  Preflight preflight = Preflight::kOff;
+  Bind bind = Bind::kNone;
+  std::string timeline;  // a directory for events.jsonl and trace.json; "" = the run directory
+
+  bool operator==(const Observation&) const = default;
+};
+
+}  // namespace envgen
