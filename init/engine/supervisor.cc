@@ -5,36 +5,20 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <exception>
-#include <memory>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "envgen/resolve.h"
-#include "init/engine/announce.h"
-#include "init/engine/companions.h"
 #include "init/engine/control.h"
 #include "init/engine/control_answers.h"
 #include "init/engine/degraded.h"
-#include "init/engine/job.h"
 #include "init/engine/policies.h"
-#include "init/engine/poller.h"
-#include "init/engine/publisher.h"
-#include "init/engine/remains.h"
-#include "init/engine/resolver.h"
 #include "init/engine/save.h"
 #include "init/engine/signal_rules.h"
-#include "init/engine/start.h"
-#include "init/engine/stop.h"
-#include "init/engine/sweeper.h"
-#include "init/engine/timers.h"
+#include "init/engine/supervision.h"
 #include "init/proc/reap.h"
-#include "init/proc/signals.h"
-#include "init/proc/terminal.h"
 #include "init/sys/cgroup.h"
-#include "init/sys/clock.h"
 #include "init/sys/facts.h"
 #include "init/sys/log.h"
 #include "init/sys/memory.h"
@@ -44,7 +28,6 @@ namespace {
 
 using lifecycle::Ending;
 using lifecycle::TaskKind;
-using lifecycle::TaskRef;
 namespace action = lifecycle::action;
 namespace event = lifecycle::event;
 
@@ -52,91 +35,9 @@ namespace event = lifecycle::event;
 constexpr std::size_t kMostSignals = 64;
 constexpr int kMostDeaths = 256;
 
-constexpr int kOwnFailure = 125;
-
 enum class Source : std::uint32_t { kResolver, kStart, kHooks, kWatcher, kListener, kClient };
 
-class Supervisor {
- public:
-  explicit Supervisor(Setup setup);
-  int run();
-
- private:
-  // The loop.
-  void begin();
-  void turn();
-  const std::vector<Poller::Watched>& wait();
-  void wake(const Poller::Watched& ready);
-  void stop_with_main();
-  // The time by which the machine counts: it stands still while this process is stopped, so that
-  // a grace has then left what it had.
-  [[nodiscard]] std::int64_t now_ms() const { return sys::monotonic_ms() - stopped_ms_; }
-  [[nodiscard]] bool asks_to_stop(int signal) const;
-  void read_signals();
-  void take_signal(const proc::Received& received);
-  void answer_signal(const proc::Received& received);
-  void reap();
-  void read_resolver();
-  void keep_watch();
-  void read_watcher();
-  void check_start(std::uint32_t index);
-  void read_control(int client);
-  // Events in, actions out.
-  void post(lifecycle::Event next) { events_.push_back(std::move(next)); }
-  void drain();
-  void perform(const lifecycle::Action& next);
-  void start(TaskRef task);
-  void start_resolver(TaskRef task);
-  void start_process(TaskRef task);
-  void start_hooks(TaskRef task);
-  [[nodiscard]] StartContext start_context() const;
-  void adopt_started(TaskRef task);
-  void let_go();
-  void not_started(TaskRef task, envgen::Error error, int exit_code);
-  void adopt_plan(envgen::Plan plan);
-  void signal_task(const action::Signal& signal);
-  void stop_main(const TaskRecord& record, int signal);
-  void report_failure();
-  void report_transition(Course before);
-  void ask_to_save();
-  void begin_anew();
-  // What is left behind.
-  void open_run_dir();
-  void write_state();
-  void finish();
-  int degrade();
-  [[nodiscard]] Evidence evidence() const;
-  void warn_of_end(const TaskRecord& record);
-
-  Setup setup_;
-  bool pid1_ = ::getpid() == 1;
-  bool pass_through_;
-  envgen::PlanPolicy early_;  // what is known of it before the plan
-  lifecycle::Machine machine_;
-  Job job_;
-  Stopper stopper_;
-  Sweeper sweeper_;
-  std::deque<lifecycle::Event> events_;
-  proc::SignalSource signals_;
-  Poller poller_;
-  Timers timers_;
-  proc::JobControl job_control_;
-  std::unique_ptr<Resolver> resolver_;
-  HookRuns hook_runs_;
-  MembershipWatch watch_;
-  pid_t trigger_pid_ = 0;  // that makes a trigger file; 0: none
-  Publisher publisher_;
-  const proc::Received* forwarding_ = nullptr;  // the signal that the current step answers
-  bool reap_again_ = false;
-  bool child_changed_ = false;
-  std::int64_t stopped_ms_ = 0;
-  bool post_stop_killed_ = false;
-  bool settled_ = false;  // the job runs, and from now on we wait
-  bool done_ = false;
-  int exit_code_ = 0;
-  int resolve_code_ = 0;  // what a resolver that failed said
-  std::int64_t started_ms_ = sys::wall_ms();
-};
+}  // namespace
 
 Supervisor::Supervisor(Setup setup)
     : setup_(std::move(setup)),
@@ -452,207 +353,6 @@ void Supervisor::drain() {
   }
 }
 
-void Supervisor::perform(const lifecycle::Action& next) {
-  if (const auto* start_task = std::get_if<action::Start>(&next)) {
-    start(start_task->task);
-  } else if (const auto* signal = std::get_if<action::Signal>(&next)) {
-    signal_task(*signal);
-  } else if (const auto* adopted = std::get_if<action::SweepAdopted>(&next)) {
-    sweeper_.begin(adopted->signal);
-    if (adopted->signal == 0) stopper_.forget();
-    // It sweeps behind a reaping, which also tells that there is nothing to sweep.
-    reap_again_ = reap_again_ || adopted->signal != 0;
-  } else if (const auto* timer = std::get_if<action::SetTimer>(&next)) {
-    timers_.set(*timer);
-  } else if (const auto* cancelled = std::get_if<action::CancelTimer>(&next)) {
-    timers_.cancel(cancelled->timer);
-  } else if (std::holds_alternative<action::AskToSave>(next)) {
-    ask_to_save();
-  } else if (std::holds_alternative<action::Report>(next)) {
-    report_failure();
-  } else if (const auto* exit = std::get_if<action::Exit>(&next)) {
-    exit_code_ = exit->code;
-    done_ = true;
-  }
-}
-
-void Supervisor::start(TaskRef task) {
-  TaskRecord& record = job_.records[task.index];
-  record.incarnation = task.incarnation;
-  record.failure.reset();
-  record.ending.reset();
-  record.told_to_stop = false;
-  record.started_ms = sys::wall_ms();
-  if (machine_.tasks()[task.index].kind == TaskKind::kResolve) {
-    start_resolver(task);
-  } else if (record.event) {
-    start_hooks(task);
-  } else {
-    start_process(task);
-  }
-}
-
-void Supervisor::start_resolver(TaskRef task) {
-  if (pass_through_) {
-    envgen::Answer answer = envgen::resolve(setup_.base, setup_.request);
-    adopt_plan(std::move(std::get<envgen::Planned>(answer.outcome).plan));
-    post(event::TasksEnded{{{task, {Ending::How::kExited, 0}}}});
-    return;
-  }
-  if (machine_.restarts() > 0) begin_anew();
-  auto resolver = Resolver::start(setup_.base, setup_.request, setup_.saved, setup_.planner,
-                                  machine_.restarts());
-  if (!resolver) {
-    job_.resolver_message = to_line(resolver.error());
-    return not_started(task, resolver.error(), kOwnFailure);
-  }
-  resolver_ = std::make_unique<Resolver>(std::move(*resolver));
-  job_.records[task.index].pid = resolver_->pid();
-  post(event::TaskStarted{task});
-}
-
-void Supervisor::start_process(TaskRef task) {
-  TaskRecord& record = job_.records[task.index];
-  if (record.kind == TaskKind::kMain && setup_.started > 0) return adopt_started(task);
-  auto spawned = proc::spawn(spec_of(job_, record, start_context()), setup_.saved);
-  if (record.kind == TaskKind::kMain) let_go();
-  if (!spawned) return not_started(task, spawned.error(), kOwnFailure);
-  record.pid = spawned->pid;
-  record.start_pipe = std::move(spawned->start_pipe);
-}
-
-StartContext Supervisor::start_context() const {
-  return {.base = setup_.base,
-          .own_variables = setup_.own_variables,
-          .pid1 = pid1_,
-          .pass_through = pass_through_,
-          .callers_group = job_control_.in_callers_group(),
-          .exit_code = machine_.exit_code(),
-          .restarts = machine_.restarts()};
-}
-
-void Supervisor::start_hooks(TaskRef task) {
-  job_.records[task.index].hook_message.clear();
-  auto pid = hook_runs_.start(task.index, job_, start_context(), setup_.saved);
-  if (!pid) return not_started(task, pid.error(), kOwnFailure);
-  job_.records[task.index].pid = *pid;
-  post(event::TaskStarted{task});
-}
-
-// What the last incarnation left is none of the next one's.
-void Supervisor::begin_anew() {
-  job_.exports.clear();
-  job_.first_failure.clear();
-  settled_ = false;
-  job_.oom_kills_before = sys::oom_kills();
-  if (!publisher_.is_second()) write_termination_log(setup_.termination_log, "");
-}
-
-// What the caller passed in is the main process's from now on.
-void Supervisor::let_go() {
-  job_control_.started();
-  // Whoever reads the other end waits for its end, and we may live longer than the task that has
-  // it.
-  for (const int fd : std::exchange(setup_.callers_fds, {})) ::close(fd);
-  // No mount of the caller's is held by us. A plan's relative paths count from our directory.
-  if (pass_through_) std::ignore = ::chdir("/");
-}
-
-// The command that init/early started.
-void Supervisor::adopt_started(TaskRef task) {
-  TaskRecord& record = job_.records[task.index];
-  record.pid = std::exchange(setup_.started, 0);
-  let_go();
-  post(event::TaskStarted{task});
-  if (setup_.ended_well) {
-    record.pid = 0;
-    record.ended_ms = sys::wall_ms();
-    record.ending = Ending{Ending::How::kExited, 0};
-    post(event::TasksEnded{{{task, *record.ending}}});
-  }
-}
-
-void Supervisor::not_started(TaskRef task, envgen::Error error, int exit_code) {
-  TaskRecord& record = job_.records[task.index];
-  record.ended_ms = sys::wall_ms();
-  record.failure = proc::StartFailure{exit_code, std::move(error)};
-  record.ending = Ending{Ending::How::kNotStarted, exit_code};
-  warn_of_end(record);
-  post(event::TasksEnded{{{task, {Ending::How::kNotStarted, exit_code}}}});
-}
-
-// The failures that are none of the job's.
-void Supervisor::warn_of_end(const TaskRecord& record) {
-  const std::string warning = side_warning(job_, record);
-  if (!warning.empty()) sys::log::warning(warning);
-}
-
-void Supervisor::signal_task(const action::Signal& signal) {
-  TaskRecord& record = job_.records[signal.task.index];
-  if (record.pid <= 0 || record.incarnation != signal.task.incarnation) return;
-  record.told_to_stop = record.told_to_stop || signal.stops;
-  if (is_main(record) && signal.stops) return stop_main(record, signal.signal);
-  if (forwarding_ != nullptr && forwarding_->signal == signal.signal) {
-    if (is_main(record) && job_control_.has_reached(record.pid, *forwarding_)) return;
-    proc::forward_signal(record.pid, *forwarding_);
-  } else {
-    ::kill(record.pid, signal.signal);
-  }
-  // Nothing is swept behind a post-stop process: what it started goes with it, or at the exit.
-  if (record.kind == TaskKind::kPostStop && signal.signal == SIGKILL) {
-    ::kill(-record.pid, SIGKILL);
-    post_stop_killed_ = true;
-  }
-}
-
-void Supervisor::stop_main(const TaskRecord& record, int signal) {
-  Stopper::Order order{.main = record.pid, .signal = signal, .spared = {}};
-  if (forwarding_ != nullptr && forwarding_->signal == signal) {
-    order.forwarded = forwarding_;
-    order.reached = job_control_.has_reached(record.pid, *forwarding_);
-  }
-  for (const TaskRecord& other : job_.records) {
-    if (!is_main(other) && other.pid > 0) order.spared.push_back(other.pid);
-  }
-  stopper_.send(order);
-  // It could not save anything, and would be killed at the end of the grace.
-  if (signal != SIGKILL && proc::is_stopped(record.pid)) ::kill(record.pid, SIGCONT);
-}
-
-void Supervisor::report_failure() {
-  job_.first_failure = describe_failure(job_, machine_, sys::oom_kills());
-  sys::log::error("first failure: " + job_.first_failure);
-  // A second instance in the container must not overwrite what the pod's own one says.
-  if (publisher_.is_second()) return;
-  write_termination_log(setup_.termination_log, "trainit: " + job_.first_failure + "\n");
-}
-
-void Supervisor::report_transition(Course before) {
-  const std::string text = transition_text(before, job_, machine_, now_ms());
-  if (text.empty()) return;
-  sys::log::info(text);
-  const bool ends = machine_.expired() || machine_.rescheduled();
-  if (ends && !publisher_.is_second()) {
-    write_termination_log(setup_.termination_log, "trainit: " + text + "\n");
-  }
-}
-
-void Supervisor::ask_to_save() {
-  const int signal = job_.plan.policy.checkpoint_signal;
-  std::vector<pid_t> mains;
-  for (const TaskRecord& record : job_.records) {
-    if (is_main(record) && record.pid > 0) mains.push_back(record.pid);
-  }
-  const std::size_t asked = engine::ask_to_save(mains, signal);
-  if (asked > 0) {
-    return sys::log::info("asked for a checkpoint by " + proc::signal_name(signal) + ": " +
-                          std::to_string(asked) + (asked == 1 ? " process" : " processes"));
-  }
-  sys::log::warning("no process of the job catches " + proc::signal_name(signal) +
-                    ", which asks for a checkpoint (--checkpoint-signal): none is saved for it");
-  post(event::NobodySaves{});
-}
-
 void Supervisor::open_run_dir() {
   publisher_.open(setup_.base.env);
   setup_.base.facts.run_dir = publisher_.own_dir();
@@ -709,8 +409,6 @@ Evidence Supervisor::evidence() const {
           .resolve_code = resolve_code_,
           .exit_code = done_ ? std::optional(exit_code_) : std::nullopt};
 }
-
-}  // namespace
 
 int supervise(Setup setup) {
   try {

@@ -1,0 +1,230 @@
+// What the machine asks for: tasks that start, signals, reports.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "envgen/resolve.h"
+#include "init/engine/save.h"
+#include "init/engine/supervision.h"
+#include "init/proc/spawn.h"
+#include "init/sys/cgroup.h"
+#include "init/sys/log.h"
+
+namespace engine {
+
+using lifecycle::Ending;
+using lifecycle::TaskKind;
+using lifecycle::TaskRef;
+namespace action = lifecycle::action;
+namespace event = lifecycle::event;
+
+void Supervisor::perform(const lifecycle::Action& next) {
+  if (const auto* start_task = std::get_if<action::Start>(&next)) {
+    start(start_task->task);
+  } else if (const auto* signal = std::get_if<action::Signal>(&next)) {
+    signal_task(*signal);
+  } else if (const auto* adopted = std::get_if<action::SweepAdopted>(&next)) {
+    sweeper_.begin(adopted->signal);
+    if (adopted->signal == 0) stopper_.forget();
+    // It sweeps behind a reaping, which also tells that there is nothing to sweep.
+    reap_again_ = reap_again_ || adopted->signal != 0;
+  } else if (const auto* timer = std::get_if<action::SetTimer>(&next)) {
+    timers_.set(*timer);
+  } else if (const auto* cancelled = std::get_if<action::CancelTimer>(&next)) {
+    timers_.cancel(cancelled->timer);
+  } else if (std::holds_alternative<action::AskToSave>(next)) {
+    ask_to_save();
+  } else if (std::holds_alternative<action::Report>(next)) {
+    report_failure();
+  } else if (const auto* exit = std::get_if<action::Exit>(&next)) {
+    exit_code_ = exit->code;
+    done_ = true;
+  }
+}
+
+void Supervisor::start(TaskRef task) {
+  TaskRecord& record = job_.records[task.index];
+  record.incarnation = task.incarnation;
+  record.failure.reset();
+  record.ending.reset();
+  record.told_to_stop = false;
+  record.started_ms = sys::wall_ms();
+  if (machine_.tasks()[task.index].kind == TaskKind::kResolve) {
+    start_resolver(task);
+  } else if (record.event) {
+    start_hooks(task);
+  } else {
+    start_process(task);
+  }
+}
+
+void Supervisor::start_resolver(TaskRef task) {
+  if (pass_through_) {
+    envgen::Answer answer = envgen::resolve(setup_.base, setup_.request);
+    adopt_plan(std::move(std::get<envgen::Planned>(answer.outcome).plan));
+    post(event::TasksEnded{{{task, {Ending::How::kExited, 0}}}});
+    return;
+  }
+  if (machine_.restarts() > 0) begin_anew();
+  auto resolver = Resolver::start(setup_.base, setup_.request, setup_.saved, setup_.planner,
+                                  machine_.restarts());
+  if (!resolver) {
+    job_.resolver_message = to_line(resolver.error());
+    return not_started(task, resolver.error(), kOwnFailure);
+  }
+  resolver_ = std::make_unique<Resolver>(std::move(*resolver));
+  job_.records[task.index].pid = resolver_->pid();
+  post(event::TaskStarted{task});
+}
+
+void Supervisor::start_process(TaskRef task) {
+  TaskRecord& record = job_.records[task.index];
+  if (record.kind == TaskKind::kMain && setup_.started > 0) return adopt_started(task);
+  auto spawned = proc::spawn(spec_of(job_, record, start_context()), setup_.saved);
+  if (record.kind == TaskKind::kMain) let_go();
+  if (!spawned) return not_started(task, spawned.error(), kOwnFailure);
+  record.pid = spawned->pid;
+  record.start_pipe = std::move(spawned->start_pipe);
+}
+
+StartContext Supervisor::start_context() const {
+  return {.base = setup_.base,
+          .own_variables = setup_.own_variables,
+          .pid1 = pid1_,
+          .pass_through = pass_through_,
+          .callers_group = job_control_.in_callers_group(),
+          .exit_code = machine_.exit_code(),
+          .restarts = machine_.restarts()};
+}
+
+void Supervisor::start_hooks(TaskRef task) {
+  job_.records[task.index].hook_message.clear();
+  auto pid = hook_runs_.start(task.index, job_, start_context(), setup_.saved);
+  if (!pid) return not_started(task, pid.error(), kOwnFailure);
+  job_.records[task.index].pid = *pid;
+  post(event::TaskStarted{task});
+}
+
+// What the last incarnation left is none of the next one's.
+void Supervisor::begin_anew() {
+  job_.exports.clear();
+  job_.first_failure.clear();
+  settled_ = false;
+  job_.oom_kills_before = sys::oom_kills();
+  if (!publisher_.is_second()) write_termination_log(setup_.termination_log, "");
+}
+
+// What the caller passed in is the main process's from now on.
+void Supervisor::let_go() {
+  job_control_.started();
+  // Whoever reads the other end waits for its end, and we may live longer than the task that has
+  // it.
+  for (const int fd : std::exchange(setup_.callers_fds, {})) ::close(fd);
+  // No mount of the caller's is held by us. A plan's relative paths count from our directory.
+  if (pass_through_) std::ignore = ::chdir("/");
+}
+
+// The command that init/early started.
+void Supervisor::adopt_started(TaskRef task) {
+  TaskRecord& record = job_.records[task.index];
+  record.pid = std::exchange(setup_.started, 0);
+  let_go();
+  post(event::TaskStarted{task});
+  if (setup_.ended_well) {
+    record.pid = 0;
+    record.ended_ms = sys::wall_ms();
+    record.ending = Ending{Ending::How::kExited, 0};
+    post(event::TasksEnded{{{task, *record.ending}}});
+  }
+}
+
+void Supervisor::not_started(TaskRef task, envgen::Error error, int exit_code) {
+  TaskRecord& record = job_.records[task.index];
+  record.ended_ms = sys::wall_ms();
+  record.failure = proc::StartFailure{exit_code, std::move(error)};
+  record.ending = Ending{Ending::How::kNotStarted, exit_code};
+  warn_of_end(record);
+  post(event::TasksEnded{{{task, {Ending::How::kNotStarted, exit_code}}}});
+}
+
+// The failures that are none of the job's.
+void Supervisor::warn_of_end(const TaskRecord& record) {
+  const std::string warning = side_warning(job_, record);
+  if (!warning.empty()) sys::log::warning(warning);
+}
+
+void Supervisor::signal_task(const action::Signal& signal) {
+  TaskRecord& record = job_.records[signal.task.index];
+  if (record.pid <= 0 || record.incarnation != signal.task.incarnation) return;
+  record.told_to_stop = record.told_to_stop || signal.stops;
+  if (is_main(record) && signal.stops) return stop_main(record, signal.signal);
+  if (forwarding_ != nullptr && forwarding_->signal == signal.signal) {
+    if (is_main(record) && job_control_.has_reached(record.pid, *forwarding_)) return;
+    proc::forward_signal(record.pid, *forwarding_);
+  } else {
+    ::kill(record.pid, signal.signal);
+  }
+  // Nothing is swept behind a post-stop process: what it started goes with it, or at the exit.
+  if (record.kind == TaskKind::kPostStop && signal.signal == SIGKILL) {
+    ::kill(-record.pid, SIGKILL);
+    post_stop_killed_ = true;
+  }
+}
+
+void Supervisor::stop_main(const TaskRecord& record, int signal) {
+  Stopper::Order order{.main = record.pid, .signal = signal, .spared = {}};
+  if (forwarding_ != nullptr && forwarding_->signal == signal) {
+    order.forwarded = forwarding_;
+    order.reached = job_control_.has_reached(record.pid, *forwarding_);
+  }
+  for (const TaskRecord& other : job_.records) {
+    if (!is_main(other) && other.pid > 0) order.spared.push_back(other.pid);
+  }
+  stopper_.send(order);
+  // It could not save anything, and would be killed at the end of the grace.
+  if (signal != SIGKILL && proc::is_stopped(record.pid)) ::kill(record.pid, SIGCONT);
+}
+
+void Supervisor::report_failure() {
+  job_.first_failure = describe_failure(job_, machine_, sys::oom_kills());
+  sys::log::error("first failure: " + job_.first_failure);
+  // A second instance in the container must not overwrite what the pod's own one says.
+  if (publisher_.is_second()) return;
+  write_termination_log(setup_.termination_log, "trainit: " + job_.first_failure + "\n");
+}
+
+void Supervisor::report_transition(Course before) {
+  const std::string text = transition_text(before, job_, machine_, now_ms());
+  if (text.empty()) return;
+  sys::log::info(text);
+  const bool ends = machine_.expired() || machine_.rescheduled();
+  if (ends && !publisher_.is_second()) {
+    write_termination_log(setup_.termination_log, "trainit: " + text + "\n");
+  }
+}
+
+void Supervisor::ask_to_save() {
+  const int signal = job_.plan.policy.checkpoint_signal;
+  std::vector<pid_t> mains;
+  for (const TaskRecord& record : job_.records) {
+    if (is_main(record) && record.pid > 0) mains.push_back(record.pid);
+  }
+  const std::size_t asked = engine::ask_to_save(mains, signal);
+  if (asked > 0) {
+    return sys::log::info("asked for a checkpoint by " + proc::signal_name(signal) + ": " +
+                          std::to_string(asked) + (asked == 1 ? " process" : " processes"));
+  }
+  sys::log::warning("no process of the job catches " + proc::signal_name(signal) +
+                    ", which asks for a checkpoint (--checkpoint-signal): none is saved for it");
+  post(event::NobodySaves{});
+}
+
+}  // namespace engine

@@ -1,0 +1,114 @@
+#pragma once
+// The class behind supervise(): what it knows and its steps. The loop, which turns what happens
+// into events, and what is left behind are in supervisor.cc, the machine's actions in actions.cc.
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "init/engine/announce.h"
+#include "init/engine/companions.h"
+#include "init/engine/job.h"
+#include "init/engine/poller.h"
+#include "init/engine/publisher.h"
+#include "init/engine/remains.h"
+#include "init/engine/resolver.h"
+#include "init/engine/start.h"
+#include "init/engine/stop.h"
+#include "init/engine/supervisor.h"
+#include "init/engine/sweeper.h"
+#include "init/engine/timers.h"
+#include "init/proc/signals.h"
+#include "init/proc/terminal.h"
+#include "init/sys/clock.h"
+#include "lifecycle/machine.h"
+
+namespace engine {
+
+inline constexpr int kOwnFailure = 125;
+
+class Supervisor {
+ public:
+  explicit Supervisor(Setup setup);
+  int run();
+
+ private:
+  // The loop.
+  void begin();
+  void turn();
+  const std::vector<Poller::Watched>& wait();
+  void wake(const Poller::Watched& ready);
+  void stop_with_main();
+  // The time by which the machine counts: it stands still while this process is stopped, so that
+  // a grace has then left what it had.
+  [[nodiscard]] std::int64_t now_ms() const { return sys::monotonic_ms() - stopped_ms_; }
+  [[nodiscard]] bool asks_to_stop(int signal) const;
+  void read_signals();
+  void take_signal(const proc::Received& received);
+  void answer_signal(const proc::Received& received);
+  void reap();
+  void read_resolver();
+  void keep_watch();
+  void read_watcher();
+  void check_start(std::uint32_t index);
+  void read_control(int client);
+  // Events in, actions out.
+  void post(lifecycle::Event next) { events_.push_back(std::move(next)); }
+  void drain();
+  void perform(const lifecycle::Action& next);
+  void start(lifecycle::TaskRef task);
+  void start_resolver(lifecycle::TaskRef task);
+  void start_process(lifecycle::TaskRef task);
+  void start_hooks(lifecycle::TaskRef task);
+  [[nodiscard]] StartContext start_context() const;
+  void adopt_started(lifecycle::TaskRef task);
+  void let_go();
+  void not_started(lifecycle::TaskRef task, envgen::Error error, int exit_code);
+  void adopt_plan(envgen::Plan plan);
+  void signal_task(const lifecycle::action::Signal& signal);
+  void stop_main(const TaskRecord& record, int signal);
+  void report_failure();
+  void report_transition(Course before);
+  void ask_to_save();
+  void begin_anew();
+  // What is left behind.
+  void open_run_dir();
+  void write_state();
+  void finish();
+  int degrade();
+  [[nodiscard]] Evidence evidence() const;
+  void warn_of_end(const TaskRecord& record);
+
+  Setup setup_;
+  bool pid1_ = ::getpid() == 1;
+  bool pass_through_;
+  envgen::PlanPolicy early_;  // what is known of it before the plan
+  lifecycle::Machine machine_;
+  Job job_;
+  Stopper stopper_;
+  Sweeper sweeper_;
+  std::deque<lifecycle::Event> events_;
+  proc::SignalSource signals_;
+  Poller poller_;
+  Timers timers_;
+  proc::JobControl job_control_;
+  std::unique_ptr<Resolver> resolver_;
+  HookRuns hook_runs_;
+  MembershipWatch watch_;
+  pid_t trigger_pid_ = 0;  // that makes a trigger file; 0: none
+  Publisher publisher_;
+  const proc::Received* forwarding_ = nullptr;  // the signal that the current step answers
+  bool reap_again_ = false;
+  bool child_changed_ = false;
+  std::int64_t stopped_ms_ = 0;
+  bool post_stop_killed_ = false;
+  bool settled_ = false;  // the job runs, and from now on we wait
+  bool done_ = false;
+  int exit_code_ = 0;
+  int resolve_code_ = 0;  // what a resolver that failed said
+  std::int64_t started_ms_ = sys::wall_ms();
+};
+
+}  // namespace engine
