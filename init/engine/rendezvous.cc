@@ -14,8 +14,8 @@
 #include <optional>
 #include <utility>
 
-#include "init/engine/host_address.h"
 #include "init/engine/meeting_link.h"
+#include "init/proc/host_address.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 
@@ -498,7 +498,7 @@ class Visitor {
   // Nothing: once more.
   std::optional<MeetingEnd> attempt() {
     const envgen::Rendezvous& place = waiting_.meeting().place;
-    auto found = find_addresses(place.address, env_, std::min(kResolveMs, waiting_.left_ms() + 1));
+    auto found = proc::find_addresses(place.address, env_, std::min(kResolveMs, waiting_.left_ms() + 1));
     if (!found) {
       envgen::Error error = found.error();
       error.what = std::string(kMeeting) + ": " + error.what;

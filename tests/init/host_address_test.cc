@@ -1,4 +1,4 @@
-#include "init/engine/host_address.h"
+#include "init/proc/host_address.h"
 
 #include <gmock/gmock.h>
 
@@ -10,19 +10,19 @@
 
 namespace {
 
-using engine::addresses_in_getent;
-using engine::addresses_in_hosts;
-using engine::find_addresses;
+using proc::addresses_in_getent;
+using proc::addresses_in_hosts;
+using proc::find_addresses;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(Address, IsToldFromAName) {
   for (const char* address : {"10.0.0.1", "fd00::2", "::1", "::ffff:10.0.0.1", "fe80::1%eth0"}) {
-    EXPECT_TRUE(engine::is_address(address)) << address;
+    EXPECT_TRUE(proc::is_address(address)) << address;
   }
   for (const char* name : {"", "a", "10.0.0", "10.0.0.256", "10.0.0.1%eth0", "fd00::x", "%eth0"}) {
-    EXPECT_FALSE(engine::is_address(name)) << name;
+    EXPECT_FALSE(proc::is_address(name)) << name;
   }
 }
 

@@ -10,7 +10,7 @@
 #include "envgen/environ.h"
 #include "envgen/result.h"
 
-namespace engine {
+namespace proc {
 
 struct HostAddresses {
   std::vector<std::string> addresses;  // numeric; empty: the name is not known, or not yet
@@ -30,4 +30,4 @@ bool is_address(std::string_view text);
 std::vector<std::string> addresses_in_hosts(std::string_view hosts_text, std::string_view host);
 std::vector<std::string> addresses_in_getent(std::string_view output);
 
-}  // namespace engine
+}  // namespace proc
