@@ -38,6 +38,8 @@ constexpr std::array kCommands = {
     Command{"hostfile", "check|convert ...             hostfiles as files", hostfile_command},
     Command{"snapshot", "[OPTIONS] [--] COMMAND        save what plan sees, secrets masked",
             snapshot_command},
+    Command{"doctor", "[--only CHECK,...] [OPTIONS]    what is wrong with this machine",
+            doctor_command},
     Command{"peer", "serve|session|end ...             sshd between nodes; plans start it",
             peer_command},
     Command{"print-environment", "", environment_command},

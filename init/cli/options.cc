@@ -314,6 +314,20 @@ constexpr std::array kTable = {
              return set_between(v, -1000, 1000, o.request.sandbox.oom_score_adj);
            },
            "a number from -1000 to 1000"},
+    Option{"preflight", "WHAT", "doctor's checks before the job: off, warn, or require (fails: 125)",
+           [](Options& o, std::string_view v) {
+             std::optional<envgen::Preflight> preflight;
+             bool ok = set_word(v, preflight,
+                                {{"off", envgen::Preflight::kOff},
+                                 {"warn", envgen::Preflight::kWarn},
+                                 {"require", envgen::Preflight::kRequire}});
+             o.request.observe.preflight = preflight.value_or(o.request.observe.preflight);
+             return ok;
+           },
+           "off, warn or require"},
+    Option{"dataset", "DIR", "checked to be mounted read-only, for doctor; repeatable",
+           [](Options& o, std::string_view v) { return add_lines(v, o.request.observe.datasets); },
+           "a directory"},
     Option{"log-level", "LEVEL", "debug, info, warning or error",
            [](Options& o, std::string_view v) {
              std::optional<Level> level;
@@ -336,7 +350,7 @@ constexpr std::array kTable = {
            "human or json"},
     Option{"snapshot", "FILE", "plan: replay a saved snapshot instead of looking around",
            [](Options& o, std::string_view v) { return set_text(v, o.snapshot); }, kPath},
-    Option{"json", "", "plan, status: print JSON",
+    Option{"json", "", "plan, status, doctor: print JSON",
            [](Options& o, std::string_view v) { return set_switch(v, o.json); }, kSwitch},
     Option{"watch", "", "status: print again at each change",
            [](Options& o, std::string_view v) { return set_switch(v, o.watch); }, kSwitch},
@@ -419,7 +433,9 @@ bool has_variable(const Option& option) {
 envgen::Status parse_arguments(std::span<const std::string> arguments, Options& options) {
   ++options.layers;
   std::vector<std::string>& limits = options.request.sandbox.limits;
-  const auto replaced = static_cast<std::ptrdiff_t>(limits.size());
+  std::vector<std::string>& datasets = options.request.observe.datasets;
+  const auto replaced = std::ssize(limits);
+  const auto replaced_datasets = std::ssize(datasets);
   std::size_t at = 0;
   while (at < arguments.size() && arguments[at].starts_with('-') && arguments[at] != "-") {
     if (arguments[at] == "--") {
@@ -430,6 +446,9 @@ envgen::Status parse_arguments(std::span<const std::string> arguments, Options& 
   }
   // A flag beats the variable in this too, though it may be repeated.
   if (std::ssize(limits) > replaced) limits.erase(limits.begin(), limits.begin() + replaced);
+  if (std::ssize(datasets) > replaced_datasets) {
+    datasets.erase(datasets.begin(), datasets.begin() + replaced_datasets);
+  }
   auto command = arguments.subspan(at);
   if (!command.empty()) options.request.command.assign(command.begin(), command.end());
   return {};

@@ -37,7 +37,9 @@ void add_files(std::string_view mount, std::string_view path, std::string_view f
 
 }  // namespace
 
-std::vector<std::string> oom_files(std::string_view proc_self_cgroup) {
+std::vector<std::string> cgroup_files(std::string_view proc_self_cgroup,
+                                      std::string_view controller, std::string_view v1_file,
+                                      std::string_view v2_file) {
   std::vector<std::string> v1;
   std::vector<std::string> v2;
   while (!proc_self_cgroup.empty()) {
@@ -48,15 +50,20 @@ std::vector<std::string> oom_files(std::string_view proc_self_cgroup) {
     if (second == std::string_view::npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     const std::string_view path = line.substr(second + 1);
-    if (has_controller(controllers, "memory")) {
-      add_files(std::string(kMount) + "/memory", path, "memory.oom_control", &v1);
-    } else if (controllers.empty()) {
-      add_files(kMount, path, "memory.events", &v2);
+    if (has_controller(controllers, controller)) {
+      const std::string mount = std::string(kMount) + "/" + std::string(controller);
+      if (!v1_file.empty()) add_files(mount, path, v1_file, &v1);
+    } else if (controllers.empty() && !v2_file.empty()) {
+      add_files(kMount, path, v2_file, &v2);
     }
   }
-  // Where both are mounted, the memory controller belongs to v1 if v1 names it.
+  // Where both are mounted, a controller belongs to v1 if v1 names it.
   v1.insert(v1.end(), v2.begin(), v2.end());
   return v1;
+}
+
+std::vector<std::string> oom_files(std::string_view proc_self_cgroup) {
+  return cgroup_files(proc_self_cgroup, "memory", "memory.oom_control", "memory.events");
 }
 
 std::optional<std::uint64_t> parse_oom_kills(std::string_view text) {

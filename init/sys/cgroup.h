@@ -13,6 +13,12 @@ namespace sys {
 // nullopt where no memory cgroup is visible, or the kernel is too old to count (v1 before 4.13).
 std::optional<std::uint64_t> oom_kills();
 
+// The files of this container's cgroup that may hold a value of a controller, best first: `v1_file`
+// where that controller is mounted by itself, `v2_file` in the unified tree. "" = it has none.
+std::vector<std::string> cgroup_files(std::string_view proc_self_cgroup,
+                                      std::string_view controller, std::string_view v1_file,
+                                      std::string_view v2_file);
+
 // The files that may hold the count, best first, by the text of /proc/self/cgroup. A container sees
 // its own cgroup at the root of the mount, whatever path that text has.
 std::vector<std::string> oom_files(std::string_view proc_self_cgroup);

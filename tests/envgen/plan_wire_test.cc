@@ -57,6 +57,7 @@ Plan example_plan() {
                   .health_checks = "devices,network",
                   .health_failures = 4,
                   .preflight = Preflight::kRequire,
+                  .datasets = {"/data/a", "/data/b"},
                   .bind = Bind::kCore,
                   .timeline = "/logs"};
   plan.cluster_id = ~0ULL;

@@ -1,0 +1,54 @@
+#pragma once
+// The checks, one function each, and the words that their results are made of. The runner fills
+// CheckResult::check.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "envgen/check_result.h"
+#include "init/doctor/doctor.h"
+#include "init/doctor/parallel.h"
+
+namespace doctor {
+
+inline envgen::CheckResult ok(std::string found, std::string place = {}) {
+  return {{}, std::move(place), envgen::Verdict::kOk, std::move(found), {}};
+}
+inline envgen::CheckResult skipped(std::string why, std::string place = {}) {
+  return {{}, std::move(place), envgen::Verdict::kSkipped, std::move(why), {}};
+}
+inline envgen::CheckResult warning(std::string found, std::string fix, std::string place = {}) {
+  return {{}, std::move(place), envgen::Verdict::kWarning, std::move(found), std::move(fix)};
+}
+inline envgen::CheckResult failed(std::string found, std::string fix, std::string place = {}) {
+  return {{}, std::move(place), envgen::Verdict::kFailed, std::move(found), std::move(fix)};
+}
+
+Results check_plan(const Context& context);
+
+Results check_devices(const Context& context);
+Results check_ranktable(const Context& context);
+Results check_gpu(const Context& context);
+Results check_npu(const Context& context);
+
+Results check_shm(const Context& context);
+Results check_memory(const Context& context);
+Results check_cpu(const Context& context);
+Results check_memlock(const Context& context);
+Results check_nofile(const Context& context);
+Results check_pids(const Context& context);
+
+Results check_disk(const Context& context);
+Results check_datasets(const Context& context);
+
+Results check_network(const Context& context);
+Results check_hosts(const Context& context);
+Results check_peers(const Context& context);
+
+Results check_clock(const Context& context);
+Results check_kernel(const Context& context);
+Results check_seccomp(const Context& context);
+Results check_user(const Context& context);
+
+}  // namespace doctor

@@ -1,0 +1,122 @@
+#include "init/doctor/doctor.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "init/doctor/checks.h"
+#include "init/doctor/machine.h"
+#include "init/doctor/parallel.h"
+
+namespace doctor {
+namespace {
+
+using envgen::CheckResult;
+using envgen::Verdict;
+
+constexpr std::array kChecks = {
+    Check{"plan", "the job can be planned", check_plan},
+    Check{"shm", "/dev/shm is there and large enough", check_shm},
+    Check{"memory", "the container's memory; what an OOM kill ends", check_memory},
+    Check{"cpu", "CPUs and quota for the ranks", check_cpu},
+    Check{"memlock", "locked memory, for RDMA", check_memlock},
+    Check{"nofile", "open files", check_nofile},
+    Check{"pids", "processes and threads", check_pids},
+};
+
+void take_hosts(std::string_view list, std::vector<Peer>& peers) {
+  for (std::string& host : split_list(list)) peers.push_back({.host = std::move(host), .port = 0});
+}
+
+int number_or_zero(std::string_view text) {
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// PID 1's plan has no cluster; what hooks are told has its hosts.
+void add_told_peers(const std::vector<envgen::EnvEdit>& edits, Context& context) {
+  int own = 0;
+  int port = 0;
+  for (const envgen::EnvEdit& edit : edits) {
+    if (edit.name == "TRAINIT_NODE_RANK") own = number_or_zero(edit.value);
+    if (edit.name == "TRAINIT_MASTER_PORT") port = number_or_zero(edit.value);
+    if (edit.name == "TRAINIT_HOSTS") take_hosts(edit.value, context.peers);
+  }
+  for (Peer& peer : context.peers) peer.port = port;
+  if (own < std::ssize(context.peers)) context.peers.erase(context.peers.begin() + own);
+}
+
+void add_peers(const envgen::Plan& plan, Context& context) {
+  const envgen::Cluster& cluster = *plan.cluster;
+  const int own = plan.self ? plan.self->node_rank : -1;
+  for (int rank = 0; rank < std::ssize(cluster.nodes); ++rank) {
+    const envgen::Node& node = cluster.nodes[static_cast<std::size_t>(rank)];
+    if (rank == own || node.host.empty()) continue;
+    context.peers.push_back(
+        {.host = node.host, .port = node.port > 0 ? node.port : cluster.master_port});
+  }
+}
+
+}  // namespace
+
+Results check_plan(const Context& context) {
+  if (!context.plan_fault.empty()) {
+    return {failed(context.plan_fault, "mend that first: the job cannot be started")};
+  }
+  if (!context.pending.empty()) {
+    return {warning(context.pending, "see why the platform has not completed it yet")};
+  }
+  if (context.ranks == 0) return {skipped("no plan was made for this check")};
+  return {ok(count_text(static_cast<std::size_t>(context.ranks), "process") + " here, " +
+             count_text(context.peers.size(), "other node"))};
+}
+
+Context context_of(const envgen::Plan& plan, const envgen::Environ& env) {
+  Context context;
+  context.env = env;
+  for (const envgen::EnvEdit& edit : plan.env) context.env.apply(edit);
+  context.datasets = plan.observe.datasets;
+  context.limits = plan.sandbox.limits;
+  context.ranks = static_cast<int>(plan.processes.size());
+  for (const envgen::Process& process : plan.processes) {
+    if (process.device >= 0) context.devices.push_back(process.device);
+    if (context.work_dir.empty()) context.work_dir = process.cwd;
+    if (context.log_dir.empty()) context.log_dir = process.log.substr(0, process.log.rfind('/'));
+  }
+  if (plan.cluster) {
+    context.rank_table = plan.cluster->rank_table;
+    add_peers(plan, context);
+  } else {
+    add_told_peers(plan.hook_env, context);
+  }
+  return context;
+}
+
+std::span<const Check> all_checks() { return kChecks; }
+
+envgen::Result<std::vector<std::string>> parse_check_names(std::string_view list) {
+  std::vector<std::string> names = split_list(list);
+  for (const std::string& name : names) {
+    if (std::ranges::find(kChecks, name, &Check::name) != kChecks.end()) continue;
+    std::string known;
+    for (const Check& check : kChecks)
+      known += (known.empty() ? "" : ", ") + std::string(check.name);
+    return envgen::fail("reading the checks", "", '"' + name + '"', "give some of " + known);
+  }
+  return names;
+}
+
+Results run_checks(const std::vector<std::string>& only, const Context& context) {
+  std::vector<Part> parts;
+  parts.reserve(kChecks.size());
+  for (const Check& check : kChecks) {
+    const bool wanted = only.empty() || std::ranges::find(only, check.name) != only.end();
+    if (!wanted) continue;
+    parts.push_back({.check = std::string(check.name),
+                     .run = [&context, run = check.run] { return run(context); }});
+  }
+  return run_all(parts, context.limit_ms);
+}
+
+}  // namespace doctor

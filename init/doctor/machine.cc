@@ -1,0 +1,106 @@
+#include "init/doctor/machine.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "init/sys/cgroup.h"
+#include "init/sys/files.h"
+
+namespace doctor {
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\n";
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+}  // namespace
+
+std::string text_of(const Context& context, const std::string& path) {
+  return std::string(trimmed(sys::look(context.root + path, true).content));
+}
+
+std::vector<std::string> names_in(const Context& context, const std::string& path) {
+  return sys::look(context.root + path, true).entries;
+}
+
+std::string cgroup_text(const Context& context, const CgroupFile& file) {
+  const std::string groups = text_of(context, "/proc/self/cgroup");
+  for (const std::string& path : sys::cgroup_files(groups, file.controller, file.v1, file.v2)) {
+    std::string text = text_of(context, path);
+    if (!text.empty()) return text;
+  }
+  return {};
+}
+
+std::optional<std::uint64_t> cgroup_limit(const Context& context, const CgroupFile& file) {
+  // v1 has the largest number of whole pages for "no limit".
+  constexpr std::uint64_t kUnlimited = 1ULL << 60;
+  const auto number = number_in(cgroup_text(context, file));
+  return number && *number < kUnlimited ? number : std::nullopt;
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  text = trimmed(text);
+  std::uint64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+std::string_view field_of(std::string_view text, std::string_view name) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (!line.starts_with(name) || line.substr(name.size()).find(':') != 0) continue;
+    return trimmed(line.substr(name.size() + 1));
+  }
+  return {};
+}
+
+std::vector<std::string> split_list(std::string_view list) {
+  std::vector<std::string> items;
+  while (!list.empty()) {
+    const std::string_view item = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(item.size() + 1, list.size()));
+    if (!trimmed(item).empty()) items.emplace_back(trimmed(item));
+  }
+  return items;
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::array<std::string_view, 5> kUnits = {" bytes", " KiB", " MiB", " GiB", " TiB"};
+  constexpr std::uint64_t kStep = 1024;
+  std::size_t unit = 0;
+  std::uint64_t rest = 0;
+  while (bytes >= kStep && unit + 1 < kUnits.size()) {
+    rest = bytes % kStep;
+    bytes /= kStep;
+    ++unit;
+  }
+  std::string text = std::to_string(bytes);
+  const std::uint64_t tenths = rest * 10 / kStep;
+  if (bytes < 10 && tenths > 0) text += "." + std::to_string(tenths);
+  return text + std::string(kUnits[unit]);
+}
+
+std::string count_text(std::size_t count, std::string_view thing) {
+  return std::to_string(count) + " " + std::string(thing) + (count == 1 ? "" : "s");
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  if (names.size() > kMost) text += " and " + std::to_string(names.size() - kMost) + " more";
+  return text;
+}
+
+}  // namespace doctor

@@ -1,0 +1,169 @@
+#include "init/doctor/parallel.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "init/proc/signals.h"
+#include "init/proc/spawn.h"
+#include "init/sys/clock.h"
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+
+namespace doctor {
+namespace {
+
+using envgen::CheckResult;
+using envgen::Verdict;
+
+constexpr std::size_t kMostBytes = 4UL << 20;  // of a part's results
+constexpr const char* kDefect = "this is a defect of trainit: report it";
+
+struct Run {
+  pid_t pid = -1;
+  sys::Fd pipe;  // not valid: at its end
+  std::string bytes;
+  std::string fault;  // it could not be started
+  int status = 0;
+  bool reaped = false;
+};
+
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+Run start(const Part& part) {
+  Run run;
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    run.fault = sys::errno_text(errno);
+    return run;
+  }
+  run.pipe.reset(ends[0]);
+  const sys::Fd write_end(ends[1]);
+  auto pid = proc::fork_worker({}, write_end.get(), [&part, &write_end] {
+    Results results = part.run();
+    for (CheckResult& result : results) result.check = part.check;
+    return write_all(write_end.get(), encode_results(results)) ? 0 : 1;
+  });
+  if (pid) {
+    run.pid = *pid;
+  } else {
+    run.fault = pid.error().found;
+    run.pipe.reset();
+  }
+  return run;
+}
+
+void read_some(Run& run) {
+  std::array<char, 16384> part;
+  const ssize_t count = ::read(run.pipe.get(), part.data(), part.size());
+  if (count < 0 && errno == EINTR) return;
+  if (count > 0) run.bytes.append(part.data(), static_cast<std::size_t>(count));
+  if (count <= 0 || run.bytes.size() > kMostBytes) run.pipe.reset();
+}
+
+void collect(std::vector<Run>& runs, std::int64_t deadline_ms) {
+  std::vector<pollfd> waits(runs.size());
+  while (true) {
+    bool open = false;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      waits[i] = {runs[i].pipe.get(), POLLIN, 0};
+      open = open || runs[i].pipe.valid();
+    }
+    const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
+    if (!open || left_ms <= 0) return;
+    if (::poll(waits.data(), waits.size(), static_cast<int>(left_ms)) <= 0) continue;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (runs[i].pipe.valid() && waits[i].revents != 0) read_some(runs[i]);
+    }
+  }
+}
+
+// Those that still run are late; in D state one stays, and is the next reaper's.
+void end(std::vector<Run>& runs) {
+  constexpr int kMostLooks = 50;
+  constexpr int kLookMs = 10;
+  for (const Run& run : runs) {
+    if (run.pid > 0 && run.pipe.valid()) ::kill(-run.pid, SIGKILL);
+    if (run.pid > 0 && run.pipe.valid()) ::kill(run.pid, SIGKILL);
+  }
+  for (int look = 0; look < kMostLooks; ++look) {
+    bool waits = false;
+    for (Run& run : runs) {
+      if (run.pid <= 0 || run.reaped) continue;
+      const pid_t ended = ::waitpid(run.pid, &run.status, WNOHANG);
+      run.reaped = ended == run.pid || (ended < 0 && errno == ECHILD);
+      waits = waits || !run.reaped;
+    }
+    if (!waits) return;
+    ::poll(nullptr, 0, kLookMs);
+  }
+}
+
+Results failed(const Part& part, std::string found, std::string fix) {
+  return {{part.check, part.place, Verdict::kFailed, std::move(found), std::move(fix)}};
+}
+
+Results results_of(const Part& part, const Run& run, std::int64_t limit_ms) {
+  if (!run.fault.empty()) {
+    return failed(part, "no process could be started for the check: " + run.fault,
+                  "see the limits of processes and memory");
+  }
+  if (run.pipe.valid()) {
+    return failed(part, "no answer within " + std::to_string(limit_ms / 1000) + " s",
+                  "see what hangs there: a mount whose server is gone, a driver, a name server");
+  }
+  if (run.reaped && WIFSIGNALED(run.status)) {
+    return failed(part,
+                  "the check was ended by " + std::string(proc::signal_name(WTERMSIG(run.status))),
+                  WTERMSIG(run.status) == SIGSYS
+                      ? "a seccomp profile kills for a call: let it answer with an error"
+                      : kDefect);
+  }
+  auto results = envgen::decode_results(run.bytes);
+  if (!results) return failed(part, results.error().found, kDefect);
+  if (results->empty()) return failed(part, "the check said nothing", kDefect);
+  return std::move(*results);
+}
+
+}  // namespace
+
+std::vector<Results> run_parts(std::span<const Part> parts, std::int64_t limit_ms) {
+  ::signal(SIGCHLD, SIG_DFL);  // a caller may have left it ignored: no end could be awaited
+  std::vector<Run> runs;
+  runs.reserve(parts.size());
+  const std::int64_t deadline_ms = sys::monotonic_ms() + limit_ms;
+  for (const Part& part : parts) runs.push_back(start(part));
+  collect(runs, deadline_ms);
+  end(runs);
+  std::vector<Results> lists;
+  lists.reserve(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    lists.push_back(results_of(parts[i], runs[i], limit_ms));
+  }
+  return lists;
+}
+
+Results run_all(std::span<const Part> parts, std::int64_t limit_ms) {
+  Results all;
+  for (Results& list : run_parts(parts, limit_ms)) {
+    for (CheckResult& result : list) all.push_back(std::move(result));
+  }
+  return all;
+}
+
+}  // namespace doctor
