@@ -16,13 +16,29 @@ using envgen::Verdict;
 
 constexpr std::array kChecks = {
     Check{"plan", "the job can be planned", check_plan},
+    Check{"devices", "GPUs, MLUs, NPUs in /dev, and the variables that name them", check_devices},
+    Check{"gpu", "what nvidia-smi says of each GPU", check_gpu},
+    Check{"npu", "what npu-smi says of each chip", check_npu},
+    Check{"ranktable", "the rank table, against the devices that are here", check_ranktable},
     Check{"shm", "/dev/shm is there and large enough", check_shm},
     Check{"memory", "the container's memory; what an OOM kill ends", check_memory},
     Check{"cpu", "CPUs and quota for the ranks", check_cpu},
     Check{"memlock", "locked memory, for RDMA", check_memlock},
     Check{"nofile", "open files", check_nofile},
     Check{"pids", "processes and threads", check_pids},
+    Check{"disk", "room in the directories that are written", check_disk},
+    Check{"datasets", "data sets are there, and mounted read-only", check_datasets},
+    Check{"network", "interfaces are up, those that variables name exist", check_network},
+    Check{"hosts", "the names of the other nodes are known", check_hosts},
+    Check{"peers", "the other nodes answer", check_peers},
+    Check{"clock", "the clocks are sane", check_clock},
+    Check{"kernel", "its version, and the calls that trainit and jobs use", check_kernel},
+    Check{"seccomp", "what a seccomp profile answers", check_seccomp},
+    Check{"user", "who the job is, and what it may", check_user},
 };
+
+// A live node answers on any port, be it with a refusal.
+constexpr int kAnyPort = 29500;
 
 void take_hosts(std::string_view list, std::vector<Peer>& peers) {
   for (std::string& host : split_list(list)) peers.push_back({.host = std::move(host), .port = 0});
@@ -37,7 +53,7 @@ int number_or_zero(std::string_view text) {
 // PID 1's plan has no cluster; what hooks are told has its hosts.
 void add_told_peers(const std::vector<envgen::EnvEdit>& edits, Context& context) {
   int own = 0;
-  int port = 0;
+  int port = kAnyPort;
   for (const envgen::EnvEdit& edit : edits) {
     if (edit.name == "TRAINIT_NODE_RANK") own = number_or_zero(edit.value);
     if (edit.name == "TRAINIT_MASTER_PORT") port = number_or_zero(edit.value);
@@ -53,8 +69,8 @@ void add_peers(const envgen::Plan& plan, Context& context) {
   for (int rank = 0; rank < std::ssize(cluster.nodes); ++rank) {
     const envgen::Node& node = cluster.nodes[static_cast<std::size_t>(rank)];
     if (rank == own || node.host.empty()) continue;
-    context.peers.push_back(
-        {.host = node.host, .port = node.port > 0 ? node.port : cluster.master_port});
+    const int told = node.port > 0 ? node.port : cluster.master_port;
+    context.peers.push_back({.host = node.host, .port = told > 0 ? told : kAnyPort});
   }
 }
 

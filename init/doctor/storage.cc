@@ -1,0 +1,200 @@
+// Directories that the job writes, and data sets that it only reads.
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "init/doctor/checks.h"
+#include "init/doctor/machine.h"
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+
+namespace doctor {
+namespace {
+
+struct Directory {
+  std::string path;
+  std::string use;            // "of the logs"
+  std::uint64_t least_bytes;  // below it a warning
+};
+
+constexpr std::uint64_t kGiB = 1ULL << 30;
+
+// The directory itself, or the one in which it would be made.
+std::string existing_part(std::string path) {
+  while (path.size() > 1 && ::access(path.c_str(), F_OK) != 0 &&
+         (errno == ENOENT || errno == ENOTDIR)) {
+    path.resize(std::max<std::size_t>(path.rfind('/'), 1));
+  }
+  return path;
+}
+
+envgen::CheckResult examine(const Directory& directory) {
+  const std::string place = directory.path;
+  const std::string path = existing_part(directory.path);
+  struct statvfs space{};
+  if (::statvfs(path.c_str(), &space) != 0) {
+    return failed("the directory " + directory.use + ": " + sys::errno_text(errno),
+                  "see whether its mount is alive", place);
+  }
+  if (::access(path.c_str(), W_OK | X_OK) != 0) {
+    return failed(
+        "the directory " + directory.use + " cannot be written: " + sys::errno_text(errno),
+        "mount it writable for this user, or name another one", place);
+  }
+  constexpr std::uint64_t kLeastBytes = 16ULL << 20;
+  constexpr std::uint64_t kLeastInodes = 1024;
+  const std::uint64_t free = static_cast<std::uint64_t>(space.f_frsize) * space.f_bavail;
+  const std::string found = size_text(free) + " free " + directory.use;
+  const char* fix = "remove what is not needed, or name another directory";
+  if (free < std::min(kLeastBytes, directory.least_bytes)) return failed(found, fix, place);
+  if (space.f_files > 0 && space.f_favail < kLeastInodes) {
+    return warning(found + ", and " + count_text(space.f_favail, "inode"), fix, place);
+  }
+  if (free < directory.least_bytes) return warning(found, fix, place);
+  return ok(found, place);
+}
+
+struct Mount {
+  std::string point;
+  bool read_only = false;
+};
+
+// mountinfo writes a blank as "\040".
+std::string unescaped(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool escape = text[i] == '\\' && i + 3 < text.size();
+    if (!escape) {
+      result += text[i];
+      continue;
+    }
+    result += static_cast<char>(((text[i + 1] - '0') << 6) | ((text[i + 2] - '0') << 3) |
+                                (text[i + 3] - '0'));
+    i += 3;
+  }
+  return result;
+}
+
+std::string_view take_word(std::string_view& line) {
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(std::min(word.size() + 1, line.size()));
+  return word;
+}
+
+// "36 35 98:0 /mnt1 /data rw,noatime master:1 - ext3 /dev/root rw,errors=continue"
+std::vector<Mount> mounts_of(const Context& context) {
+  const std::string text = text_of(context, "/proc/self/mountinfo");
+  std::string_view left = text;
+  std::vector<Mount> mounts;
+  while (!left.empty()) {
+    std::string_view line = left.substr(0, left.find('\n'));
+    left.remove_prefix(std::min(line.size() + 1, left.size()));
+    for (int skip = 0; skip < 4; ++skip) take_word(line);
+    Mount mount{.point = unescaped(take_word(line))};
+    const std::string_view options = take_word(line);
+    const std::size_t dash = line.find("- ");
+    const std::string_view super = dash == std::string_view::npos ? "" : line.substr(dash);
+    // Of the mount itself, or of all of its file system.
+    mount.read_only = options == "ro" || options.starts_with("ro,") ||
+                      super.find(" ro,") != std::string_view::npos || super.ends_with(" ro");
+    mounts.push_back(std::move(mount));
+  }
+  return mounts;
+}
+
+bool lies_in(std::string_view path, std::string_view directory) {
+  if (directory == "/") return true;
+  return path.starts_with(directory) &&
+         (path.size() == directory.size() || path[directory.size()] == '/');
+}
+
+// The one that holds `path`: of several at one place the last one.
+const Mount* mount_of(const std::vector<Mount>& mounts, std::string_view path) {
+  const Mount* best = nullptr;
+  for (const Mount& mount : mounts) {
+    if (!lies_in(path, mount.point)) continue;
+    if (best == nullptr || mount.point.size() >= best->point.size()) best = &mount;
+  }
+  return best;
+}
+
+// Where platforms mount data sets, if nobody names them.
+std::vector<std::string> usual_datasets(const std::vector<Mount>& mounts) {
+  constexpr std::array<std::string_view, 6> kPlaces = {
+      "/dataset", "/datasets", "/data", "/mnt/dataset", "/mnt/datasets", "/mnt/data"};
+  std::vector<std::string> found;
+  for (const Mount& mount : mounts) {
+    const bool usual = std::ranges::any_of(
+        kPlaces, [&mount](std::string_view place) { return lies_in(mount.point, place); });
+    if (usual && std::ranges::find(found, mount.point) == found.end()) {
+      found.push_back(mount.point);
+    }
+  }
+  return found;
+}
+
+envgen::CheckResult examine_dataset(const Context& context, const std::vector<Mount>& mounts,
+                                    const std::string& path) {
+  const sys::Fd fd(::open((context.root + path).c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!fd.valid()) {
+    return failed("it cannot be read: " + sys::errno_text(errno),
+                  "mount the data set there, readable for this user", path);
+  }
+  const Mount* mount = mount_of(mounts, path);
+  if (mount != nullptr && mount->read_only) return ok("read-only", path);
+  if (mount != nullptr && mount->point == "/") {
+    return warning("no mount of its own: it is part of the image", "mount the data set there",
+                   path);
+  }
+  return warning("mounted writable, so that a job can change what others read",
+                 "mount it read-only: -v SRC:DST:ro, readOnly: true, or the platform's switch for "
+                 "it, which data preparation needs too",
+                 path);
+}
+
+}  // namespace
+
+Results check_disk(const Context& context) {
+  constexpr std::uint64_t kRunDirBytes = 8ULL << 20;
+  const std::array<Directory, 4> all = {{
+      {context.run_dir, "of trainit's state", kRunDirBytes},
+      {context.work_dir, "of the job's work", kGiB},
+      {context.log_dir, "of the logs", kGiB},
+      {"/tmp", "of temporary files", kGiB},
+  }};
+  std::vector<Part> parts;
+  for (const Directory& directory : all) {
+    const bool known = std::ranges::any_of(
+        parts, [&directory](const Part& part) { return part.place == directory.path; });
+    if (directory.path.empty() || known) continue;
+    parts.push_back({.check = {}, .place = directory.path, .run = [&directory] {
+                       return Results{examine(directory)};
+                     }});
+  }
+  return run_all(parts, context.limit_ms * 8 / 10);
+}
+
+Results check_datasets(const Context& context) {
+  const std::vector<Mount> mounts = mounts_of(context);
+  const std::vector<std::string> paths =
+      context.datasets.empty() ? usual_datasets(mounts) : context.datasets;
+  if (paths.empty())
+    return {skipped("no data set is mounted at a usual place, or named by --dataset")};
+  std::vector<Part> parts;
+  parts.reserve(paths.size());
+  for (const std::string& path : paths) {
+    parts.push_back({.check = {}, .place = path, .run = [&context, &mounts, &path] {
+                       return Results{examine_dataset(context, mounts, path)};
+                     }});
+  }
+  return run_all(parts, context.limit_ms * 8 / 10);
+}
+
+}  // namespace doctor
