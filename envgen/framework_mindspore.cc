@@ -185,7 +185,7 @@ void add_scheduler(const Inputs& inputs, const Located& located, const Job& job,
   process.name = "scheduler";
   // Its output is MindSpore's own: a node without ranks has nothing else to say.
   const bool only_one = plan.processes.empty();
-  if (!only_one || inputs.request().output == Output::kFiles) {
+  if (!only_one || !inherits_output(inputs.request(), 0)) {
     process.log = join_path(located.site.log_dir, "scheduler" + located.site.log_suffix);
   }
   process.env_file = join_path(located.site.log_dir, "scheduler.env");

@@ -103,7 +103,7 @@ Process main_process(const Inputs& inputs, const Site& site, std::vector<std::st
   }
   process.argv = std::move(argv);
   process.cwd = start_directory(inputs, site);
-  if (inputs.request().output == Output::kFiles) {
+  if (!inherits_output(inputs.request(), 0)) {
     plan.directories.push_back({site.log_dir});
     add_rank_log(inputs.request(), site, plan, process);
   }

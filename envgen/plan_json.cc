@@ -150,6 +150,12 @@ void write_process(json::Writer& out, const Plan& plan, const Process& process,
   for (const std::string& name : delta.unset) out.string(name);
   out.end_array();
   out.key("log").string(process.log);
+  if (process.tee) {
+    out.key("tee").begin_object();
+    out.key("echo").boolean(process.echo);
+    out.key("prefix").string(process.prefix);
+    out.end_object();
+  }
   out.end_object();
 }
 
@@ -191,6 +197,9 @@ void add_process_text(std::string& text, const Plan& plan, const Process& proces
   for (const std::string& argument : masked_arguments(process.argv)) text += " " + argument;
   text += "\n    in " + process.cwd + ", output to ";
   text += process.log.empty() ? "stdout and stderr" : process.log;
+  if (process.echo && !process.log.empty()) text += " and stdout and stderr";
+  if (process.tee) text += " through the tee";
+  if (!process.prefix.empty()) text += ", lines behind \"" + process.prefix + "\"";
   text += "\n";
   for (const auto& [name, value] : delta.set)
     text.append("    ").append(name).append("=").append(value).append("\n");

@@ -9,6 +9,7 @@
 #include "envgen/framework.h"
 #include "envgen/hooks.h"
 #include "envgen/launch.h"
+#include "envgen/output.h"
 #include "envgen/platform.h"
 #include "envgen/policy_json.h"
 #include "envgen/profile.h"
@@ -219,6 +220,7 @@ Outcome plan_located(Inputs& inputs, Located located, Plan plan) {
   share_grace(inputs.request(), plan);
   if (auto status = apply_cann(inputs, plan); !status) return status.error();
   if (auto status = (*launcher)->launch(inputs, located, plan); !status) return status.error();
+  plan_output(inputs.request(), plan);
   add_terminal(inputs, located.site, plan);
   plan_course(inputs, located, plan);
   add_hook_environment(inputs, located, plan);
@@ -295,6 +297,7 @@ bool is_pass_through(const Environ& env, const Request& request) {
   if (request.max_restarts.value_or(0) > 0) return false;
   if (request.observe != Observation{} || request.command.empty()) return false;
   if (request.output == Output::kFiles || request.output == Output::kTee) return false;
+  if (request.log_prefix.value_or(false)) return false;
   Snapshot snapshot;
   snapshot.env = env;
   snapshot.paths[kHooksDirectory] = {};  // the caller's to look at

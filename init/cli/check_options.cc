@@ -97,6 +97,7 @@ envgen::Status check_needs(Options& options) {
        request.restart_across_nodes,
        {"max-restarts", "elastic"},
        restarts || request.elastic},
+      {"log-keep", true, {"log-max-size"}, request.observe.log_max_bytes > 0},
       {"no-restart-on", true, {"max-restarts"}, restarts},
       {"restart-delay", true, {"max-restarts"}, restarts},
       {"restart-window", true, {"restart-across-nodes", "elastic"}, meets},

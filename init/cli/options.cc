@@ -26,6 +26,7 @@ constexpr std::string_view kCount = "a number from 0";
 constexpr std::string_view kRestarts = "a number from 0 to 1000000";
 constexpr std::string_view kSwitch = "1 or 0";
 constexpr std::string_view kPath = "a path";
+constexpr std::int64_t kLeastLog = 4096;
 
 constexpr std::array kTable = {
     Option{"platform", "NAME", "instead of the one that is detected",
@@ -148,18 +149,30 @@ constexpr std::array kTable = {
                  {{"logical", DeviceIds::kLogical}, {"physical", DeviceIds::kPhysical}});
            },
            "logical or physical"},
-    Option{"output", "WHERE", "first (rank on stdout, others in files), inherit or files",
+    Option{"output", "WHERE", "first (rank on stdout, others in files), inherit, files, tee",
            [](Options& o, std::string_view v) {
              return set_word(v, o.request.output,
                              {{"first", Output::kFirst},
                               {"inherit", Output::kInherit},
-                              {"files", Output::kFiles}});
+                              {"files", Output::kFiles},
+                              {"tee", Output::kTee}});
            },
-           "first, inherit or files"},
+           "first, inherit, files or tee (files, and all of it on stdout)"},
     Option{"work-dir", "DIR", "the ranks' device<i> directories lie there",
            [](Options& o, std::string_view v) { return set_text(v, o.request.work_dir); }, kPath},
     Option{"log-dir", "DIR", "logs and environments of the ranks; MA_LOG_DIR, RUN_DIR/logs",
            [](Options& o, std::string_view v) { return set_text(v, o.request.log_dir); }, kPath},
+    Option{"log-prefix", "0|1", "[rank N] before each line on stdout; 1 with --output tee",
+           [](Options& o, std::string_view v) { return set_switch(v, o.request.log_prefix); },
+           kSwitch},
+    Option{"log-max-size", "SIZE", "begin a new log file at this size: 64k, 100m, 2g",
+           [](Options& o, std::string_view v) {
+             return set_size(v, kLeastLog, o.request.observe.log_max_bytes);
+           },
+           "a size from 4k such as 64k, 100m, 2g, or 0 for none"},
+    Option{"log-keep", "N", "old log files that stay (3)",
+           [](Options& o, std::string_view v) { return set_up_to(v, 1000, o.request.observe.log_keep); },
+           "a number from 0 to 1000"},
     Option{"run-dir", "DIR", "state, control socket and converted rank table",
            [](Options& o, std::string_view v) { return set_text(v, o.run_dir); }, kPath},
     Option{

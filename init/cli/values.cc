@@ -121,6 +121,37 @@ bool set_switch(std::string_view value, bool& target) {
   return on || off;
 }
 
+bool set_switch(std::string_view value, std::optional<bool>& target) {
+  bool on = false;
+  const bool ok = set_switch(value, on);
+  if (ok) target = on;
+  return ok;
+}
+
+bool set_up_to(std::string_view value, int most, int& target) {
+  const auto number = parse_count<int>(value);
+  if (!number || *number > most) return false;
+  target = *number;
+  return true;
+}
+
+bool set_size(std::string_view value, std::int64_t least, std::int64_t& target) {
+  constexpr std::int64_t kMost = 1LL << 50;
+  constexpr std::string_view kUnits = "kmgt";
+  std::int64_t scale = 1;
+  const char last = value.empty() ? ' ' : static_cast<char>(value.back() | 0x20);
+  if (const std::size_t unit = kUnits.find(last); unit != std::string_view::npos) {
+    scale = 1LL << (10 * (unit + 1));
+    value.remove_suffix(1);
+  }
+  const auto count = parse_count<std::int64_t>(value);
+  if (!count || *count > kMost / scale) return false;
+  const std::int64_t size = *count * scale;
+  if (size != 0 && size < least) return false;
+  target = size;
+  return true;
+}
+
 bool set_duration(std::string_view value, std::optional<std::int64_t>& target) {
   auto duration = parse_duration_ms(value);
   if (duration) target = duration;

@@ -21,6 +21,7 @@ std::optional<std::int64_t> parse_duration_ms(std::string_view text);
 
 bool set_text(std::string_view value, std::string& target);
 bool set_switch(std::string_view value, bool& target);
+bool set_switch(std::string_view value, std::optional<bool>& target);
 bool set_duration(std::string_view value, std::optional<std::int64_t>& target);
 bool set_duration(std::string_view value, std::int64_t& target);
 // The same, but for 0.
@@ -32,6 +33,9 @@ bool set_count(std::string_view value, std::optional<int>& target);     // 0 to 
 bool set_positive(std::string_view value, std::optional<int>& target);  // 1 to 1000000
 bool set_port(std::string_view value, std::optional<int>& target);
 bool set_between(std::string_view value, int least, int most, std::optional<int>& target);
+bool set_up_to(std::string_view value, int most, int& target);  // from 0
+// "4096", "64k", "100m", "2g", "1t" (powers of 1024), at least `least`; 0.
+bool set_size(std::string_view value, std::int64_t least, std::int64_t& target);
 bool set_umask(std::string_view value, std::optional<std::uint32_t>& target);
 
 // Repeated; newline-separated in its variable.

@@ -88,8 +88,17 @@ void Supervisor::start_resolver(TaskRef task) {
 void Supervisor::start_process(TaskRef task) {
   TaskRecord& record = job_.records[task.index];
   if (record.kind == TaskKind::kMain && setup_.started > 0) return adopt_started(task);
-  auto spawned = proc::spawn(spec_of(job_, record, start_context()), setup_.saved);
-  if (record.kind == TaskKind::kMain) let_go();
+  proc::SpawnSpec spec = spec_of(job_, record, start_context());
+  const bool main = record.kind == TaskKind::kMain;
+  if (main) {
+    tees_.begin(job_.plan, setup_.saved, {});
+    tees_.give(static_cast<std::size_t>(record.process), spec);
+  }
+  auto spawned = proc::spawn(spec, setup_.saved);
+  if (main) {
+    tees_.started(static_cast<std::size_t>(record.process));
+    let_go();
+  }
   if (!spawned) return not_started(task, spawned.error(), kOwnFailure);
   record.pid = spawned->pid;
   record.start_pipe = std::move(spawned->start_pipe);
@@ -115,6 +124,7 @@ void Supervisor::start_hooks(TaskRef task) {
 
 // What the last incarnation left is none of the next one's.
 void Supervisor::begin_anew() {
+  tees_.retire();
   job_.exports.clear();
   job_.first_failure.clear();
   settled_ = false;
@@ -188,6 +198,7 @@ void Supervisor::stop_main(const TaskRecord& record, int signal) {
   for (const TaskRecord& other : job_.records) {
     if (!is_main(other) && other.pid > 0) order.spared.push_back(other.pid);
   }
+  for (const pid_t tee : tees_.pids()) order.spared.push_back(tee);
   stopper_.send(order);
   // It could not save anything, and would be killed at the end of the grace.
   if (signal != SIGKILL && proc::is_stopped(record.pid)) ::kill(record.pid, SIGCONT);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <vector>
 
 #include "init/proc/spawn.h"
 #include "init/sys/files.h"
@@ -84,7 +85,8 @@ MessagePipe::Next MessagePipe::take_next(
 }
 
 envgen::Result<Messenger> fork_messenger(const std::string& what, const proc::SavedSignals& saved,
-                                         const std::function<int(int fd)>& body) {
+                                         const std::function<int(int fd)>& body,
+                                         std::span<const int> keep) {
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return envgen::fail(what, "pipe", sys::errno_text(errno), "raise the limit on open files");
@@ -92,8 +94,9 @@ envgen::Result<Messenger> fork_messenger(const std::string& what, const proc::Sa
   Messenger messenger;
   messenger.pipe.reset(ends[0]);
   const sys::Fd write_end(ends[1]);
-  auto pid =
-      proc::fork_worker(saved, write_end.get(), [&body, fd = write_end.get()] { return body(fd); });
+  std::vector<int> kept(keep.begin(), keep.end());
+  kept.push_back(write_end.get());
+  auto pid = proc::fork_worker(saved, kept, [&body, fd = write_end.get()] { return body(fd); });
   if (!pid) return std::unexpected(pid.error());
   messenger.pid = *pid;
   ::fcntl(messenger.pipe.get(), F_SETFL, O_NONBLOCK);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,8 @@ class MessagePipe {
       : pipe_(std::move(pipe)), kinds_(kinds), most_bytes_(most_bytes) {}
 
   [[nodiscard]] const sys::Fd& pipe() const { return pipe_; }
+  // Gives the descriptor away: whoever has it sees the worker's end.
+  [[nodiscard]] sys::Fd release() { return std::move(pipe_); }
   // Hands each message that has arrived and is complete to `take`, which returns false when nothing
   // may follow it; of one call a few megabytes at most. False: a damaged one came.
   bool read(const std::function<bool(std::uint32_t kind, std::string_view bytes)>& take);
@@ -48,9 +51,10 @@ struct Messenger {
   sys::Fd pipe;  // the end to read
 };
 
-// proc::fork_worker with a pipe, whose other end `body` gets to send messages with. `what` is the
-// beginning of an error: "starting the resolver".
+// proc::fork_worker with a pipe, whose other end `body` gets to send messages with; it keeps the
+// descriptors of `keep` too. `what` is the beginning of an error: "starting the resolver".
 envgen::Result<Messenger> fork_messenger(const std::string& what, const proc::SavedSignals& saved,
-                                         const std::function<int(int fd)>& body);
+                                         const std::function<int(int fd)>& body,
+                                         std::span<const int> keep = {});
 
 }  // namespace engine

@@ -19,6 +19,7 @@
 #include "init/engine/stop.h"
 #include "init/engine/supervisor.h"
 #include "init/engine/sweeper.h"
+#include "init/engine/tees.h"
 #include "init/engine/timers.h"
 #include "init/proc/signals.h"
 #include "init/proc/terminal.h"
@@ -52,6 +53,9 @@ class Supervisor {
   void read_resolver();
   void keep_watch();
   void read_watcher();
+  void read_tee();
+  void follow_size(bool reached);
+  [[nodiscard]] bool any_main() const;
   void check_start(std::uint32_t index);
   void read_control(int client);
   // Events in, actions out.
@@ -88,6 +92,7 @@ class Supervisor {
   lifecycle::Machine machine_;
   Job job_;
   Stopper stopper_;
+  Tees tees_;
   Sweeper sweeper_;
   std::deque<lifecycle::Event> events_;
   proc::SignalSource signals_;

@@ -35,7 +35,10 @@ namespace event = lifecycle::event;
 constexpr std::size_t kMostSignals = 64;
 constexpr int kMostDeaths = 256;
 
-enum class Source : std::uint32_t { kResolver, kStart, kHooks, kWatcher, kListener, kClient };
+// What is kept of the runtime's own limit (10 s with Docker) for the last of the job's output.
+constexpr std::int64_t kLogsWithinStopMs = 1500;
+
+enum class Source : std::uint32_t { kResolver, kStart, kHooks, kWatcher, kTee, kListener, kClient };
 
 }  // namespace
 
@@ -46,7 +49,7 @@ Supervisor::Supervisor(Setup setup)
       early_(early_policy_of(setup_)),
       machine_(machine_policy(early_, hang_timeout_ms(setup_.request)), {TaskKind::kResolve}),
       stopper_(early_.stop_scope),
-      sweeper_(job_, stopper_) {
+      sweeper_(job_, stopper_, tees_) {
   name_records(job_, machine_);
   job_.records[0].name = "resolver";
 }
@@ -93,6 +96,7 @@ void Supervisor::turn() {
   read_signals();
   for (const event::TimerFired& due : timers_.take_due(now_ms())) post(due);
   hook_runs_.kill_overdue(job_, sys::monotonic_ms());
+  tees_.tend(sys::monotonic_ms());
   for (const Poller::Watched& one : ready) wake(one);
   if (reap_again_) reap();
   drain();
@@ -115,13 +119,15 @@ const std::vector<Poller::Watched>& Supervisor::wait() {
   }
   hook_runs_.each_pipe([&](int fd, std::uint32_t index) { add(fd, Source::kHooks, index); });
   if (watch_.pipe() >= 0) add(watch_.pipe(), Source::kWatcher, 0);
+  if (tees_.pipe() >= 0) add(tees_.pipe(), Source::kTee, 0);
   for (const sys::Fd& client : publisher_.control().clients()) {
     add(client.get(), Source::kClient, static_cast<std::uint32_t>(client.get()));
   }
   add(publisher_.control().listener().get(), Source::kListener, 0);
   std::optional<std::int64_t> timeout_ms = timers_.next();
   if (timeout_ms) *timeout_ms -= now_ms();
-  if (const auto deadline_ms = hook_runs_.next_deadline()) {
+  for (const auto deadline_ms : {hook_runs_.next_deadline(), tees_.next_deadline()}) {
+    if (!deadline_ms) continue;
     const std::int64_t left_ms = *deadline_ms - sys::monotonic_ms();
     timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
   }
@@ -139,6 +145,8 @@ void Supervisor::wake(const Poller::Watched& ready) {
       return hook_runs_.read(ready.index, job_);
     case Source::kWatcher:
       return read_watcher();
+    case Source::kTee:
+      return read_tee();
     case Source::kListener:
       publisher_.control().accept_client();
       return;
@@ -178,6 +186,7 @@ void Supervisor::take_signal(const proc::Received& received) {
   const bool for_main = std::ranges::any_of(job_.records, [&](const TaskRecord& record) {
     return is_main(record) && record.pid > 0 && job_control_.has_reached(record.pid, received);
   });
+  if (received.signal == SIGWINCH) follow_size(for_main);
   if (for_main) return job_control_.answered(received);
   drain();  // what happened before it is answered before it
   forwarding_ = &received;
@@ -218,6 +227,7 @@ void Supervisor::reap() {
   event::TasksEnded ended;
   for (const proc::Death& death : reaped.deaths) {
     watch_.reaped(death.pid);
+    tees_.reaped(death, any_main());
     if (death.pid == trigger_pid_) trigger_pid_ = 0;
     auto record = std::ranges::find(job_.records, death.pid, &TaskRecord::pid);
     if (record == job_.records.end()) continue;
@@ -239,7 +249,10 @@ void Supervisor::reap() {
     ended.ends.push_back({{index, record->incarnation}, ending});
   }
   if (!ended.ends.empty()) post(std::move(ended));
-  if (reaped.childless) post(event::NothingLeft{});
+  // The tee ends behind the job, and finish() waits for it.
+  const bool left_alone = machine_.phase() == lifecycle::Phase::kStopping && !reap_again_ &&
+                          !any_main() && tees_.are_all_children();
+  if (reaped.childless || left_alone) post(event::NothingLeft{});
   if (sweeper_.sweep_behind(reaped, reap_again_)) post(event::NothingAdopted{});
 }
 
@@ -274,6 +287,23 @@ void Supervisor::read_watcher() {
   if (!news) return;
   sys::log::info(*news);
   post(event::MembershipChanged{});
+}
+
+void Supervisor::read_tee() {
+  tees_.read([](std::uint32_t /*kind*/, std::string_view /*bytes*/) {});
+}
+
+// The terminal has told the main process before its own one had the new size.
+void Supervisor::follow_size(bool reached) {
+  if (!tees_.resize() || !reached) return;
+  for (const TaskRecord& record : job_.records) {
+    if (is_main(record) && record.pid > 0) ::kill(record.pid, SIGWINCH);
+  }
+}
+
+bool Supervisor::any_main() const {
+  return std::ranges::any_of(
+      job_.records, [](const TaskRecord& record) { return is_main(record) && record.pid > 0; });
 }
 
 void Supervisor::adopt_plan(envgen::Plan plan) {
@@ -370,6 +400,8 @@ void Supervisor::write_state() {
 }
 
 void Supervisor::finish() {
+  // A stop has a deadline that is not ours.
+  tees_.finish(machine_.stopped() ? kLogsWithinStopMs : logtee::kLongestEndMs + logtee::kIdleEndMs);
   publisher_.note_change();
   write_state();
   publisher_.close();
@@ -397,6 +429,7 @@ void Supervisor::finish() {
 int Supervisor::degrade() {
   const auto settled = settled_code(evidence());
   const int code = settled ? *settled : reap_and_forward(signals_, remains_of(evidence()));
+  tees_.finish(kLogsWithinStopMs);
   return given_code(early_.exit_codes, code);
 }
 

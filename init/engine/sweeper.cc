@@ -17,11 +17,13 @@ namespace {
 
 constexpr int kMostTurnsWithoutSweep = 64;
 
-bool is_task(const Job& job, pid_t pid) {
-  return std::ranges::find(job.records, pid, &TaskRecord::pid) != job.records.end();
-}
-
 }  // namespace
+
+bool Sweeper::is_ours(pid_t pid) const {
+  const std::vector<pid_t> tees = tees_.pids();
+  return std::ranges::find(job_.records, pid, &TaskRecord::pid) != job_.records.end() ||
+         std::ranges::find(tees, pid) != tees.end();
+}
 
 void Sweeper::begin(int signal) {
   signal_ = signal;
@@ -52,7 +54,7 @@ bool Sweeper::sweep() {
   }
   bool any = false;
   for (const pid_t pid : children) {
-    if (is_task(job_, pid)) continue;
+    if (is_ours(pid)) continue;
     any = true;
     if (!swept_.insert(pid).second) continue;
     if (signal_ == SIGTERM && stopper_.has_had_term(pid)) continue;
@@ -69,7 +71,7 @@ void Sweeper::kill_rest() const {
   // Some pass themselves on to a child faster than one look sees them.
   constexpr std::int64_t kLongestMs = 100;
   const std::int64_t deadline_ms = sys::monotonic_ms() + kLongestMs;
-  std::vector<pid_t> tasks;
+  std::vector<pid_t> tasks = tees_.pids();
   for (const TaskRecord& record : job_.records) {
     if (record.pid > 0) tasks.push_back(record.pid);
   }
@@ -97,7 +99,7 @@ std::vector<pid_t> Sweeper::outlived(const lifecycle::Machine& machine) const {
   }
   if (signal_ != SIGKILL) return pids;
   for (const pid_t pid : proc::children_of_self()) {
-    if (!is_task(job_, pid)) pids.push_back(pid);
+    if (!is_ours(pid)) pids.push_back(pid);
   }
   return pids;
 }

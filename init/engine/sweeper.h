@@ -10,6 +10,7 @@
 
 #include "init/engine/job.h"
 #include "init/engine/stop.h"
+#include "init/engine/tees.h"
 #include "init/proc/reap.h"
 #include "lifecycle/machine.h"
 
@@ -17,8 +18,10 @@ namespace engine {
 
 class Sweeper {
  public:
-  // Both outlive it: the job says who is no adopted process, the stopper who has had the SIGTERM.
-  Sweeper(const Job& job, const Stopper& stopper) : job_(job), stopper_(stopper) {}
+  // All outlive it: the job and the tees say who is no adopted process, the stopper who has had the
+  // SIGTERM.
+  Sweeper(const Job& job, const Stopper& stopper, const Tees& tees)
+      : job_(job), stopper_(stopper), tees_(tees) {}
 
   // From now on each adopted process gets `signal` once, the next reaping begins with it; 0: none.
   void begin(int signal);
@@ -32,9 +35,11 @@ class Sweeper {
 
  private:
   bool sweep();
+  [[nodiscard]] bool is_ours(pid_t pid) const;
 
   const Job& job_;
   const Stopper& stopper_;
+  const Tees& tees_;
   int signal_ = 0;
   int put_off_ = 0;        // turns in a row
   bool due_ = false;       // nobody has had it yet

@@ -117,7 +117,7 @@ envgen::Status redirect(const SpawnSpec& spec) {
     if (!log) return log;
   } else if (spec.output_fd >= 0) {
     ::dup2(spec.output_fd, STDOUT_FILENO);
-    ::dup2(spec.output_fd, STDERR_FILENO);
+    ::dup2(spec.error_fd >= 0 ? spec.error_fd : spec.output_fd, STDERR_FILENO);
   }
   if (spec.log_path.empty() && !spec.no_input) return {};
   return put("/dev/null", O_RDONLY, {STDIN_FILENO}, "opening the standard input",
@@ -332,14 +332,14 @@ StartState read_start(const sys::Fd& start_pipe, StartFailure* failure) {
 
 namespace {
 
-[[noreturn]] void run_worker(const SavedSignals& saved, int keep, pid_t parent,
+[[noreturn]] void run_worker(const SavedSignals& saved, std::span<const int> keep, pid_t parent,
                              const std::function<int()>& body) {
   int code = kOwnFailure;
   try {
     die_with(parent);
     ::setpgid(0, 0);
     std::vector<int> kept = sys::log::descriptors();
-    kept.push_back(keep);
+    kept.insert(kept.end(), keep.begin(), keep.end());
     sys::close_descriptors(kFirstInherited, kept);
     restore_signals(saved);
     code = body();
@@ -353,7 +353,7 @@ namespace {
 
 }  // namespace
 
-envgen::Result<pid_t> fork_worker(const SavedSignals& saved, int keep,
+envgen::Result<pid_t> fork_worker(const SavedSignals& saved, std::span<const int> keep,
                                   const std::function<int()>& body) {
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct SpawnSpec {
   std::string log_path;           // stdout and stderr go there, appended, and stdin is /dev/null;
                                   // "" = inherit all three
   bool no_input = false;          // stdin is /dev/null also where the output is inherited
-  int output_fd = -1;             // instead of log_path: stdout and stderr are this descriptor
+  int output_fd = -1;             // instead of log_path: stdout and stderr are this descriptor,
+  int error_fd = -1;              // or stderr this one
   std::string env_file;           // the environment is saved there, secrets masked; "" = no
   // setsid; our own process group; neither: a process group of its own.
   bool new_session = false;
@@ -62,7 +64,11 @@ StartState read_start(const sys::Fd& start_pipe, StartFailure* failure);
 // The child has the saved signals, an own process group, dies with its parent, and keeps no
 // descriptor of ours but 0, 1, 2, the log's and `keep`. It ends by _exit: `body` flushes what it
 // printed. An exception is logged and becomes 125.
-envgen::Result<pid_t> fork_worker(const SavedSignals& saved, int keep,
+envgen::Result<pid_t> fork_worker(const SavedSignals& saved, std::span<const int> keep,
                                   const std::function<int()>& body);
+inline envgen::Result<pid_t> fork_worker(const SavedSignals& saved, int keep,
+                                         const std::function<int()>& body) {
+  return fork_worker(saved, {&keep, 1}, body);
+}
 
 }  // namespace proc

@@ -1,31 +1,23 @@
 #include "init/sys/log.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <spdlog/details/null_mutex.h>
 #include <spdlog/formatter.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <climits>
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "envgen/secrets.h"
 #include "init/sys/clock.h"
-#include "init/sys/fd.h"
+#include "init/sys/outlet.h"
 
 namespace sys::log {
 namespace {
@@ -34,133 +26,26 @@ namespace {
 constexpr std::size_t kMaxLine = PIPE_BUF;
 constexpr std::string_view kCutMark = " [cut]";
 
-// Writes lines to stderr without ever waiting for whoever reads it.
+// Lines to stderr.
 class Stderr {
  public:
-  Stderr() { open(); }
   // False: nothing of the line went out, or will.
   bool put(std::string_view line);
-  [[nodiscard]] std::vector<int> descriptors() const {
-    return {fd_.get(), splice_in_.get(), splice_out_.get()};
-  }
+  [[nodiscard]] std::vector<int> descriptors() const { return outlet_.descriptors(); }
 
  private:
-  enum class Way : unsigned char { kNone, kWrite, kSend, kSplice, kPoll };
-
-  void open();
-  void open_stream(mode_t type, dev_t device);
-  ssize_t write_some(std::string_view bytes);
-  ssize_t write_once(std::string_view bytes);
-  ssize_t splice_some(std::string_view bytes);
-
-  Fd fd_;
-  Way way_ = Way::kNone;
-  Fd splice_in_;
-  Fd splice_out_;
+  Outlet outlet_{STDERR_FILENO};
   std::string
       rest_;  // of a line that a terminal or a socket took in part; goes before the next one
 };
 
-void Stderr::open() {
-  struct stat status{};
-  const int flags = ::fcntl(STDERR_FILENO, F_GETFL);
-  if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0 ||
-      ::fstat(STDERR_FILENO, &status) != 0) {
-    return;
-  }
-  const mode_t type = status.st_mode & S_IFMT;
-  if (type == S_IFIFO || type == S_IFCHR) {
-    open_stream(type, status.st_rdev);
-  } else {
-    fd_.reset(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
-    way_ = type == S_IFREG ? Way::kWrite : type == S_IFSOCK ? Way::kSend : Way::kPoll;
-  }
-  if (!fd_.valid()) way_ = Way::kNone;
-}
-
-void Stderr::open_stream(mode_t type, dev_t device) {
-  // Opening a pseudo-terminal's master again would make a new terminal.
-  const bool master = type == S_IFCHR && device == makedev(5, 2);
-  if (!master) {
-    fd_.reset(::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-    way_ = Way::kWrite;
-    if (fd_.valid()) return;
-  }
-  fd_.reset(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
-  way_ = Way::kPoll;
-  // The description is shared and may block; poll alone leaves a race with the ranks that write to
-  // the same pipe. Splicing out of a pipe of our own takes the flag per call.
-  std::array<int, 2> ends{-1, -1};
-  if (type != S_IFIFO || ::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
-  splice_in_.reset(ends[1]);
-  splice_out_.reset(ends[0]);
-  way_ = Way::kSplice;
-}
-
-ssize_t Stderr::splice_some(std::string_view bytes) {
-  if (::write(splice_in_.get(), bytes.data(), bytes.size()) < 0) return -1;
-  const ssize_t count =
-      ::splice(splice_out_.get(), nullptr, fd_.get(), nullptr, bytes.size(), SPLICE_F_NONBLOCK);
-  const int error = errno;
-  if (count < 0) {
-    std::array<char, kMaxLine> unsent{};
-    std::ignore = ::read(splice_out_.get(), unsent.data(), unsent.size());
-    if (error == EINVAL || error == ENOSYS) way_ = Way::kPoll;
-  }
-  errno = error;
-  return count;
-}
-
-ssize_t Stderr::write_once(std::string_view bytes) {
-  switch (way_) {
-    case Way::kNone:
-      errno = EBADF;
-      return -1;
-    case Way::kWrite:
-      return ::write(fd_.get(), bytes.data(), bytes.size());
-    case Way::kSend:
-      return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    case Way::kSplice:
-      return splice_some(bytes);
-    case Way::kPoll: {
-      pollfd ready{fd_.get(), POLLOUT, 0};
-      if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) {
-        errno = EAGAIN;
-        return -1;
-      }
-      return ::write(fd_.get(), bytes.data(), bytes.size());
-    }
-  }
-  return -1;
-}
-
-ssize_t Stderr::write_some(std::string_view bytes) {
-  // A worker has SIGPIPE as the caller left it, and a reader that went away must not kill it.
-  sigset_t pipe_signal;
-  sigset_t before;
-  ::sigemptyset(&pipe_signal);
-  ::sigaddset(&pipe_signal, SIGPIPE);
-  ::sigprocmask(SIG_BLOCK, &pipe_signal, &before);
-  ssize_t count = 0;
-  do {
-    count = write_once(bytes);
-  } while (count < 0 && errno == EINTR);
-  const int error = errno;
-  if (::sigismember(&before, SIGPIPE) == 0) {
-    constexpr timespec kNow{0, 0};
-    if (count < 0 && error == EPIPE) ::sigtimedwait(&pipe_signal, nullptr, &kNow);
-    ::sigprocmask(SIG_SETMASK, &before, nullptr);
-  }
-  return count;
-}
-
 bool Stderr::put(std::string_view line) {
   if (!rest_.empty()) {
-    const ssize_t count = write_some(rest_);
+    const ssize_t count = outlet_.write(rest_);
     if (count > 0) rest_.erase(0, static_cast<std::size_t>(count));
     if (!rest_.empty()) return false;
   }
-  const ssize_t count = write_some(line);
+  const ssize_t count = outlet_.write(line);
   if (count <= 0) return false;
   rest_ = line.substr(static_cast<std::size_t>(count));
   return true;

@@ -1,10 +1,8 @@
 #pragma once
 // trainit's own lines, on stderr, one write(2) each. A reader that stops reading must never stop
-// PID 1, and O_NONBLOCK must not be set on a description that the job shares: the sink re-opens
-// stderr through /proc/self/fd/2 with O_NONBLOCK, and where that is not possible (no /proc, a
-// socket, other owner) it splices, sends or polls instead. A regular file is written as it is: it
-// does not block, and a second description would have an offset of its own. Lines that do not fit
-// are dropped and counted; the count goes out as a line before the next one that fits.
+// PID 1, and O_NONBLOCK must not be set on a description that the job shares: they go
+// through a sys::Outlet. Lines that do not fit are dropped and counted; the count goes out as a
+// line before the next one that fits.
 
 #include <cstdint>
 #include <string_view>

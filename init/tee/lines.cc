@@ -1,0 +1,41 @@
+#include "init/tee/lines.h"
+
+namespace logtee {
+
+void Lines::put(std::string_view piece, Echo& echo, Cursor& cursor) const {
+  const bool mine = cursor.owner == id_;
+  const char last = piece.back();
+  // Somebody else's line stays as it is; a bar of theirs does where we write more than a bar.
+  if (!mine && (cursor.open || (cursor.returned && last == '\n'))) echo.put("\n");
+  const bool goes_on = mine && (cursor.open || (cursor.returned && piece == "\n"));
+  if (!goes_on && piece != "\r") echo.put(prefix_);
+  echo.put(piece);
+  cursor = {.owner = id_, .open = last != '\n' && last != '\r', .returned = last == '\r'};
+}
+
+void Lines::add(std::string_view bytes, Echo& echo, Cursor& cursor) {
+  while (!bytes.empty()) {
+    const std::size_t newline = bytes.find('\n');
+    const std::size_t within = newline == std::string_view::npos ? bytes.size() : newline + 1;
+    std::size_t size = within;
+    const std::size_t back = bytes.substr(0, within).find('\r');
+    if (back != std::string_view::npos) size = back + (back + 2 == within ? 2 : 1);
+    const bool ends = newline != std::string_view::npos || back != std::string_view::npos;
+    const std::string_view piece = bytes.substr(0, size);
+    bytes.remove_prefix(size);
+    if (ends && line_.empty()) {
+      put(piece, echo, cursor);
+      continue;
+    }
+    line_ += piece;
+    if (ends || line_.size() > kLongestLine) flush(echo, cursor);
+  }
+}
+
+void Lines::flush(Echo& echo, Cursor& cursor) {
+  if (line_.empty()) return;
+  put(line_, echo, cursor);
+  line_.clear();
+}
+
+}  // namespace logtee

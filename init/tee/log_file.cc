@@ -1,0 +1,135 @@
+#include "init/tee/log_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "init/sys/files.h"
+#include "init/sys/log.h"
+
+namespace logtee {
+namespace {
+
+constexpr mode_t kMode = 0644;
+constexpr std::int64_t kRetryMs = 1000;
+
+}  // namespace
+
+LogFile::LogFile(std::string path, LogRule rule) : path_(std::move(path)), rule_(rule) {}
+
+bool LogFile::open() {
+  if (fd_.valid()) return true;
+  const int follow = rule_.follow_links ? 0 : O_NOFOLLOW;
+  fd_.reset(
+      ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_CLOEXEC | follow, kMode));
+  if (!fd_.valid()) return false;
+  struct stat status{};
+  // What is no regular file, as /dev/null, has no size to be kept to.
+  if (::fstat(fd_.get(), &status) != 0 || !S_ISREG(status.st_mode)) rotates_ = false;
+  size_ = S_ISREG(status.st_mode) ? status.st_size : 0;
+  return true;
+}
+
+void LogFile::write(std::string_view bytes, std::int64_t now_ms) {
+  if (retry_ms_ != 0 && (now_ms < retry_ms_ || !try_again(now_ms))) {
+    lost_ += bytes.size();
+    unsaid_ += bytes.size();
+    return;
+  }
+  if (!open()) return give_up(bytes.size(), errno, now_ms);
+  while (!bytes.empty() && retry_ms_ == 0) {
+    std::size_t part = bytes.size();
+    if (rule_.max_bytes > 0 && rotates_) {
+      const std::int64_t room = rule_.max_bytes - size_;
+      if (std::cmp_greater(bytes.size(), room)) {
+        // At the end of a line, where there is one.
+        const std::size_t most = room > 0 ? static_cast<std::size_t>(room) : 0;
+        part = bytes.substr(0, most).rfind('\n') + 1;
+        if (part == 0 && !(at_line_start_ && size_ > 0)) part = most;
+        append(bytes.substr(0, part), now_ms);
+        bytes.remove_prefix(part);
+        if (retry_ms_ == 0) rotate(now_ms);
+        continue;
+      }
+    }
+    append(bytes.substr(0, part), now_ms);
+    bytes.remove_prefix(part);
+  }
+  if (!bytes.empty()) {
+    lost_ += bytes.size();
+    unsaid_ += bytes.size();
+  }
+}
+
+std::size_t LogFile::write_all(std::string_view bytes) {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t count = ::write(fd_.get(), bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  size_ += static_cast<std::int64_t>(done);
+  if (done > 0) at_line_start_ = bytes[done - 1] == '\n';
+  return done;
+}
+
+void LogFile::append(std::string_view bytes, std::int64_t now_ms) {
+  const std::size_t done = write_all(bytes);
+  if (done < bytes.size()) give_up(bytes.size() - done, errno, now_ms);
+}
+
+void LogFile::give_up(std::size_t bytes, int error, std::int64_t now_ms) {
+  if (retry_ms_ == 0) {
+    sys::log::warning("writing the log file: " + path_ + ": " + sys::errno_text(error) +
+                      "; what does not fit is lost there, and the job goes on");
+  }
+  lost_ += bytes;
+  unsaid_ += bytes;
+  retry_ms_ = now_ms + kRetryMs;
+  // On a file system that was away the old description may stay dead.
+  if (error != ENOSPC && error != EDQUOT) fd_.reset();
+}
+
+// The note first: where there is no room for it there is none for more.
+bool LogFile::try_again(std::int64_t now_ms) {
+  retry_ms_ = now_ms + kRetryMs;
+  if (!open()) return false;
+  const std::string note = (at_line_start_ ? "" : "\n") + std::string("trainit: ") +
+                           std::to_string(unsaid_) + " bytes of output could not be written here\n";
+  if (write_all(note) < note.size()) return false;
+  sys::log::info("the log file " + path_ + " can be written again; it lacks " +
+                 std::to_string(unsaid_) + " bytes");
+  unsaid_ = 0;
+  retry_ms_ = 0;
+  return true;
+}
+
+void LogFile::rotate(std::int64_t now_ms) {
+  if (size_ == 0) return;
+  auto name = [this](int number) {
+    return number == 0 ? path_ : path_ + "." + std::to_string(number);
+  };
+  bool moved = true;
+  if (rule_.keep == 0) moved = ::unlink(path_.c_str()) == 0;
+  for (int i = rule_.keep - 1; i >= 0; --i) {
+    if (::rename(name(i).c_str(), name(i + 1).c_str()) != 0 && (i == 0 || errno != ENOENT)) {
+      moved = false;
+      break;
+    }
+  }
+  if (!moved && errno != ENOENT) {
+    sys::log::warning("beginning a new log file: " + path_ + ": " + sys::errno_text(errno) +
+                      ", so it grows beyond --log-max-size");
+    rotates_ = false;
+    return;
+  }
+  fd_.reset();
+  if (!open()) give_up(0, errno, now_ms);
+}
+
+}  // namespace logtee

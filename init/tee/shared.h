@@ -1,0 +1,66 @@
+#pragma once
+// What a node's tee has seen of each process's output, in memory that PID 1 maps before it forks:
+// counts, times, and the last bytes of each stream. One writer, the tee (after its death the next
+// one); any number of readers, in PID 1 and in workers forked from it, none of which ever waits or
+// asks. A reader trusts nothing but the sizes it knows: the worst that a tee gone mad can do to it
+// is nonsense in the text.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "envgen/result.h"
+
+namespace logtee {
+
+inline constexpr std::size_t kRingBytes = 4096;
+
+// A process whose two streams go to one place (a file, a terminal) has stdout only.
+enum class Stream : unsigned char { kOut, kErr };
+
+struct Seen {
+  std::uint64_t bytes = 0;   // of both streams
+  std::int64_t last_ms = 0;  // when the last of them came, sys::monotonic_ms(); 0: none has
+};
+
+class Shared {
+ public:
+  // Both streams of each process are at their end until open() says otherwise.
+  static envgen::Result<Shared> make(std::size_t processes);
+  Shared(Shared&& other) noexcept
+      : boards_(std::exchange(other.boards_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+  Shared& operator=(Shared&& other) noexcept;
+  ~Shared();
+
+  // --- Anybody; a process that is not there has seen nothing and has ended. ---
+  [[nodiscard]] Seen seen(std::size_t process) const;
+  // The last kRingBytes of its stderr, of its stdout where nothing came on that: bytes as they
+  // came, which may begin in the middle of a line or a character.
+  [[nodiscard]] std::string last_words(std::size_t process) const;
+  [[nodiscard]] std::string last_words(std::size_t process, Stream stream) const;
+  // Nobody holds the writing end of either stream any more, and all of it has been seen.
+  [[nodiscard]] bool ended(std::size_t process) const;
+  // The tee has taken bytes of the process that do not show here yet.
+  [[nodiscard]] bool in_hand(std::size_t process) const;
+
+  // --- The writer; open() is PID 1's, before there is one. ---
+  void open(std::size_t process, Stream stream);
+  // Makes whole what a writer before us, which was killed, left half done.
+  void take_over();
+  // Before each read; add(), with nothing if need be, comes behind it.
+  void begin(std::size_t process, Stream stream);
+  void add(std::size_t process, Stream stream, std::string_view bytes, std::int64_t now_ms);
+  void end(std::size_t process, Stream stream);
+
+ private:
+  struct Board;
+  Shared(Board* boards, std::size_t count) : boards_(boards), count_(count) {}
+  [[nodiscard]] Board* board(std::size_t process, Stream stream) const;
+
+  Board* boards_;  // two a process
+  std::size_t count_;
+};
+
+}  // namespace logtee

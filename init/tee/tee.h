@@ -1,0 +1,47 @@
+#pragma once
+// The tee: a process of its own that reads what a node's processes print and writes it to their log
+// files and to our stdout and stderr. Its duties in this order: never stop a process, lose nothing
+// for a file, lose nothing for a reader that reads, then the copy's looks. It decides nothing and
+// ends by the end of its streams, not by signals, which it has blocked. When it is killed another
+// one goes on with the same streams: PID 1 holds them, and never reads them.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "init/tee/shared.h"
+
+namespace logtee {
+
+// The output of one process.
+struct Feed {
+  std::string log = {};  // "" = no file
+  bool echo = false;     // to our stdout and stderr
+  std::string prefix = {};
+  std::array<int, 2> fds{-1, -1};  // by Stream, non-blocking; -1: there is none, or no more
+};
+
+struct Work {
+  std::vector<Feed> feeds;  // by the index in Shared
+  std::int64_t log_max_bytes = 0;
+  int log_keep = 0;
+  bool follow_links = true;  // in the logs' directories
+  int life = -1;             // at its end what is there is taken, and that is all
+  int before = -1;  // of the tee of the last incarnation, which is let finish; -1: there was none
+};
+
+// What is to be told of a process's output, behind the writing.
+using Scan = std::function<void(std::size_t process, std::string_view bytes)>;
+
+// The tee's body; its exit code.
+int run(const Work& work, Shared& shared, const Scan& scan);
+
+// How long the end may take: without any progress of a reader, and in all.
+inline constexpr std::int64_t kIdleEndMs = 1000;
+inline constexpr std::int64_t kLongestEndMs = 5000;
+
+}  // namespace logtee
