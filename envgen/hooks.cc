@@ -204,7 +204,8 @@ Status find_hooks(Inputs& inputs, Plan& plan) {
 }
 
 void add_hook_environment(const Inputs& inputs, const Located& located, Plan& plan) {
-  if (plan.hooks.empty()) return;
+  // The health patrol's checks go by it too.
+  if (plan.hooks.empty() && plan.observe.health_checks.empty()) return;
   const Cluster& cluster = located.cluster;
   auto set = [&plan](const char* name, std::string value) {
     plan.hook_env.push_back({EnvEdit::Kind::kSet, name, std::move(value)});

@@ -44,6 +44,7 @@ struct Observation {
   int health_failures = 2;    // in succession, before the job is saved and rescheduled
 
   Preflight preflight = Preflight::kOff;
+  std::string preflight_found;        // "14 ok, 1 warning, 0 failed, 3 skipped"; "" = not run
   std::vector<std::string> datasets;  // directories that doctor wants mounted read-only
   Bind bind = Bind::kNone;
   std::string timeline;  // a directory for events.jsonl and trace.json; "" = the run directory

@@ -225,6 +225,10 @@ void add_hooks_text(std::string& text, const Plan& plan) {
   }
 }
 
+std::string_view preflight_name(Preflight preflight) {
+  return preflight == Preflight::kRequire ? "require" : "warn";
+}
+
 }  // namespace
 
 std::string plan_to_json(const Plan& plan, const Environ& base) {
@@ -253,6 +257,9 @@ std::string plan_to_json(const Plan& plan, const Environ& base) {
   out.key("data").begin_array().end_array();
   write_policy(out, plan.policy);
   write_rendezvous(out, plan);
+  if (plan.observe.preflight != Preflight::kOff) {
+    out.key("preflight").string(preflight_name(plan.observe.preflight));
+  }
   write_waits(out, plan);
   out.key("warnings");
   write_texts(out, plan.warnings);
@@ -289,6 +296,11 @@ std::string plan_to_text(const Plan& plan, const Environ& base) {
   if (plan.peers) {
     text += "waits for " + std::to_string(plan.peers->hosts.size()) + " peers, at most " +
             seconds(plan.peers->timeout_ms) + "\n";
+  }
+  if (plan.observe.preflight != Preflight::kOff) {
+    text += "checks the machine first, as trainit doctor does";
+    text +=
+        plan.observe.preflight == Preflight::kRequire ? "; a failed check ends the job\n" : "\n";
   }
   text += "starts " + std::to_string(plan.processes.size()) +
           (plan.processes.size() == 1 ? " process" : " processes") + "\n";

@@ -370,6 +370,7 @@ void put(Encoder& out, const Observation& observe) {
   out.number(static_cast<std::uint32_t>(observe.preflight));
   out.number(static_cast<std::uint32_t>(observe.bind));
   out.text(observe.timeline);
+  out.text(observe.preflight_found);
   put(out, observe.datasets);
 }
 
@@ -391,6 +392,7 @@ Observation get_observation(Decoder& in) {
       static_cast<Preflight>(in.choice(static_cast<std::uint8_t>(Preflight::kRequire)));
   observe.bind = static_cast<Bind>(in.choice(static_cast<std::uint8_t>(Bind::kCore)));
   observe.timeline = in.text();
+  observe.preflight_found = in.text();
   observe.datasets = get_texts(in);
   return observe;
 }

@@ -16,6 +16,7 @@
 #include "init/engine/membership.h"
 #include "init/engine/messages.h"
 #include "init/engine/peers.h"
+#include "init/engine/preflight.h"
 #include "init/engine/rendezvous.h"
 #include "init/engine/source_scripts.h"
 #include "init/engine/start.h"
@@ -256,6 +257,8 @@ std::optional<int> prepare(envgen::Plan plan, const envgen::Snapshot& base, Work
   envgen::confine(plan, confinement.sandbox);
   plan.warnings.insert(plan.warnings.end(), confinement.warnings.begin(),
                        confinement.warnings.end());
+  // Before its files are written: a full disk is told in full.
+  if (auto status = preflight(plan, base); !status) return fail(125, status.error());
   if (plan.sandbox.identity) let_through(base.facts.run_dir);
   if (auto status = carry_out_files(plan); !status) return fail(125, status.error());
   if (plan.peers) {

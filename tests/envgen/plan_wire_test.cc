@@ -57,6 +57,7 @@ Plan example_plan() {
                   .health_checks = "devices,network",
                   .health_failures = 4,
                   .preflight = Preflight::kRequire,
+                  .preflight_found = "3 ok, 0 warnings, 0 failed, 0 skipped",
                   .datasets = {"/data/a", "/data/b"},
                   .bind = Bind::kCore,
                   .timeline = "/logs"};
