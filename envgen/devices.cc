@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <string_view>
-#include <vector>
 
 namespace envgen {
 namespace {
@@ -107,6 +105,19 @@ std::optional<DeviceCount> count_devices(Inputs& inputs) {
     return narrowed(inputs, kind, std::move(count));
   }
   return DeviceCount{0, "no device in /dev"};
+}
+
+std::vector<int> device_numbers(const PathState& dev, std::string_view prefix) {
+  const std::vector<std::string> names = devices_in(dev, prefix);
+  std::vector<int> numbers;
+  numbers.reserve(names.size());
+  for (const std::string& name : names) {
+    int number = 0;
+    const char* end = name.data() + name.size();
+    if (std::from_chars(name.data() + prefix.size(), end, number).ec != std::errc{}) break;
+    numbers.push_back(number);
+  }
+  return numbers;
 }
 
 std::optional<int> slots_of_node(Inputs& inputs, int told) {

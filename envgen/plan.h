@@ -51,7 +51,8 @@ struct Process {
   bool tee = false;
   bool echo = false;
   std::string prefix = {};
-  std::string cpus = {};  // the CPUs that it may use, "0-7,16-23"; "" = as they are
+  std::string cpus = {};         // the CPUs that it may use, "0-7,16-23"; "" = as they are
+  std::string cpus_reason = {};  // why these; not PID 1's to know
 
   bool operator==(const Process&) const = default;
 };

@@ -156,6 +156,10 @@ void write_process(json::Writer& out, const Plan& plan, const Process& process,
     out.key("prefix").string(process.prefix);
     out.end_object();
   }
+  if (!process.cpus.empty()) {
+    out.key("cpus").string(process.cpus);
+    out.key("cpus_reason").string(process.cpus_reason);
+  }
   out.end_object();
 }
 
@@ -201,6 +205,9 @@ void add_process_text(std::string& text, const Plan& plan, const Process& proces
   if (process.tee) text += " through the tee";
   if (!process.prefix.empty()) text += ", lines behind \"" + process.prefix + "\"";
   text += "\n";
+  if (!process.cpus.empty()) {
+    text += "    on CPUs " + process.cpus + ": " + process.cpus_reason + "\n";
+  }
   for (const auto& [name, value] : delta.set)
     text.append("    ").append(name).append("=").append(value).append("\n");
   for (const std::string& name : delta.unset) text.append("    ").append(name).append(" unset\n");

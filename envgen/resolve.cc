@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "envgen/binding.h"
 #include "envgen/command.h"
 #include "envgen/course.h"
 #include "envgen/environment.h"
@@ -220,6 +221,7 @@ Outcome plan_located(Inputs& inputs, Located located, Plan plan) {
   share_grace(inputs.request(), plan);
   if (auto status = apply_cann(inputs, plan); !status) return status.error();
   if (auto status = (*launcher)->launch(inputs, located, plan); !status) return status.error();
+  plan_binding(inputs, located, plan);
   plan_output(inputs.request(), plan);
   add_terminal(inputs, located.site, plan);
   plan_course(inputs, located, plan);

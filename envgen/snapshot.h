@@ -38,11 +38,16 @@ struct Facts {
   std::string host_name;
   std::vector<std::string> addresses;  // of this container's interfaces, text form, no loopback
   std::uint32_t cpus = 0;              // usable by this process (sched_getaffinity)
+  std::string cpu_list;                // which ones, "0-7,16-23"; "" in older snapshots
   std::string run_dir;                 // RUN_DIR; "" when none is writable
   std::string program;                 // this program's own file, absolute; "" when not known
 
   bool operator==(const Facts&) const = default;
 };
+
+// A want of this "path" is the standard output of the command, as a file's content; kError with
+// ETIMEDOUT for one that was killed for its time, kAbsent where it cannot be run.
+inline constexpr const char* kNpuTopologyCommand = "npu-smi info -t topo";
 
 struct Snapshot {
   std::vector<std::string> argv;  // arguments after the program's name and its subcommand

@@ -211,6 +211,7 @@ std::string to_json(const Snapshot& snapshot, bool masked) {
   for (const std::string& address : facts.addresses) out.string(address);
   out.end_array();
   out.key("cpus").integer(facts.cpus);
+  if (!facts.cpu_list.empty()) out.key("cpu_list").string(facts.cpu_list);
   out.key("run_dir").string(facts.run_dir);
   out.key("program").string(facts.program);
   out.end_object();
@@ -244,7 +245,8 @@ Result<Snapshot> snapshot_from_json(std::string_view text, std::string_view wher
     snapshot.facts.addresses = reader.list(*facts, "addresses");
     snapshot.facts.cpus = static_cast<std::uint32_t>(reader.number(*facts, "cpus"));
     snapshot.facts.run_dir = reader.text(*facts, "run_dir");
-    // Older snapshots lack it.
+    // Older snapshots lack these.
+    if (facts->find("cpu_list")) snapshot.facts.cpu_list = reader.text(*facts, "cpu_list");
     if (facts->find("program")) snapshot.facts.program = reader.text(*facts, "program");
   }
   if (auto paths = reader.member(root, "paths", json::Type::kObject)) {

@@ -11,6 +11,7 @@ namespace cli {
 namespace {
 
 using envgen::AscendLauncher;
+using envgen::Bind;
 using envgen::DeviceIds;
 using envgen::Output;
 using envgen::RankOrder;
@@ -158,6 +159,15 @@ constexpr std::array kTable = {
                               {"tee", Output::kTee}});
            },
            "first, inherit, files or tee (files, and all of it on stdout)"},
+    Option{"bind", "WHAT", "the ranks: numa (near their devices), core (divided) or none",
+           [](Options& o, std::string_view v) {
+             std::optional<Bind> bind;
+             bool ok = set_word(
+                 v, bind, {{"numa", Bind::kNuma}, {"core", Bind::kCore}, {"none", Bind::kNone}});
+             o.request.observe.bind = bind.value_or(o.request.observe.bind);
+             return ok;
+           },
+           "numa, core or none"},
     Option{"work-dir", "DIR", "the ranks' device<i> directories lie there",
            [](Options& o, std::string_view v) { return set_text(v, o.request.work_dir); }, kPath},
     Option{"log-dir", "DIR", "logs and environments of the ranks; MA_LOG_DIR, RUN_DIR/logs",

@@ -62,6 +62,7 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
   spec.cwd = process.cwd == context.base.facts.cwd ? "" : process.cwd;
   spec.log_path = process.log;
   spec.env_file = process.env_file;
+  spec.cpus = process.cpus;
   spec.no_input = !main;
   spec.new_session = !alone;
   spec.callers_group = alone && context.callers_group;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #include <string_view>
 #include <utility>
 
+#include "envgen/cpu_list.h"
 #include "envgen/secrets.h"
 #include "init/proc/terminal.h"
 #include "init/sandbox/apply.h"
@@ -179,6 +181,19 @@ void give_standard_fds(const envgen::Identity& who, bool pid1) {
   }
 }
 
+// A cpuset may have changed since the plan, a filter may forbid it: no reason not to compute.
+void bind_to(const SpawnSpec& spec) {
+  if (spec.cpus.empty()) return;
+  const envgen::CpuList cpus = envgen::parse_cpu_list(spec.cpus).value_or(envgen::CpuList());
+  const std::size_t size = CPU_ALLOC_SIZE(cpus.empty() ? 1 : cpus.back() + 1);
+  std::vector<unsigned long> mask(size / sizeof(unsigned long));
+  auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
+  for (const int cpu : cpus) CPU_SET_S(cpu, size, set);
+  if (::sched_setaffinity(0, size, set) == 0) return;
+  sys::log::warning("binding " + spec.argv[0] + " to the CPUs " + spec.cpus + ": " +
+                    sys::errno_text(errno) + "; it runs unbound");
+}
+
 // The kernel forgets the death signal with each change of credentials.
 envgen::Status confine(const SpawnSpec& spec, pid_t parent) {
   const envgen::Sandbox& sandbox = *spec.sandbox;
@@ -213,6 +228,7 @@ envgen::Status prepare(const Birth& birth) {
   if (auto done = redirect(spec); !done) return done;
   if (spec.inherited_fds > 0) birth.program.set_listen_pid(::getpid());
   save_environment(spec.env_file, birth.program.environment());
+  bind_to(spec);
   // Before the sandbox, which may take /proc/self and the limit on descriptors that it needs.
   if (!spec.callers_fds) close_the_rest(birth.start_fd, spec.inherited_fds);
   if (spec.sandbox != nullptr) {

@@ -36,6 +36,8 @@ struct SpawnSpec {
                              // those among them that have CLOEXEC are ours and are not passed
   bool callers_fds = false;  // all that the caller passed in, as exec would; not LISTEN_FDS only
   bool die_with_parent = false;  // PR_SET_PDEATHSIG SIGKILL: for an init that is not PID 1
+  std::string cpus;              // those it may use, "0-7,16-23"; "" = ours. What the kernel
+                                 // refuses is a warning, and it runs as it is
   bool share_memory = false;     // vfork: faster, and we stand still until the program runs; not
                                  // with a sandbox
   // What the program is confined to; nullptr = nothing. Output and environment file are opened by

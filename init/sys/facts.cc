@@ -22,6 +22,7 @@
 #include <optional>
 #include <utility>
 
+#include "envgen/cpu_list.h"
 #include "init/sys/files.h"
 
 namespace sys {
@@ -75,18 +76,21 @@ std::vector<std::string> interface_addresses() {
 }
 
 // The kernel refuses a mask smaller than its own, whose size it does not tell.
-std::uint32_t usable_cpus() {
-  constexpr int kMostCpus = 1 << 16;
-  for (int cpus = 1024; cpus <= kMostCpus; cpus *= 2) {
+envgen::CpuList usable_cpus() {
+  envgen::CpuList usable;
+  for (int cpus = 1024; cpus <= envgen::kMostCpus; cpus *= 2) {
     const std::size_t size = CPU_ALLOC_SIZE(cpus);
     std::vector<unsigned long> mask(size / sizeof(unsigned long));
     auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
     if (::sched_getaffinity(0, size, set) == 0) {
-      return static_cast<std::uint32_t>(CPU_COUNT_S(size, set));
+      for (int cpu = 0; cpu < cpus; ++cpu) {
+        if (CPU_ISSET_S(cpu, size, set)) usable.push_back(cpu);
+      }
+      break;
     }
     if (errno != EINVAL) break;
   }
-  return static_cast<std::uint32_t>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
+  return usable;
 }
 
 // "" when /proc does not say, or when the file was removed while it ran.
@@ -208,7 +212,10 @@ envgen::Facts gather_facts() {
   facts.gid = ::getegid();
   facts.host_name = host_name();
   facts.addresses = interface_addresses();
-  facts.cpus = usable_cpus();
+  const envgen::CpuList cpus = usable_cpus();
+  facts.cpu_list = envgen::cpu_list_text(cpus);
+  facts.cpus = static_cast<std::uint32_t>(
+      cpus.empty() ? std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L) : std::ssize(cpus));
   facts.program = own_program();
   return facts;
 }
