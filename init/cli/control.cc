@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "init/cli/values.h"
-#include "init/engine/state.h"
+#include "init/engine/status_text.h"
 #include "init/sys/facts.h"
 
 namespace cli {

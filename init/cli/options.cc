@@ -351,6 +351,9 @@ constexpr std::array kTable = {
     Option{"dataset", "DIR", "checked to be mounted read-only, for doctor; repeatable",
            [](Options& o, std::string_view v) { return add_lines(v, o.request.observe.datasets); },
            "a directory"},
+    Option{"timeline", "DIR", "events.jsonl and trace.json are copied there at the end",
+           [](Options& o, std::string_view v) { return set_text(v, o.request.observe.timeline); },
+           kPath},
     Option{"log-level", "LEVEL", "debug, info, warning or error",
            [](Options& o, std::string_view v) {
              std::optional<Level> level;

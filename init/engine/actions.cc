@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "envgen/resolve.h"
+#include "init/engine/describe.h"
 #include "init/engine/save.h"
 #include "init/engine/supervision.h"
 #include "init/proc/spawn.h"
@@ -126,7 +127,9 @@ void Supervisor::start_hooks(TaskRef task) {
 void Supervisor::begin_anew() {
   tees_.retire();
   job_.exports.clear();
+  diagnosis_.forget(job_, machine_);
   job_.first_failure.clear();
+  job_.failure = {};
   settled_ = false;
   job_.oom_kills_before = sys::oom_kills();
   if (!publisher_.is_second()) write_termination_log(setup_.termination_log, "");
@@ -205,11 +208,9 @@ void Supervisor::stop_main(const TaskRecord& record, int signal) {
 }
 
 void Supervisor::report_failure() {
-  job_.first_failure = describe_failure(job_, machine_, sys::oom_kills());
-  sys::log::error("first failure: " + job_.first_failure);
   // A second instance in the container must not overwrite what the pod's own one says.
-  if (publisher_.is_second()) return;
-  write_termination_log(setup_.termination_log, "trainit: " + job_.first_failure + "\n");
+  const char* log = publisher_.is_second() ? nullptr : setup_.termination_log;
+  diagnosis_.begin(job_, machine_, setup_.saved, tees_.seen(), log);
 }
 
 void Supervisor::report_transition(Course before) {

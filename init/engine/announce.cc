@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "init/engine/remains.h"
-#include "init/engine/state.h"
+#include "init/engine/status_text.h"
 #include "init/proc/signals.h"
 
 namespace engine {

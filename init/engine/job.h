@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "envgen/plan.h"
+#include "init/engine/failure.h"
 #include "init/engine/state.h"
 #include "init/proc/spawn.h"
 #include "init/sys/fd.h"
@@ -42,8 +43,12 @@ struct Job {
   std::string waiting_for;
   // What hooks exported, in the order in which they did: for the processes that start after them.
   std::vector<envgen::EnvEdit> exports;
-  std::string first_failure;
+  std::string first_failure;  // the message
+  FailureDetail failure;
   std::optional<std::uint64_t> oom_kills_before;
+  std::string host;  // this node's name
+  // Workers that are no tasks and end by themselves: nobody's to sweep while there is time.
+  std::vector<pid_t> helpers;
 };
 
 // What the plan says about this task, nullptr for a task that is not the plan's.
@@ -61,23 +66,10 @@ void name_records(Job& job, const lifecycle::Machine& machine);
 // "a, b, c" or, of more than 8, "a, b, ... and 3 more".
 std::string names_list(const std::vector<std::string>& names, std::string_view separator = ", ");
 
-// "vk/mpi: node 0 of 2, starting mpirun, services: sshd"
-std::string starting_text(const envgen::Plan& plan);
-
-// What to warn of when a service, a post-stop process or a hook that may fail has ended, which is
-// no failure of the job; "" when there is nothing to say.
-std::string side_warning(const Job& job, const TaskRecord& record);
-
-// The one message about what failed first: who, how, when, why as far as the kernel tells, where
-// its output is, who was stopped because of it, what to do.
-std::string describe_failure(const Job& job, const lifecycle::Machine& machine,
-                             std::optional<std::uint64_t> oom_kills_now);
-
-// For a job without a failure: the kernel killed something for its memory; "" where it did not.
-std::string oom_warning(const Job& job, std::optional<std::uint64_t> oom_kills_now);
-
 // `now_ms`: the time by which the machine counts.
 JobReport report_of(const Job& job, const lifecycle::Machine& machine, std::int64_t now_ms);
+
+inline constexpr std::size_t kTerminationLogBytes = 4096;
 
 // Writes `message` to /dev/termination-log where that exists, at most 4096 bytes, cut between
 // UTF-8 characters, without credentials. The file is a bind mount: written in place, never created.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "envgen/result.h"
+#include "init/engine/failure.h"
 
 namespace engine {
 
@@ -28,6 +29,10 @@ struct TaskReport {
   std::string log;              // "" = stdout; kHookOutput; else a file
   std::int64_t started_ms = 0;  // wall clock, UTC; 0 = not yet
   std::int64_t ended_ms = 0;
+  int incarnation = 0;                // how often it was started
+  std::int64_t last_output_ms = 0;    // wall clock, UTC; 0: not known. `trainit status` fills it in
+  std::int64_t perf_ppm = -1;         // hardware / end-to-end time, last seen; -1: not known
+  std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: it is not
 };
 
 struct JobReport {
@@ -45,6 +50,7 @@ struct JobReport {
   std::vector<TaskReport> tasks;
   std::string hook;                      // "pre-start hooks", under way; "" when none are
   std::string first_failure;             // the message; "" without a failure; of the last start
+  FailureDetail failure;                 // what is known of it
   std::string stop_signal;               // "" when none came
   int exit_code = -1;                    // the job's; -1: still running
   int given_code = -1;                   // the container's, by --exit-codes
@@ -56,16 +62,11 @@ struct JobReport {
   std::int64_t checkpoint_until_ms = 0;  // wall clock, UTC: it is waited for so long; 0: not known
   bool reschedule = false;               // ends with 75 after a checkpoint: to be scheduled again
   std::int64_t hold_until_ms = 0;        // wall clock, UTC; 0: no debug window
+  std::string health;                    // what the last round of checks found; "" = none yet
   std::vector<std::string> warnings;
 };
 
 std::string state_to_json(const JobReport& report);
 envgen::Result<JobReport> state_from_json(std::string_view text, std::string_view where);
-
-// For a person who reads it at `now_ms` (wall clock, UTC); `colour` with terminal escapes.
-std::string state_to_text(const JobReport& report, std::int64_t now_ms, bool colour);
-
-// "2h 5m", "4m 10s", "12s": a span by its two largest units, rounded down. 0s for less, or none.
-std::string span_text(std::int64_t ms);
 
 }  // namespace engine

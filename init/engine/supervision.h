@@ -10,6 +10,7 @@
 
 #include "init/engine/announce.h"
 #include "init/engine/companions.h"
+#include "init/engine/diagnosis.h"
 #include "init/engine/job.h"
 #include "init/engine/poller.h"
 #include "init/engine/publisher.h"
@@ -20,6 +21,7 @@
 #include "init/engine/supervisor.h"
 #include "init/engine/sweeper.h"
 #include "init/engine/tees.h"
+#include "init/engine/timeline.h"
 #include "init/engine/timers.h"
 #include "init/proc/signals.h"
 #include "init/proc/terminal.h"
@@ -81,6 +83,7 @@ class Supervisor {
   void open_run_dir();
   void write_state();
   void finish();
+  void end_timeline();
   int degrade();
   [[nodiscard]] Evidence evidence() const;
   void warn_of_end(const TaskRecord& record);
@@ -102,6 +105,8 @@ class Supervisor {
   std::unique_ptr<Resolver> resolver_;
   HookRuns hook_runs_;
   MembershipWatch watch_;
+  Diagnosis diagnosis_;
+  Timeline timeline_;
   pid_t trigger_pid_ = 0;  // that makes a trigger file; 0: none
   Publisher publisher_;
   const proc::Received* forwarding_ = nullptr;  // the signal that the current step answers

@@ -13,6 +13,7 @@
 #include "init/engine/control.h"
 #include "init/engine/control_answers.h"
 #include "init/engine/degraded.h"
+#include "init/engine/describe.h"
 #include "init/engine/policies.h"
 #include "init/engine/save.h"
 #include "init/engine/signal_rules.h"
@@ -38,7 +39,16 @@ constexpr int kMostDeaths = 256;
 // What is kept of the runtime's own limit (10 s with Docker) for the last of the job's output.
 constexpr std::int64_t kLogsWithinStopMs = 1500;
 
-enum class Source : std::uint32_t { kResolver, kStart, kHooks, kWatcher, kTee, kListener, kClient };
+enum class Source : std::uint32_t {
+  kResolver,
+  kStart,
+  kHooks,
+  kWatcher,
+  kTee,
+  kLastWords,
+  kListener,
+  kClient
+};
 
 }  // namespace
 
@@ -77,6 +87,7 @@ void Supervisor::begin() {
   }
   if (!pass_through_) {
     setup_.base.facts = sys::gather_facts();
+    job_.host = setup_.base.facts.host_name;
     open_run_dir();
     job_.oom_kills_before = sys::oom_kills();
   }
@@ -100,6 +111,7 @@ void Supervisor::turn() {
   for (const Poller::Watched& one : ready) wake(one);
   if (reap_again_) reap();
   drain();
+  if (diagnosis_.advance(job_, machine_)) publisher_.note_change();
   if (!done_) write_state();  // finish() does it with the code
   if (std::exchange(child_changed_, false)) stop_with_main();
 }
@@ -120,13 +132,16 @@ const std::vector<Poller::Watched>& Supervisor::wait() {
   hook_runs_.each_pipe([&](int fd, std::uint32_t index) { add(fd, Source::kHooks, index); });
   if (watch_.pipe() >= 0) add(watch_.pipe(), Source::kWatcher, 0);
   if (tees_.pipe() >= 0) add(tees_.pipe(), Source::kTee, 0);
+  add(diagnosis_.pipe(), Source::kLastWords, 0);
   for (const sys::Fd& client : publisher_.control().clients()) {
     add(client.get(), Source::kClient, static_cast<std::uint32_t>(client.get()));
   }
   add(publisher_.control().listener().get(), Source::kListener, 0);
   std::optional<std::int64_t> timeout_ms = timers_.next();
   if (timeout_ms) *timeout_ms -= now_ms();
-  for (const auto deadline_ms : {hook_runs_.next_deadline(), tees_.next_deadline()}) {
+  const std::array deadlines = {hook_runs_.next_deadline(), tees_.next_deadline(),
+                                diagnosis_.deadline()};
+  for (const auto& deadline_ms : deadlines) {
     if (!deadline_ms) continue;
     const std::int64_t left_ms = *deadline_ms - sys::monotonic_ms();
     timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
@@ -147,6 +162,8 @@ void Supervisor::wake(const Poller::Watched& ready) {
       return read_watcher();
     case Source::kTee:
       return read_tee();
+    case Source::kLastWords:
+      return;  // read in each turn
     case Source::kListener:
       publisher_.control().accept_client();
       return;
@@ -228,6 +245,7 @@ void Supervisor::reap() {
   for (const proc::Death& death : reaped.deaths) {
     watch_.reaped(death.pid);
     tees_.reaped(death, any_main());
+    diagnosis_.reaped(job_, death.pid);
     if (death.pid == trigger_pid_) trigger_pid_ = 0;
     auto record = std::ranges::find(job_.records, death.pid, &TaskRecord::pid);
     if (record == job_.records.end()) continue;
@@ -262,6 +280,7 @@ void Supervisor::read_resolver() {
     publisher_.note_change();
     if (auto* waits = std::get_if<ResolverWaits>(&news)) {
       sys::log::info("waiting for " + waits->reason);
+      timeline_.waits(waits->reason);
       job_.waiting_for = std::move(waits->reason);
     } else if (auto* failed = std::get_if<ResolverFailed>(&news)) {
       job_.resolver_message = std::move(failed->message);
@@ -314,6 +333,9 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
     job_.plan.warnings.push_back(std::move(warning));
   }
   for (const std::string& warning : job_.plan.warnings) sys::log::warning(warning);
+  const int node = job_.plan.self ? job_.plan.self->node_rank : 0;
+  if (job_.plan.node_count > 1) sys::log::set_origin(node, job_.host);
+  timeline_.set_node(node, job_.host);
   if (!pass_through_) {
     sys::log::info(starting_text(job_.plan));
   }
@@ -379,6 +401,7 @@ void Supervisor::drain() {
     const std::string kills = kills_text(job_, actions);
     if (!kills.empty()) sys::log::warning(kills);
     for (const lifecycle::Action& one : actions) perform(one);
+    timeline_.stepped(next, actions, before.phase, job_, machine_);
     events_.pop_front();
   }
 }
@@ -386,6 +409,7 @@ void Supervisor::drain() {
 void Supervisor::open_run_dir() {
   publisher_.open(setup_.base.env);
   setup_.base.facts.run_dir = publisher_.own_dir();
+  if (!pass_through_ && !publisher_.is_second()) timeline_.open(publisher_.own_dir());
 }
 
 void Supervisor::write_state() {
@@ -400,10 +424,12 @@ void Supervisor::write_state() {
 }
 
 void Supervisor::finish() {
+  diagnosis_.finish(job_, machine_);
   // A stop has a deadline that is not ours.
   tees_.finish(machine_.stopped() ? kLogsWithinStopMs : logtee::kLongestEndMs + logtee::kIdleEndMs);
   publisher_.note_change();
   write_state();
+  end_timeline();
   publisher_.close();
   // Not in pass-through, whose exit is as quick as its command's.
   if (!pass_through_ && job_.first_failure.empty()) {
@@ -422,6 +448,18 @@ void Supervisor::finish() {
   } else if (post_stop_killed_) {
     sweeper_.kill_rest();
   }
+}
+
+void Supervisor::end_timeline() {
+  if (!timeline_.is_open()) return;
+  timeline_.finish(job_, machine_);
+  const std::string& directory = setup_.request.observe.timeline;
+  if (directory.empty()) return;
+  // Whoever has asked for the end will not wait long.
+  const std::int64_t most_ms = machine_.stop_signal() != 0 ? 1000 : 5000;
+  const int node = job_.plan.self ? job_.plan.self->node_rank : 0;
+  const std::string suffix = job_.plan.node_count > 1 ? "-node" + std::to_string(node) : "";
+  copy_timeline(publisher_.own_dir(), directory, suffix, most_ms, setup_.saved);
 }
 
 // --- When this file itself fails ---

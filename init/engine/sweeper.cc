@@ -22,7 +22,8 @@ constexpr int kMostTurnsWithoutSweep = 64;
 bool Sweeper::is_ours(pid_t pid) const {
   const std::vector<pid_t> tees = tees_.pids();
   return std::ranges::find(job_.records, pid, &TaskRecord::pid) != job_.records.end() ||
-         std::ranges::find(tees, pid) != tees.end();
+         std::ranges::find(tees, pid) != tees.end() ||
+         std::ranges::find(job_.helpers, pid) != job_.helpers.end();
 }
 
 void Sweeper::begin(int signal) {

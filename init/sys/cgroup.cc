@@ -1,6 +1,8 @@
 #include "init/sys/cgroup.h"
 
+#include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "init/sys/files.h"
 
@@ -79,14 +81,27 @@ std::optional<std::uint64_t> parse_oom_kills(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> oom_kills() {
-  const envgen::PathState groups = look("/proc/self/cgroup", true);
-  for (const std::string& file : oom_files(groups.content)) {
-    const envgen::PathState state = look(file, true);
+std::optional<std::uint64_t> oom_kills(const std::string& root) {
+  const envgen::PathState groups = look(root + "/proc/self/cgroup", true);
+  std::vector<std::string> files = oom_files(groups.content);
+  // Of the processes in this cgroup itself; the other counts those of cgroups below it too.
+  for (std::string& file : cgroup_files(groups.content, "memory", "", "memory.events.local")) {
+    files.push_back(std::move(file));
+  }
+  for (const std::string& file : files) {
+    const envgen::PathState state = look(root + file, true);
     if (state.kind != envgen::PathState::Kind::kFile) continue;
     if (const auto count = parse_oom_kills(state.content)) return count;
   }
   return std::nullopt;
+}
+
+bool oom_kills_group(const std::string& root) {
+  const envgen::PathState groups = look(root + "/proc/self/cgroup", true);
+  const auto files = cgroup_files(groups.content, "memory", "", "memory.oom.group");
+  return std::ranges::any_of(files, [&root](const std::string& file) {
+    return look(root + file, true).content.starts_with('1');
+  });
 }
 
 }  // namespace sys

@@ -11,7 +11,12 @@
 namespace sys {
 
 // nullopt where no memory cgroup is visible, or the kernel is too old to count (v1 before 4.13).
-std::optional<std::uint64_t> oom_kills();
+// `root` is put before each path: for tests that bring their own tree.
+std::optional<std::uint64_t> oom_kills(const std::string& root = "");
+
+// v2's memory.oom.group is 1: an OOM kill takes the whole container along, PID 1 included, and
+// nobody is left who could tell. (Kubernetes sets it from 1.28 on.)
+bool oom_kills_group(const std::string& root = "");
 
 // The files of this container's cgroup that may hold a value of a controller, best first: `v1_file`
 // where that controller is mounted by itself, `v2_file` in the unified tree. "" = it has none.

@@ -18,6 +18,7 @@
 #include "envgen/secrets.h"
 #include "init/sys/clock.h"
 #include "init/sys/outlet.h"
+#include "init/sys/utf8.h"
 
 namespace sys::log {
 namespace {
@@ -51,29 +52,11 @@ bool Stderr::put(std::string_view line) {
   return true;
 }
 
-// Bytes of the UTF-8 character that `text` starts with; 0 when it starts with none.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  const unsigned second = byte(1);
-  const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
-  const bool surrogate = first == 0xED && second > 0x9F;
-  const bool beyond = first == 0xF4 && second > 0x8F;
-  return overlong || surrogate || beyond ? 0 : length;
-}
-
 // One character of `text`, from its start, in a form that cannot break or repaint the line.
 std::size_t append_character(std::string_view text, Format format, std::string* line) {
-  const std::size_t length = character_length(text);
+  const std::size_t length = utf8_length(text);
   const auto first = static_cast<unsigned char>(text[0]);
-  const bool c1_control =
-      length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+  const bool c1_control = length == 2 && is_control(text);
   const std::string backslash = format == Format::kJson ? "\\\\" : "\\";
   if (first == '\n') {
     *line += backslash + "n";
@@ -81,7 +64,7 @@ std::size_t append_character(std::string_view text, Format format, std::string* 
     *line += backslash + "r";
   } else if (first == '\t') {
     *line += backslash + "t";
-  } else if (length == 0 || first < 0x20 || first == 0x7F || c1_control) {
+  } else if (length == 0 || is_control(text)) {
     std::array<char, 8> hex{};
     const auto code = static_cast<unsigned char>(c1_control ? text[1] : text[0]);
     std::snprintf(hex.data(), hex.size(), "x%02x", static_cast<unsigned>(code));
@@ -121,6 +104,26 @@ const char* level_word(spdlog::level::level_enum level) {
   }
 }
 
+struct Origin {
+  int node = -1;  // -1: not to be said
+  std::string host;
+};
+Origin origin;
+
+// By way of the one field of a message that nothing else uses: a source line, which counts from 1.
+spdlog::source_loc about(int rank) { return {"", rank + 1, ""}; }
+
+std::string json_fields(int rank) {
+  std::string text;
+  if (origin.node >= 0) {
+    text = R"("node":)" + std::to_string(origin.node) + R"(,"host":")";
+    append_message(origin.host, Format::kJson, kMaxLine / 4, &text);
+    text += "\",";
+  }
+  if (rank >= 0) text += R"("rank":)" + std::to_string(rank) + ",";
+  return text;
+}
+
 // Not spdlog's patterns: they have no JSON, and their time reads /etc/localtime.
 class LineFormatter final : public spdlog::formatter {
  public:
@@ -134,10 +137,13 @@ class LineFormatter final : public spdlog::formatter {
     std::string text;
     std::string tail = "\n";
     if (format_ == Format::kJson) {
-      text = R"({"time":")" + time + R"(","level":")" + word + R"(","message":")";
+      text = R"({"time":")" + time + R"(","level":")" + word + R"(",)" +
+             json_fields(message.source.line - 1) + R"("message":")";
       tail = "\"}\n";
     } else {
-      text = (timestamps_ ? time + " " : "") + "trainit: ";
+      text = (timestamps_ ? time + " " : "") + "trainit";
+      if (origin.node >= 0) text += "[node " + std::to_string(origin.node) + "]";
+      text += ": ";
       if (message.level != spdlog::level::info) text += word + ": ";
     }
     append_message({message.payload.data(), message.payload.size()}, format_,
@@ -223,12 +229,15 @@ void open(Level least, Format format, bool timestamps) {
   current->logger.set_error_handler([](const std::string&) {});
 }
 
-void write(Level level, std::string_view message) {
+void write(Level level, std::string_view message, int rank) {
   if (!current) return;
   // A message may quote what it complains of.
   const std::string shown = envgen::mask_secrets(message);
-  current->logger.log(spdlog_level(level), spdlog::string_view_t(shown.data(), shown.size()));
+  current->logger.log(about(rank), spdlog_level(level),
+                      spdlog::string_view_t(shown.data(), shown.size()));
 }
+
+void set_origin(int node, std::string_view host) { origin = {node, std::string(host)}; }
 
 std::uint64_t dropped() { return current ? current->sink->dropped() : 0; }
 

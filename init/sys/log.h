@@ -15,13 +15,18 @@ enum class Format : unsigned char { kHuman, kJson };
 
 // Call once, early, after ensure_standard_fds(); before it, lines are dropped. Human: "trainit:
 // warning: text", "trainit: text" for kInfo, with the UTC time before it when `timestamps`. JSON:
-// {"time","level","message"} on one line. A newline inside a message becomes "\n" in text, so that
-// a message stays one line; other control characters and bytes that are no UTF-8 become "\x1b";
-// credentials are masked.
-// A line of more than PIPE_BUF bytes is cut and says so: a longer one could be torn.
+// {"time","level","message"} on one line, with "rank" where it is about one. A newline inside a
+// message becomes "\n" in text, so that a message stays one line; other control characters and
+// bytes that are no UTF-8 become "\x1b"; credentials are masked. A line of more than PIPE_BUF bytes
+// is cut and says so: a longer one could be torn.
 void open(Level least, Format format, bool timestamps);
-void write(Level level, std::string_view message);
+// `rank`: whom the line is about, where it is about one; -1: nobody.
+void write(Level level, std::string_view message, int rank = -1);
 std::uint64_t dropped();
+
+// From now on each line says which node it comes from, so that the logs of several can be put side
+// by side: human "trainit[node 1]: text", JSON "node" and "host".
+void set_origin(int node, std::string_view host);
 
 // The log's own descriptors (-1 for one that is not in use). A forked child that closes what it
 // inherited spares them; otherwise a file that it opens next would get the log's lines.
@@ -29,7 +34,9 @@ std::vector<int> descriptors();
 
 inline void debug(std::string_view message) { write(Level::kDebug, message); }
 inline void info(std::string_view message) { write(Level::kInfo, message); }
-inline void warning(std::string_view message) { write(Level::kWarning, message); }
-inline void error(std::string_view message) { write(Level::kError, message); }
+inline void warning(std::string_view message, int rank = -1) {
+  write(Level::kWarning, message, rank);
+}
+inline void error(std::string_view message, int rank = -1) { write(Level::kError, message, rank); }
 
 }  // namespace sys::log

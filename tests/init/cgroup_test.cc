@@ -52,6 +52,58 @@ TEST(ParseOomKills, AKernelThatDoesNotCountAnswersNothing) {
 }
 
 // A memory cgroup of 48 MiB below our own.
+// A tree as a container sees it.
+class Tree : public child::Scratch {
+ protected:
+  void file(const std::string& name, const std::string& text) const {
+    const std::string directory = path(name.substr(0, name.rfind('/')));
+    EXPECT_TRUE(sys::make_directories(directory, 0755));
+    write(name, text);
+  }
+};
+
+TEST_F(Tree, OfVersion2CountsByMemoryEvents) {
+  file("proc/self/cgroup", "0::/\n");
+  file("sys/fs/cgroup/memory.events",
+       "low 0\nhigh 0\nmax 12\noom 4\noom_kill 3\noom_group_kill 0\n");
+  file("sys/fs/cgroup/memory.events.local", "low 0\noom_kill 1\n");
+  EXPECT_EQ(sys::oom_kills(path("")), 3U);
+}
+
+TEST_F(Tree, OfVersion2CountsByTheLocalEventsWhereThereAreNoOthers) {
+  file("proc/self/cgroup", "0::/\n");
+  file("sys/fs/cgroup/memory.events.local", "low 0\noom_kill 1\n");
+  EXPECT_EQ(sys::oom_kills(path("")), 1U);
+}
+
+TEST_F(Tree, OfVersion2WithoutANamespaceCountsByItsOwnCgroup) {
+  file("proc/self/cgroup", "0::/kubepods/pod1/c1\n");
+  file("sys/fs/cgroup/memory.events", "oom_kill 70\n");
+  file("sys/fs/cgroup/kubepods/pod1/c1/memory.events", "oom_kill 2\n");
+  EXPECT_EQ(sys::oom_kills(path("")), 2U);
+}
+
+TEST_F(Tree, OfVersion1CountsByOomControl) {
+  file("proc/self/cgroup", "4:memory:/docker/x\n1:name=systemd:/docker/x\n0::/docker/x\n");
+  file("sys/fs/cgroup/memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");
+  EXPECT_EQ(sys::oom_kills(path("")), 5U);
+  EXPECT_FALSE(sys::oom_kills_group(path("")));
+}
+
+TEST_F(Tree, WithoutACgroupCountsNothing) {
+  EXPECT_EQ(sys::oom_kills(path("")), std::nullopt);
+  EXPECT_FALSE(sys::oom_kills_group(path("")));
+}
+
+TEST_F(Tree, SaysWhetherAKillTakesTheWholeContainer) {
+  file("proc/self/cgroup", "0::/\n");
+  EXPECT_FALSE(sys::oom_kills_group(path("")));
+  file("sys/fs/cgroup/memory.oom.group", "0\n");
+  EXPECT_FALSE(sys::oom_kills_group(path("")));
+  file("sys/fs/cgroup/memory.oom.group", "1\n");
+  EXPECT_TRUE(sys::oom_kills_group(path("")));
+}
+
 class MemoryCgroup : public testing::Test {
  protected:
   void SetUp() override {

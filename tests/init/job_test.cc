@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "init/engine/describe.h"
 #include "tests/init/child.h"
 
 namespace {
@@ -29,6 +30,7 @@ class Failure : public testing::Test {
     job_.plan.platform = "modelarts";
     job_.plan.self = envgen::Self{1, ""};
     job_.plan.node_count = 2;
+    job_.host = "worker-b";
     job_.plan.world_size = 16;
     job_.records.emplace_back().name = "resolver";
     for (int i = 0; i < ranks; ++i) add_rank(8 + i, i);
@@ -82,8 +84,9 @@ TEST_F(Failure, NamesRankNodeDeviceCodeTimeLogAndWhoWasStopped) {
   start();
   end({{2, kExit3}});
   EXPECT_EQ(text(),
-            "rank-9 (node 1, device 1) exited with code 3 after 61.5 s; its output: "
-            "/logs/rank-9.txt; stopped because of it: rank-8, rank-10");
+            "rank-9 (node 1 worker-b, device 1) exited with code 3 after 61.5 s, at "
+            "1970-01-01T00:01:02.500Z; its output: /logs/rank-9.txt; stopped because of it: "
+            "rank-8, rank-10");
 }
 
 TEST_F(Failure, OfTheRankOnStdoutNamesNoLog) {
@@ -102,8 +105,9 @@ TEST_F(Failure, NamesTheSignalAndTheCoreDump) {
 TEST_F(Failure, ListsThoseSeenInTheSameTurn) {
   start();
   end({{3, kKilled}, {1, kExit3}});
-  EXPECT_THAT(text(), HasSubstr("rank-10 (node 1, device 2) was killed by SIGKILL"));
-  EXPECT_THAT(text(), HasSubstr("at the same time: rank-8 (node 1, device 0) exited with code 3"));
+  EXPECT_THAT(text(), HasSubstr("rank-10 (node 1 worker-b, device 2) was killed by SIGKILL"));
+  EXPECT_THAT(text(),
+              HasSubstr("at the same time: rank-8 (node 1 worker-b, device 0) exited with code 3"));
   EXPECT_THAT(text(), HasSubstr("stopped because of it: rank-9"));
 }
 
@@ -132,7 +136,8 @@ TEST_F(Failure, SaysThatTheKernelKilledAnotherProcessForItsMemory) {
   start();
   job_.oom_kills_before = 4;
   end({{1, kExit3}});
-  EXPECT_THAT(text(6), HasSubstr("exited with code 3 after 61.5 s; the kernel's OOM killer struck "
+  EXPECT_THAT(text(6), HasSubstr("exited with code 3 after 61.5 s, at 1970-01-01T00:01:02.500Z; "
+                                 "the kernel's OOM killer struck "
                                  "another process before (oom_kill 4 -> 6)"));
   EXPECT_THAT(text(4), Not(HasSubstr("OOM")));
 }
@@ -148,8 +153,9 @@ TEST_F(Failure, ToStartSaysWhyAndNoTime) {
   start();
   job_.records[2].failure = {127, {"starting python", "PATH=/bin", "no such program there", "fix"}};
   end({{2, {Ending::How::kNotStarted, 127}}});
-  EXPECT_THAT(text(), HasSubstr("rank-9 (node 1, device 1) could not start: starting python: "
-                                "PATH=/bin: found no such program there; fix"));
+  EXPECT_THAT(text(),
+              HasSubstr("rank-9 (node 1 worker-b, device 1) could not start: starting python: "
+                        "PATH=/bin: found no such program there; fix"));
   EXPECT_THAT(text(), Not(HasSubstr("after")));
 }
 

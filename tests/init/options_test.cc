@@ -177,6 +177,7 @@ const Sample kSamples[] = {
     {"nice", "-20", "19", "20", [](const Options& o) { return text(o.request.sandbox.nice); }},
     {"oom-score-adj", "-1000", "5", "1001",
      [](const Options& o) { return text(o.request.sandbox.oom_score_adj); }},
+    {"timeline", "/t", "/u", "", [](const Options& o) { return o.request.observe.timeline; }},
     {"log-level", "debug", "error", "trace",
      [](const Options& o) { return std::to_string(static_cast<int>(o.log_level)); }},
     {"log-format", "json", "human", "xml",

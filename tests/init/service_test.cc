@@ -9,6 +9,7 @@
 
 #include "envgen/json.h"
 #include "init/engine/state.h"
+#include "init/engine/status_text.h"
 #include "init/sys/clock.h"
 #include "tests/init/supervise.h"
 
@@ -140,7 +141,7 @@ TEST_P(Planned, TheStateHasServicesAndPostStopProcessesByNameAndKind) {
   }
   EXPECT_THAT(tasks, ElementsAre("resolver resolve ended", "sshd service ended", "main main ended",
                                  "end post-stop ended"));
-  EXPECT_THAT(engine::state_to_text(report(), 0, false),
+  EXPECT_THAT(engine::state_to_text(report(), 0),
               AllOf(HasSubstr("sshd"), HasSubstr("(service)"), HasSubstr("(post-stop)")));
 }
 

@@ -5,6 +5,8 @@
 
 #include <climits>
 
+#include "init/engine/status_text.h"
+
 namespace {
 
 using engine::JobReport;
@@ -153,7 +155,7 @@ TEST(Span, IsItsTwoLargestUnits) {
 }
 
 TEST(StateText, ShowsWhatAPersonAsksFor) {
-  const std::string text = engine::state_to_text(example(), kNowMs, false);
+  const std::string text = engine::state_to_text(example(), kNowMs);
   EXPECT_THAT(text,
               HasSubstr("state error, phase hold; modelarts/ascend, node 1 of 2, world size 16"));
   EXPECT_THAT(text, HasSubstr("stopped by SIGTERM\n"));
@@ -176,7 +178,7 @@ TEST(StateText, SaysOfAServiceThatItIsOne) {
   service.log = "/logs/sshd.log";
   report.tasks.push_back(service);
   EXPECT_THAT(
-      engine::state_to_text(report, kNowMs, false),
+      engine::state_to_text(report, kNowMs),
       HasSubstr("  sshd-of-the-node -       77      running     /logs/sshd.log (service)\n"));
 }
 
@@ -185,7 +187,7 @@ TEST(StateText, ShowsAWaitBeforeAnythingElseIsKnown) {
   report.state = "running";
   report.phase = "preparing";
   report.waiting_for = "/t.json: status is \"initializing\"";
-  const std::string text = engine::state_to_text(report, kNowMs, false);
+  const std::string text = engine::state_to_text(report, kNowMs);
   EXPECT_THAT(text, HasSubstr("waiting for /t.json: status is \"initializing\"\n"));
   EXPECT_THAT(text, Not(HasSubstr("node 0")));
   EXPECT_THAT(text, Not(HasSubstr("task ")));
@@ -197,12 +199,12 @@ TEST(StateText, SaysHowLongIsLeftOfEachWindow) {
   report.expires_ms = kNowMs + 7'260'000;
   report.checkpoint_under_way = true;
   report.checkpoint_until_ms = kNowMs + 250'000;
-  std::string text = engine::state_to_text(report, kNowMs, false);
+  std::string text = engine::state_to_text(report, kNowMs);
   EXPECT_THAT(text, HasSubstr("time limit 2026-"));
   EXPECT_THAT(text, HasSubstr(", 2h 1m left (`trainit extend --for 2h` adds to it)\n"));
   EXPECT_THAT(text, HasSubstr("checkpoint under way, 4m 10s left\n"));
   report.hold_until_ms = kNowMs + 14'399'000;
-  text = engine::state_to_text(report, kNowMs, false);
+  text = engine::state_to_text(report, kNowMs);
   EXPECT_THAT(text, HasSubstr("debug window until 2026-"));
   EXPECT_THAT(text, HasSubstr(", 3h 59m left (end it with `trainit release`"));
 }
@@ -213,10 +215,10 @@ TEST(StateText, SaysNothingOfATimeThatIsOver) {
   report.checkpoint_under_way = true;
   report.checkpoint_until_ms = kNowMs;
   report.hold_until_ms = 1;
-  EXPECT_THAT(engine::state_to_text(report, kNowMs, false), Not(HasSubstr(" left")));
+  EXPECT_THAT(engine::state_to_text(report, kNowMs), Not(HasSubstr(" left")));
   report.expires_ms = kNowMs + 7'260'000;
   report.exit_code = 0;  // nothing runs into its limit any more
-  EXPECT_THAT(engine::state_to_text(report, kNowMs, false), Not(HasSubstr("time limit")));
+  EXPECT_THAT(engine::state_to_text(report, kNowMs), Not(HasSubstr("time limit")));
 }
 
 TEST(StateText, CountsTheRestarts) {
@@ -227,14 +229,14 @@ TEST(StateText, CountsTheRestarts) {
   report.restarts = 1;
   report.most_restarts = 3;
   report.restart_at_ms = kNowMs + 8'000;
-  std::string text = engine::state_to_text(report, kNowMs, false);
+  std::string text = engine::state_to_text(report, kNowMs);
   EXPECT_THAT(text, HasSubstr("restart 2 of 3 in 8s\nfirst failure: rank-0 exited with code 3\n"));
 
   report.state = "running";  // again
   report.phase = "running";
   report.restarts = 2;
   report.restart_at_ms = 0;
-  text = engine::state_to_text(report, kNowMs, false);
+  text = engine::state_to_text(report, kNowMs);
   EXPECT_THAT(
       text,
       HasSubstr("restarted 2 times, at most 3\nbefore the restart: rank-0 exited with code 3\n"));
@@ -242,12 +244,12 @@ TEST(StateText, CountsTheRestarts) {
 
   report.restarts = 1;  // because the list of nodes changed
   report.most_restarts = 0;
-  EXPECT_THAT(engine::state_to_text(report, kNowMs, false), HasSubstr("restarted 1 time\n"));
+  EXPECT_THAT(engine::state_to_text(report, kNowMs), HasSubstr("restarted 1 time\n"));
 }
 
 TEST(StateText, NamesTheHooksThatAreUnderWay) {
   JobReport report;
-  EXPECT_THAT(engine::state_to_text(report, kNowMs, false), Not(HasSubstr("under way")));
+  EXPECT_THAT(engine::state_to_text(report, kNowMs), Not(HasSubstr("under way")));
   report.hook = "pre-start hooks";
   TaskReport hooks;
   hooks.name = "pre-start hooks";
@@ -260,7 +262,7 @@ TEST(StateText, NamesTheHooksThatAreUnderWay) {
   later.kind = "post-stop";
   later.state = "idle";
   report.tasks = {hooks, later};
-  const std::string text = engine::state_to_text(report, kNowMs, false);
+  const std::string text = engine::state_to_text(report, kNowMs);
   EXPECT_THAT(text, HasSubstr("under way: pre-start hooks\n"
                               "  task            device  pid     state       output\n"
                               "  pre-start hooks -       12      running     stderr\n"));
@@ -270,7 +272,7 @@ TEST(StateText, NamesTheHooksThatAreUnderWay) {
 TEST(StateText, KeepsItsColumnsBesideANameThatIsTooLong) {
   JobReport report = example();
   report.tasks[1].name = std::string(200, 'x');
-  const std::string text = engine::state_to_text(report, kNowMs, false);
+  const std::string text = engine::state_to_text(report, kNowMs);
   EXPECT_THAT(text, HasSubstr("\n  task        device "));
   EXPECT_THAT(text, HasSubstr("\n  rank-9      1       77 "));
 }
@@ -279,9 +281,9 @@ TEST(StateText, SaysThatAJobIsToBeScheduledAgain) {
   JobReport report;
   report.state = "stopped";
   report.exit_code = 75;
-  EXPECT_THAT(engine::state_to_text(report, kNowMs, false), HasSubstr("exit code 75\n"));
+  EXPECT_THAT(engine::state_to_text(report, kNowMs), HasSubstr("exit code 75\n"));
   report.reschedule = true;
-  EXPECT_THAT(engine::state_to_text(report, kNowMs, false),
+  EXPECT_THAT(engine::state_to_text(report, kNowMs),
               HasSubstr("exit code 75: after a checkpoint, to be scheduled again\n"));
 }
 
@@ -293,21 +295,22 @@ TEST(StateText, StandsNumbersThatNobodyMeant) {
     report.expires_ms = report.restart_at_ms = report.checkpoint_until_ms = report.hold_until_ms =
         time;
     report.checkpoint_under_way = true;
-    EXPECT_THAT(engine::state_to_text(round_trip(report), kNowMs, false),
+    EXPECT_THAT(engine::state_to_text(round_trip(report), kNowMs),
                 HasSubstr("restart 2147483648 in "));
   }
 }
 
 TEST(StateText, IsColouredOnlyOnRequest) {
-  EXPECT_THAT(engine::state_to_text(example(), kNowMs, false), Not(HasSubstr("\033")));
-  EXPECT_THAT(engine::state_to_text(example(), kNowMs, true), HasSubstr("\033[31merror\033[0m"));
+  EXPECT_THAT(engine::state_to_text(example(), kNowMs), Not(HasSubstr("\033")));
+  EXPECT_THAT(engine::state_to_text(example(), kNowMs, {.colour = true}),
+              HasSubstr("\033[31merror\033[0m"));
 }
 
 // What a job writes goes to a terminal: no message may repaint it.
 TEST(StateText, HasNoControlCharactersOfAMessage) {
   JobReport report = example();
   report.first_failure = "\033[2J bad";
-  EXPECT_THAT(engine::state_to_text(report, kNowMs, false), Not(HasSubstr("\033")));
+  EXPECT_THAT(engine::state_to_text(report, kNowMs), Not(HasSubstr("\033")));
 }
 
 }  // namespace

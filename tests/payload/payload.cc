@@ -167,6 +167,14 @@ int exec_into(Args args) {
   fail(args[1]);
 }
 
+// complain N COMMAND...: so many lines on stderr, then the command.
+int complain(Args args) {
+  for (int i = 1; i <= atoi(args[0]); ++i) {
+    fprintf(stderr, "complaint %d of rank %s\n", i, rank().c_str());
+  }
+  return run(args.subspan(1));
+}
+
 // eat-memory MB: touches every page, so that a memory limit counts it.
 int eat_memory(Args args) {
   const std::size_t size_bytes = static_cast<std::size_t>(atol(args[0])) << 20;
@@ -282,6 +290,7 @@ constexpr std::array kCommands{
     Command{"on-rank", 2, on_rank},
     Command{"exec-without", 2, exec_without},
     Command{"exec-into", 2, exec_into},
+    Command{"complain", 2, complain},
     Command{"eat-memory", 1, eat_memory},
     Command{"forks", 1, forks},
     Command{"fds", 0, fds},
