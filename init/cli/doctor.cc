@@ -7,13 +7,15 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <utility>
 
 #include "init/cli/commands.h"
 #include "init/cli/files.h"
 #include "init/cli/options.h"
+#include "init/cli/values.h"
 #include "init/doctor/parallel.h"
 #include "init/engine/collect.h"
+#include "init/sandbox/prepare.h"
 #include "init/sys/facts.h"
 
 namespace cli {
@@ -26,7 +28,8 @@ std::string doctor_usage() {
       "trainit doctor [--only CHECK,...] [--json] [--junit FILE] [OPTIONS] [-- COMMAND [ARG...]]\n"
       "    checks this machine for the job that `run` with these options would start; 0 nothing\n"
       "    has failed, 1 something has, 125 doctor itself\n"
-      "    --junit FILE   a JUnit report too; - for stdout, instead of the table\n"
+      "    --junit FILE        a JUnit report too; - for stdout, instead of the table\n"
+      "    --timeout DURATION  of each check, all of which run at once (30s)\n"
       "Checks:\n";
   for (const doctor::Check& check : doctor::all_checks()) {
     constexpr std::size_t kColumns = 13;
@@ -41,13 +44,14 @@ std::string doctor_usage() {
 struct Line {
   std::string only;
   std::string junit;
+  std::string timeout = "30s";
   std::vector<std::string> rest;
 };
 
 envgen::Result<Line> parse_line(Arguments arguments) {
   Line line;
-  const std::array<std::pair<std::string_view, std::string*>, 2> flags = {
-      {{"--only", &line.only}, {"--junit", &line.junit}}};
+  const std::array<std::pair<std::string_view, std::string*>, 3> flags = {
+      {{"--only", &line.only}, {"--junit", &line.junit}, {"--timeout", &line.timeout}}};
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     const std::string_view name = std::string_view(argument).substr(0, argument.find('='));
@@ -96,19 +100,29 @@ doctor::Context context_of(envgen::Snapshot snapshot, const envgen::Request& req
   }
   if (context.work_dir.empty()) context.work_dir = snapshot.facts.cwd;
   context.run_dir = snapshot.facts.run_dir;
+  // Names of users and profiles are for `plan` to judge.
+  if (auto prepared = sandbox::prepare(request.sandbox, request.strict)) {
+    context.limits = std::move(prepared->sandbox.limits);
+  }
   return context;
 }
 
 // Planning reads files of mounts that may hang; tried in a child first.
-doctor::Context examine(const envgen::Snapshot& snapshot, const envgen::Request& request) {
+doctor::Context examine(const envgen::Snapshot& snapshot, const envgen::Request& request,
+                        std::int64_t limit_ms) {
   const doctor::Part trial{.check = "plan", .run = [&snapshot, &request] {
                              context_of(snapshot, request);
                              return doctor::Results{{}};
                            }};
   doctor::Context context;
-  const doctor::Results tried = doctor::run_all({&trial, 1}, context.limit_ms);
-  if (tried[0].verdict != envgen::Verdict::kFailed) return context_of(snapshot, request);
+  const doctor::Results tried = doctor::run_all({&trial, 1}, limit_ms);
+  if (tried[0].verdict != envgen::Verdict::kFailed) {
+    context = context_of(snapshot, request);
+    context.limit_ms = limit_ms;
+    return context;
+  }
   context.env = snapshot.env;
+  context.limit_ms = limit_ms;
   context.plan_fault = "reading the job's files: " + to_line(tried[0]);
   return context;
 }
@@ -143,10 +157,15 @@ int doctor_command(Arguments arguments, const envgen::Environ& env) {
   if (auto status = check_options(*options, env); !status) return complain(status.error());
   auto only = doctor::parse_check_names(line->only);
   if (!only) return complain(only.error());
+  std::int64_t limit_ms = 0;
+  if (!set_time(line->timeout, limit_ms)) {
+    return complain({"reading the options", "--timeout", '"' + line->timeout + '"',
+                     "give a duration above 0 such as 10s"});
+  }
   envgen::Request& request = options->request;
   if (request.command.empty()) request.command = {"true"};
   const envgen::Snapshot snapshot = snapshot_of(env, *options);
-  const doctor::Results results = doctor::run_checks(*only, examine(snapshot, request));
+  const doctor::Results results = doctor::run_checks(*only, examine(snapshot, request, limit_ms));
   const int printed = show(results, *line, *options, snapshot);
   if (printed != 0) return printed;
   return envgen::count_results(results).failed > 0 ? kFailedChecks : 0;

@@ -1,6 +1,7 @@
 // What the drivers' own tools say of the accelerators.
 
 #include <algorithm>
+#include <utility>
 
 #include "envgen/npu_smi.h"
 #include "envgen/nvidia_smi.h"
@@ -37,6 +38,11 @@ std::string run_tool(const Context& context, const std::vector<std::string>& arg
     return {};
   }
   return std::move(captured->output);
+}
+
+envgen::CheckResult fault_of(envgen::Error error) {
+  std::string fix = std::exchange(error.fix, {});
+  return failed(to_line(error), std::move(fix));
 }
 
 std::string gpu_place(const envgen::Gpu& gpu) {
@@ -93,8 +99,7 @@ Results check_gpu(const Context& context) {
   if (!report) {
     // A container without a GPU has the tool too.
     const bool none = output.find("No devices were found") != std::string::npos;
-    return {none ? skipped("nvidia-smi finds no device")
-                 : failed(to_line(report.error()), report.error().fix)};
+    return {none ? skipped("nvidia-smi finds no device") : fault_of(report.error())};
   }
   std::vector<std::string> busy;
   for (const envgen::Gpu& gpu : report->gpus) {
@@ -128,7 +133,7 @@ Results check_npu(const Context& context) {
   const std::string output = run_tool(context, {"npu-smi", "info"}, results);
   if (!results.empty()) return results;
   auto report = envgen::parse_npu_smi(output, "npu-smi info");
-  if (!report) return {failed(to_line(report.error()), report.error().fix)};
+  if (!report) return {fault_of(report.error())};
   for (const envgen::NpuChip& chip : report->chips) {
     if (chip.health == "OK") continue;
     const std::string place =

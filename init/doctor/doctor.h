@@ -44,7 +44,8 @@ struct Context {
   std::vector<Peer> peers = {};                    // the other nodes
   std::vector<envgen::ResourceLimit> limits = {};  // that the job gets instead of ours
   std::string root = {};                           // before /dev, /proc, /sys, /etc: tests' trees
-  std::int64_t limit_ms = 10'000;                  // of each check
+  // Of each check. nvidia-smi alone may take 15 s where no persistence daemon runs.
+  std::int64_t limit_ms = 30'000;
 };
 
 // Of a plan, PID 1's decoded one included. `env` is the environment that its edits are applied to.

@@ -62,7 +62,8 @@ constexpr std::array<Probe, 5> kKernelProbes = {{
 }};
 
 constexpr const char* kNuma =
-    "give the container the capability SYS_NICE, without which numactl --membind and --bind fail";
+    "give the container the capability SYS_NICE, without which numactl --membind fails (--bind "
+    "needs none: it binds CPUs)";
 
 constexpr std::array<Probe, 5> kSeccompProbes = {{
     {"clone3", try_clone3, nullptr, nullptr},

@@ -121,7 +121,7 @@ std::int64_t hang_timeout_ms(const envgen::Request& request) {
   if (request.restart_across_nodes || request.elastic) {
     wait_ms += std::min(request.restart_window_ms, kLongestWaitMs);
   }
-  constexpr std::int64_t kPreflightMs = 20'000;
+  constexpr std::int64_t kPreflightMs = 40'000;
   if (request.observe.preflight != envgen::Preflight::kOff) wait_ms += kPreflightMs;
   return std::min(request.script_timeout_ms, kLongestWaitMs) + wait_ms +
          std::clamp(wait_ms / 10, kLeastMs, kMostMs);

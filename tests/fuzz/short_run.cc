@@ -53,6 +53,12 @@ std::vector<std::string> seeds() {
       "ma-user:users\nroot:x:0:0:root:/root:/bin/sh\nma-user:x:1000:100::/home/ma-user:/bin/sh\n"
       "users:x:100:ma-user,root\n",
       "1000\n+nis:::\na:x:1000:5:A:/a:/bin/sh\nvideo:x:44:a\n",
+      "<?xml version=\"1.0\"?><!DOCTYPE nvidia_smi_log SYSTEM \"x.dtd\"><nvidia_smi_log>"
+      "<attached_gpus>1</attached_gpus><gpu id=\"00000000:0A:00.0\"><minor_number>0</minor_number>"
+      "<ecc_errors><volatile><dram_uncorrectable>1</dram_uncorrectable></volatile></ecc_errors>"
+      "</gpu></nvidia_smi_log>",
+      "| NPU Name | Health | P |\n| Chip Phy-ID | Bus-Id | x |\n| 0 910 | OK | 1 |\n"
+      "| 0 1 | 0000:9D:00.0 | 0 |\n| NPU Chip | Process id | n | m |\n| 0 0 | 12 | py | 3 |\n",
       "A=1\nB<<END\nx=y\n\nEND\n# c\nC=<<D\nD=\"2\"",
       std::string("CTL1\2\0\0\0\0\1\0\0\0\0\0\0", 16),
       std::string("CTL1\3\0\0\0\1\0\0\0\0\0\0\0", 16),

@@ -1,0 +1,406 @@
+// doctor's checks of machines that are trees of files.
+
+#include "init/doctor/doctor.h"
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+
+#include "init/doctor/interfaces.h"
+#include "init/doctor/machine.h"
+#include "init/doctor/parallel.h"
+#include "tests/init/child.h"
+
+namespace {
+
+using doctor::Context;
+using envgen::CheckResult;
+using envgen::Verdict;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Doctor : public child::Scratch {
+ protected:
+  Doctor() { context_.root = path(""); }
+
+  void file(const std::string& name, const std::string& content = "") const {
+    const std::size_t slash = name.rfind('/');
+    if (slash != std::string::npos) {
+      ASSERT_TRUE(sys::make_directories(path(name.substr(0, slash)), 0755));
+    }
+    write(name, content);
+  }
+  void program(const std::string& name, const std::string& script) {
+    ASSERT_TRUE(sys::make_directories(path("bin"), 0755));
+    write("bin/" + name, "#!/bin/sh\n" + script, 0755);
+    context_.env.apply({envgen::EnvEdit::Kind::kSet, "PATH", path("bin") + ":/usr/bin:/bin"});
+  }
+  void set(const std::string& name, const std::string& value) {
+    context_.env.apply({envgen::EnvEdit::Kind::kSet, name, value});
+  }
+  [[nodiscard]] std::vector<CheckResult> run(const std::string& check) const {
+    return doctor::run_checks({check}, context_);
+  }
+  [[nodiscard]] CheckResult one(const std::string& check) const {
+    const auto results = run(check);
+    EXPECT_EQ(results.size(), 1U) << envgen::results_to_text(results, false, 0);
+    return results.empty() ? CheckResult{} : results[0];
+  }
+  [[nodiscard]] std::string line(const std::string& check) const {
+    const CheckResult result = one(check);
+    return std::string(verdict_name(result.verdict)) + ": " + to_line(result);
+  }
+
+  Context context_;
+};
+
+// --- The runner ---
+
+TEST(DoctorRunner, RunsAllPartsAtOnceAndGivesEachItsTime) {
+  const std::vector<doctor::Part> parts = {
+      {.check = "hangs",
+       .place = "/mnt",
+       .run =
+           [] {
+             ::pause();
+             return doctor::Results{};
+           }},
+      {.check = "dies",
+       .place = "",
+       .run =
+           [] {
+             ::raise(SIGSYS);
+             return doctor::Results{};
+           }},
+      {.check = "silent", .place = "", .run = [] { return doctor::Results{}; }},
+      {.check = "well", .place = "", .run = [] { return doctor::Results{{}, {}}; }},
+  };
+  const auto lists = doctor::run_parts(parts, 300);
+  ASSERT_EQ(lists.size(), 4U);
+  EXPECT_EQ(lists[0][0].verdict, Verdict::kFailed);
+  EXPECT_EQ(lists[0][0].place, "/mnt");
+  EXPECT_THAT(lists[0][0].found, HasSubstr("no answer"));
+  EXPECT_THAT(lists[1][0].found, HasSubstr("SIGSYS"));
+  EXPECT_THAT(lists[1][0].fix, HasSubstr("seccomp"));
+  EXPECT_EQ(lists[2][0].verdict, Verdict::kFailed);
+  EXPECT_EQ(lists[3].size(), 2U);
+  EXPECT_EQ(lists[3][1].check, "well");
+}
+
+TEST(DoctorRunner, KnowsEachCheckByItsName) {
+  EXPECT_THAT(*doctor::parse_check_names("shm, gpu"), ElementsAre("shm", "gpu"));
+  EXPECT_THAT(*doctor::parse_check_names(""), IsEmpty());
+  const auto wrong = doctor::parse_check_names("shm,gpus");
+  ASSERT_FALSE(wrong.has_value());
+  EXPECT_THAT(to_line(wrong.error()), AllOf(HasSubstr("\"gpus\""), HasSubstr("peers")));
+}
+
+TEST_F(Doctor, SaysSomethingOfEachCheckAndWhatToDoAboutEachFault) {
+  std::map<std::string, int> seen;
+  for (const CheckResult& result : doctor::run_checks({}, context_)) {
+    ++seen[result.check];
+    EXPECT_FALSE(result.found.empty()) << result.check;
+    const bool fault = result.verdict == Verdict::kFailed || result.verdict == Verdict::kWarning;
+    EXPECT_EQ(fault, !result.fix.empty()) << to_line(result);
+  }
+  EXPECT_EQ(seen.size(), doctor::all_checks().size());
+}
+
+// --- Devices ---
+
+TEST_F(Doctor, CountsDevicesByNumberAndNotTheirControlNodes) {
+  for (const char* name : {"davinci0", "davinci1", "davinci2", "davinci10", "davinci_manager",
+                           "devmm_svm", "hisi_hdc"}) {
+    file(std::string("dev/") + name);
+  }
+  set("ASCEND_VISIBLE_DEVICES", "0-2,10");
+  EXPECT_EQ(line("devices"), "ok: devices: NPU: /dev/davinci0 and 3 more");
+}
+
+TEST_F(Doctor, FindsFewerDevicesThanTheContainerWasToGet) {
+  for (const char* name : {"nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"}) {
+    file(std::string("dev/") + name);
+  }
+  set("NVIDIA_VISIBLE_DEVICES", "0,1,2,3");
+  EXPECT_THAT(line("devices"), AllOf(HasSubstr("failed"), HasSubstr("/dev has 2 GPUs")));
+  set("NVIDIA_VISIBLE_DEVICES", "all");
+  EXPECT_THAT(line("devices"), HasSubstr("ok: devices: GPU"));
+  set("NVIDIA_VISIBLE_DEVICES", "GPU-513536b6-7d19-9063-b049-1e69664bb298");
+  EXPECT_THAT(line("devices"), HasSubstr("ok"));
+  set("CUDA_VISIBLE_DEVICES", "0,2");
+  EXPECT_THAT(line("devices"), AllOf(HasSubstr("failed"), HasSubstr("from 0 to 1")));
+}
+
+TEST_F(Doctor, FindsNoneOfTheDevicesThatAVariableNames) {
+  file("dev/null");
+  set("ASCEND_VISIBLE_DEVICES", "0,1");
+  EXPECT_THAT(line("devices"), AllOf(HasSubstr("failed"), HasSubstr("none in /dev")));
+  set("ASCEND_VISIBLE_DEVICES", "void");
+  EXPECT_THAT(line("devices"), HasSubstr("skipped"));
+}
+
+TEST_F(Doctor, NamesANodeThatCannotBeOpened) {
+  file("dev/cambricon_ctl");
+  file("dev/cambricon_dev0");
+  ASSERT_TRUE(sys::make_directories(path("dev/cambricon_dev1"), 0755));
+  EXPECT_THAT(line("devices"),
+              HasSubstr("failed: devices: /dev/cambricon_dev1: it cannot be opened"));
+}
+
+TEST_F(Doctor, ComparesTheRankTableWithTheDevicesThatAreHere) {
+  context_.rank_table =
+      R"({"version":"1.0","server_count":"1","status":"completed","server_list":[{"server_id":"s",)"
+      R"("device":[{"device_id":"0","device_ip":"10.1.0.1","rank_id":"0"},)"
+      R"({"device_id":"5","device_ip":"10.1.0.2","rank_id":"1"}]}]})";
+  context_.devices = {0, 5};
+  EXPECT_THAT(line("ranktable"), HasSubstr("skipped"));
+  file("dev/davinci0");
+  EXPECT_THAT(line("ranktable"), AllOf(HasSubstr("failed"), HasSubstr("/dev/davinci5,")));
+  file("dev/davinci5");
+  EXPECT_THAT(line("ranktable"), HasSubstr("ok: ranktable: template 1"));
+  context_.rank_table = "{";
+  EXPECT_THAT(line("ranktable"), HasSubstr("failed"));
+}
+
+// --- The drivers' tools ---
+
+TEST_F(Doctor, ReadsWhatNvidiaSmiPrints) {
+  file("gpus.xml",
+       "<?xml version=\"1.0\" ?><nvidia_smi_log><driver_version>535.1</driver_version>"
+       "<attached_gpus>1</attached_gpus><gpu id=\"00000000:0A:00.0\"><product_name>H100"
+       "</product_name><minor_number>2</minor_number></gpu></nvidia_smi_log>");
+  program("nvidia-smi", "[ \"$*\" = '-q -x' ] && cat " + path("gpus.xml"));
+  EXPECT_EQ(line("gpu"), "ok: gpu: 1 GPU, H100, driver 535.1");
+  file("gpus.xml",
+       "<nvidia_smi_log><attached_gpus>2</attached_gpus><gpu id=\"00000000:0A:00.0\">"
+       "<minor_number>2</minor_number><ecc_errors><volatile><dram_uncorrectable>3"
+       "</dram_uncorrectable></volatile></ecc_errors></gpu></nvidia_smi_log>");
+  const auto results = run("gpu");
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0].place, "GPU 0000:0a:00.0 (/dev/nvidia2)");
+  EXPECT_EQ(results[0].verdict, Verdict::kFailed);
+  EXPECT_THAT(results[0].found, HasSubstr("3 uncorrectable ECC errors"));
+  EXPECT_EQ(results[1].verdict, Verdict::kWarning);
+}
+
+TEST_F(Doctor, GivesUpADriverThatHangs) {
+  program("nvidia-smi", "sleep 1000");
+  context_.limit_ms = 1000;
+  EXPECT_THAT(line("gpu"), AllOf(HasSubstr("failed"), HasSubstr("nvidia-smi has not answered")));
+}
+
+TEST_F(Doctor, SaysWhatAToolSaysThatFails) {
+  program("nvidia-smi",
+          "echo 'Unable to determine the device handle for GPU1: GPU is lost.'; exit 15");
+  EXPECT_THAT(line("gpu"), AllOf(HasSubstr("failed"), HasSubstr("GPU is lost")));
+  program("nvidia-smi", "echo 'No devices were found'; exit 6");
+  EXPECT_THAT(line("gpu"), HasSubstr("skipped"));
+  program("npu-smi", "echo 'dcmi module initialize failed. ret is -8005'; exit 1");
+  EXPECT_THAT(line("npu"), HasSubstr("failed"));
+}
+
+constexpr const char* kNpuTable =
+    "| NPU   Name      | Health | Power |\n| Chip            | Bus-Id | x     |\n+==+\n"
+    "| 0     910B4     | OK     | 85.0  |\n| 0               | 0000:C1:00.0 | 0 |\n+==+\n"
+    "| 1     910B4     | Alarm  | 85.0  |\n| 0               | 0000:01:00.0 | 0 |\n+==+\n"
+    "| NPU     Chip    | Process id | Process name | memory |\n+==+\n"
+    "| 0       0       | 99910      | python       | 27977  |\n+==+\n";
+
+TEST_F(Doctor, NamesAnUnwellChipAndProcessesThatAreLeftOnIt) {
+  file("npu.txt", kNpuTable);
+  program("npu-smi", "cat " + path("npu.txt"));
+  const auto results = run("npu");
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(to_line(results[0]).substr(0, 42), "npu: NPU 1 chip 0: its health is Alarm; se");
+  EXPECT_EQ(results[0].verdict, Verdict::kFailed);
+  EXPECT_THAT(results[1].found, HasSubstr("NPU 0 (pid 99910)"));
+  EXPECT_EQ(results[1].verdict, Verdict::kWarning);
+  context_.occasion = doctor::Occasion::kPatrol;  // the job's own
+  EXPECT_EQ(run("npu").size(), 1U);
+}
+
+// --- Limits ---
+
+TEST_F(Doctor, TakesTheLimitsThatTheJobWillHave) {
+  context_.limits = {{RLIMIT_NOFILE, 1024, 4096}, {RLIMIT_MEMLOCK, 65536, 65536}};
+  EXPECT_THAT(line("nofile"), AllOf(HasSubstr("warning"), HasSubstr("--rlimit nofile=4096")));
+  EXPECT_EQ(line("memlock"), "ok: memlock: 64 KiB; there is no RDMA device that would need more");
+  file("dev/infiniband/uverbs0");
+  EXPECT_THAT(line("memlock"), AllOf(HasSubstr("failed"), HasSubstr("memlock=-1")));
+  file("proc/self/status", "Name:\tx\nCapEff:\t0000000000004000\n");
+  EXPECT_THAT(line("memlock"), HasSubstr("ok"));
+  context_.limits = {{RLIMIT_MEMLOCK, ~0ULL, ~0ULL}};
+  EXPECT_EQ(line("memlock"), "ok: memlock: unlimited");
+}
+
+TEST_F(Doctor, ComparesTheProcessesThatAreLeftWithTheRanks) {
+  context_.limits = {{RLIMIT_NPROC, ~0ULL, ~0ULL}};
+  file("proc/self/cgroup", "0::/\n");
+  file("sys/fs/cgroup/pids.max", "1024\n");
+  file("sys/fs/cgroup/pids.current", "24\n");
+  context_.ranks = 2;
+  EXPECT_EQ(line("pids"), "ok: pids: pids.max 1024, 1000 left for 2 ranks");
+  context_.ranks = 8;
+  EXPECT_THAT(line("pids"), HasSubstr("warning"));
+  context_.ranks = 64;
+  EXPECT_THAT(line("pids"), HasSubstr("failed"));
+  file("sys/fs/cgroup/pids.max", "max\n");
+  EXPECT_EQ(line("pids"), "ok: pids: unlimited");
+}
+
+TEST_F(Doctor, WarnsWhereAnOomKillTakesAllOfTheContainer) {
+  file("proc/self/cgroup", "0::/\n");
+  file("sys/fs/cgroup/memory.max", "68719476736\n");
+  file("sys/fs/cgroup/memory.current", "1073741824\n");
+  file("sys/fs/cgroup/memory.swap.max", "0\n");
+  file("sys/fs/cgroup/memory.oom.group", "0\n");
+  EXPECT_EQ(line("memory"), "ok: memory: 64 GiB for the container, 1 GiB used, no swap");
+  file("sys/fs/cgroup/memory.oom.group", "1\n");
+  const auto results = run("memory");
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[1].place, "memory.oom.group");
+  EXPECT_THAT(results[1].fix, HasSubstr("singleProcessOOMKill"));
+  file("sys/fs/cgroup/memory.oom.group", "0\n");
+  file("sys/fs/cgroup/memory.current", "67000000000\n");
+  EXPECT_THAT(line("memory"), HasSubstr("warning"));
+}
+
+TEST_F(Doctor, ReadsVersionOneOfTheCgroupsToo) {
+  file("proc/self/cgroup", "9:memory:/docker/y\n8:cpu,cpuacct:/docker/y\n");
+  file("sys/fs/cgroup/memory/memory.limit_in_bytes", "8589934592\n");
+  file("sys/fs/cgroup/memory/memory.usage_in_bytes", "1048576\n");
+  file("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
+  file("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(line("memory"), "ok: memory: 8 GiB for the container, 1 MiB used");
+  context_.ranks = 16;
+  EXPECT_THAT(line("memory"), HasSubstr("less than 1 GiB for each of 16 ranks"));
+  context_.ranks = 2;
+  EXPECT_THAT(line("cpu"), AllOf(HasSubstr("warning"), HasSubstr("a quota of 0.5 for 2 ranks")));
+  file("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  file("proc/meminfo", "MemTotal:       1073741824 kB\nMemAvailable:   1000000000 kB\n");
+  EXPECT_THAT(line("memory"), HasSubstr("ok: memory: 1 TiB of the machine, 70 GiB used"));
+}
+
+// --- Storage ---
+
+TEST_F(Doctor, WantsDataSetsReadOnly) {
+  context_.root = path("");
+  file("proc/self/mountinfo",
+       "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
+       "36 22 0:30 / /data/my\\040set ro,relatime master:1 - nfs srv:/x rw,vers=4\n"
+       "37 22 0:31 / /dataset rw,relatime - nfs srv:/y ro,vers=4\n"
+       "38 22 0:32 / /mnt/data/w rw,relatime - nfs srv:/z rw,vers=4\n"
+       "39 22 0:33 / /database rw,relatime - nfs srv:/q rw,vers=4\n");
+  for (const char* name : {"data/my set", "dataset", "mnt/data/w", "image"}) {
+    ASSERT_TRUE(sys::make_directories(path(name), 0755));
+  }
+  const auto results = run("datasets");
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_EQ(to_line(results[0]), "datasets: /data/my set: read-only");
+  EXPECT_EQ(results[1].verdict, Verdict::kOk);
+  EXPECT_EQ(results[2].verdict, Verdict::kWarning);
+  EXPECT_THAT(results[2].fix, HasSubstr("readOnly: true"));
+  context_.datasets = {"/absent", "/image"};
+  const auto named = run("datasets");
+  ASSERT_EQ(named.size(), 2U);
+  EXPECT_EQ(named[0].verdict, Verdict::kFailed);
+  EXPECT_THAT(named[1].found, HasSubstr("part of the image"));
+}
+
+TEST_F(Doctor, LooksAtTheDirectoryInWhichAnotherWouldBeMade) {
+  context_.work_dir = path("not/yet/made");
+  context_.log_dir = "/proc/self";
+  const auto results = run("disk");
+  ASSERT_EQ(results.size(), 3U);  // and /tmp
+  EXPECT_NE(results[0].verdict, Verdict::kFailed) << to_line(results[0]);
+  EXPECT_EQ(results[1].verdict, Verdict::kFailed);
+}
+
+// --- Network ---
+
+TEST(Interfaces, AreNamedByTheRulesOfEachLibrary) {
+  const std::vector<std::string> have = {"eth0", "eth10", "ib0", "lo"};
+  auto chosen = [&have](std::string_view list, bool exact) {
+    return doctor::named_interfaces(list, exact, have).chosen;
+  };
+  EXPECT_THAT(chosen("eth", false), ElementsAre("eth0", "eth10"));
+  EXPECT_THAT(chosen("=eth0,ib0", false), ElementsAre("eth0", "ib0"));
+  EXPECT_THAT(chosen("=eth", false), IsEmpty());
+  EXPECT_THAT(chosen("^lo,eth1", false), ElementsAre("eth0", "ib0"));
+  EXPECT_THAT(chosen("eth", true), IsEmpty());
+  EXPECT_THAT(chosen("eth0", true), ElementsAre("eth0"));
+  EXPECT_THAT(doctor::named_interfaces("eth0,bond0", false, have).missing, ElementsAre("bond0"));
+}
+
+TEST_F(Doctor, ChecksTheInterfacesThatVariablesName) {
+  file("sys/class/net/lo/operstate", "unknown\n");
+  file("sys/class/net/eth0/operstate", "up\n");
+  file("sys/class/net/eth1/operstate", "down\n");
+  EXPECT_EQ(line("network"), "ok: network: eth0 up");
+  set("NCCL_SOCKET_IFNAME", "bond");
+  EXPECT_THAT(line("network"), AllOf(HasSubstr("failed"), HasSubstr("bond names no interface"),
+                                     HasSubstr("eth0, eth1, lo")));
+  set("NCCL_SOCKET_IFNAME", "=eth1");
+  EXPECT_THAT(line("network"), HasSubstr("eth1 is down"));
+}
+
+TEST_F(Doctor, ResolvesAndReachesTheOtherNodes) {
+  file("etc/hosts", "127.0.0.1 here\n127.0.0.1 also-here\n");
+  program("getent", "exit 2");
+  context_.peers = {{.host = "here", .port = 1}, {.host = "also-here", .port = 1}};
+  EXPECT_EQ(line("hosts"), "ok: hosts: 2 of 2 nodes are known");
+  EXPECT_EQ(line("peers"), "ok: peers: 2 of 2 nodes answer");  // by a refusal
+  context_.peers.push_back({.host = "nowhere", .port = 1});
+  EXPECT_THAT(line("hosts"), AllOf(HasSubstr("failed: hosts: 1 of 3 nodes are not known: nowhere"),
+                                   HasSubstr("headless service")));
+  EXPECT_THAT(line("peers"), HasSubstr("failed: peers: 1 of 3 nodes do not answer: nowhere"));
+  context_.occasion = doctor::Occasion::kPreflight;
+  EXPECT_THAT(line("hosts"), HasSubstr("warning"));
+  EXPECT_THAT(line("peers"), HasSubstr("skipped"));
+}
+
+// --- A plan ---
+
+TEST(DoctorContext, KnowsTheOtherNodesFromAClusterOrFromWhatHooksAreTold) {
+  envgen::Plan plan;
+  plan.processes.resize(2);
+  plan.processes[0].device = 4;
+  plan.processes[0].cwd = "/work";
+  plan.processes[1].log = "/logs/rank-1.log";
+  plan.hook_env = {{envgen::EnvEdit::Kind::kSet, "TRAINIT_NODE_RANK", "1"},
+                   {envgen::EnvEdit::Kind::kSet, "TRAINIT_MASTER_PORT", "2222"},
+                   {envgen::EnvEdit::Kind::kSet, "TRAINIT_HOSTS", "a,b,c"}};
+  Context context = doctor::context_of(plan, {});
+  EXPECT_EQ(context.ranks, 2);
+  EXPECT_EQ(context.work_dir, "/work");
+  EXPECT_EQ(context.log_dir, "/logs");
+  EXPECT_THAT(context.devices, ElementsAre(4));
+  EXPECT_THAT(context.peers,
+              ElementsAre(AllOf(Field(&doctor::Peer::host, "a"), Field(&doctor::Peer::port, 2222)),
+                          Field(&doctor::Peer::host, "c")));
+  plan.cluster.emplace();
+  plan.cluster->nodes.resize(2);
+  plan.cluster->nodes[0].host = "x";
+  plan.cluster->nodes[0].port = 7;
+  plan.cluster->nodes[1].host = "y";
+  plan.self = {.node_rank = 1, .reason = ""};
+  context = doctor::context_of(plan, {});
+  EXPECT_THAT(context.peers,
+              ElementsAre(AllOf(Field(&doctor::Peer::host, "x"), Field(&doctor::Peer::port, 7))));
+}
+
+TEST_F(Doctor, SaysWhyThereIsNoPlan) {
+  context_.plan_fault = "reading the rank table: /x: found nothing";
+  EXPECT_THAT(line("plan"), AllOf(HasSubstr("failed"), HasSubstr("/x")));
+  context_.plan_fault = "";
+  context_.pending = "/x: status is \"initializing\"";
+  EXPECT_THAT(line("plan"), HasSubstr("warning"));
+}
+
+}  // namespace
