@@ -13,7 +13,7 @@ Snapshot full_snapshot() {
   snapshot.argv = {"--platform", "bare", "--", "python", "a b\n\"c\".py"};
   snapshot.env = Environ({"PATH=/bin", "MY_TOKEN=s3cret", "ODD=\xff\xfe", "no assignment"});
   snapshot.facts = {
-      "/srv/job",        1000, 100, "host-0", {"10.0.0.1", "fe80::1"}, 192, "/run/trainit",
+      "/srv/job",        1000, 100, "host-0", {"10.0.0.1", "fe80::1"}, 192, "0-191", "/run/trainit",
       "/opt/bin/trainit"};
   snapshot.paths["/a/table.json"] = {
       PathState::Kind::kFile, "{\"status\":\"completed\"}", {}, true, 0, 22};
@@ -37,14 +37,18 @@ TEST(SnapshotJson, ComesBackAsItWasWithEveryByte) {
   EXPECT_EQ(*after, before);
 }
 
-TEST(SnapshotJson, AnOlderOneWithoutTheProgramIsTaken) {
+TEST(SnapshotJson, AnOlderOneWithoutTheProgramOrTheCpusIsTaken) {
   std::string text = to_json(full_snapshot(), false);
-  const std::size_t key = text.find("\"program\"");
-  ASSERT_NE(key, std::string::npos);
-  text.replace(key, 9, "\"unknown\"");
+  for (const std::string name : {"\"program\"", "\"cpu_list\""}) {
+    const std::size_t key = text.find(name);
+    ASSERT_NE(key, std::string::npos);
+    text.replace(key, name.size(), "\"unknown\"");
+  }
   auto after = snapshot_from_json(text, "saved");
   ASSERT_TRUE(after.has_value()) << to_line(after.error());
   EXPECT_EQ(after->facts.program, "");
+  EXPECT_EQ(after->facts.cpu_list, "");
+  EXPECT_EQ(after->facts.run_dir, "/run/trainit");
 }
 
 TEST(SnapshotJson, TheSameSnapshotGivesTheSameBytes) {

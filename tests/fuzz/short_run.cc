@@ -31,6 +31,10 @@ std::vector<std::string> seeds() {
       "n[1-3,07],x[01-10]y[1-2],login",
       "2(x3),1",
       "[a:1,b:2],[fd00::1]:22",
+      R"(<system version="1"><cpu numaid="0" affinity="000000ff,ffff0000"><pci busid="0000:10:1c.0")"
+      R"( class="0x030200"/></cpu></system>)",
+      "\t   NPU0       NPU1       CPU Affinity\nNPU0       X          HCCS       144-167\n"
+      "NPU1       HCCS       X          0-23\n\nLegend:\n",
       "address_0=10.0.0.1\nIPv6address_1=fd00::1\n",
       "--platform\nvk\n--slots=2\n--\npython\ntrain.py",
       "-n\ntrain\n--cwd=/data\n--\npython\n-um\npkg",

@@ -19,7 +19,9 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "envgen/cpu_list.h"
 #include "init/proc/reap.h"
+#include "init/sys/facts.h"
 #include "init/sys/log.h"
 #include "tests/init/child.h"
 
@@ -133,6 +135,33 @@ TEST_F(Spawn, TheTaskHasTheCallersLimitsAndUmask) {
         std::ofstream("/proc/self/oom_score_adj") << 123;
       });
   EXPECT_EQ(ran.out, "0027\n77\n123\n");
+}
+
+TEST_F(Spawn, TheTaskHasTheCpusThatItIsGiven) {
+  const auto usable = envgen::parse_cpu_list(sys::gather_facts().cpu_list);
+  ASSERT_TRUE(usable && !usable->empty());
+  proc::SpawnSpec spec = command({"grep", "Cpus_allowed_list", "/proc/self/status"});
+  spec.cpus = std::to_string(usable->back());
+  Ran ran = run_task(spec);
+  EXPECT_EQ(ran.out, "Cpus_allowed_list:\t" + spec.cpus + "\n");
+  EXPECT_EQ(ran.err, "");
+  // Those of a larger machine than any mask of libc's, and those that are there.
+  spec.cpus += ",60000";
+  ran = run_task(spec);
+  EXPECT_EQ(ran.out, "Cpus_allowed_list:\t" + std::to_string(usable->back()) + "\n");
+}
+
+TEST_F(Spawn, CpusThatTheKernelRefusesAreAWarning) {
+  const std::string all = "Cpus_allowed_list:\t" + sys::gather_facts().cpu_list + "\n";
+  proc::SpawnSpec spec = command({"grep", "Cpus_allowed_list", "/proc/self/status"});
+  for (const char* cpus : {"60000", "no list"}) {
+    spec.cpus = cpus;
+    const Ran ran = run_task(spec);
+    EXPECT_EQ(ran.trouble, "");
+    EXPECT_EQ(ran.out, all);
+    EXPECT_THAT(ran.err, HasSubstr("binding grep to the CPUs " + spec.cpus +
+                                   ": Invalid argument (EINVAL); it runs unbound"));
+  }
 }
 
 TEST_F(Spawn, TheTaskSeesNoDescriptorButTheStandardThree) {
