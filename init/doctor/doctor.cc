@@ -58,6 +58,8 @@ void add_told_peers(const std::vector<envgen::EnvEdit>& edits, Context& context)
     if (edit.name == "TRAINIT_NODE_RANK") own = number_or_zero(edit.value);
     if (edit.name == "TRAINIT_MASTER_PORT") port = number_or_zero(edit.value);
     if (edit.name == "TRAINIT_HOSTS") take_hosts(edit.value, context.peers);
+    if (edit.name != "TRAINIT_LOCAL_WORLD_SIZE") continue;
+    context.ranks = std::max(context.ranks, number_or_zero(edit.value));
   }
   for (Peer& peer : context.peers) peer.port = port;
   if (own < std::ssize(context.peers)) context.peers.erase(context.peers.begin() + own);
@@ -66,6 +68,10 @@ void add_told_peers(const std::vector<envgen::EnvEdit>& edits, Context& context)
 void add_peers(const envgen::Plan& plan, Context& context) {
   const envgen::Cluster& cluster = *plan.cluster;
   const int own = plan.self ? plan.self->node_rank : -1;
+  // A launcher is one process here, whose ranks are more.
+  if (own >= 0 && own < std::ssize(cluster.nodes)) {
+    context.ranks = std::max(context.ranks, cluster.nodes[static_cast<std::size_t>(own)].slots);
+  }
   for (int rank = 0; rank < std::ssize(cluster.nodes); ++rank) {
     const envgen::Node& node = cluster.nodes[static_cast<std::size_t>(rank)];
     if (rank == own || node.host.empty()) continue;
@@ -84,7 +90,7 @@ Results check_plan(const Context& context) {
     return {warning(context.pending, "see why the platform has not completed it yet")};
   }
   if (context.ranks == 0) return {skipped("no plan was made for this check")};
-  return {ok(count_text(static_cast<std::size_t>(context.ranks), "process") + " here, " +
+  return {ok(count_text(static_cast<std::size_t>(context.ranks), "rank") + " here, " +
              count_text(context.peers.size(), "other node"))};
 }
 

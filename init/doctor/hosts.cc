@@ -71,6 +71,7 @@ struct Try {
   const Peer* peer = nullptr;
   sys::Fd socket;
   std::string fault;
+  bool unknown = false;  // where it is: the image cannot ask
   bool done = false;
 };
 
@@ -112,6 +113,7 @@ void begin(const Context& context, std::int64_t deadline_ms, Try& one) {
   auto found =
       proc::find_addresses(one.peer->host, context.env, left_ms, context.root + "/etc/hosts");
   if (!found || found->addresses.empty()) {
+    one.unknown = !found;
     one.fault = found ? found->why : "its name cannot be resolved in this image";
     return;
   }
@@ -164,6 +166,7 @@ Results peers_answer(const Context& context, std::span<const Peer> peers) {
   for (Try& one : tries) {
     if (!one.done) one.fault = "no answer on port " + std::to_string(one.peer->port);
     results.push_back(one.fault.empty() ? ok("alive", one.peer->host)
+                      : one.unknown     ? skipped(std::move(one.fault), one.peer->host)
                                         : failed(std::move(one.fault), "", one.peer->host));
   }
   return results;

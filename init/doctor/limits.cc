@@ -1,6 +1,7 @@
 // What the kernel limits a process or a container to: locked memory, open files, processes.
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -85,7 +86,11 @@ Results check_pids(const Context& context) {
   const Limit user = limit_of(context, RLIMIT_NPROC);
   std::uint64_t limit = most.value_or(kInfinite);
   std::string name = "pids.max";
-  if (user.soft < limit && !has_capability(context, 21) && !has_capability(context, 24)) {
+  constexpr unsigned kSysAdmin = 21;
+  constexpr unsigned kSysResource = 24;
+  const bool exempt = ::geteuid() == 0 || has_capability(context, kSysAdmin) ||
+                      has_capability(context, kSysResource);
+  if (user.soft < limit && !exempt) {
     limit = user.soft;
     name = "nproc";
   }

@@ -44,7 +44,8 @@ envgen::CheckResult memory_left(const Context& context) {
   if (swap && *swap == 0) found += ", no swap";
   const auto ranks = static_cast<std::uint64_t>(std::max(context.ranks, 1));
   if (most / ranks < kGiB) {
-    return warning(found + ": less than 1 GiB for each of " + count_text(ranks, "rank"),
+    return warning(found + ": less than 1 GiB for " +
+                       (ranks == 1 ? "the job" : "each of " + count_text(ranks, "rank")),
                    "give the container more memory, or start fewer ranks");
   }
   if (used > most / kPercent * kMostUsedPercent) {

@@ -22,6 +22,7 @@ struct Directory {
   std::string path;
   std::string use;            // "of the logs"
   std::uint64_t least_bytes;  // below it a warning
+  bool needed = false;        // the job fails where it cannot be written
 };
 
 constexpr std::uint64_t kGiB = 1ULL << 30;
@@ -164,9 +165,9 @@ envgen::CheckResult examine_dataset(const Context& context, const std::vector<Mo
 Results check_disk(const Context& context) {
   constexpr std::uint64_t kRunDirBytes = 8ULL << 20;
   const std::array<Directory, 4> all = {{
-      {context.run_dir, "of trainit's state", kRunDirBytes},
+      {context.run_dir, "of trainit's state", kRunDirBytes, true},
       {context.work_dir, "of the job's work", kGiB},
-      {context.log_dir, "of the logs", kGiB},
+      {context.log_dir, "of the logs", kGiB, true},
       {"/tmp", "of temporary files", kGiB},
   }};
   std::vector<Part> parts;
@@ -178,7 +179,12 @@ Results check_disk(const Context& context) {
                        return Results{examine(directory)};
                      }});
   }
-  return run_all(parts, context.limit_ms * 8 / 10);
+  Results results = run_all(parts, context.limit_ms * 8 / 10);
+  if (context.run_dir.empty() && context.occasion != Occasion::kPatrol) {
+    results.push_back(warning("no directory for trainit's state can be written",
+                              "mount a tmpfs at /tmp or /run, or name a directory with --run-dir"));
+  }
+  return results;
 }
 
 Results check_datasets(const Context& context) {

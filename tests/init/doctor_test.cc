@@ -316,8 +316,12 @@ TEST_F(Doctor, WantsDataSetsReadOnly) {
 TEST_F(Doctor, LooksAtTheDirectoryInWhichAnotherWouldBeMade) {
   context_.work_dir = path("not/yet/made");
   context_.log_dir = "/proc/self";
+  context_.run_dir = path("run");
+  EXPECT_EQ(run("disk").size(), 4U);  // and /tmp
+  context_.run_dir = "";
   const auto results = run("disk");
-  ASSERT_EQ(results.size(), 3U);  // and /tmp
+  ASSERT_EQ(results.size(), 4U);
+  EXPECT_THAT(results[3].found, HasSubstr("no directory for trainit's state"));
   EXPECT_NE(results[0].verdict, Verdict::kFailed) << to_line(results[0]);
   EXPECT_EQ(results[1].verdict, Verdict::kFailed);
 }
@@ -360,6 +364,11 @@ TEST_F(Doctor, ResolvesAndReachesTheOtherNodes) {
   EXPECT_THAT(line("hosts"), AllOf(HasSubstr("failed: hosts: 1 of 3 nodes are not known: nowhere"),
                                    HasSubstr("headless service")));
   EXPECT_THAT(line("peers"), HasSubstr("failed: peers: 1 of 3 nodes do not answer: nowhere"));
+  set("PATH", path("none"));  // no getent
+  context_.peers = {{.host = "nowhere", .port = 1}};
+  EXPECT_THAT(line("hosts"), AllOf(HasSubstr("skipped"), HasSubstr("getent")));
+  EXPECT_THAT(line("peers"), HasSubstr("skipped"));
+  set("PATH", path("bin") + ":/usr/bin:/bin");
   context_.occasion = doctor::Occasion::kPreflight;
   EXPECT_THAT(line("hosts"), HasSubstr("warning"));
   EXPECT_THAT(line("peers"), HasSubstr("skipped"));
@@ -389,6 +398,7 @@ TEST(DoctorContext, KnowsTheOtherNodesFromAClusterOrFromWhatHooksAreTold) {
   plan.cluster->nodes[0].host = "x";
   plan.cluster->nodes[0].port = 7;
   plan.cluster->nodes[1].host = "y";
+  plan.cluster->nodes[1].slots = 8;
   plan.self = {.node_rank = 1, .reason = ""};
   context = doctor::context_of(plan, {});
   EXPECT_THAT(context.peers,
