@@ -5,6 +5,7 @@
 #include "init/engine/collect.h"
 #include "init/engine/policies.h"
 #include "init/sandbox/prepare.h"
+#include "init/sys/cgroup.h"
 #include "init/sys/facts.h"
 #include "init/sys/files.h"
 
@@ -92,6 +93,8 @@ envgen::Status confine(envgen::Plan& plan, const Case& one) {
   if (!prepared) return std::unexpected(prepared.error());
   plan.warnings.insert(plan.warnings.end(), prepared->warnings.begin(), prepared->warnings.end());
   envgen::confine(plan, std::move(prepared->sandbox));
+  std::string oom_group = sys::oom_group_warning();
+  if (!oom_group.empty()) plan.warnings.push_back(std::move(oom_group));
   return {};
 }
 

@@ -332,6 +332,8 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   for (std::string& warning : policy_warnings(job_.plan)) {
     job_.plan.warnings.push_back(std::move(warning));
   }
+  std::string oom_group = pass_through_ ? "" : sys::oom_group_warning();
+  if (!oom_group.empty()) job_.plan.warnings.push_back(std::move(oom_group));
   for (const std::string& warning : job_.plan.warnings) sys::log::warning(warning);
   const int node = job_.plan.self ? job_.plan.self->node_rank : 0;
   if (job_.plan.node_count > 1) sys::log::set_origin(node, job_.host);

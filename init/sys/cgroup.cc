@@ -104,4 +104,11 @@ bool oom_kills_group(const std::string& root) {
   });
 }
 
+std::string oom_group_warning(const std::string& root) {
+  if (!oom_kills_group(root)) return "";
+  return "memory.oom.group is 1: when memory runs out, the kernel kills the whole container with "
+         "trainit in it, and nobody can tell what failed first; set it to 0 (Kubernetes: the "
+         "kubelet's singleProcessOOMKill: true)";
+}
+
 }  // namespace sys

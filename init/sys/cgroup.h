@@ -17,6 +17,8 @@ std::optional<std::uint64_t> oom_kills(const std::string& root = "");
 // v2's memory.oom.group is 1: an OOM kill takes the whole container along, PID 1 included, and
 // nobody is left who could tell. (Kubernetes sets it from 1.28 on.)
 bool oom_kills_group(const std::string& root = "");
+// What to warn of then; "" where it does not.
+std::string oom_group_warning(const std::string& root = "");
 
 // The files of this container's cgroup that may hold a value of a controller, best first: `v1_file`
 // where that controller is mounted by itself, `v2_file` in the unified tree. "" = it has none.

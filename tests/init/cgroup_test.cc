@@ -100,7 +100,9 @@ TEST_F(Tree, SaysWhetherAKillTakesTheWholeContainer) {
   EXPECT_FALSE(sys::oom_kills_group(path("")));
   file("sys/fs/cgroup/memory.oom.group", "0\n");
   EXPECT_FALSE(sys::oom_kills_group(path("")));
+  EXPECT_EQ(sys::oom_group_warning(path("")), "");
   file("sys/fs/cgroup/memory.oom.group", "1\n");
+  EXPECT_NE(sys::oom_group_warning(path("")), "");
   EXPECT_TRUE(sys::oom_kills_group(path("")));
 }
 
