@@ -95,6 +95,9 @@ void Supervisor::start_process(TaskRef task) {
     tees_.begin(job_.plan, setup_.saved, {});
     tees_.give(static_cast<std::size_t>(record.process), spec);
   }
+  // Before the fork: under load the job may have said that it is up, and a key may have answered
+  // that, before we run again.
+  if (main) job_control_.starting();
   auto spawned = proc::spawn(spec, setup_.saved);
   if (main) {
     tees_.started(static_cast<std::size_t>(record.process));
@@ -137,7 +140,6 @@ void Supervisor::begin_anew() {
 
 // What the caller passed in is the main process's from now on.
 void Supervisor::let_go() {
-  job_control_.started();
   // Whoever reads the other end waits for its end, and we may live longer than the task that has
   // it.
   for (const int fd : std::exchange(setup_.callers_fds, {})) ::close(fd);

@@ -45,9 +45,9 @@ class JobControl {
 
   // The rule's answer at the start.
   [[nodiscard]] bool in_callers_group() const { return in_callers_group_; }
-  // The main process was started. The terminal's signals that wait to be read may have come before
-  // it was there.
-  void started();
+  // The main process is about to be started. The terminal's signals that wait to be read have come
+  // before it was there; those that come from now on reach it too.
+  void starting();
   // The caller has it ignored, as `nohup` and `&` without job control do: it is not for this job.
   [[nodiscard]] bool is_ignored(const Received& received) const;
   // The main process has had it when we read it, so sending it on would make two of one.
@@ -64,7 +64,7 @@ class JobControl {
   bool shell_ = false;  // there may be one that waits for us
   bool in_callers_group_ = false;
   bool terminal_stop_ = false;  // ^Z has come, and the main process has a group of its own
-  std::uint64_t unsure_ = 0;    // those that may have come before the main process was there
+  std::uint64_t unsure_ = 0;    // those that came before the main process was there
 };
 
 }  // namespace proc

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -178,6 +179,69 @@ TEST_F(TakeBackTerminal, BelowAShellTakesItFromTheEndedCommandsGroup) {
       return ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
     });
   });
+  EXPECT_EQ(code(), 0);
+}
+
+// The terminal's interrupt key, read by a process that shares its group with a job of ours: true
+// where the job has had it too.
+bool key_has_reached(const proc::JobControl& control, pid_t job) {
+  proc::SignalSource signals;
+  std::array<pollfd, 1> sources = {signals.source()};
+  std::array<proc::Received, 4> room;
+  while (true) {
+    signals.wait(sources, kMinuteMs);
+    for (const proc::Received& one : signals.read(room)) {
+      if (one.signal == SIGINT) return control.has_reached(job, one);
+    }
+  }
+}
+
+void await_key() {
+  while ((proc::pending_signals() & (1ULL << (SIGINT - 1))) == 0) ::sched_yield();
+}
+
+// It runs, and was answered by a key, before we do again.
+TEST_F(TakeBackTerminal, AKeyThatComesWhileTheJobIsStartedReachesItOnce) {
+  lead([this] {
+    return below_a_shell([this] {
+      ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
+      proc::JobControl control(saved_);
+      control.starting();
+      const pid_t job = ::fork();
+      if (job == 0) {
+        for (;;) ::pause();
+      }
+      child::say(STDOUT_FILENO, "ready\n");
+      await_key();
+      const bool reached = key_has_reached(control, job);
+      ::kill(job, SIGKILL);
+      return reached;
+    });
+  });
+  await("ready");
+  type("\x03");
+  EXPECT_EQ(code(), 0);
+}
+
+TEST_F(TakeBackTerminal, AKeyThatCameBeforeTheJobHasNotReachedIt) {
+  lead([this] {
+    return below_a_shell([this] {
+      ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
+      proc::JobControl control(saved_);
+      child::say(STDOUT_FILENO, "ready\n");
+      await_key();
+      control.starting();
+      const pid_t job = ::fork();
+      if (job == 0) {
+        for (;;) ::pause();
+      }
+      const bool reached = key_has_reached(control, job);
+      ::kill(job, SIGKILL);
+      return !reached;
+    });
+  });
+  await("ready");
+  type("\x03");
   EXPECT_EQ(code(), 0);
 }
 
