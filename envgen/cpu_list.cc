@@ -15,9 +15,9 @@ constexpr int kWordBits = 32;
 // All of the text, as a number up to `last`.
 std::optional<std::uint32_t> number(std::string_view text, int base, std::uint32_t last) {
   std::uint32_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
-  if (error != std::errc{} || stop != end || value > last) return std::nullopt;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  const bool whole = error == std::errc{} && stop == text.data() + text.size();
+  if (!whole || value > last) return std::nullopt;
   return value;
 }
 

@@ -39,9 +39,8 @@ std::string_view trimmed(std::string_view text) {
 
 std::optional<int> whole_number(std::string_view text) {
   int value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end) return std::nullopt;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
   return value;
 }
 

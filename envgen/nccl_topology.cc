@@ -22,9 +22,8 @@ void add_gpus(const xml::Element& element, std::vector<std::string>& gpus) {
 
 std::optional<int> numa_node_of(std::string_view text) {
   int node = -1;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, node);
-  if (error != std::errc{} || stop != end || node < 0) return std::nullopt;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), node);
+  if (error != std::errc{} || stop != text.data() + text.size() || node < 0) return std::nullopt;
   return node;
 }
 

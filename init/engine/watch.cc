@@ -24,9 +24,12 @@ std::optional<envgen::Cluster> cluster_of(const envgen::Answer& answer) {
 
 }  // namespace
 
-int watch(envgen::Snapshot snapshot, const envgen::Request& request, std::uint64_t running_id,
+int watch(envgen::Snapshot snapshot, const envgen::Request& asked, std::uint64_t running_id,
           const std::function<bool(const std::string&)>& send, const Planner& planner,
           WatchTimes times) {
+  // Where the devices are changes no list of nodes, and asking npu-smi takes seconds.
+  envgen::Request request = asked;
+  request.observe.bind = envgen::Bind::kNone;
   LookedAt looked;
   std::optional<envgen::Cluster> before;  // by its names the change is told
   std::optional<envgen::Cluster> now;

@@ -96,6 +96,7 @@ struct Machine {
 
 std::vector<std::string> cpus_of(const Plan& plan) {
   std::vector<std::string> list;
+  list.reserve(plan.processes.size());
   for (const Process& process : plan.processes) list.push_back(process.cpus);
   return list;
 }
