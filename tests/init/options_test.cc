@@ -173,6 +173,15 @@ const Sample kSamples[] = {
        const auto& limits = o.request.sandbox.limits;
        return limits.empty() ? "" : limits.back();
      }},
+    {"preflight", "warn", "require", "yes",
+     [](const Options& o) {
+       return std::to_string(static_cast<int>(o.request.observe.preflight));
+     }},
+    {"dataset", "/d", "/e", "",
+     [](const Options& o) {
+       const auto& datasets = o.request.observe.datasets;
+       return datasets.empty() ? "" : datasets.back();
+     }},
     {"umask", "027", "0", "8", [](const Options& o) { return text(o.request.sandbox.umask); }},
     {"nice", "-20", "19", "20", [](const Options& o) { return text(o.request.sandbox.nice); }},
     {"oom-score-adj", "-1000", "5", "1001",
