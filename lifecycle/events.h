@@ -81,13 +81,18 @@ struct ExtendBy {       // the job's time limit, where it has one that is not ov
   TimeMs duration_ms = 0;
 };
 struct MembershipChanged {};  // other nodes than the job was started with: start it again
+// A main task lives and makes no progress: it has failed with 124.
+struct TaskStalled {
+  TaskRef task;
+};
 }  // namespace event
 
-using Event = std::variant<event::Begin, event::ClusterReady, event::TaskStarted, event::TasksEnded,
-                           event::ResolveFailed, event::StopRequested, event::SignalReceived,
-                           event::TimerFired, event::NothingLeft, event::NothingAdopted,
-                           event::Release, event::HoldFor, event::CheckpointRequested,
-                           event::NobodySaves, event::ExtendBy, event::MembershipChanged>;
+using Event =
+    std::variant<event::Begin, event::ClusterReady, event::TaskStarted, event::TasksEnded,
+                 event::ResolveFailed, event::StopRequested, event::SignalReceived,
+                 event::TimerFired, event::NothingLeft, event::NothingAdopted, event::Release,
+                 event::HoldFor, event::CheckpointRequested, event::NobodySaves, event::ExtendBy,
+                 event::MembershipChanged, event::TaskStalled>;
 
 namespace action {
 // A failed start comes back as TasksEnded with kNotStarted, in a later step.

@@ -274,6 +274,14 @@ void Machine::on(const event::MembershipChanged& /*event*/, TimeMs now) {
   if (phase_ == Phase::kStarting || phase_ == Phase::kRunning) end_as(Outcome::kReplanned, now);
 }
 
+void Machine::on(const event::TaskStalled& event, TimeMs now) {
+  const Task* task = find(event.task);
+  const bool up = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
+  if (!up || task == nullptr || task->kind != TaskKind::kMain || !task->live()) return;
+  if (success_ == SuccessPolicy::kFirst && task->ordinal != 0) return;
+  fail({.ends = {{event.task, {Ending::How::kStalled, kTimedOut}}}, .exit_code = kTimedOut}, now);
+}
+
 // --- The way up ---
 
 // Starts what may start next; the table says how far we are.

@@ -28,11 +28,12 @@ inline constexpr std::size_t kTaskKinds = 10;
 enum class TaskState : std::uint8_t { kIdle, kStarting, kRunning, kEnded };
 
 // How a task ended. kNotStarted: there is no process; value is the exit code it stands for
-// (125 fork failed, 126 not executable, 127 not found).
+// (125 fork failed, 126 not executable, 127 not found). kStalled: it lives and makes no progress,
+// which counts as its failure; value is the exit code that it stands for (124).
 struct Ending {
-  enum class How : std::uint8_t { kExited, kSignaled, kNotStarted };
+  enum class How : std::uint8_t { kExited, kSignaled, kNotStarted, kStalled };
   How how = How::kExited;
-  int value = 0;  // exit code, signal number, or exit code
+  int value = 0;  // a signal number where one ended it, else an exit code
 
   [[nodiscard]] bool ok() const { return how == How::kExited && value == 0; }
   [[nodiscard]] int exit_code() const { return how == How::kSignaled ? 128 + value : value; }

@@ -55,6 +55,9 @@ class Script {
   std::string checkpoint() { return step(event::CheckpointRequested{}); }
   std::string checkpoint_and_go_on() { return step(event::CheckpointRequested{true}); }
   std::string other_nodes() { return step(event::MembershipChanged{}); }
+  std::string stalled(std::uint32_t task, std::uint32_t incarnation = 1) {
+    return step(event::TaskStalled{{task, incarnation}});
+  }
   std::string fired(Timer timer, std::uint32_t generation = 1) {
     return step(event::TimerFired{timer, generation});
   }

@@ -23,6 +23,7 @@ inline std::string text(TaskRef task) {
 inline std::string text(const Ending& ending) {
   const char* how = ending.how == Ending::How::kExited     ? "exit "
                     : ending.how == Ending::How::kSignaled ? "signal "
+                    : ending.how == Ending::How::kStalled  ? "stalled "
                                                            : "not started ";
   return how + std::to_string(ending.value);
 }
@@ -79,6 +80,7 @@ struct EventText {
   std::string operator()(const event::MembershipChanged& /*e*/) const {
     return "MembershipChanged";
   }
+  std::string operator()(const event::TaskStalled& e) const { return "Stalled " + text(e.task); }
 };
 
 struct ActionText {

@@ -150,12 +150,26 @@ void Referee::believe_request(const Event& event, TimeMs now) {
   } else if (std::holds_alternative<event::MembershipChanged>(event)) {
     quiet_ = !runs;
     if (runs) end_as(Verdict::kReplanned);
+  } else if (const auto* stalled = std::get_if<event::TaskStalled>(&event)) {
+    believe_stall(stalled->task);
   } else {
     quiet_ = phase_ != Phase::kHold;  // Release, HoldFor
     const auto* hold = std::get_if<event::HoldFor>(&event);
     if (hold != nullptr && !quiet_) hold_until_ = now + not_less_than_0(hold->duration_ms);
     if (hold == nullptr && !quiet_) down_at_ = now;
   }
+}
+
+void Referee::believe_stall(TaskRef task) {
+  constexpr int kTimedOut = 124;
+  const bool runs = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
+  quiet_ = true;
+  if (!runs || !known(task)) return;
+  const Run& run = runs_[task.index];
+  const bool counts = success_ != SuccessPolicy::kFirst || run.ordinal == 0;
+  if (!run.live || run.kind != TaskKind::kMain || !counts) return;
+  quiet_ = false;
+  fail(kTimedOut, {{task, {Ending::How::kStalled, kTimedOut}}});
 }
 
 void Referee::believe_checkpoint(bool keep_running, TimeMs now) {

@@ -81,6 +81,7 @@ class Referee {
   void believe_stop(const lifecycle::event::StopRequested& event, TimeMs now);
   void believe_timer(const lifecycle::event::TimerFired& event, TimeMs now);
   void believe_request(const lifecycle::Event& event, TimeMs now);
+  void believe_stall(lifecycle::TaskRef task);
   void believe_checkpoint(bool keep_running, TimeMs now);
   void believe_restart();
   void end_as(Verdict verdict);

@@ -246,6 +246,19 @@ TEST(LifecycleScope, EverySequenceWhenTheNodesAreOthers) {
   EXPECT_GT(explore_after(job, prefix, 6), 1'000U);
 }
 
+TEST(LifecycleScope, EverySequenceWhenRanksStall) {
+  WalkedJob job{small_policy(),
+                {TaskKind::kResolve},
+                {TaskKind::kMain, TaskKind::kMain, TaskKind::kOnFailure}};
+  job.policy.max_restarts = 1;
+  job.stalls = true;
+  const std::string ready = "ClusterReady success=all main main on-failure";
+  std::vector<std::string> prefix = {"Begin", ready, "Ended 0#1(exit 0)"};
+  EXPECT_GT(explore_after(job, prefix, 5), 10'000U);
+  prefix.insert(prefix.end(), {"Started 1#1", "Started 2#1", "Stalled 2#1"});
+  EXPECT_GT(explore_after(job, prefix, 5), 1'000U);
+}
+
 TEST(LifecycleScope, EverySequenceWithEveryHook) {
   WalkedJob job{small_policy(),
                 {},
@@ -317,6 +330,7 @@ WalkedJob random_job(std::mt19937_64& random) {
   job.asks = {event::CheckpointRequested{}, event::CheckpointRequested{true},
               event::ExtendBy{100},         event::MembershipChanged{},
               event::NobodySaves{},         event::StopRequested{SIGTERM, SIGINT}};
+  job.stalls = random() % 4 == 0;
   job.post_stop_ms = pick({0, 700, 6000});
   job.success = static_cast<SuccessPolicy>(random() % 3);
   TimeMs after_ms = 0;

@@ -85,6 +85,7 @@ std::vector<Event> Walker::moves() const {
     if (!run.live) continue;
     const TaskRef task = ref_of(referee_, i);
     if (!run.confirmed && run.kind == TaskKind::kMain) out.emplace_back(event::TaskStarted{task});
+    if (job_->stalls && run.kind == TaskKind::kMain) out.emplace_back(event::TaskStalled{task});
     for (const Ending& ending : endings(run)) out.emplace_back(event::TasksEnded{{{task, ending}}});
     together.push_back({task, {Ending::How::kExited, static_cast<int>(4 + i)}});
   }
@@ -103,7 +104,9 @@ std::vector<Event> Walker::noise() const {
     if (run.incarnation > 1) {
       const TaskRef before = {task.index, task.incarnation - 1};
       out.emplace_back(event::TasksEnded{{{before, {Ending::How::kExited, 9}}}});
+      out.emplace_back(event::TaskStalled{before});
     }
+    if (run.kind != TaskKind::kMain) out.emplace_back(event::TaskStalled{task});
     if (run.live) continue;
     out.emplace_back(event::TasksEnded{{{task, {Ending::How::kExited, 9}}}});
     out.emplace_back(event::TaskStarted{task});

@@ -19,6 +19,7 @@ struct WalkedJob {
   lifecycle::SuccessPolicy success = lifecycle::SuccessPolicy::kAll;
   TimeMs post_stop_ms = 0;                  // of the answer's policy; 0: it brings none
   std::vector<lifecycle::Event> asks = {};  // what somebody may ask for, at any moment
+  bool stalls = false;                      // main tasks may
 };
 
 class Walker {
