@@ -18,10 +18,16 @@ enum class HookEvent : unsigned char {
   kPostStop,    // last of all, with the exit code known
   kCheckpoint,  // a checkpoint is asked for
   kOnFailure,   // the job has failed and is stopped; before a restart or the debug window
+  kStall,       // a process of the job makes no progress
+  kHealth,      // now and then while the job runs: whether the node is still fit for it
 };
-inline constexpr std::size_t kHookEvents = 6;
+inline constexpr std::size_t kHookEvents = 8;
 inline constexpr std::array<std::string_view, kHookEvents> kHookEventNames = {
-    "pre-start", "post-start", "pre-stop", "post-stop", "checkpoint", "on-failure"};
+    "pre-start",  "post-start", "pre-stop", "post-stop",
+    "checkpoint", "on-failure", "stall",    "health"};
+
+// Of the job's course. The others may come again and again, beside it.
+inline constexpr bool is_of_course(HookEvent event) { return event < HookEvent::kStall; }
 
 inline std::string_view name_of(HookEvent event) {
   return kHookEventNames.at(static_cast<std::size_t>(event));

@@ -16,9 +16,9 @@ constexpr const char* kFinding = "finding the hooks";
 constexpr std::int64_t kUsualMs = 10LL * 60 * 1000;
 constexpr std::int64_t kFailureMs = 60LL * 1000;
 
-constexpr std::array kEvents = {HookEvent::kPreStart,   HookEvent::kPostStart,
-                                HookEvent::kPreStop,    HookEvent::kPostStop,
-                                HookEvent::kCheckpoint, HookEvent::kOnFailure};
+constexpr std::array kEvents = {HookEvent::kPreStart, HookEvent::kPostStart,  HookEvent::kPreStop,
+                                HookEvent::kPostStop, HookEvent::kCheckpoint, HookEvent::kOnFailure,
+                                HookEvent::kStall,    HookEvent::kHealth};
 
 std::string directory_name(HookEvent event) { return std::string(name_of(event)) + ".d"; }
 
@@ -115,6 +115,8 @@ std::int64_t time_of(HookEvent event, const Request& request, const PlanPolicy& 
     case HookEvent::kCheckpoint:
       return policy.checkpoint_ms;
     case HookEvent::kOnFailure:
+    case HookEvent::kStall:
+    case HookEvent::kHealth:
       return kFailureMs;
     case HookEvent::kPreStart:
     case HookEvent::kPostStart:
@@ -196,8 +198,10 @@ Status find_hooks(Inputs& inputs, Plan& plan) {
     HookGroup group;
     group.event = event;
     for (auto& [name, path] : found) group.paths.push_back(std::move(path));
-    group.script = *script;
-    if (!script->empty()) group.paths.push_back(*script);
+    if (is_of_course(event) && !script->empty()) {
+      group.script = *script;
+      group.paths.push_back(*script);
+    }
     if (!group.paths.empty()) add_group(request, std::move(group), plan);
   }
   return {};

@@ -4,7 +4,7 @@
 // <event>.d below /etc/trainit/hooks and below --hooks-dir, by file name over both; a file of
 // --hooks-dir replaces the image's one of the same name, and a link to /dev/null takes it away.
 // Names that run-parts and editors pass over are passed over. The lifecycle script is called last,
-// for each event, with the event's name.
+// for each event of the job's course, with the event's name.
 
 #include <cstdint>
 #include <string_view>

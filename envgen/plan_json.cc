@@ -7,6 +7,7 @@
 #include "envgen/policy_json.h"
 #include "envgen/sandbox_json.h"
 #include "envgen/secrets.h"
+#include "envgen/watches.h"
 
 namespace envgen {
 namespace {
@@ -263,6 +264,7 @@ std::string plan_to_json(const Plan& plan, const Environ& base) {
   write_hooks(out, plan);
   out.key("data").begin_array().end_array();
   write_policy(out, plan.policy);
+  write_watches(out, plan.observe);
   write_rendezvous(out, plan);
   if (plan.observe.preflight != Preflight::kOff) {
     out.key("preflight").string(preflight_name(plan.observe.preflight));
@@ -323,6 +325,7 @@ std::string plan_to_text(const Plan& plan, const Environ& base) {
   }
   add_hooks_text(text, plan);
   text += policy_text(plan.policy);
+  text += watches_text(plan.observe);
   if (plan.rendezvous) {
     text += "meets the other nodes at " + plan.rendezvous->address + ":" +
             std::to_string(plan.rendezvous->port) + " before each start, at most " +

@@ -15,6 +15,7 @@
 #include "envgen/policy_json.h"
 #include "envgen/profile.h"
 #include "envgen/terminal.h"
+#include "envgen/watches.h"
 
 namespace envgen {
 namespace {
@@ -225,6 +226,7 @@ Outcome plan_located(Inputs& inputs, Located located, Plan plan) {
   plan_output(inputs.request(), plan);
   add_terminal(inputs, located.site, plan);
   plan_course(inputs, located, plan);
+  plan_watches(inputs.request(), plan);
   add_hook_environment(inputs, located, plan);
   if (has_ranks) {
     plan.node_count = static_cast<int>(located.cluster.nodes.size());

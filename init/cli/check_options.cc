@@ -110,6 +110,39 @@ envgen::Status check_needs(Options& options) {
   return {};
 }
 
+// What only has a meaning with another option, and a save with nobody to go on for it.
+envgen::Status check_watches(Options& options) {
+  envgen::Observation& observe = options.request.observe;
+  const bool perf = observe.perf_threshold_ppm > 0;
+  const bool stall = observe.stall_ms > 0;
+  const Need needs[] = {
+      {"perf-policy", observe.perf_reschedules, {"perf-threshold"}, perf},
+      {"perf-pattern", true, {"perf-threshold"}, perf},
+      {"perf-count", true, {"perf-threshold"}, perf},
+      {"stall-on", observe.stall_by_output, {"stall-timeout"}, stall},
+      {"stall-action", observe.stall_ends, {"stall-timeout"}, stall},
+  };
+  for (const Need& need : needs) {
+    if (auto status = check_need(options, need); !status) return status;
+  }
+  const Given* policy = find_given(options, "perf-policy");
+  const Given* restarts = find_given(options, "max-restarts");
+  const bool both = perf && observe.perf_reschedules && policy != nullptr &&
+                    options.request.max_restarts.value_or(0) > 0 && restarts != nullptr;
+  if (!both) return {};
+  if (policy->layer == restarts->layer) {
+    return contradiction(*policy, "reschedule, and " + restarts->where + " beside it",
+                         "choose: restarts of the job, or checkpoint and continue; or give "
+                         "--perf-policy alert");
+  }
+  if (policy->layer > restarts->layer) {
+    options.request.max_restarts.reset();
+  } else {
+    observe.perf_reschedules = false;
+  }
+  return {};
+}
+
 // The grace counts from the stop request: a drain as long would leave the job nothing of it.
 envgen::Status check_drain(const Options& options, const envgen::Environ& env) {
   const Given* drain = find_given(options, "drain");
@@ -129,6 +162,7 @@ envgen::Status check_drain(const Options& options, const envgen::Environ& env) {
 envgen::Status check_options(Options& options, const envgen::Environ& env) {
   if (auto status = check_fan_out(options); !status) return status;
   if (auto status = check_restarts_or_checkpoints(options); !status) return status;
+  if (auto status = check_watches(options); !status) return status;
   if (auto status = check_needs(options); !status) return status;
   return check_drain(options, env);
 }

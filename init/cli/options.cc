@@ -4,7 +4,10 @@
 #include <array>
 #include <cctype>
 
+#include "envgen/perf_line.h"
+#include "envgen/watches.h"
 #include "init/cli/values.h"
+#include "init/doctor/doctor.h"
 #include "init/proc/signals.h"
 
 namespace cli {
@@ -240,7 +243,7 @@ constexpr std::array kTable = {
              return set_parsed(parse_hook_times(v), o.request.hook_timeouts);
            },
            "a duration above 0, or a list of EVENT=DURATION: pre-start, post-start, pre-stop, "
-           "post-stop, checkpoint or on-failure",
+           "post-stop, checkpoint, on-failure, stall or health",
            [](std::string_view v) { return parse_hook_times(v).error(); }},
     Option{"fatal-hooks", "LIST", "end the job when they fail: pre-start (the default), post-start",
            [](Options& o, std::string_view v) {
@@ -290,6 +293,63 @@ constexpr std::array kTable = {
              return set_duration(v, o.request.max_duration_ms);
            },
            kDuration},
+    Option{"perf-threshold", "RATIO", "watch the iterations' hardware / e2e time: not above it",
+           [](Options& o, std::string_view v) {
+             return set_ratio(v, o.request.observe.perf_threshold_ppm);
+           },
+           "a ratio above 0 and up to 100, such as 0.8"},
+    Option{"perf-policy", "WHAT", "then: alert (default) or reschedule (checkpoint, 75)",
+           [](Options& o, std::string_view v) {
+             return set_either(v, "alert", "reschedule", o.request.observe.perf_reschedules);
+           },
+           "alert or reschedule"},
+    Option{"perf-pattern", "TEXT", "the line with {hardware} and {e2e}; else the platform's",
+           [](Options& o, std::string_view v) {
+             o.request.observe.perf_pattern = v;
+             return envgen::parse_perf_pattern(v).has_value();
+           },
+           "a text with {hardware} and {e2e} behind it",
+           [](std::string_view v) {
+             const auto pattern = envgen::parse_perf_pattern(v);
+             return pattern ? std::string() : pattern.error().found;
+           }},
+    Option{"perf-count", "N", "so many lines in succession above it (1)",
+           [](Options& o, std::string_view v) { return set_positive(v, o.request.observe.perf_count); },
+           kPositive},
+    Option{"stall-timeout", "DURATION", "a rank without output and CPU time for so long has stalled",
+           [](Options& o, std::string_view v) {
+             return set_duration(v, o.request.observe.stall_ms);
+           },
+           kDuration},
+    Option{"stall-on", "WHAT", "both (default) or output: silence is enough",
+           [](Options& o, std::string_view v) {
+             return set_either(v, "both", "output", o.request.observe.stall_by_output);
+           },
+           "both or output"},
+    Option{"stall-action", "WHAT", "report (default) or end: the job fails with 124",
+           [](Options& o, std::string_view v) {
+             return set_either(v, "report", "end", o.request.observe.stall_ends);
+           },
+           "report or end"},
+    Option{"health-interval", "DURATION", "of health hooks and --health-checks (5m); 0 = never",
+           [](Options& o, std::string_view v) {
+             auto& interval_ms = o.request.observe.health_interval_ms;
+             if (!set_duration(v, interval_ms)) return false;
+             if (interval_ms == 0) interval_ms = envgen::kNoHealth;
+             return true;
+           },
+           kDuration},
+    Option{"health-checks", "LIST", "of doctor's checks, while the job runs: gpu,disk,peers",
+           [](Options& o, std::string_view v) {
+             const bool known = v == envgen::kAllChecks || doctor::parse_check_names(v);
+             return set_text(v, o.request.observe.health_checks) && known;
+           },
+           "all, or a list of checks that `trainit doctor` names"},
+    Option{"health-failures", "N", "in succession: then a checkpoint, and exit code 75 (2)",
+           [](Options& o, std::string_view v) {
+             return set_positive(v, o.request.observe.health_failures);
+           },
+           kPositive},
     Option{"terminal", "", "beside the job: sshd, or =COMMAND LINE; holds 4h on failure",
            [](Options& o, std::string_view v) {
              bool on = false;

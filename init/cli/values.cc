@@ -4,6 +4,7 @@
 #include <charconv>
 #include <csignal>
 
+#include "envgen/perf_line.h"
 #include "init/proc/signals.h"
 
 namespace cli {
@@ -199,6 +200,28 @@ bool set_positive(std::string_view value, std::optional<int>& target) {
   return true;
 }
 
+bool set_positive(std::string_view value, int& target) {
+  std::optional<int> number;
+  if (!set_positive(value, number)) return false;
+  target = *number;
+  return true;
+}
+
+bool set_ratio(std::string_view value, std::int64_t& target_ppm) {
+  constexpr std::int64_t kMostPpm = 100'000'000;
+  const auto ratio = envgen::parse_millionths(value);
+  if (!ratio || *ratio == 0 || *ratio > kMostPpm) return false;
+  target_ppm = *ratio;
+  return true;
+}
+
+bool set_either(std::string_view value, std::string_view first, std::string_view second,
+                bool& target) {
+  if (value != first && value != second) return false;
+  target = value == second;
+  return true;
+}
+
 bool set_port(std::string_view value, std::optional<int>& target) {
   constexpr int kMostPort = 65535;
   auto number = parse_count<int>(value);
@@ -340,6 +363,9 @@ Parsed<std::vector<HookEvent>> parse_fatal_hooks(std::string_view text) {
     const auto event = parse_event(part);
     if (!event) {
       wrong = event.error();
+    } else if (!is_of_course(*event)) {
+      wrong =
+          std::string(part) + " hooks cannot end the job: what they find is a watch's to answer";
     } else if (*event != HookEvent::kPreStart && *event != HookEvent::kPostStart) {
       wrong = std::string(part) + " hooks cannot end the job: it is ending by then, or is to go on";
     } else if (std::ranges::find(events, *event) == events.end()) {

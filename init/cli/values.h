@@ -31,6 +31,12 @@ bool set_time(std::string_view value, std::int64_t& target);
 bool set_number(std::string_view value, std::optional<int>& target);    // from 0
 bool set_count(std::string_view value, std::optional<int>& target);     // 0 to 1000000
 bool set_positive(std::string_view value, std::optional<int>& target);  // 1 to 1000000
+bool set_positive(std::string_view value, int& target);
+// "0.8", in parts per million; above 0, up to 100.
+bool set_ratio(std::string_view value, std::int64_t& target_ppm);
+// One of two words; true for the second.
+bool set_either(std::string_view value, std::string_view first, std::string_view second,
+                bool& target);
 bool set_port(std::string_view value, std::optional<int>& target);
 bool set_between(std::string_view value, int least, int most, std::optional<int>& target);
 bool set_up_to(std::string_view value, int most, int& target);  // from 0

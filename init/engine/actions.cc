@@ -92,7 +92,7 @@ void Supervisor::start_process(TaskRef task) {
   proc::SpawnSpec spec = spec_of(job_, record, start_context());
   const bool main = record.kind == TaskKind::kMain;
   if (main) {
-    tees_.begin(job_.plan, setup_.saved, {});
+    tees_.begin(job_.plan, setup_.saved, perf_scan(job_));
     tees_.give(static_cast<std::size_t>(record.process), spec);
   }
   // Before the fork: under load the job may have said that it is up, and a key may have answered

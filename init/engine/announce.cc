@@ -20,6 +20,7 @@ std::string checkpoint_text(const Job& job, const lifecycle::Machine& machine,
   if (policy.checkpoint_signal != 0) {
     text += " by " + std::string(proc::signal_name(policy.checkpoint_signal));
   }
+  if (!job.save_reason.empty()) text = job.save_reason + "; " + text;
   text += ", the job has " + span_text(machine.checkpoint_until() - now_ms) +
           " for it; then it ends with exit code 75, to be scheduled again";
   return text;
@@ -48,7 +49,8 @@ std::string transition_text(Course before, const Job& job, const lifecycle::Mach
       return checkpoint_text(job, machine, now_ms);
     case Phase::kStopping:
       if (before.phase == Phase::kCheckpointing)
-        return "the time for the checkpoint ends, stopping";
+        return "the time for the checkpoint ends, stopping" +
+               (job.save_reason.empty() ? "" : " (" + job.save_reason + ")");
       if (!machine.rescheduled()) return "";
       return "a checkpoint is asked for, and nothing runs yet that could save: the job ends with "
              "exit "

@@ -34,6 +34,7 @@ std::string who(const Job& job, std::size_t index) {
 }
 
 std::string how(const TaskRecord& record, const Ending& ending) {
+  if (ending.how == Ending::How::kStalled) return "made no progress: " + record.stall;
   std::string text = ending.how == Ending::How::kSignaled
                          ? "was killed by " + std::string(proc::signal_name(ending.value))
                          : "exited with code " + std::to_string(ending.value);
@@ -73,7 +74,8 @@ std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, T
   if (record.event && !record.hook_message.empty()) return record.hook_message;
   if (record.failure) return text + " could not start: " + to_line(record.failure->error);
   text += " " + how(record, end.ending);
-  if (record.ended_ms > 0) text += ", at " + sys::utc_text(record.ended_ms);
+  const bool ended = end.ending.how != Ending::How::kStalled;
+  if (ended && record.ended_ms > 0) text += ", at " + sys::utc_text(record.ended_ms);
   text += oom_text(job, end.ending, oom_kills_now);
   const envgen::Process* process = process_of(job, end.task.index);
   if (process != nullptr && !process->log.empty()) text += "; its output: " + process->log;
@@ -149,7 +151,10 @@ std::string describe_failure(const Job& job, const Machine& machine,
   std::vector<std::string> stopped;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     // Those that could not be started either are not known as ended yet.
-    const bool alive = tasks[i].live() && job.records[i].pid > 0;
+    // One that has stalled lives, and is itself the failure.
+    const bool itself = std::ranges::any_of(
+        cause->ends, [i](const lifecycle::event::TaskEnd& end) { return end.task.index == i; });
+    const bool alive = tasks[i].live() && job.records[i].pid > 0 && !itself;
     if (tasks[i].kind == TaskKind::kMain && alive) stopped.push_back(job.records[i].name);
   }
   if (!stopped.empty()) text += "; stopped because of it: " + names_list(stopped);
@@ -175,9 +180,10 @@ FailureDetail detail_of(const Job& job, const Machine& machine,
     detail.device = process->device;
     detail.log = process->log;
   }
-  if (record.ended_ms > 0) detail.at_ms = record.ended_ms;
+  const bool ended = end.ending.how != Ending::How::kStalled;
+  if (ended && record.ended_ms > 0) detail.at_ms = record.ended_ms;
   if (end.ending.how == Ending::How::kNotStarted) return detail;
-  detail.after_ms = std::max<std::int64_t>(record.ended_ms - record.started_ms, 0);
+  detail.after_ms = std::max<std::int64_t>(detail.at_ms - record.started_ms, 0);
   if (end.ending.how != Ending::How::kSignaled) return detail;
   detail.signal = proc::signal_name(end.ending.value);
   detail.oom = end.ending.value == SIGKILL && !oom_count_text(job, oom_kills_now).empty();

@@ -344,7 +344,7 @@ std::optional<Failure> Worker::failure_of(const Hook& hook) const {
     failure.error.found = "an end by " + proc::signal_name(hook.end->si_status);
   }
   if (failure.exit_code == 0) return std::nullopt;
-  if (group_.fatal && failure.error.fix.empty()) {
+  if (group_.fatal && is_of_course(group_.event) && failure.error.fix.empty()) {
     failure.error.fix =
         "correct it, or take " + std::string(name_of(group_.event)) + " out of --fatal-hooks";
   }

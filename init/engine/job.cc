@@ -38,7 +38,7 @@ const std::vector<envgen::Process>* planned_list(const envgen::Plan& plan, TaskK
 std::optional<envgen::HookEvent> event_of(TaskKind kind) {
   for (std::size_t i = 0; i < envgen::kHookEvents; ++i) {
     const auto event = static_cast<envgen::HookEvent>(i);
-    if (kind_of(event) == kind) return event;
+    if (is_of_course(event) && kind_of(event) == kind) return event;
   }
   return std::nullopt;
 }
@@ -102,6 +102,12 @@ TaskReport task_report(const Job& job, const lifecycle::Task& task, std::size_t 
     if (task.ending.how == Ending::How::kSignaled) {
       report.signal = proc::signal_name(task.ending.value);
     }
+  }
+  const auto place = static_cast<std::size_t>(record.process);
+  if (task.kind == TaskKind::kMain && place < job.watches.size()) {
+    const RankWatch& watch = job.watches[place];
+    if (watch.perf_lines > 0) report.perf_ppm = watch.perf_ratio_ppm;
+    report.stalled_since_ms = task.live() ? watch.stalled_since_ms : 0;
   }
   report.started_ms = record.started_ms;
   report.ended_ms = record.ended_ms;
@@ -181,6 +187,8 @@ TaskKind kind_of(envgen::HookEvent event) {
     case envgen::HookEvent::kCheckpoint:
       return TaskKind::kCheckpoint;
     case envgen::HookEvent::kOnFailure:
+    case envgen::HookEvent::kStall:
+    case envgen::HookEvent::kHealth:
       break;
   }
   return TaskKind::kOnFailure;
@@ -223,6 +231,9 @@ JobReport report_of(const Job& job, const Machine& machine, std::int64_t now_ms)
     if (job.records[i].event && machine.tasks()[i].live()) report.hook = job.records[i].name;
   }
   report.state = state_word(machine);
+  if (job.health.checked_ms > 0) {
+    report.health = job.health.failures == 0 ? "ok" : job.health.message;
+  }
   return report;
 }
 

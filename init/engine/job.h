@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@
 
 namespace engine {
 
+class PerfBoard;
+
 struct TaskRecord {
   std::string name;
   lifecycle::TaskKind kind = lifecycle::TaskKind::kMain;
@@ -30,10 +33,25 @@ struct TaskRecord {
   sys::Fd start_pipe;  // open until its program runs or it ends
   std::optional<proc::StartFailure> failure;
   std::optional<lifecycle::Ending> ending;  // of the last incarnation, known before the machine's
-  bool told_to_stop = false;                // it has had a stop signal
+  std::string stall;          // what the watch found, for a main process that has stalled
+  bool told_to_stop = false;  // it has had a stop signal
   bool core = false;
   std::int64_t started_ms = 0;  // wall clock, UTC
   std::int64_t ended_ms = 0;
+};
+
+// What the watches know of a main process; all of this incarnation of the job.
+struct RankWatch {
+  std::uint64_t perf_lines = 0;       // seen so far
+  std::int64_t perf_ratio_ppm = 0;    // hardware / e2e of the last one
+  bool perf_over = false;             // it was over the threshold
+  std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: it makes progress
+};
+
+struct HealthWatch {
+  std::int64_t checked_ms = 0;  // when the last round ended, wall clock, UTC; 0: none has
+  int failures = 0;             // rounds in succession that found something; 0: it is fit
+  std::string message;          // what the last of them found
 };
 
 struct Job {
@@ -45,6 +63,10 @@ struct Job {
   std::vector<envgen::EnvEdit> exports;
   std::string first_failure;  // the message
   FailureDetail failure;
+  std::vector<RankWatch> watches;   // by place in plan.processes; empty without a watch
+  std::shared_ptr<PerfBoard> perf;  // nullptr without a performance watch
+  HealthWatch health;
+  std::string save_reason;  // why a watch asked for the checkpoint; "" = none did
   std::optional<std::uint64_t> oom_kills_before;
   std::string host;  // this node's name
   // Workers that are no tasks and end by themselves: nobody's to sweep while there is time.
@@ -54,6 +76,7 @@ struct Job {
 // What the plan says about this task, nullptr for a task that is not the plan's.
 const envgen::Process* planned(const Job& job, const TaskRecord& record);
 
+// Of one of the job's course (envgen::is_of_course).
 lifecycle::TaskKind kind_of(envgen::HookEvent event);
 
 // The plan's hooks that this task runs, nullptr for any other task.

@@ -84,7 +84,9 @@ lifecycle::event::ClusterReady cluster_ready(const envgen::Plan& plan,
   ready.tasks.assign(plan.services.size(), TaskKind::kService);
   ready.tasks.insert(ready.tasks.end(), plan.processes.size(), TaskKind::kMain);
   ready.tasks.insert(ready.tasks.end(), plan.post_stop.size(), TaskKind::kPostStop);
-  for (const envgen::HookGroup& group : plan.hooks) ready.tasks.push_back(kind_of(group.event));
+  for (const envgen::HookGroup& group : plan.hooks) {
+    if (envgen::is_of_course(group.event)) ready.tasks.push_back(kind_of(group.event));
+  }
   return ready;
 }
 

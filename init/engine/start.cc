@@ -30,12 +30,17 @@ envgen::Environ common_env(const Job& job, const StartContext& context) {
   return env;
 }
 
-envgen::Environ hook_env(const Job& job, const TaskRecord& record, const StartContext& context) {
+envgen::Environ watch_env(const Job& job, envgen::HookEvent event, const StartContext& context) {
   envgen::Environ env = common_env(job, context);
   for (const envgen::EnvEdit& edit : job.plan.hook_env) env.apply(edit);
   for (const char* name : {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}) env.unset(name);
-  env.set("TRAINIT_HOOK", envgen::name_of(*record.event));
+  env.set("TRAINIT_HOOK", envgen::name_of(event));
   env.set("TRAINIT_PID", std::to_string(::getpid()));
+  return env;
+}
+
+envgen::Environ hook_env(const Job& job, const TaskRecord& record, const StartContext& context) {
+  envgen::Environ env = watch_env(job, *record.event, context);
   const bool ended = record.kind == TaskKind::kOnFailure || record.kind == TaskKind::kPostStop;
   if (ended) tell_end(job, context, env);
   return env;

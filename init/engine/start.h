@@ -29,6 +29,9 @@ envgen::Environ common_env(const Job& job, const StartContext& context);
 // A hook's: the same with the plan's facts, what has become of the job, and TRAINIT_PID.
 envgen::Environ hook_env(const Job& job, const TaskRecord& record, const StartContext& context);
 
+// That of a hook which no task of the machine runs.
+envgen::Environ watch_env(const Job& job, envgen::HookEvent event, const StartContext& context);
+
 // The names that are the plan's alone, whatever a hook exports: what it sets for each process.
 std::vector<std::string> forced_names(const envgen::Plan& plan);
 

@@ -12,6 +12,7 @@
 #include "init/engine/companions.h"
 #include "init/engine/diagnosis.h"
 #include "init/engine/job.h"
+#include "init/engine/patrol.h"
 #include "init/engine/poller.h"
 #include "init/engine/publisher.h"
 #include "init/engine/remains.h"
@@ -107,6 +108,7 @@ class Supervisor {
   MembershipWatch watch_;
   Diagnosis diagnosis_;
   Timeline timeline_;
+  Patrol patrol_;
   pid_t trigger_pid_ = 0;  // that makes a trigger file; 0: none
   Publisher publisher_;
   const proc::Received* forwarding_ = nullptr;  // the signal that the current step answers

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "envgen/resolve.h"
+#include "envgen/watches.h"
 #include "init/engine/control.h"
 #include "init/engine/control_answers.h"
 #include "init/engine/degraded.h"
@@ -46,8 +47,9 @@ enum class Source : std::uint32_t {
   kWatcher,
   kTee,
   kLastWords,
+  kPatrol,
   kListener,
-  kClient
+  kClient,
 };
 
 }  // namespace
@@ -133,6 +135,7 @@ const std::vector<Poller::Watched>& Supervisor::wait() {
   if (watch_.pipe() >= 0) add(watch_.pipe(), Source::kWatcher, 0);
   if (tees_.pipe() >= 0) add(tees_.pipe(), Source::kTee, 0);
   add(diagnosis_.pipe(), Source::kLastWords, 0);
+  if (patrol_.pipe() >= 0) add(patrol_.pipe(), Source::kPatrol, 0);
   for (const sys::Fd& client : publisher_.control().clients()) {
     add(client.get(), Source::kClient, static_cast<std::uint32_t>(client.get()));
   }
@@ -164,6 +167,9 @@ void Supervisor::wake(const Poller::Watched& ready) {
       return read_tee();
     case Source::kLastWords:
       return;  // read in each turn
+    case Source::kPatrol:
+      for (lifecycle::Event& found : patrol_.read(job_, timeline_)) post(std::move(found));
+      return publisher_.note_change();
     case Source::kListener:
       publisher_.control().accept_client();
       return;
@@ -246,6 +252,7 @@ void Supervisor::reap() {
     watch_.reaped(death.pid);
     tees_.reaped(death, any_main());
     diagnosis_.reaped(job_, death.pid);
+    patrol_.reaped(death.pid);
     if (death.pid == trigger_pid_) trigger_pid_ = 0;
     auto record = std::ranges::find(job_.records, death.pid, &TaskRecord::pid);
     if (record == job_.records.end()) continue;
@@ -299,6 +306,8 @@ void Supervisor::keep_watch() {
     return Watcher::start(setup_.base, setup_.request, job_.plan.cluster_id, setup_.saved,
                           setup_.planner);
   });
+  patrol_.keep(runs && envgen::has_watches(job_.plan.observe),
+               [this] { return patrol_order(job_, tees_.seen(), start_context(), setup_.saved); });
 }
 
 void Supervisor::read_watcher() {
@@ -341,6 +350,7 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   if (!pass_through_) {
     sys::log::info(starting_text(job_.plan));
   }
+  prepare_watches(job_);
   post(cluster_ready(job_.plan, hang_timeout_ms(setup_.request)));
 }
 

@@ -125,10 +125,13 @@ std::optional<Member> parse_member(std::string_view stat) {
 
 std::optional<Member> look_at(pid_t pid) { return parse_member(read_small(stat_path(pid))); }
 
+std::vector<pid_t> all_pids() {
+  return has_own_proc() ? numbers_in("/proc") : std::vector<pid_t>();
+}
+
 std::vector<Member> all_processes() {
   std::vector<Member> all;
-  if (!has_own_proc()) return all;
-  for (const pid_t pid : numbers_in("/proc")) {
+  for (const pid_t pid : all_pids()) {
     if (const auto member = look_at(pid)) all.push_back(*member);
   }
   return all;

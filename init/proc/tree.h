@@ -29,7 +29,9 @@ std::optional<Member> parse_member(std::string_view stat);
 // nullopt: there is no such process, or no /proc.
 std::optional<Member> look_at(pid_t pid);
 
-// All of our pid namespace, in any order, without their depths; empty where its /proc is not there.
+// All of our pid namespace, in any order; empty where its /proc is not there.
+std::vector<pid_t> all_pids();
+// The same, without their depths; empty where its /proc is not there.
 std::vector<Member> all_processes();
 // All below this process, the nearest first, but those of `spared` and what is below them. Those
 // that are forked meanwhile may be missing. nullopt: there is no /proc of our pid namespace.

@@ -103,6 +103,29 @@ int burst(int argc, char** argv) {
   sleep_on();
 }
 
+int train(int argc, char** argv) {
+  constexpr std::size_t kPieceBytes = 1 << 16;
+  if (argc < 3) return 2;
+  const std::size_t bytes = static_cast<std::size_t>(atoi(argv[1])) << 20;
+  const int every = atoi(argv[2]);
+  std::string piece;
+  for (int line = 1; piece.size() < kPieceBytes; ++line) {
+    piece += line % every == 0
+                 ? text("this iteration hardware time is %d.521 and e2e time is 3317.7949 ms.\n",
+                        1000 + line)
+                 : text("2026-11-20 10:00:%02d INFO step %d loss 2.%06d this is what a line is\n",
+                        line % 60, line, line);
+  }
+  for (std::size_t written = 0; written < bytes; written += piece.size()) {
+    for (std::size_t at = 0; at < piece.size();) {
+      const ssize_t count = write(STDOUT_FILENO, piece.data() + at, piece.size() - at);
+      if (count <= 0) return 1;
+      at += static_cast<std::size_t>(count);
+    }
+  }
+  return 0;
+}
+
 struct Program {
   const char* name;
   int (*run)(int argc, char** argv);
@@ -115,6 +138,7 @@ constexpr std::array kPrograms{
     Program{"leave", leave},
     Program{"orphans", orphans},
     Program{"burst", burst},
+    Program{"train", train},
     Program{"sleep", [](int, char**) -> int { sleep_on(); }},
 };
 

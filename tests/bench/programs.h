@@ -7,6 +7,8 @@
 //   leave ZOMBIES            ends with so many dead children; a stamp right before
 //   orphans N                a stamp; N orphans that end at once, one after the other; a stamp
 //   burst N                  N orphans, a stamp when all are there; they end when stdin does
+//   train MB EVERY           so many MB of lines as trainings print them; of EVERY lines one tells
+//                            the times of an iteration
 //   sleep                    sleeps
 
 namespace bench {

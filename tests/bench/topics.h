@@ -15,6 +15,7 @@ void exit_delay(const Field& field);    // from the command's end to the init's
 void lost_signals(const Field& field);  // a TERM while the init starts
 void start_work(const Field& field);    // instructions, system calls, page faults of a start
 void rank_table(const Field& field);    // trainit ranktable convert against Python
+void perf_watch(const Field& field);    // the tee with and without the performance watch
 void fan_out(const Field& field, const std::string& payload);  // ranks against a fork-exec loop
 
 }  // namespace bench

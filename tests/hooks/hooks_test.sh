@@ -798,6 +798,53 @@ collect_asks_devices_and_kernel() {
   says 'Operation not permitted'
 }
 
+# --- 10-stacks ---
+
+stacks() { # NAME=VALUE...
+  hook stall.d/10-stacks PATH="$dir/bin:$tools" "$@"
+}
+
+stacks_tell_where_a_tree_waits() {
+  local stalled
+  begin 'the process, those below it, and what they are'
+  mkdir "$dir/bin"
+  "${shell[@]}" -c 'sleep 1000 & trap "kill $!" TERM; echo started; wait' >"$dir/started" &
+  stalled=$!
+  until [ -s "$dir/started" ]; do :; done
+  stacks TRAINIT_STALLED_PID=$stalled TRAINIT_STALLED_RANK=3 TRAINIT_STALLED_FOR_S=600
+  exits 0
+  says 'rank 3 has made no progress for 600 s'
+  says "--- pid $stalled ("
+  says '(sleep): State: S (sleeping)'
+  says "  thread $stalled ("
+  does_not_say 'more threads'
+  does_not_say 1000
+
+  begin "python's own stacks, where there is py-spy"
+  mkdir "$dir/bin"
+  fake py-spy 'echo "asked: $*"'
+  if [ "${shell[-1]}" != sh ] || [[ ${shell[0]} != *busybox ]]; then
+    cp "$(readlink -f "$(command -v sleep)")" "$dir/python3.9"
+    "$dir/python3.9" 1000 &
+    stacks TRAINIT_STALLED_PID=$!
+    exits 0
+    says "--- python stacks of pid $!"
+    says "asked: dump --nonblocking --pid $!"
+    kill $!
+    wait $! 2>/dev/null
+  fi
+
+  begin 'of a process that is gone or none, nothing'
+  mkdir "$dir/bin"
+  stacks TRAINIT_STALLED_PID=4194305
+  exits 0
+  stacks TRAINIT_STALLED_PID='1; reboot'
+  exits 0
+  says 'names no process'
+  kill "$stalled"
+  wait "$stalled" 2>/dev/null
+}
+
 # --- all of it ---
 
 tools_without() { # command...: a directory of links to everything in $tools but these
@@ -822,6 +869,7 @@ run_all() {
   limits_are_checked
   collect_tells_what_is_there
   collect_asks_devices_and_kernel
+  stacks_tell_where_a_tree_waits
   [ "$HOOKS_TEST_INSIDE" = private ] || return
   with_devices 64m shm_is_small
   with_devices 1024m shm_is_enough

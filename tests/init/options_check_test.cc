@@ -86,6 +86,48 @@ TEST(CheckOptions, ASignalOfThePlatformIsNotUnmappedBehindItsBack) {
             "");
 }
 
+// --- Watches ---
+
+TEST(CheckOptions, ToRescheduleASlowJobExcludesItsRestarts) {
+  EXPECT_THAT(
+      error_of({"--perf-threshold=0.5", "--perf-policy=reschedule", "--max-restarts=1", "train"}),
+      AllOf(HasSubstr("--perf-policy"), HasSubstr("choose:")));
+  const Request flag = request_of({"--perf-threshold=0.5", "--perf-policy=reschedule", "train"},
+                                  {"TRAINIT_MAX_RESTARTS=1"});
+  EXPECT_FALSE(flag.max_restarts);
+  EXPECT_TRUE(flag.observe.perf_reschedules);
+  const Request variable = request_of({"--perf-threshold=0.5", "--max-restarts=1", "train"},
+                                      {"TRAINIT_PERF_POLICY=reschedule"});
+  EXPECT_EQ(variable.max_restarts, 1);
+  EXPECT_FALSE(variable.observe.perf_reschedules);
+  EXPECT_EQ(error_of({"--perf-threshold=0.5", "--max-restarts=1", "train"}), "");
+}
+
+TEST(CheckOptions, WhatDescribesAWatchNeedsIt) {
+  for (const char* option :
+       {"--perf-policy=reschedule", "--perf-pattern=x {hardware} {e2e}", "--perf-count=3"}) {
+    EXPECT_THAT(error_of({option, "train"}), HasSubstr("without --perf-threshold")) << option;
+  }
+  for (const char* option : {"--stall-on=output", "--stall-action=end"}) {
+    EXPECT_THAT(error_of({option, "train"}), HasSubstr("without --stall-timeout")) << option;
+  }
+}
+
+TEST(CheckOptions, ValuesOfTheWatches) {
+  const Request request =
+      request_of({"--perf-threshold=0.75", "--perf-count=2", "--stall-timeout=30m",
+                  "--stall-on=output", "--stall-action=end", "--health-interval=0",
+                  "--health-checks=disk,gpu", "--health-failures=5", "train"});
+  EXPECT_EQ(request.observe.perf_threshold_ppm, 750'000);
+  EXPECT_EQ(request.observe.stall_ms, 1'800'000);
+  EXPECT_TRUE(request.observe.stall_by_output && request.observe.stall_ends);
+  EXPECT_LT(request.observe.health_interval_ms, 0) << "never, which is not: as it comes";
+  EXPECT_EQ(request.observe.health_failures, 5);
+  EXPECT_THAT(error_of({"--perf-threshold=0", "train"}), HasSubstr("a ratio above 0"));
+  EXPECT_THAT(error_of({"--perf-pattern=no numbers", "train"}), HasSubstr("no {hardware}"));
+  EXPECT_THAT(error_of({"--health-checks=horoscope", "train"}), HasSubstr("trainit doctor"));
+}
+
 // --- Options that need another one ---
 
 TEST(CheckOptions, AnOptionThatDoesNothingWithoutAnotherOneSaysWhich) {

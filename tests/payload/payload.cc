@@ -319,6 +319,8 @@ constexpr std::array kCommands{
     Command{"tell", 1, tell_words},
     Command{"export", 1, export_line},
     Command{"lines", 1, lines},
+    Command{"train", 2, train},
+    Command{"fail-when", 1, fail_when},
 };
 
 }  // namespace

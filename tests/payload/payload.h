@@ -44,6 +44,8 @@ int journal(Args args);
 int tell_words(Args args);
 int export_line(Args args);
 int lines(Args args);
+int train(Args args);
+int fail_when(Args args);
 
 // RANK_ID, else RANK, or "0" where there is none.
 std::string rank();

@@ -1,0 +1,49 @@
+#pragma once
+// Whether one process makes progress, judged from what is seen of it now and then. Pure.
+//
+// Output is progress. So is CPU time of its tree: more than a hundredth of one CPU between two
+// looks, which is more than the idle threads of a collective's watchdog use and less than any
+// training does. A process that says nothing and whose output nobody sees is judged by CPU time
+// alone, and not at all where CPU time does not count.
+
+#include <cstdint>
+#include <optional>
+
+namespace engine {
+
+struct Signs {
+  std::optional<std::uint64_t> output;  // bytes, or any number that changes with it; none: not seen
+  std::int64_t cpu_ms = 0;              // of the whole tree; it may fall
+};
+
+struct StallRule {
+  std::int64_t timeout_ms = 0;
+  bool by_output = false;  // whatever CPU time is used
+};
+
+class StallJudge {
+ public:
+  enum class Verdict : unsigned char {
+    kNothing,  // new
+    kStalled,  // the time is over; said once
+    kMoves,    // again, after that
+  };
+
+  explicit StallJudge(StallRule rule) : rule_(rule) {}
+
+  Verdict look(const Signs& signs, std::int64_t now_ms);
+  // The time since the last look does not count: everything stood still.
+  void begin_anew();
+  [[nodiscard]] bool stalled() const { return stalled_; }
+  // Since when nothing has moved, by the clock of look().
+  [[nodiscard]] std::int64_t silent_since_ms() const { return since_ms_; }
+
+ private:
+  StallRule rule_;
+  std::optional<Signs> last_;
+  std::int64_t last_ms_ = 0;
+  std::int64_t since_ms_ = 0;
+  bool stalled_ = false;
+};
+
+}  // namespace engine
