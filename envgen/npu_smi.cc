@@ -28,9 +28,9 @@ std::string_view behind_first_word(std::string_view text) {
 
 std::optional<int> number_of(std::string_view text) {
   int number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || number < 0) return std::nullopt;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && stop == text.data() + text.size();
+  if (!whole || number < 0) return std::nullopt;
   return number;
 }
 

@@ -42,7 +42,7 @@ std::string run_tool(const Context& context, const std::vector<std::string>& arg
 
 envgen::CheckResult fault_of(envgen::Error error) {
   std::string fix = std::exchange(error.fix, {});
-  return failed(to_line(error), std::move(fix));
+  return failed(to_line(error), fix);
 }
 
 std::string gpu_place(const envgen::Gpu& gpu) {

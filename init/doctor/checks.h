@@ -3,8 +3,7 @@
 // CheckResult::check.
 
 #include <string>
-#include <utility>
-#include <vector>
+#include <string_view>
 
 #include "envgen/check_result.h"
 #include "init/doctor/doctor.h"
@@ -12,18 +11,10 @@
 
 namespace doctor {
 
-inline envgen::CheckResult ok(std::string found, std::string place = {}) {
-  return {{}, std::move(place), envgen::Verdict::kOk, std::move(found), {}};
-}
-inline envgen::CheckResult skipped(std::string why, std::string place = {}) {
-  return {{}, std::move(place), envgen::Verdict::kSkipped, std::move(why), {}};
-}
-inline envgen::CheckResult warning(std::string found, std::string fix, std::string place = {}) {
-  return {{}, std::move(place), envgen::Verdict::kWarning, std::move(found), std::move(fix)};
-}
-inline envgen::CheckResult failed(std::string found, std::string fix, std::string place = {}) {
-  return {{}, std::move(place), envgen::Verdict::kFailed, std::move(found), std::move(fix)};
-}
+envgen::CheckResult ok(std::string found, std::string_view place = {});
+envgen::CheckResult skipped(std::string why, std::string_view place = {});
+envgen::CheckResult warning(std::string found, std::string_view fix, std::string_view place = {});
+envgen::CheckResult failed(std::string found, std::string_view fix, std::string_view place = {});
 
 Results check_plan(const Context& context);
 

@@ -136,9 +136,7 @@ void check_variables(const Context& context, const Kind& kind, const std::vector
   }
 }
 
-void check_control(const Context& context, const Kind& kind, const std::vector<std::string>& names,
-                   Results& results) {
-  if (!context.root.empty() && names.empty()) return;
+void check_control(const Kind& kind, const std::vector<std::string>& names, Results& results) {
   for (const char* name : kind.control) {
     if (name == nullptr || std::ranges::find(names, name) != names.end()) continue;
     results.push_back(
@@ -158,19 +156,19 @@ Results check_devices(const Context& context) {
     if (numbers.empty() && !numbers_listed(given).value_or(std::vector<int>{}).empty()) {
       results.push_back(failed(
           "none in /dev, and " + std::string(kind.runtime_variable) + " is " + std::string(given),
-          kind.fix, std::string(kind.name)));
+          kind.fix, kind.name));
     }
     if (numbers.empty()) continue;
     all += numbers.size();
     const std::size_t before = results.size();
     check_nodes(context, kind, numbers, results);
     check_variables(context, kind, numbers, results);
-    check_control(context, kind, names, results);
+    check_control(kind, names, results);
     if (results.size() > before) continue;
     results.push_back(
         ok(node_of(kind, numbers.front()) +
                (numbers.size() > 1 ? " and " + std::to_string(numbers.size() - 1) + " more" : ""),
-           std::string(kind.name)));
+           kind.name));
   }
   if (results.empty() && all == 0) return {skipped("no GPU, MLU or NPU in /dev")};
   return results;

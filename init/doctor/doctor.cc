@@ -80,7 +80,25 @@ void add_peers(const envgen::Plan& plan, Context& context) {
   }
 }
 
+CheckResult make_result(Verdict verdict, std::string found, std::string_view fix,
+                        std::string_view place) {
+  return {{}, std::string(place), verdict, std::move(found), std::string(fix)};
+}
+
 }  // namespace
+
+CheckResult ok(std::string found, std::string_view place) {
+  return make_result(Verdict::kOk, std::move(found), {}, place);
+}
+CheckResult skipped(std::string why, std::string_view place) {
+  return make_result(Verdict::kSkipped, std::move(why), {}, place);
+}
+CheckResult warning(std::string found, std::string_view fix, std::string_view place) {
+  return make_result(Verdict::kWarning, std::move(found), fix, place);
+}
+CheckResult failed(std::string found, std::string_view fix, std::string_view place) {
+  return make_result(Verdict::kFailed, std::move(found), fix, place);
+}
 
 Results check_plan(const Context& context) {
   if (!context.plan_fault.empty()) {

@@ -77,7 +77,7 @@ Results answers_of(std::span<const Probe> probes, std::int64_t limit_ms) {
   for (const Probe& probe : probes) {
     parts.push_back({.check = {}, .place = std::string(probe.name), .run = [&probe] {
                        const int error = probe.answer();
-                       envgen::CheckResult result = ok("", std::string(probe.name));
+                       envgen::CheckResult result = ok("", probe.name);
                        if (error != 0) result.found = sys::errno_text(error);
                        return Results{std::move(result)};
                      }});

@@ -47,9 +47,8 @@ std::optional<std::uint64_t> cgroup_limit(const Context& context, const CgroupFi
 std::optional<std::uint64_t> number_in(std::string_view text) {
   text = trimmed(text);
   std::uint64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
   return number;
 }
 
