@@ -173,7 +173,7 @@ void Tees::reaped(const proc::Death& death, bool wanted) {
                               : "exited with code " + std::to_string(death.value);
   // Once for a row of them.
   if (deaths_ <= kDeathsAtOnce) {
-    sys::log::warning("the log tee " + how + "; another one goes on, the job has lost nothing");
+    sys::log::warning("the log tee " + how + "; another one goes on with the same streams");
     return try_start(now_ms);
   }
   if (deaths_ == kDeathsInFull) {
@@ -204,7 +204,8 @@ bool Tees::resize() const {
   for (const Streams& streams : streams_) {
     for (std::size_t i = 0; i < streams.sources.size(); ++i) {
       const int like = i == 0 ? STDOUT_FILENO : STDERR_FILENO;
-      any = logtee::resize(streams.sources[i], like) || any;
+      const logtee::Source& source = streams.sources[i];
+      any = (source.terminal && logtee::resize(source.read_end.get(), like)) || any;
     }
   }
   return any;

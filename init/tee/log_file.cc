@@ -109,6 +109,12 @@ bool LogFile::try_again(std::int64_t now_ms) {
   return true;
 }
 
+void LogFile::say_lost() const {
+  if (unsaid_ == 0) return;
+  sys::log::warning("the log file " + path_ + " lacks the last " + std::to_string(unsaid_) +
+                    " bytes");
+}
+
 void LogFile::rotate(std::int64_t now_ms) {
   if (size_ == 0) return;
   auto name = [this](int number) {

@@ -23,6 +23,8 @@ class LogFile {
 
   // Blocks as a write to a file does.
   void write(std::string_view bytes, std::int64_t now_ms);
+  // At the end: what the file has no room to say itself.
+  void say_lost() const;
   // That could not be written so far.
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
 

@@ -57,15 +57,14 @@ envgen::Result<Source> open_terminal(int like) {
     ::tcsetattr(slave.get(), TCSANOW, &settings);
   }
   Source source{std::move(master), std::move(slave), true};
-  resize(source, like);
+  resize(source.read_end.get(), like);
   return source;
 }
 
-bool resize(const Source& source, int like) {
+bool resize(int master, int like) {
   winsize now{};
   winsize had{};
-  if (!source.terminal || ::ioctl(like, TIOCGWINSZ, &now) != 0) return false;
-  const int master = source.read_end.get();
+  if (::ioctl(like, TIOCGWINSZ, &now) != 0) return false;
   const bool same = ::ioctl(master, TIOCGWINSZ, &had) == 0 && had.ws_row == now.ws_row &&
                     had.ws_col == now.ws_col && had.ws_xpixel == now.ws_xpixel &&
                     had.ws_ypixel == now.ws_ypixel;

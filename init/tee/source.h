@@ -18,8 +18,8 @@ envgen::Result<Source> open_pipe();
 // With the settings and the size of `like`; a pipe where no pseudo-terminal can be had.
 envgen::Result<Source> open_terminal(int like);
 
-// Gives the source the size of `like`, a terminal; false: it had it.
-bool resize(const Source& source, int like);
+// Gives a pseudo-terminal the size of `like`, another terminal; false: it had it.
+bool resize(int master, int like);
 
 // Whether both lead to the same place.
 bool same_file(int one, int other);

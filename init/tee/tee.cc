@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,8 @@ namespace {
 constexpr std::size_t kReadBytes = 128U << 10;
 // A line without an end is shown after this time.
 constexpr std::int64_t kPartialMs = 100;
+// Where the terminal's own group alone is told of a new size, we see it here.
+constexpr std::int64_t kResizeMs = 100;
 // The tee of the last incarnation has an end that is bounded by itself.
 constexpr std::int64_t kBeforeMs = 2000;
 
@@ -35,6 +38,8 @@ struct Input {
   Cursor* cursor = nullptr;
   std::optional<Lines> lines = {};  // none: the copy is of the bytes as they come
   std::int64_t partial_since_ms = 0;
+  bool terminal = false;
+  std::int64_t sized_ms = 0;
 };
 
 class Tee {
@@ -89,6 +94,7 @@ void Tee::add_inputs(std::size_t process, const Feed& feed, bool shares) {
     if (fd < 0) continue;
     Input input{.process = process, .stream = stream, .fd = fd, .log = logs_[process].get()};
     const bool err = stream == Stream::kErr && err_;
+    input.terminal = ::isatty(fd) == 1;
     if (feed.echo) {
       input.echo = err ? err_.get() : &out_;
       input.cursor = err ? &err_cursor_ : &out_cursor_;
@@ -106,6 +112,9 @@ int Tee::run() {
   take_the_rest();
   flush_partial(true);
   finish_echo();
+  for (const auto& log : logs_) {
+    if (log) log->say_lost();
+  }
   return 0;
 }
 
@@ -182,6 +191,10 @@ void Tee::close(Input& input) {
 }
 
 void Tee::show(Input& input, std::string_view bytes) {
+  if (input.terminal && now_ms_ - input.sized_ms >= kResizeMs) {
+    input.sized_ms = now_ms_;
+    resize(input.fd, input.stream == Stream::kOut ? STDOUT_FILENO : STDERR_FILENO);
+  }
   if (!input.lines) return input.echo->pass(bytes);
   input.lines->add(bytes, *input.echo, *input.cursor);
   input.echo->flush();
@@ -243,6 +256,7 @@ int run(const Work& work, Shared& shared, const Scan& scan) {
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_BLOCK, &all, nullptr);
+  ::prctl(PR_SET_NAME, "trainit-tee", 0, 0, 0);
   if (work.before >= 0) {
     pollfd end{work.before, 0, 0};
     ::poll(&end, 1, static_cast<int>(kBeforeMs));
