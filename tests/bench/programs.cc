@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -126,6 +127,27 @@ int train(int argc, char** argv) {
   return 0;
 }
 
+// print BYTES [BYTES_PER_SECOND]: lines of 80 bytes, at most so fast.
+int print(int argc, char** argv) {
+  if (argc < 2) return 2;
+  constexpr std::size_t kAtOnce = 65'520;  // whole lines
+  std::string lines;
+  while (lines.size() < kAtOnce) lines += std::string(79, 'x') + "\n";
+  std::int64_t left = atoll(argv[1]);
+  const std::int64_t rate = argc > 2 ? atoll(argv[2]) : 0;
+  while (left > 0) {
+    const auto size = static_cast<std::size_t>(std::min<std::int64_t>(left, kAtOnce));
+    const ssize_t count = write(STDOUT_FILENO, lines.data(), size);
+    if (count < 0) return 1;
+    left -= count;
+    if (rate <= 0) continue;
+    const std::int64_t rest_ns = count * 1'000'000'000 / rate;
+    const timespec rest{rest_ns / 1'000'000'000, rest_ns % 1'000'000'000};
+    nanosleep(&rest, nullptr);
+  }
+  return 0;
+}
+
 struct Program {
   const char* name;
   int (*run)(int argc, char** argv);
@@ -139,6 +161,7 @@ constexpr std::array kPrograms{
     Program{"orphans", orphans},
     Program{"burst", burst},
     Program{"train", train},
+    Program{"print", print},
     Program{"sleep", [](int, char**) -> int { sleep_on(); }},
 };
 

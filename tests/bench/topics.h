@@ -16,6 +16,7 @@ void lost_signals(const Field& field);  // a TERM while the init starts
 void start_work(const Field& field);    // instructions, system calls, page faults of a start
 void rank_table(const Field& field);    // trainit ranktable convert against Python
 void perf_watch(const Field& field);    // the tee with and without the performance watch
+void tee(const Field& field);           // throughput, and PID 1's part of it
 void fan_out(const Field& field, const std::string& payload);  // ranks against a fork-exec loop
 
 }  // namespace bench

@@ -50,6 +50,16 @@ TEST(CheckOptions, RestartsAndCheckpointsExcludeEachOther) {
               HasSubstr("TRAINIT_MAX_RESTARTS: found TRAINIT_SIGNAL USR1=checkpoint"));
 }
 
+TEST(CheckOptions, OldLogFilesAreKeptWhereNewOnesAreBegun) {
+  EXPECT_THAT(error_of({"--log-keep=5", "train"}), HasSubstr("--log-max-size"));
+  const Request request =
+      request_of({"--log-keep=5", "--log-max-size=64k", "--output=tee", "--log-prefix=0", "train"});
+  EXPECT_EQ(request.observe.log_keep, 5);
+  EXPECT_EQ(request.observe.log_max_bytes, 65536);
+  EXPECT_EQ(request.output, envgen::Output::kTee);
+  EXPECT_EQ(request.log_prefix, false);
+}
+
 TEST(CheckOptions, OtherSignalsGoWithRestarts) {
   const Request request = request_of({"--max-restarts=3", "--signal=TERM=INT,HUP=none", "train"});
   EXPECT_EQ(request.max_restarts, 3);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,31 @@ using Kind = SignalRule::Kind;
 std::string error_of(const std::vector<std::string>& arguments) {
   auto options = cli::parse_options(arguments, {});
   return options ? "" : to_line(options.error());
+}
+
+// --- Sizes ---
+
+TEST(Size, HasAUnitOfPowersOf1024) {
+  std::int64_t size = 0;
+  EXPECT_TRUE(cli::set_size("64k", 4096, size));
+  EXPECT_EQ(size, 65536);
+  EXPECT_TRUE(cli::set_size("100M", 4096, size));
+  EXPECT_EQ(size, 100 << 20);
+  EXPECT_TRUE(cli::set_size("2g", 4096, size));
+  EXPECT_EQ(size, 2LL << 30);
+  EXPECT_TRUE(cli::set_size("5000", 4096, size));
+  EXPECT_EQ(size, 5000);
+  EXPECT_TRUE(cli::set_size("0", 4096, size));
+  EXPECT_EQ(size, 0);
+}
+
+TEST(Size, IsNothingElse) {
+  std::int64_t size = 7;
+  for (const char* bad : {"", "k", "4095", "-1k", "1.5g", "1 k", "1kb", "9223372036854775807",
+                          "9223372036854775807t", "2000t"}) {
+    EXPECT_FALSE(cli::set_size(bad, 4096, size)) << bad;
+  }
+  EXPECT_EQ(size, 7);
 }
 
 // --- Durations ---

@@ -321,6 +321,9 @@ constexpr std::array kCommands{
     Command{"lines", 1, lines},
     Command{"train", 2, train},
     Command{"fail-when", 1, fail_when},
+    Command{"count", 1, count},
+    Command{"terminals", 0, terminals},
+    Command{"kill-named", 2, kill_named},
 };
 
 }  // namespace

@@ -1,0 +1,299 @@
+// The tee's parts: what is shared of what it has seen, lines behind prefixes, a copy that never
+// waits, a file that never stops.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "init/sys/clock.h"
+#include "init/tee/echo.h"
+#include "init/tee/lines.h"
+#include "init/tee/log_file.h"
+#include "init/tee/shared.h"
+#include "tests/init/child.h"
+
+namespace {
+
+using logtee::Cursor;
+using logtee::Echo;
+using logtee::kRingBytes;
+using logtee::Lines;
+using logtee::LogFile;
+using logtee::Shared;
+using logtee::Stream;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// --- Shared ---
+
+TEST(TeeShared, CountsBothStreamsAndKeepsTheLastBytesOfEach) {
+  auto shared = Shared::make(2);
+  ASSERT_TRUE(shared);
+  EXPECT_EQ(shared->seen(0).bytes, 0U);
+  EXPECT_EQ(shared->seen(0).last_ms, 0);
+  shared->add(0, Stream::kOut, "out", 5);
+  EXPECT_EQ(shared->last_words(0), "out");
+  shared->add(0, Stream::kErr, "error", 7);
+  shared->add(0, Stream::kOut, " more", 6);
+  EXPECT_EQ(shared->seen(0).bytes, 13U);
+  EXPECT_EQ(shared->seen(0).last_ms, 7);
+  EXPECT_EQ(shared->last_words(0), "error");
+  EXPECT_EQ(shared->last_words(0, Stream::kOut), "out more");
+  EXPECT_EQ(shared->last_words(1), "");
+  EXPECT_EQ(shared->seen(2).bytes, 0U) << "there is no such process";
+}
+
+TEST(TeeShared, KeepsTheLastBytesInOrderHoweverTheyCome) {
+  for (const std::size_t step : {1UL, 7UL, 1000UL, kRingBytes, kRingBytes + 1, 3 * kRingBytes}) {
+    auto shared = Shared::make(1);
+    ASSERT_TRUE(shared);
+    std::string all;
+    while (all.size() < 2 * kRingBytes + 5) {
+      std::string part;
+      for (std::size_t i = 0; i < step; ++i) {
+        part += static_cast<char>('a' + (all.size() + i) % 26);
+      }
+      shared->add(0, Stream::kOut, part, 1);
+      all += part;
+      EXPECT_EQ(shared->last_words(0), all.substr(all.size() - std::min(all.size(), kRingBytes)));
+    }
+  }
+}
+
+TEST(TeeShared, IsSeenByOtherProcesses) {
+  auto shared = Shared::make(1);
+  ASSERT_TRUE(shared);
+  shared->open(0, Stream::kOut);
+  EXPECT_FALSE(shared->ended(0));
+  EXPECT_EQ(child::run([&shared] {
+              shared->begin(0, Stream::kOut);
+              shared->add(0, Stream::kOut, "from below", 3);
+              shared->end(0, Stream::kOut);
+              return 0;
+            }).code,
+            0);
+  EXPECT_TRUE(shared->ended(0));
+  EXPECT_FALSE(shared->in_hand(0));
+  EXPECT_EQ(shared->last_words(0), "from below");
+}
+
+TEST(TeeShared, IsReadAndTakenOverWhereAWriterDiedHalfWay) {
+  auto shared = Shared::make(1);
+  ASSERT_TRUE(shared);
+  shared->add(0, Stream::kOut, "whole", 1);
+  shared->begin(0, Stream::kOut);
+  EXPECT_TRUE(shared->in_hand(0));
+  EXPECT_EQ(shared->last_words(0), "whole");
+  shared->take_over();
+  EXPECT_FALSE(shared->in_hand(0));
+}
+
+// --- Lines ---
+
+class TeeLines : public testing::Test {
+ protected:
+  std::string shown() {
+    echo_.flush();
+    return child::read_now(pipe_.out.get());
+  }
+  child::Pipe pipe_ = child::make_pipe();
+  Echo echo_{pipe_.in.get()};
+  Cursor cursor_;
+  Lines a_{0, "[a] "};
+  Lines b_{1, "[b] "};
+};
+
+TEST_F(TeeLines, ComeWholeEachBehindItsPrefix) {
+  a_.add("one\ntw", echo_, cursor_);
+  b_.add("B\n\n", echo_, cursor_);
+  a_.add("o\n", echo_, cursor_);
+  EXPECT_EQ(shown(), "[a] one\n[b] B\n[b] \n[a] two\n");
+  EXPECT_FALSE(a_.waiting());
+}
+
+TEST_F(TeeLines, RepeatThePrefixBehindACarriageReturn) {
+  a_.add("10%\r20%", echo_, cursor_);
+  EXPECT_EQ(shown(), "[a] 10%\r");
+  a_.add("\r30%\r\nnext\r\n", echo_, cursor_);
+  EXPECT_EQ(shown(), "[a] 20%\r[a] 30%\r\n[a] next\r\n");
+}
+
+// As tqdm draws: the return comes first.
+TEST_F(TeeLines, KeepABarThatIsDrawnInPieces) {
+  a_.add("\r 1%", echo_, cursor_);
+  a_.flush(echo_, cursor_);
+  a_.add("\r 2%", echo_, cursor_);
+  a_.flush(echo_, cursor_);
+  a_.add("\n", echo_, cursor_);
+  EXPECT_EQ(shown(), "\r[a]  1%\r[a]  2%\n");
+}
+
+TEST_F(TeeLines, AreNotTornByAnother) {
+  a_.add("begin", echo_, cursor_);
+  a_.flush(echo_, cursor_);
+  b_.add("B\n", echo_, cursor_);
+  a_.add(" end\n", echo_, cursor_);
+  EXPECT_EQ(shown(), "[a] begin\n[b] B\n[a]  end\n");
+  a_.add("begin", echo_, cursor_);
+  a_.flush(echo_, cursor_);
+  a_.add(" end\n", echo_, cursor_);
+  EXPECT_EQ(shown(), "[a] begin end\n") << "nobody came between";
+}
+
+TEST_F(TeeLines, LeaveAnothersBarWhereItIs) {
+  a_.add("a 50%\r", echo_, cursor_);
+  b_.add("text\n", echo_, cursor_);
+  EXPECT_EQ(shown(), "[a] a 50%\r\n[b] text\n");
+  a_.add("a 60%\r", echo_, cursor_);
+  b_.add("b 10%\r", echo_, cursor_);
+  EXPECT_EQ(shown(), "[a] a 60%\r[b] b 10%\r");
+}
+
+TEST_F(TeeLines, ThatNeverEndGoOutInPieces) {
+  a_.add(std::string(Lines::kLongestLine / 2, 'x'), echo_, cursor_);
+  EXPECT_TRUE(a_.waiting());
+  a_.add(std::string(Lines::kLongestLine / 2 + 1, 'x'), echo_, cursor_);
+  EXPECT_FALSE(a_.waiting());
+}
+
+// --- Echo ---
+
+TEST(TeeEcho, KeepsWhatIsNotTakenAndDropsTheOldestLines) {
+  child::Pipe pipe = child::make_pipe();
+  Echo echo(pipe.in.get());
+  const std::string line = std::string(99, 'x') + "\n";
+  std::size_t put = 0;
+  while (echo.dropped() == 0) {
+    echo.pass(line);
+    put += line.size();
+  }
+  EXPECT_LE(echo.pending(), Echo::kMostKept);
+  echo.pass("last\n");
+  std::string shown;
+  while (echo.pending() > 0) {
+    shown += child::read_now(pipe.out.get());
+    echo.flush();
+  }
+  shown += child::read_now(pipe.out.get());
+  const std::string note = "trainit: " + std::to_string(echo.dropped()) +
+                           " bytes of output were dropped here: the reader was too slow\n";
+  EXPECT_THAT(shown, HasSubstr("x\n" + note + "xxx"));
+  EXPECT_THAT(shown, EndsWith("x\nlast\n"));
+  EXPECT_EQ(shown.size() - note.size() + echo.dropped(), put + 5);
+}
+
+TEST(TeeEcho, AsksForAPauseOnceUntilTheReaderHasCaughtUp) {
+  child::Pipe pipe = child::make_pipe();
+  Echo echo(pipe.in.get());
+  EXPECT_FALSE(echo.wants_pause(1000));
+  echo.pass(std::string(Echo::kMostKept * 3 / 4, 'x'));
+  EXPECT_TRUE(echo.wants_pause(1000));
+  EXPECT_EQ(echo.pause_until(), 1000 + Echo::kLongestPauseMs);
+  EXPECT_FALSE(echo.wants_pause(1000 + Echo::kLongestPauseMs)) << "it does not read";
+  EXPECT_FALSE(echo.wants_pause(9000));
+  while (echo.pending() > 0) {
+    child::read_now(pipe.out.get());
+    echo.flush();
+  }
+  echo.pass(std::string(Echo::kMostKept * 3 / 4, 'x'));
+  EXPECT_TRUE(echo.wants_pause(10'000));
+}
+
+TEST(TeeEcho, IsDeadWhereNobodyCanRead) {
+  child::Pipe pipe = child::make_pipe();
+  Echo echo(pipe.in.get());
+  pipe.out.reset();
+  echo.pass("text");
+  EXPECT_TRUE(echo.dead());
+  EXPECT_EQ(echo.pending(), 0U);
+  EXPECT_EQ(echo.waits_for(), -1);
+}
+
+// --- LogFile ---
+
+class TeeLogFile : public child::Scratch {};
+
+TEST_F(TeeLogFile, IsAppendedTo) {
+  write("log", "before\n");
+  LogFile log(path("log"), {});
+  log.write("after\n", 0);
+  EXPECT_EQ(read(path("log")), "before\nafter\n");
+}
+
+TEST_F(TeeLogFile, IsBegunAnewBetweenLines) {
+  LogFile log(path("log"), {.max_bytes = 10, .keep = 2});
+  for (const char* line : {"one\n", "two\n", "three\n", "four\nfive\n", "six\n"})
+    log.write(line, 0);
+  EXPECT_EQ(read(path("log")), "six\n");
+  EXPECT_EQ(read(path("log.1")), "four\nfive\n");
+  EXPECT_EQ(read(path("log.2")), "three\n");
+  EXPECT_FALSE(std::filesystem::exists(path("log.3")));
+}
+
+TEST_F(TeeLogFile, CutsALineThatIsLongerThanAFile) {
+  LogFile log(path("log"), {.max_bytes = 4, .keep = 5});
+  log.write("abcdefghij\n", 0);
+  EXPECT_EQ(read(path("log.2")) + read(path("log.1")) + read(path("log")), "abcdefghij\n");
+}
+
+TEST_F(TeeLogFile, KeepsNoOldOneWhereNoneIsWanted) {
+  LogFile log(path("log"), {.max_bytes = 4, .keep = 0});
+  log.write("one\ntwo\n", 0);
+  EXPECT_EQ(read(path("log")), "two\n");
+  EXPECT_FALSE(std::filesystem::exists(path("log.1")));
+}
+
+TEST_F(TeeLogFile, GoesOnInAFileThatItFoundFull) {
+  write("log", "1234567\n");
+  LogFile log(path("log"), {.max_bytes = 10, .keep = 1});
+  log.write("abc\n", 0);
+  EXPECT_EQ(read(path("log")), "abc\n");
+  EXPECT_EQ(read(path("log.1")), "1234567\n");
+}
+
+// A limit on the file's size stands for a full disk.
+TEST_F(TeeLogFile, GivesUpWhatDoesNotFitAndSaysSoWhereItIsMissing) {
+  const auto outcome = child::run([this] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit{10, RLIM_INFINITY};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    LogFile log(path("log"), {});
+    log.write("one\n", 1000);
+    log.write("two\nthree\n", 1001);
+    log.write("not tried\n", 1002);
+    log.write("tried\n", 2500);
+    if (log.lost() != 20) return 1;
+    limit.rlim_cur = RLIM_INFINITY;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    log.write("soon\n", 2600);
+    log.write("again\n", 4000);
+    return log.lost() == 25 ? 0 : 2;
+  });
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(read(path("log")),
+            "one\ntwo\nth\ntrainit: 25 bytes of output could not be written here\nagain\n");
+}
+
+TEST_F(TeeLogFile, ThatCannotBeOpenedIsTriedAgain) {
+  LogFile log(path("later/log"), {});
+  log.write("lost\n", 1000);
+  std::filesystem::create_directory(path("later"));
+  log.write("there\n", 2000);
+  EXPECT_THAT(read(path("later/log")), StartsWith("trainit: 5 bytes"));
+  EXPECT_THAT(read(path("later/log")), EndsWith("\nthere\n"));
+}
+
+TEST_F(TeeLogFile, FollowsNoLinkInAnothersDirectory) {
+  write("theirs", "");
+  std::filesystem::create_symlink(path("theirs"), path("log"));
+  LogFile log(path("log"), {.max_bytes = 0, .keep = 0, .follow_links = false});
+  log.write("text\n", 0);
+  EXPECT_EQ(read(path("theirs")), "");
+  EXPECT_EQ(log.lost(), 5U);
+}
+
+}  // namespace
