@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -213,12 +214,32 @@ bool Tees::resize() const {
 
 void Tees::finish(std::int64_t limit_ms) {
   if (!shared_) return;
-  if (pid_ == 0 && !ended_) try_start(sys::monotonic_ms());
   life_.reset();
-  if (pid_ == 0 || !messages_) return;
-  // It is closed by its exit.
+  const std::int64_t deadline_ms = sys::monotonic_ms() + limit_ms;
+  // One that is killed at this has followers, too.
+  for (int i = 0; i < kDeathsAtOnce && !ended_; ++i) {
+    if (pid_ == 0) try_start(sys::monotonic_ms());
+    if (pid_ == 0 || !await_end(deadline_ms)) return;
+  }
+}
+
+// Its pipe is closed a moment before it can be reaped.
+bool Tees::await_end(std::int64_t deadline_ms) {
   pollfd end{messages_->pipe().get(), 0, 0};
-  ::poll(&end, 1, static_cast<int>(limit_ms));
+  auto left_ms = [deadline_ms] {
+    return static_cast<int>(std::max<std::int64_t>(deadline_ms - sys::monotonic_ms(), 0));
+  };
+  if (::poll(&end, 1, left_ms()) != 1) return false;
+  siginfo_t info{};
+  const auto id = static_cast<id_t>(pid_);
+  while (::waitid(P_PID, id, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0) {
+    if (left_ms() == 0) return false;
+    ::poll(nullptr, 0, 1);
+  }
+  ended_ = info.si_code == CLD_EXITED && info.si_status == 0;
+  pid_ = 0;
+  messages_.reset();
+  return true;
 }
 
 std::vector<pid_t> Tees::pids() const {

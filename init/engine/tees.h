@@ -68,6 +68,8 @@ class Tees {
   envgen::Status make_streams(const envgen::Plan& plan);
   envgen::Status start();
   void try_start(std::int64_t now_ms);
+  // Until the tee has ended, and reaps it; false: not by then.
+  bool await_end(std::int64_t deadline_ms);
 
   proc::SavedSignals saved_;
   MakeScan make_scan_;
