@@ -16,6 +16,7 @@
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
+#include "init/sys/utf8.h"
 
 namespace doctor {
 namespace {
@@ -45,6 +46,15 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
+// A tool's words and a mount's name may be any bytes, and XML is to be UTF-8.
+void make_utf8(std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = sys::utf8_length(std::string_view(text).substr(at));
+    if (length == 0) text[at] = '?';
+    at += std::max<std::size_t>(length, 1);
+  }
+}
+
 Run start(const Part& part) {
   Run run;
   std::array<int, 2> ends{-1, -1};
@@ -56,7 +66,10 @@ Run start(const Part& part) {
   const sys::Fd write_end(ends[1]);
   auto pid = proc::fork_worker({}, write_end.get(), [&part, &write_end] {
     Results results = part.run();
-    for (CheckResult& result : results) result.check = part.check;
+    for (CheckResult& result : results) {
+      result.check = part.check;
+      for (std::string* field : {&result.place, &result.found, &result.fix}) make_utf8(*field);
+    }
     return write_all(write_end.get(), encode_results(results)) ? 0 : 1;
   });
   if (pid) {

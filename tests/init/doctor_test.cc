@@ -93,6 +93,15 @@ TEST(DoctorRunner, RunsAllPartsAtOnceAndGivesEachItsTime) {
   EXPECT_EQ(lists[3][1].check, "well");
 }
 
+TEST(DoctorRunner, MakesTextOfWhateverBytesAreFound) {
+  const doctor::Part part{.check = "x", .place = "", .run = [] {
+                            CheckResult result;
+                            result.found = "a\xff\nb\xc3\xa4";
+                            return doctor::Results{result};
+                          }};
+  EXPECT_EQ(doctor::run_all({&part, 1}, 60'000)[0].found, "a? b\xc3\xa4");
+}
+
 TEST(DoctorRunner, KnowsEachCheckByItsName) {
   EXPECT_THAT(*doctor::parse_check_names("shm, gpu"), ElementsAre("shm", "gpu"));
   EXPECT_THAT(*doctor::parse_check_names(""), IsEmpty());
@@ -250,6 +259,8 @@ TEST_F(Doctor, ComparesTheProcessesThatAreLeftWithTheRanks) {
   EXPECT_THAT(line("pids"), HasSubstr("warning"));
   context_.ranks = 64;
   EXPECT_THAT(line("pids"), HasSubstr("failed"));
+  context_.occasion = doctor::Occasion::kPatrol;
+  EXPECT_THAT(line("pids"), HasSubstr("warning"));
   file("sys/fs/cgroup/pids.max", "max\n");
   EXPECT_EQ(line("pids"), "ok: pids: unlimited");
 }
