@@ -104,6 +104,30 @@ TEST(Log, HasTheTimeInUtcWhenAsked) {
               MatchesRegex("20[0-9-]+T[0-9:]+\\.[0-9][0-9][0-9]Z trainit: b\n"));
 }
 
+TEST(Log, SaysWhichNodeItIsFromOnceThatIsKnown) {
+  EXPECT_EQ(logged([] {
+              sys::log::open(Level::kInfo, Format::kHuman, false);
+              sys::log::info("a");
+              sys::log::set_origin(1, "worker-b");
+              sys::log::warning("b", 9);
+            }),
+            "trainit: a\ntrainit[node 1]: warning: b\n");
+}
+
+TEST(Log, JsonHasTheNodeTheHostAndTheRankThatTheLineIsAbout) {
+  EXPECT_THAT(logged([] {
+                sys::log::open(Level::kInfo, Format::kJson, false);
+                sys::log::error("a", 9);
+                sys::log::set_origin(1, "odd\"host");
+                sys::log::info("b");
+                sys::log::error("c", 0);
+              }),
+              MatchesRegex(".*\"level\":\"error\",\"rank\":9,\"message\":\"a\".\n"
+                           ".*\"level\":\"info\",\"node\":1,\"host\":\"odd.\"host\","
+                           "\"message\":\"b\".\n"
+                           ".*\"host\":\"odd.\"host\",\"rank\":0,\"message\":\"c\".\n"));
+}
+
 TEST(Log, JsonIsOneObjectALine) {
   EXPECT_THAT(json("say \"x\" \\ y"),
               MatchesRegex("\\{\"time\":\"20[0-9-]+T[0-9:.]+Z\",\"level\":\"error\","

@@ -11,6 +11,7 @@ namespace {
 
 using engine::JobReport;
 using engine::TaskReport;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -298,6 +299,46 @@ TEST(StateText, StandsNumbersThatNobodyMeant) {
     EXPECT_THAT(engine::state_to_text(round_trip(report), kNowMs),
                 HasSubstr("restart 2147483648 in "));
   }
+}
+
+TEST(StateText, ShowsTheLastLinesAndWhoWasTornDown) {
+  JobReport report = example();
+  report.failure.task = "rank-8";
+  report.failure.torn_down = {"rank-9: SIGTERM", "rank-10: exit 0"};
+  report.failure.last_lines = {"Traceback", "Memory\033[2JError"};
+  EXPECT_THAT(engine::state_to_text(report, kNowMs),
+              HasSubstr("\n  torn down because of it: rank-9: SIGTERM, rank-10: exit 0\n"
+                        "  its last lines:\n    Traceback\n    Memory?[2JError\n"));
+}
+
+TEST(StateText, ShowsWhatIsKnownOfARanksOutputAndSpeed) {
+  JobReport report = example();
+  EXPECT_THAT(engine::state_to_text(report, kNowMs),
+              AllOf(Not(HasSubstr("last output")), Not(HasSubstr("perf")), Not(HasSubstr("starts")),
+                    Not(HasSubstr("health"))));
+  report.tasks[2].last_output_ms = kNowMs - 65'000;
+  report.tasks[2].perf_ppm = 663'512;
+  report.tasks[2].incarnation = 2;
+  report.tasks[2].stalled_since_ms = kNowMs - 360'000;
+  report.health = "npu-smi: ok";
+  const std::string text = engine::state_to_text(report, kNowMs);
+  EXPECT_THAT(text,
+              HasSubstr("  task        device  pid     state       starts  perf    last output  "
+                        "output\n"));
+  EXPECT_THAT(text,
+              HasSubstr("  rank-9      1       77      stalled 6m  2       66.3%   1m 5s ago  "
+                        "  /logs/rank-9.txt\n"));
+  EXPECT_THAT(text, HasSubstr("health: npu-smi: ok\n"));
+}
+
+TEST(StateText, FitsItsTableIntoTheWindow) {
+  JobReport report = example();
+  report.tasks[2].log = "/logs/\xe2\x82\xac/" + std::string(300, 'x');
+  const std::string text = engine::state_to_text(report, kNowMs, {.colour = false, .width = 52});
+  EXPECT_THAT(text,
+              HasSubstr("\n  rank-9      1       77      running     /logs/\xe2\x82\xac/x>\n"));
+  const std::string bright = engine::state_to_text(report, kNowMs, {.colour = true, .width = 52});
+  EXPECT_THAT(bright, HasSubstr("\033[32mrunning     \033[0m/logs/\xe2\x82\xac/x>\n"));
 }
 
 TEST(StateText, IsColouredOnlyOnRequest) {
