@@ -19,6 +19,14 @@ namespace {
 
 constexpr std::int64_t kLongestWaitMs = 500;
 
+bool is_cause(const lifecycle::Machine& machine, std::uint32_t index) {
+  const lifecycle::Cause* cause = machine.cause();
+  return cause != nullptr &&
+         std::ranges::any_of(cause->ends, [index](const lifecycle::event::TaskEnd& end) {
+           return end.task.index == index;
+         });
+}
+
 }  // namespace
 
 void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::SavedSignals& saved,
@@ -30,7 +38,8 @@ void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::S
   others_.clear();
   for (std::uint32_t i = 0; i < job.records.size(); ++i) {
     const lifecycle::Task& task = machine.tasks()[i];
-    const bool alive = task.live() && job.records[i].pid > 0;
+    // One that has stalled lives, and is itself the failure.
+    const bool alive = task.live() && job.records[i].pid > 0 && !is_cause(machine, i);
     if (task.kind == lifecycle::TaskKind::kMain && alive) others_.push_back({i, task.incarnation});
   }
   unsaid_ = true;

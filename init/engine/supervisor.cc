@@ -337,6 +337,11 @@ bool Supervisor::any_main() const {
 void Supervisor::adopt_plan(envgen::Plan plan) {
   job_.waiting_for.clear();
   job_.plan = std::move(plan);
+  const int node = job_.plan.self ? job_.plan.self->node_rank : 0;
+  if (job_.plan.node_count > 1) sys::log::set_origin(node, job_.host);
+  timeline_.set_node(node, job_.host);
+  const std::string& checked = job_.plan.observe.preflight_found;
+  if (!checked.empty()) timeline_.note("preflight", checked);
   if (job_.plan.processes.size() == 1) job_control_ = proc::JobControl(setup_.saved);
   for (std::string& warning : policy_warnings(job_.plan)) {
     job_.plan.warnings.push_back(std::move(warning));
@@ -344,9 +349,6 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   std::string oom_group = pass_through_ ? "" : sys::oom_group_warning();
   if (!oom_group.empty()) job_.plan.warnings.push_back(std::move(oom_group));
   for (const std::string& warning : job_.plan.warnings) sys::log::warning(warning);
-  const int node = job_.plan.self ? job_.plan.self->node_rank : 0;
-  if (job_.plan.node_count > 1) sys::log::set_origin(node, job_.host);
-  timeline_.set_node(node, job_.host);
   if (!pass_through_) {
     sys::log::info(starting_text(job_.plan));
   }
