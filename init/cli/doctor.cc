@@ -9,6 +9,7 @@
 #include <array>
 #include <utility>
 
+#include "envgen/secrets.h"
 #include "init/cli/commands.h"
 #include "init/cli/files.h"
 #include "init/cli/options.h"
@@ -96,7 +97,7 @@ doctor::Context context_of(envgen::Snapshot snapshot, const envgen::Request& req
     context.pending = pending->path + ": " + pending->why;
   }
   if (const auto* error = std::get_if<envgen::Error>(&answer.outcome)) {
-    context.plan_fault = to_line(*error);
+    context.plan_fault = envgen::mask_secrets(to_line(*error));
   }
   if (context.work_dir.empty()) context.work_dir = snapshot.facts.cwd;
   context.run_dir = snapshot.facts.run_dir;
