@@ -9,7 +9,6 @@ namespace doctor {
 
 // NCCL_SOCKET_IFNAME and HCCL_SOCKET_IFNAME: "eth,ib" are beginnings of names, "=eth0" whole ones,
 // "^lo,docker" (HCCL: "!") all others. `exact`: GLOO_SOCKET_IFNAME and the like, whole names alone.
-// What of the list names none of the interfaces; all of it when it leaves none.
 struct NamedInterfaces {
   std::vector<std::string> chosen;   // of the interfaces
   std::vector<std::string> missing;  // items without one
