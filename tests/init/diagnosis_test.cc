@@ -41,10 +41,10 @@ class Diagnosis : public Supervise {
       [ $RANK_ID = 5 ] && trap 'exit 9' TERM
       echo > $OUT/up-$RANK_ID
       if [ $RANK_ID = 3 ]; then
-        while [ $(ls $OUT | grep -c up-) -lt 8 ]; do sleep 0.02; done
+        while [ $(ls $OUT | grep -c up-) -lt 8 ]; do sleep 0.05; done
         )" + fatal + R"(
       fi
-      while :; do sleep 0.02; done)");
+      sleep 60 & wait)");
   }
 };
 
