@@ -101,10 +101,10 @@ TEST_F(Diagnosis, IsSaidOnce) {
 }
 
 TEST_F(Diagnosis, OfAnEarlierStartIsNoneOfAJobThatEndsWell) {
-  engine::Setup setup = ranks(2, "[ $TRAINIT_RESTART_COUNT = 1 ] || { echo lost >&2; exit 3; }");
-  setup.request.max_restarts = 1;
-  setup.request.restart_delay_ms = 100;
-  EXPECT_EQ(run(std::move(setup)).code, 0);
+  envgen::Plan plan = one_rank("[ $TRAINIT_RESTART_COUNT = 1 ] || { echo lost >&2; exit 3; }");
+  plan.policy.max_restarts = 1;
+  plan.policy.restart_delay_ms = 100;
+  EXPECT_EQ(run(planned(plan)).code, 0);
   EXPECT_EQ(termination(), "");
   EXPECT_EQ(state().failure, engine::FailureDetail{});
 }

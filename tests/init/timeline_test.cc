@@ -173,10 +173,13 @@ TEST_F(TimelineOf, AJobIsALineAnEvent) {
 }
 
 TEST_F(TimelineOf, ARestartedJobHasEachIncarnation) {
-  engine::Setup setup = ranks(1, "[ $TRAINIT_RESTART_COUNT = 1 ] || exit 3");
-  setup.request.max_restarts = 1;
-  setup.request.restart_delay_ms = 100;
-  EXPECT_EQ(run(std::move(setup)).code, 0);
+  envgen::Plan plan;
+  plan.platform = "local";
+  plan.framework = "pytorch";
+  plan.processes = {shell("rank-0", "[ $TRAINIT_RESTART_COUNT = 1 ] || exit 3")};
+  plan.policy.max_restarts = 1;
+  plan.policy.restart_delay_ms = 100;
+  EXPECT_EQ(run(planned(plan)).code, 0);
   const auto all = items();
   std::vector<std::string> incarnations;
   for (const trace::Item& item : all) {
