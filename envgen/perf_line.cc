@@ -96,6 +96,12 @@ std::size_t find_in(std::string_view text, std::string_view word, std::size_t fr
   return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }
 
+// The first end of a line from there on; the text's size: there is none.
+std::size_t first_break(std::string_view text, std::size_t from) {
+  const std::size_t newline = std::min(text.find('\n', from), text.size());
+  return std::min(text.substr(0, newline).find('\r', from), newline);
+}
+
 // The place behind the last end of a line; 0: there is none.
 std::size_t behind_last_break(std::string_view text) {
   const auto behind = [text](char c) -> std::size_t {
@@ -189,12 +195,12 @@ std::optional<PerfTimes> match_perf_line(const PerfPattern& pattern, std::string
 
 void PerfScanner::add(std::string_view bytes, const std::function<void(const PerfTimes&)>& found) {
   if (passing_ || !begun_.empty()) {
-    const std::size_t end = bytes.find_first_of(kBreaks);
+    const std::size_t end = first_break(bytes, 0);
     const std::string_view rest = bytes.substr(0, end);
     passing_ = passing_ || begun_.size() + rest.size() > kMostPerfLineBytes;
     if (passing_) begun_.clear();
     if (!passing_) begun_ += rest;
-    if (end == std::string_view::npos) return;
+    if (end == bytes.size()) return;
     search(begun_, found);
     forget();
     bytes.remove_prefix(end + 1);
@@ -218,7 +224,7 @@ void PerfScanner::search(std::string_view lines,
     const std::size_t at = find_in(lines, pattern_.anchor, from);
     if (at == std::string_view::npos) return;
     const std::size_t begin = from + behind_last_break(lines.substr(from, at - from));
-    const std::size_t end = std::min(lines.find_first_of(kBreaks, at), lines.size());
+    const std::size_t end = first_break(lines, at);
     if (end - begin <= kMostPerfLineBytes) {
       if (const auto times = match_perf_line(pattern_, lines.substr(begin, end - begin))) {
         found(*times);

@@ -1,7 +1,5 @@
 #include "envgen/watches.h"
 
-#include <algorithm>
-
 #include "envgen/perf_line.h"
 #include "envgen/policy_json.h"
 
@@ -47,12 +45,6 @@ void plan_watches(const Request& request, Plan& plan) {
   plan_health(plan);
   // An sshd, a parameter server: idle is what they are while nobody asks.
   if (plan.policy.success == Success::kServe) plan.observe.stall_ms = 0;
-  if (!plan.observe.stall_by_output || plan.observe.stall_ms == 0) return;
-  for (const Process& process : plan.processes) {
-    if (process.tee || !process.log.empty()) continue;
-    plan.warnings.push_back("--stall-on output: nobody sees what " + process.name +
-                            " prints, so it is not watched: give --output tee or --output files");
-  }
 }
 
 bool has_watches(const Observation& observe) {

@@ -2,10 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include "envgen/output.h"
+
 namespace envgen {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -68,15 +69,21 @@ TEST_F(Watches, AJobThatRestartsByItselfIsNotSavedForItsNode) {
   EXPECT_THAT(plan().warnings, ElementsAre(HasSubstr("only reported")));
 }
 
-TEST_F(Watches, SilenceOfWhatNobodySeesIsWarnedOf) {
-  request_.observe.stall_ms = 60'000;
-  request_.observe.stall_by_output = true;
-  plan_.processes.resize(3);
-  plan_.processes[0].name = "rank-0";
-  plan_.processes[1].log = "/log";
-  plan_.processes[2].tee = true;
-  EXPECT_THAT(plan().warnings,
-              ElementsAre(AllOf(HasSubstr("--stall-on output"), HasSubstr("rank-0"))));
+TEST_F(Watches, OutputThatNobodyWouldSeeGoesThroughTheTee) {
+  const auto teed = [](std::int64_t perf_threshold_ppm, std::int64_t stall_ms) {
+    Plan plan;
+    plan.observe.perf_threshold_ppm = perf_threshold_ppm;
+    plan.observe.stall_ms = stall_ms;
+    plan.processes.resize(2);
+    plan.processes[1].log = "/log";
+    plan_output(Request{}, plan);
+    EXPECT_FALSE(plan.processes[1].tee) << "its file is read";
+    EXPECT_EQ(plan.processes[0].tee, plan.processes[0].echo);
+    return plan.processes[0].tee;
+  };
+  EXPECT_FALSE(teed(0, 0));
+  EXPECT_TRUE(teed(500'000, 0));
+  EXPECT_TRUE(teed(0, 60'000));
 }
 
 TEST_F(Watches, WhatServesDoesNotStall) {

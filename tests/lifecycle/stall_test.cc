@@ -11,7 +11,7 @@ namespace {
 TEST(Stall, OfAMainTaskIsAFailureOfIt) {
   Script job;
   job.running(2);
-  EXPECT_EQ(job.stalled(1), "report, signal 0#1=15, signal 1#1=15, set kill#1@7500");
+  EXPECT_EQ(job.stalled(1), "report, signal 0#1=15, signal 1#1=15, set kill#1@7000");
   ASSERT_NE(job.machine().cause(), nullptr);
   const Cause& cause = *job.machine().cause();
   EXPECT_EQ(cause.exit_code, 124);

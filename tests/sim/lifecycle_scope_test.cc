@@ -246,17 +246,14 @@ TEST(LifecycleScope, EverySequenceWhenTheNodesAreOthers) {
   EXPECT_GT(explore_after(job, prefix, 6), 1'000U);
 }
 
-TEST(LifecycleScope, EverySequenceWhenRanksStall) {
-  WalkedJob job{small_policy(),
-                {TaskKind::kResolve},
-                {TaskKind::kMain, TaskKind::kMain, TaskKind::kOnFailure}};
+TEST(LifecycleScope, EverySequenceWhenARankStalls) {
+  WalkedJob job{small_policy(), {}, {TaskKind::kMain, TaskKind::kOnFailure}};
   job.policy.max_restarts = 1;
   job.stalls = true;
-  const std::string ready = "ClusterReady success=all main main on-failure";
-  std::vector<std::string> prefix = {"Begin", ready, "Ended 0#1(exit 0)"};
-  EXPECT_GT(explore_after(job, prefix, 5), 10'000U);
-  prefix.insert(prefix.end(), {"Started 1#1", "Started 2#1", "Stalled 2#1"});
+  std::vector<std::string> prefix = {"Begin", "ClusterReady success=all main on-failure"};
   EXPECT_GT(explore_after(job, prefix, 5), 1'000U);
+  prefix.insert(prefix.end(), {"Started 0#1", "Stalled 0#1"});
+  EXPECT_GT(explore_after(job, prefix, 5), 100U);
 }
 
 TEST(LifecycleScope, EverySequenceWithEveryHook) {
