@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace logtee {
 namespace {
@@ -15,21 +16,16 @@ constexpr std::size_t kDropAtOnce = 64U << 10;
 
 std::size_t Echo::write(std::string_view bytes) {
   std::size_t taken = 0;
-  while (taken < bytes.size() && !dead_) {
+  while (taken < bytes.size() && !dead_ && !full_) {
     const ssize_t count = outlet_.write(bytes.substr(taken));
     if (count > 0) {
       taken += static_cast<std::size_t>(count);
       continue;
     }
     if (count < 0 && errno == EAGAIN) break;
-    if (count < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
-      // A file on a full disk: what comes later may find room.
-      unsaid_ += bytes.size() - taken;
-      dropped_ += bytes.size() - taken;
-      written_ += taken;
-      return bytes.size();
-    }
-    dead_ = true;
+    // A file on a full disk: what comes later may find room.
+    full_ = count < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
+    dead_ = !full_;
   }
   written_ += taken;
   if (taken > 0) at_line_start_ = bytes[taken - 1] == '\n';
@@ -37,20 +33,26 @@ std::size_t Echo::write(std::string_view bytes) {
 }
 
 void Echo::flush() {
-  while (pending() > 0 || unsaid_ > 0) {
+  full_ = false;
+  while ((pending() > 0 || unsaid_ > 0) && !full_) {
     if (front_.empty() && unsaid_ > 0) {
       front_ = (at_line_start_ ? "" : "\n") + std::string("trainit: ") + std::to_string(unsaid_) +
-               " bytes of output were dropped here: the reader was too slow\n";
-      unsaid_ = 0;
+               " bytes of output " +
+               (no_room_ ? "could not be written here\n"
+                         : "were dropped here: the reader was too slow\n");
+      noted_ = std::exchange(unsaid_, 0);
+      no_room_ = false;
     }
     if (!front_.empty()) {
       front_.erase(0, write(front_));
       if (!front_.empty()) break;
+      noted_ = 0;
       continue;
     }
     head_ += write(std::string_view(queue_).substr(head_));
     break;
   }
+  if (full_) drop_all();
   if (dead_) {
     front_.clear();
     queue_.clear();
@@ -78,6 +80,18 @@ void Echo::pass(std::string_view bytes) {
   flush();
   if (pending() == 0 && unsaid_ == 0) bytes.remove_prefix(write(bytes));
   if (!bytes.empty()) put(bytes);
+  if (full_) drop_all();
+}
+
+// To be told where there is room again; a note that did not fit is written anew then.
+void Echo::drop_all() {
+  const std::uint64_t lost = (noted_ == 0 ? front_.size() : 0) + queue_.size() - head_;
+  unsaid_ += lost + std::exchange(noted_, 0);
+  dropped_ += lost;
+  no_room_ = true;
+  front_.clear();
+  queue_.clear();
+  head_ = 0;
 }
 
 // Whole lines, the oldest first; what is left of a line that has begun to go out goes before.

@@ -38,6 +38,8 @@ class Echo {
   // Bytes that were written so far, and those that were dropped.
   [[nodiscard]] std::uint64_t written() const { return written_; }
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
+  // Of the dropped ones, those that the stream does not tell of yet.
+  [[nodiscard]] std::uint64_t unsaid() const { return unsaid_; }
   // Whether to read on would cost lines of a reader that is fast enough.
   bool wants_pause(std::int64_t now_ms);
   // When the pause is over at the latest.
@@ -47,6 +49,7 @@ class Echo {
   // How much of it was taken.
   std::size_t write(std::string_view bytes);
   void make_room(std::size_t size);
+  void drop_all();
 
   sys::Outlet outlet_;
   std::string front_;  // the rest of a line that was taken in part, or what is said of a gap
@@ -54,6 +57,9 @@ class Echo {
   std::size_t head_ = 0;  // of queue_: what is before it was written
   bool at_line_start_ = true;
   std::uint64_t unsaid_ = 0;  // dropped between front_ and queue_
+  std::uint64_t noted_ = 0;   // what front_ says of it; 0: front_ is no note
+  bool full_ = false;         // the disk was, just now
+  bool no_room_ = false;      // why it was dropped
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
   std::int64_t full_since_ms_ = 0;  // 0: it is not

@@ -239,6 +239,11 @@ void Tee::finish_echo() {
     const std::int64_t now_ms = sys::monotonic_ms();
     if (written() != std::exchange(before, written())) progress_ms = now_ms;
     const std::size_t left = out_.pending() + (err_ ? err_->pending() : 0);
+    const std::uint64_t unsaid = out_.unsaid() + (err_ ? err_->unsaid() : 0);
+    if (left == 0 && unsaid > 0) {
+      return sys::log::warning("our output lacks the last " + std::to_string(unsaid) +
+                               " bytes: there is no room for them");
+    }
     if (left == 0) return;
     const std::int64_t until_ms = std::min(progress_ms + kIdleEndMs, begin_ms + kLongestEndMs);
     if (now_ms >= until_ms) {

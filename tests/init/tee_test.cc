@@ -213,6 +213,42 @@ TEST(TeeEcho, IsDeadWhereNobodyCanRead) {
   EXPECT_EQ(echo.waits_for(), -1);
 }
 
+class TeeEchoFile : public child::Scratch {};
+
+// A limit on the file's size stands for a full disk.
+TEST_F(TeeEchoFile, SaysInAFileWhatDidNotFitOnceThereIsRoom) {
+  const auto outcome = child::run([this] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit{10, RLIM_INFINITY};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const int file = ::open(path("out").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    Echo echo(file);
+    echo.pass("1234\n");
+    echo.pass("56789abc\n");
+    echo.put("put\n");
+    echo.flush();
+    if (echo.dead() || echo.pending() != 0 || echo.unsaid() != 8) return 1;
+    limit.rlim_cur = RLIM_INFINITY;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    echo.pass("next\n");
+    return echo.unsaid() == 0 && echo.dropped() == 8 ? 0 : 2;
+  });
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(read(path("out")),
+            "1234\n56789\ntrainit: 8 bytes of output could not be written here\nnext\n");
+}
+
+TEST(TeeEcho, TriesAFullDeviceOnceAtATime) {
+  const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  Echo echo(full);
+  for (int i = 0; i < 3; ++i) echo.pass("text\n");
+  echo.flush();
+  EXPECT_FALSE(echo.dead());
+  EXPECT_EQ(echo.unsaid(), 15U);
+  EXPECT_EQ(echo.dropped(), 15U);
+  ::close(full);
+}
+
 // --- LogFile ---
 
 class TeeLogFile : public child::Scratch {};

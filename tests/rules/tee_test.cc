@@ -128,22 +128,40 @@ TEST_P(Tee, KilledLosesNothingOfWhatIsWrittenAfterwards) {
   EXPECT_THAT(instance.err(), HasSubstr("the log tee was killed by SIGKILL; another one goes on"));
 }
 
-// While it stands still the job writes into the pipe, and ends.
+// While trainit stands still the tee dies, and the job writes into the pipe and ends.
 TEST_P(Tee, KilledAtTheEndIsFollowedByOneThatTakesTheRest) {
-  Instance instance(spec(single(
-      {},
-      "echo first; until [ -e $HERE/go ]; do sleep 0.01; done; echo rest; echo > $HERE/gone; "
-      "until [ -e $HERE/end ]; do sleep 0.01; done; exit 9")));
+  Instance instance(spec(single({},
+                                "echo first; until [ -e $HERE/go ]; do sleep 0.01; done; "
+                                "echo rest; echo > $HERE/gone; exit 9")));
   instance.await_out("first\n");
   const pid_t tee = tee_of(instance);
-  ::kill(tee, SIGSTOP);
+  ::kill(instance.pid(), SIGSTOP);
+  ::kill(tee, SIGKILL);
   write("go", "");
   await_file("", "gone");
-  write("end", "");
-  EXPECT_TRUE(instance.await_err("exited with code 9"));
-  ::kill(tee, SIGKILL);
+  ::kill(instance.pid(), SIGCONT);
   EXPECT_EQ(instance.wait(), 9);
   EXPECT_EQ(log(), "first\nrest\n");
+}
+
+TEST_P(Tee, StoppedIsContinued) {
+  Instance instance(spec(
+      single({}, "echo first; until [ -e $HERE/go ]; do sleep 0.01; done; seq 20000; exit 9")));
+  instance.await_out("first\n");
+  ::kill(tee_of(instance), SIGSTOP);
+  EXPECT_TRUE(instance.await_err("the log tee was stopped by a signal, and is continued"));
+  write("go", "");
+  EXPECT_EQ(instance.wait(), 9);
+  EXPECT_EQ(instance.out(), "first\n" + numbers(1, 20000));
+}
+
+TEST_P(Tee, WhoseOutputIsAFullDeviceDoesNotSpin) {
+  Spec full = spec(single({}, "seq 100000; exit 7"));
+  full.before = [] { ::dup2(::open("/dev/full", O_WRONLY | O_CLOEXEC), STDOUT_FILENO); };
+  Instance instance(full);
+  EXPECT_EQ(instance.wait(), 7);
+  EXPECT_EQ(log(), numbers(1, 100000));
+  EXPECT_THAT(instance.err(), HasSubstr("our output lacks the last 588895 bytes"));
 }
 
 TEST_P(Tee, WhoseReaderNeverReadsLetsTheJobEnd) {
