@@ -148,7 +148,9 @@ void Tees::retire() {
   begun_ = false;
   if (!shared_) return;
   if (pid_ == 0 && !ended_) try_start(sys::monotonic_ms());
+  before_.reset();
   if (pid_ > 0) {
+    ::kill(pid_, SIGCONT);
     retired_.push_back(std::exchange(pid_, 0));
     before_.reset(messages_->release().release());
   }
@@ -185,6 +187,13 @@ void Tees::reaped(const proc::Death& death, bool wanted) {
 }
 
 void Tees::tend(std::int64_t now_ms) {
+  siginfo_t info{};
+  if (pid_ > 0 && ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG) == 0 &&
+      info.si_pid == pid_) {
+    sys::log::warning(
+        "the log tee was stopped by a signal, and is continued: the job waits for it");
+    ::kill(pid_, SIGCONT);
+  }
   if (start_at_ms_ && now_ms >= *start_at_ms_) try_start(now_ms);
 }
 
@@ -219,7 +228,12 @@ void Tees::finish(std::int64_t limit_ms) {
   // One that is killed at this has followers, too.
   for (int i = 0; i < kDeathsAtOnce && !ended_; ++i) {
     if (pid_ == 0) try_start(sys::monotonic_ms());
-    if (pid_ == 0 || !await_end(deadline_ms)) return;
+    if (pid_ == 0) return;
+    ::kill(pid_, SIGCONT);
+    if (!await_end(deadline_ms)) {
+      return sys::log::warning("the log tee did not end in " + std::to_string(limit_ms) +
+                               " ms: what it has not written is lost");
+    }
   }
 }
 
