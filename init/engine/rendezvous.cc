@@ -498,7 +498,8 @@ class Visitor {
   // Nothing: once more.
   std::optional<MeetingEnd> attempt() {
     const envgen::Rendezvous& place = waiting_.meeting().place;
-    auto found = proc::find_addresses(place.address, env_, std::min(kResolveMs, waiting_.left_ms() + 1));
+    auto found =
+        proc::find_addresses(place.address, env_, std::min(kResolveMs, waiting_.left_ms() + 1));
     if (!found) {
       envgen::Error error = found.error();
       error.what = std::string(kMeeting) + ": " + error.what;

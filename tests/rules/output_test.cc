@@ -135,7 +135,8 @@ TEST_P(Output, IsJsonOnRequestALineAnEvent) {
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
     EXPECT_THAT(line,
-                testing::MatchesRegex(R"(\{"time":"[^"]*Z","level":"[a-z]*",("rank":0,|"rank":1,)?"message":.*"\})"));
+                testing::MatchesRegex(
+                    R"(\{"time":"[^"]*Z","level":"[a-z]*",("rank":0,|"rank":1,)?"message":.*"\})"));
   }
   EXPECT_GE(count, 3);
 }
