@@ -24,8 +24,9 @@ LogFile::LogFile(std::string path, LogRule rule) : path_(std::move(path)), rule_
 bool LogFile::open() {
   if (fd_.valid()) return true;
   const int follow = rule_.follow_links ? 0 : O_NOFOLLOW;
-  fd_.reset(
-      ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_CLOEXEC | follow, kMode));
+  // Of a FIFO or a terminal nobody is waited for.
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  fd_.reset(::open(path_.c_str(), kFlags | follow, kMode));
   if (!fd_.valid()) return false;
   struct stat status{};
   // What is no regular file, as /dev/null, has no size to be kept to.

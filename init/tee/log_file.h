@@ -21,7 +21,7 @@ class LogFile {
  public:
   LogFile(std::string path, LogRule rule);
 
-  // Blocks as a write to a file does.
+  // Blocks as a write to a regular file does; where it is none, what is not taken is lost.
   void write(std::string_view bytes, std::int64_t now_ms);
   // At the end: what the file has no room to say itself.
   void say_lost() const;

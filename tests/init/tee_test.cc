@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -321,6 +322,13 @@ TEST_F(TeeLogFile, ThatCannotBeOpenedIsTriedAgain) {
   log.write("there\n", 2000);
   EXPECT_THAT(read(path("later/log")), StartsWith("trainit: 5 bytes"));
   EXPECT_THAT(read(path("later/log")), EndsWith("\nthere\n"));
+}
+
+TEST_F(TeeLogFile, ThatIsAFifoWaitsForNoReader) {
+  ASSERT_EQ(::mkfifo(path("log").c_str(), 0600), 0);
+  LogFile log(path("log"), {});
+  log.write("lost\n", 1000);
+  EXPECT_EQ(log.lost(), 5U);
 }
 
 TEST_F(TeeLogFile, FollowsNoLinkInAnothersDirectory) {
