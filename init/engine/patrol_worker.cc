@@ -237,7 +237,10 @@ void Worker::look_for_stalls(std::int64_t now_ms) {
   const auto parent = std::ranges::find(loads, ::getppid(), &proc::Load::pid);
   // A user's ^Z, a debugger.
   const bool stopped = parent != loads.end() && (parent->state == 'T' || parent->state == 't');
-  if (stopped || now_ms - looked_ms_ > kLateLooks * look_ms_ + kLateMs) {
+  // One look never decides by itself, on however busy a machine.
+  const std::int64_t late_ms =
+      std::min(kLateLooks * look_ms_ + kLateMs, order_.observe.stall_ms / 2);
+  if (stopped || now_ms - looked_ms_ > late_ms) {
     for (Rank& rank : ranks_) rank.judge.begin_anew();
   }
   for (Rank& rank : ranks_) look_for_stall(rank, loads, now_ms);
