@@ -17,7 +17,7 @@
 namespace engine {
 namespace {
 
-constexpr std::int64_t kLongestWaitMs = 500;
+constexpr std::int64_t kLongestWaitMs = 2000;
 
 bool is_cause(const lifecycle::Machine& machine, std::uint32_t index) {
   const lifecycle::Cause* cause = machine.cause();

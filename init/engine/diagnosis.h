@@ -1,7 +1,8 @@
 #pragma once
 // Says the first failure of a job: in the log as soon as what the failed process printed last is
-// known, 500 ms later at the latest; in the termination message; and in the job, from which the
-// state is written. Who was torn down because of it, and how that ended, comes when it is known.
+// known, two seconds later at the latest; in the termination message; and in the job, from which
+// the state is written. Who was torn down because of it, and how that ended, comes when it is
+// known.
 
 #include <sys/types.h>
 

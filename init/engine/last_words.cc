@@ -54,7 +54,7 @@ std::vector<std::string> last_lines_in(const std::string& path, std::int64_t sin
 
 std::vector<std::string> last_lines_of_tee(const logtee::Shared& seen, std::size_t process) {
   // What it started may hold its streams open for as long as it likes.
-  constexpr int kLooks = 40;
+  constexpr int kLooks = 120;
   constexpr int kPauseMs = 5;
   for (int look = 0; look < kLooks && !seen.ended(process); ++look) {
     ::poll(nullptr, 0, kPauseMs);
