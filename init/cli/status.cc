@@ -60,6 +60,9 @@ std::int64_t written_ms(const std::string& path) {
 // When each task's file was last written to. In a child: one that asks why a job stands still may
 // be asking about the mount that the files are on.
 void add_ages(std::vector<engine::TaskReport>& tasks) {
+  // Of earlier looks: one that is watched for days must not leave a child a second.
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
   std::array<int, 2> ends{-1, -1};
   if (::pipe(ends.data()) != 0) return;
   const sys::Fd in(ends[0]);
