@@ -24,14 +24,15 @@ namespace {
 
 using envgen::Verdict;
 
-constexpr std::size_t kShards = 8;  // processes that ask for names
+constexpr std::size_t kShards = 8;       // processes that ask for names,
+constexpr std::size_t kMostPeers = 500;  // or more: each of its peers takes one a descriptor
 constexpr std::int64_t kNameMs = 5000;
 
 // Calls `examine` for the peers, some at a time in processes of their own.
 Results in_shards(const Context& context,
                   Results (*examine)(const Context&, std::span<const Peer>)) {
   std::vector<Part> parts;
-  const std::size_t size = (context.peers.size() + kShards - 1) / kShards;
+  const std::size_t size = std::min((context.peers.size() + kShards - 1) / kShards, kMostPeers);
   const std::span<const Peer> all = context.peers;
   for (std::size_t first = 0; first < all.size(); first += size) {
     const auto shard = all.subspan(first, std::min(size, all.size() - first));

@@ -32,7 +32,8 @@ bool read_output(int fd, std::int64_t deadline_ms, std::size_t most_bytes, std::
   while (text.size() < most_bytes) {
     const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
     pollfd ready{fd, POLLIN, 0};
-    if (left_ms <= 0 || ::poll(&ready, 1, static_cast<int>(left_ms)) == 0) return false;
+    if (left_ms <= 0) return false;
+    if (::poll(&ready, 1, static_cast<int>(left_ms)) <= 0) continue;
     const ssize_t count = ::read(fd, part.data(), part.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return true;
