@@ -805,12 +805,14 @@ stacks() { # NAME=VALUE...
 }
 
 stacks_tell_where_a_tree_waits() {
-  local stalled
+  local stalled sleeper
   begin 'the process, those below it, and what they are'
   mkdir "$dir/bin"
-  "${shell[@]}" -c 'sleep 1000 & trap "kill $!" TERM; echo started; wait' >"$dir/started" &
+  "${shell[@]}" -c 'sleep 1000 & trap "kill $!" TERM; echo $!; wait' >"$dir/started" &
   stalled=$!
   until [ -s "$dir/started" ]; do :; done
+  sleeper=$(cat "$dir/started")
+  until grep -qs '(sleep) S' "/proc/$sleeper/stat"; do :; done
   stacks TRAINIT_STALLED_PID=$stalled TRAINIT_STALLED_RANK=3 TRAINIT_STALLED_FOR_S=600
   exits 0
   says 'rank 3 has made no progress for 600 s'
@@ -826,6 +828,7 @@ stacks_tell_where_a_tree_waits() {
   if [ "${shell[-1]}" != sh ] || [[ ${shell[0]} != *busybox ]]; then
     cp "$(readlink -f "$(command -v sleep)")" "$dir/python3.9"
     "$dir/python3.9" 1000 &
+    until [[ $(readlink "/proc/$!/exe") == *python* ]]; do :; done
     stacks TRAINIT_STALLED_PID=$!
     exits 0
     says "--- python stacks of pid $!"

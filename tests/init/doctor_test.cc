@@ -2,8 +2,11 @@
 
 #include "init/doctor/doctor.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -62,15 +65,20 @@ class Doctor : public child::Scratch {
 
 // --- The runner ---
 
-TEST(DoctorRunner, RunsAllPartsAtOnceAndGivesEachItsTime) {
+TEST(DoctorRunner, GivesUpAPartThatHangs) {
+  const doctor::Part part{.check = "hangs", .place = "/mnt", .run = [] {
+                            ::pause();
+                            return doctor::Results{};
+                          }};
+  const auto lists = doctor::run_parts({&part, 1}, 100);
+  ASSERT_EQ(lists.size(), 1U);
+  EXPECT_EQ(lists[0][0].verdict, Verdict::kFailed);
+  EXPECT_EQ(lists[0][0].place, "/mnt");
+  EXPECT_THAT(lists[0][0].found, HasSubstr("no answer"));
+}
+
+TEST(DoctorRunner, TellsAPartThatDiesFromOneThatSaysNothing) {
   const std::vector<doctor::Part> parts = {
-      {.check = "hangs",
-       .place = "/mnt",
-       .run =
-           [] {
-             ::pause();
-             return doctor::Results{};
-           }},
       {.check = "dies",
        .place = "",
        .run =
@@ -81,16 +89,31 @@ TEST(DoctorRunner, RunsAllPartsAtOnceAndGivesEachItsTime) {
       {.check = "silent", .place = "", .run = [] { return doctor::Results{}; }},
       {.check = "well", .place = "", .run = [] { return doctor::Results{{}, {}}; }},
   };
-  const auto lists = doctor::run_parts(parts, 300);
-  ASSERT_EQ(lists.size(), 4U);
-  EXPECT_EQ(lists[0][0].verdict, Verdict::kFailed);
-  EXPECT_EQ(lists[0][0].place, "/mnt");
-  EXPECT_THAT(lists[0][0].found, HasSubstr("no answer"));
-  EXPECT_THAT(lists[1][0].found, HasSubstr("SIGSYS"));
-  EXPECT_THAT(lists[1][0].fix, HasSubstr("seccomp"));
-  EXPECT_EQ(lists[2][0].verdict, Verdict::kFailed);
-  EXPECT_EQ(lists[3].size(), 2U);
-  EXPECT_EQ(lists[3][1].check, "well");
+  const auto lists = doctor::run_parts(parts, 60'000);
+  ASSERT_EQ(lists.size(), 3U);
+  EXPECT_THAT(lists[0][0].found, HasSubstr("SIGSYS"));
+  EXPECT_THAT(lists[0][0].fix, HasSubstr("seccomp"));
+  EXPECT_EQ(lists[1][0].verdict, Verdict::kFailed);
+  EXPECT_EQ(lists[2].size(), 2U);
+  EXPECT_EQ(lists[2][1].check, "well");
+}
+
+// Each opens its end of a FIFO, which waits for the other end.
+TEST_F(Doctor, RunsAllPartsAtOnce) {
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  auto opens = [this](int flags) {
+    return [this, flags] {
+      const sys::Fd end(::open(path("fifo").c_str(), flags | O_CLOEXEC));
+      return doctor::Results{{}};
+    };
+  };
+  const std::vector<doctor::Part> parts = {
+      {.check = "reads", .place = "", .run = opens(O_RDONLY)},
+      {.check = "writes", .place = "", .run = opens(O_WRONLY)},
+  };
+  for (const doctor::Results& results : doctor::run_parts(parts, 60'000)) {
+    EXPECT_EQ(results[0].verdict, CheckResult{}.verdict) << to_line(results[0]);
+  }
 }
 
 TEST(DoctorRunner, MakesTextOfWhateverBytesAreFound) {
@@ -201,7 +224,10 @@ TEST_F(Doctor, ReadsWhatNvidiaSmiPrints) {
 TEST_F(Doctor, GivesUpADriverThatHangs) {
   program("nvidia-smi", "sleep 1000");
   context_.limit_ms = 1000;
-  EXPECT_THAT(line("gpu"), AllOf(HasSubstr("failed"), HasSubstr("nvidia-smi has not answered")));
+  // By the check's time, where a busy machine leaves the tool's no room.
+  EXPECT_THAT(line("gpu"),
+              AllOf(HasSubstr("failed"), testing::AnyOf(HasSubstr("nvidia-smi has not answered"),
+                                                        HasSubstr("no answer within 1 s"))));
 }
 
 TEST_F(Doctor, SaysWhatAToolSaysThatFails) {

@@ -110,7 +110,10 @@ TEST_F(DoctorCommand, GivesUpADriverThatHangs) {
   put_tool("npu-smi", "sleep 1000");
   const Result result = doctor({"--only", "npu,user", "--timeout", "1s"});
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.out, AllOf(HasSubstr("npu-smi has not answered"), HasSubstr("user ")));
+  // By the check's time, where a busy machine leaves the tool's no room.
+  EXPECT_THAT(result.out, AllOf(testing::AnyOf(HasSubstr("npu-smi has not answered"),
+                                               HasSubstr("no answer within 1 s")),
+                                HasSubstr("user ")));
 }
 
 TEST_F(DoctorCommand, WarnsOfTheSharedMemoryThatContainersHaveByDefault) {
