@@ -1,16 +1,31 @@
 #include "envgen/result.h"
 
 namespace envgen {
+namespace {
+
+// A path fits, and a value that somebody may have set; a file without line ends does not.
+constexpr std::size_t kMostOfAPart = 8192;
+
+std::size_t length_to_show(const std::string& part) {
+  if (part.size() <= kMostOfAPart) return part.size();
+  std::size_t length = kMostOfAPart;
+  while (length > 0 && (static_cast<unsigned char>(part[length]) & 0xc0U) == 0x80U) --length;
+  return length;
+}
+
+}  // namespace
 
 std::string to_line(const Error& error) {
   std::string line = error.what;
   auto append = [&line](const char* separator, const std::string& part) {
     if (part.empty()) return;
     if (!line.empty()) line += separator;
-    line += part;
+    const std::size_t length = length_to_show(part);
+    line.append(part, 0, length);
+    if (length < part.size()) line += "...";
   };
   append(": ", error.where);
-  append(": ", error.found.empty() ? "" : "found " + error.found);
+  append(": ", error.found.empty() ? "" : "found " + error.found.substr(0, 2 * kMostOfAPart));
   append("; ", error.fix);
   // What is quoted must not look like lines of the log.
   std::string shown;

@@ -437,5 +437,13 @@ TEST(ErrorLine, IsOneLine) {
             "a: b: found x\\ny\\x1b[2Jz\\x7f; d\\x09ü");
 }
 
+TEST(ErrorLine, IsCutBetweenCharactersWhereItWouldBeHuge) {
+  std::string umlauts = "x";
+  while (umlauts.size() < 20'000) umlauts += "ü";
+  const std::string line = to_line({"a", "b", umlauts, "c"});
+  EXPECT_LT(line.size(), 8300U);
+  EXPECT_THAT(line, testing::EndsWith("ü...; c"));
+}
+
 }  // namespace
 }  // namespace envgen::jobs
