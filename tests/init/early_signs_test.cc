@@ -27,14 +27,17 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// They decide how something is done, never whether there is something to resolve.
+// They decide how something is done, never whether there is something to resolve; the last two are
+// asked for with --bind alone, whose variable is a sign.
 constexpr std::array kNoSigns = {"HOME",
                                  "PATH",
                                  "HOSTNAME",
                                  "KUBERNETES_SERVICE_HOST",
                                  "PDSH_SSH_ARGS_APPEND",
                                  "ATB_HOME_PATH",
-                                 "LD_LIBRARY_PATH"};
+                                 "LD_LIBRARY_PATH",
+                                 "CUDA_VISIBLE_DEVICES",
+                                 "NCCL_TOPO_FILE"};
 
 TEST(EarlySigns, CoverEveryVariableThatEnvgenAsksFor) {
   const std::regex asked(R"((?:variable|get|get_or|has)\(\s*\"([A-Z][A-Z0-9_]*)\")");
