@@ -87,7 +87,7 @@ std::string_view Element::text_at(std::string_view path) const {
 }
 
 Result<Element> parse(std::string_view document, std::string_view where) {
-  auto refuse = [&](std::string place, std::string found) {
+  auto refuse = [&](const std::string& place, std::string found) {
     return fail("reading XML", std::string(where) + place, std::move(found),
                 "give the whole of an XML document");
   };

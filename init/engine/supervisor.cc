@@ -30,7 +30,6 @@ namespace {
 
 using lifecycle::Ending;
 using lifecycle::TaskKind;
-namespace action = lifecycle::action;
 namespace event = lifecycle::event;
 
 // Bounds of one turn, so that neither a signal storm nor a fork bomb starves the other sources.
