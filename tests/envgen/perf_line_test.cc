@@ -8,7 +8,6 @@
 namespace envgen {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 

@@ -35,6 +35,26 @@ PlanPolicy example_policy() {
   return policy;
 }
 
+Observation example_observation() {
+  return {.log_max_bytes = 1LL << 40,
+          .log_keep = 2,
+          .perf_threshold_ppm = 700'000,
+          .perf_pattern = "{hardware} of {e2e}",
+          .perf_reschedules = true,
+          .perf_count = 3,
+          .stall_ms = 60'000,
+          .stall_by_output = true,
+          .stall_ends = true,
+          .health_interval_ms = 300'000,
+          .health_checks = "devices,network",
+          .health_failures = 4,
+          .preflight = Preflight::kRequire,
+          .preflight_found = "3 ok, 0 warnings, 0 failed, 0 skipped",
+          .datasets = {"/data/a", "/data/b"},
+          .bind = Bind::kCore,
+          .timeline = "/logs"};
+}
+
 Plan example_plan() {
   Plan plan;
   plan.platform = "modelarts";
@@ -44,23 +64,7 @@ Plan example_plan() {
   plan.node_count = 2;
   plan.world_size = 16;
   plan.policy = example_policy();
-  plan.observe = {.log_max_bytes = 1LL << 40,
-                  .log_keep = 2,
-                  .perf_threshold_ppm = 700'000,
-                  .perf_pattern = "{hardware} of {e2e}",
-                  .perf_reschedules = true,
-                  .perf_count = 3,
-                  .stall_ms = 60'000,
-                  .stall_by_output = true,
-                  .stall_ends = true,
-                  .health_interval_ms = 300'000,
-                  .health_checks = "devices,network",
-                  .health_failures = 4,
-                  .preflight = Preflight::kRequire,
-                  .preflight_found = "3 ok, 0 warnings, 0 failed, 0 skipped",
-                  .datasets = {"/data/a", "/data/b"},
-                  .bind = Bind::kCore,
-                  .timeline = "/logs"};
+  plan.observe = example_observation();
   plan.cluster_id = ~0ULL;
   plan.restarts = 3;
   plan.env = {{EnvEdit::Kind::kSetDefault, "CONDA_DEFAULT_ENV", "train"}};

@@ -9,8 +9,6 @@
 
 namespace {
 
-using testing::HasSubstr;
-
 const envgen::Environ kEnv({"PATH=/usr/bin:/bin"});
 
 TEST(Capture, KeepsWhatAProgramPrintsAndItsCode) {

@@ -179,7 +179,7 @@ const Sample kSamples[] = {
     {"log-keep", "0", "1000", "1001", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.log_keep)); }},
     {"perf-threshold", "0.5", "1.25", "0", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.perf_threshold_ppm)); }},
     {"perf-policy", "reschedule", "alert", "x", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.perf_reschedules)); }},
-    {"perf-pattern", "{hardware} of {e2e}", "h {hardware} e {e2e}", "none", [](const Options& o) { return o.request.observe.perf_pattern; }},
+    {"perf-pattern", "took {hardware} of {e2e}", "hw {hardware} all {e2e}", "none", [](const Options& o) { return o.request.observe.perf_pattern; }},
     {"perf-count", "3", "2", "0", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.perf_count)); }},
     {"stall-timeout", "30m", "1h", "x", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.stall_ms)); }},
     {"stall-on", "output", "both", "x", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.stall_by_output)); }},
