@@ -11,7 +11,6 @@ namespace {
 using engine::decode_news;
 using engine::encode_news;
 using engine::PatrolNews;
-using testing::IsEmpty;
 using testing::SizeIs;
 using Kind = PatrolNews::Kind;
 
@@ -50,7 +49,7 @@ TEST(Load, IsReadFromStat) {
   EXPECT_EQ(load->session, 9);
   EXPECT_EQ(load->state, 'S');
   EXPECT_EQ(load->start, 5555U);
-  EXPECT_EQ(load->used_ms, 127 * 1000 / ::sysconf(_SC_CLK_TCK))
+  EXPECT_EQ(load->used_ms, 127 * 1000L / ::sysconf(_SC_CLK_TCK))
       << "its own and its dead children's";
   EXPECT_FALSE(proc::parse_load("12 (a) S 1 12"));
   EXPECT_FALSE(proc::parse_load("nonsense"));

@@ -15,7 +15,6 @@
 namespace {
 
 using engine::RecordFile;
-using engine::Timeline;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;

@@ -280,11 +280,10 @@ TEST_P(Tee, IsStoppedWithTheJob) {
 class TeeTerminal : public rules::JobTest {};
 
 TEST_F(TeeTerminal, IsStillOneForTheJob) {
-  rules::Screen screen(
-      {rules::trainit(), "--output", "tee", "--", "/bin/sh", "-c",
-       "test -t 0 && test -t 1 && test -t 2 && stty size <&1; echo a$((1+1)); read x; echo got $x; "
-       "exit 5"},
-      env());
+  const std::string script =
+      "test -t 0 && test -t 1 && test -t 2 && stty size <&1; echo a$((1+1)); read x; echo got $x; "
+      "exit 5";
+  rules::Screen screen({rules::trainit(), "--output", "tee", "--", "/bin/sh", "-c", script}, env());
   EXPECT_TRUE(screen.await("50 500\r\na2\r\n"));
   screen.type("word\n");
   EXPECT_TRUE(screen.await("got word\r\n"));

@@ -10,13 +10,11 @@
 namespace {
 
 using rules::Instance;
-using rules::joined;
 using rules::kRunning;
 using rules::shell;
 using rules::Words;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 // Prints an iteration's line again and again; "hw e2e" is $HERE/times. On USR1 it saves and ends.
 constexpr const char* kTrains =
