@@ -12,7 +12,6 @@ namespace envgen {
 namespace {
 
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 // Two chips an NPU, numbered through (A3), with a process.
 constexpr const char* kA3 =
