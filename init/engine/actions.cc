@@ -95,15 +95,13 @@ void Supervisor::start_process(TaskRef task) {
     tees_.begin(job_.plan, setup_.saved, perf_scan(job_));
     tees_.give(static_cast<std::size_t>(record.process), spec);
   }
-  // Before the fork: under load the job may have said that it is up, and a key may have answered
-  // that, before we run again.
-  if (main) job_control_.starting();
   auto spawned = proc::spawn(spec, setup_.saved);
   if (main) {
     tees_.started(static_cast<std::size_t>(record.process));
     let_go();
   }
   if (!spawned) return not_started(task, spawned.error(), kOwnFailure);
+  if (main) job_control_.started(spawned->pending);
   record.pid = spawned->pid;
   record.start_pipe = std::move(spawned->start_pipe);
 }

@@ -315,6 +315,7 @@ envgen::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved) 
   const sys::Fd start(ends[1]);
   ::fcntl(spawned.start_pipe.get(), F_SETFL, O_NONBLOCK);
   Program program(spec.argv, spec.env);
+  spawned.pending = pending_signals();
   spawned.pid = give_birth({.spec = spec,
                             .saved = saved,
                             .program = program,

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -52,6 +53,9 @@ struct Spawned {
   // End of file: the program runs, or was killed before it did. A StartFailure: it does not run.
   // Non-blocking.
   sys::Fd start_pipe;
+  // What waited for us right before the fork, as bits (n-1 stands for signal n): the child has not
+  // had it.
+  std::uint64_t pending = 0;
 };
 
 // Fails when fork does (EAGAIN: a pids limit), which stands for exit code 125. Signals must have

@@ -62,7 +62,7 @@ bool sent_by_terminal(const Received& received) {
 JobControl::JobControl(const SavedSignals& saved)
     : saved_(saved), shell_(has_parent_session()), in_callers_group_(shell_ && has_terminal()) {}
 
-void JobControl::starting() { unsure_ = pending_signals() & kTerminals; }
+void JobControl::started(std::uint64_t pending) { unsure_ = pending & kTerminals; }
 
 bool JobControl::is_ignored(const Received& received) const {
   return shell_ && sent_by_terminal(received) && (saved_.ignored & bit(received.signal)) != 0;

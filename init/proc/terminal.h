@@ -45,9 +45,10 @@ class JobControl {
 
   // The rule's answer at the start.
   [[nodiscard]] bool in_callers_group() const { return in_callers_group_; }
-  // The main process is about to be started. The terminal's signals that wait to be read have come
-  // before it was there; those that come from now on reach it too.
-  void starting();
+  // The main process was started, and these signals (Spawned::pending) came before it was there.
+  // Not what waits now: under load it may have said that it is up, and a key may have answered
+  // that, before we run again.
+  void started(std::uint64_t pending);
   // The caller has it ignored, as `nohup` and `&` without job control do: it is not for this job.
   [[nodiscard]] bool is_ignored(const Received& received) const;
   // The main process has had it when we read it, so sending it on would make two of one.

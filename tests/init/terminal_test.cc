@@ -206,7 +206,7 @@ TEST_F(TakeBackTerminal, AKeyThatComesWhileTheJobIsStartedReachesItOnce) {
     return below_a_shell([this] {
       ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
       proc::JobControl control(saved_);
-      control.starting();
+      control.started(proc::pending_signals());
       const pid_t job = ::fork();
       if (job == 0) {
         for (;;) ::pause();
@@ -230,7 +230,7 @@ TEST_F(TakeBackTerminal, AKeyThatCameBeforeTheJobHasNotReachedIt) {
       proc::JobControl control(saved_);
       child::say(STDOUT_FILENO, "ready\n");
       await_key();
-      control.starting();
+      control.started(proc::pending_signals());
       const pid_t job = ::fork();
       if (job == 0) {
         for (;;) ::pause();
