@@ -184,7 +184,9 @@ constexpr std::array kTable = {
            },
            "a size from 4k such as 64k, 100m, 2g, or 0 for none"},
     Option{"log-keep", "N", "old log files that stay (3)",
-           [](Options& o, std::string_view v) { return set_up_to(v, 1000, o.request.observe.log_keep); },
+           [](Options& o, std::string_view v) {
+             return set_up_to(v, 1000, o.request.observe.log_keep);
+           },
            "a number from 0 to 1000"},
     Option{"run-dir", "DIR", "state, control socket and converted rank table",
            [](Options& o, std::string_view v) { return set_text(v, o.run_dir); }, kPath},
@@ -314,9 +316,11 @@ constexpr std::array kTable = {
              return pattern ? std::string() : pattern.error().found;
            }},
     Option{"perf-count", "N", "so many lines in succession above it (1)",
-           [](Options& o, std::string_view v) { return set_positive(v, o.request.observe.perf_count); },
+           [](Options& o, std::string_view v) {
+             return set_positive(v, o.request.observe.perf_count);
+           },
            kPositive},
-    Option{"stall-timeout", "DURATION", "a rank without output and CPU time for so long has stalled",
+    Option{"stall-timeout", "DURATION", "a rank without output and CPU time so long has stalled",
            [](Options& o, std::string_view v) {
              return set_duration(v, o.request.observe.stall_ms);
            },

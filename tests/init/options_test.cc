@@ -13,6 +13,7 @@ namespace {
 using cli::Option;
 using cli::Options;
 using envgen::Environ;
+using envgen::Observation;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -44,6 +45,11 @@ std::string text(const std::optional<T>& value) {
   return value ? std::to_string(static_cast<long long>(*value)) : "unset";
 }
 std::string text(bool value) { return value ? "1" : "0"; }
+
+template <auto kMember>
+std::string observed(const Options& options) {
+  return std::to_string(static_cast<long long>(options.request.observe.*kMember));
+}
 
 const Sample kSamples[] = {
     {"platform", "bare", "local", "", [](const Options& o) { return o.request.platform; }},
@@ -173,24 +179,23 @@ const Sample kSamples[] = {
        const auto& limits = o.request.sandbox.limits;
        return limits.empty() ? "" : limits.back();
      }},
-    {"bind", "numa", "core", "socket", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.bind)); }},
+    {"bind", "numa", "core", "socket", observed<&Observation::bind>},
     {"log-prefix", "1", "0", "x", [](const Options& o) { return text(o.request.log_prefix); }},
-    {"log-max-size", "64k", "2g", "1k", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.log_max_bytes)); }},
-    {"log-keep", "0", "1000", "1001", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.log_keep)); }},
-    {"perf-threshold", "0.5", "1.25", "0", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.perf_threshold_ppm)); }},
-    {"perf-policy", "reschedule", "alert", "x", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.perf_reschedules)); }},
-    {"perf-pattern", "took {hardware} of {e2e}", "hw {hardware} all {e2e}", "none", [](const Options& o) { return o.request.observe.perf_pattern; }},
-    {"perf-count", "3", "2", "0", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.perf_count)); }},
-    {"stall-timeout", "30m", "1h", "x", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.stall_ms)); }},
-    {"stall-on", "output", "both", "x", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.stall_by_output)); }},
-    {"stall-action", "end", "report", "x", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.stall_ends)); }},
-    {"health-interval", "1m", "2m", "x", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.health_interval_ms)); }},
-    {"health-checks", "gpu,disk", "all", "gpus", [](const Options& o) { return o.request.observe.health_checks; }},
-    {"health-failures", "3", "1", "0", [](const Options& o) { return std::to_string(static_cast<long long>(o.request.observe.health_failures)); }},
-    {"preflight", "warn", "require", "yes",
-     [](const Options& o) {
-       return std::to_string(static_cast<int>(o.request.observe.preflight));
-     }},
+    {"log-max-size", "64k", "2g", "1k", observed<&Observation::log_max_bytes>},
+    {"log-keep", "0", "1000", "1001", observed<&Observation::log_keep>},
+    {"perf-threshold", "0.5", "1.25", "0", observed<&Observation::perf_threshold_ppm>},
+    {"perf-policy", "reschedule", "alert", "x", observed<&Observation::perf_reschedules>},
+    {"perf-pattern", "took {hardware} of {e2e}", "hw {hardware} all {e2e}", "none",
+     [](const Options& o) { return o.request.observe.perf_pattern; }},
+    {"perf-count", "3", "2", "0", observed<&Observation::perf_count>},
+    {"stall-timeout", "30m", "1h", "x", observed<&Observation::stall_ms>},
+    {"stall-on", "output", "both", "x", observed<&Observation::stall_by_output>},
+    {"stall-action", "end", "report", "x", observed<&Observation::stall_ends>},
+    {"health-interval", "1m", "2m", "x", observed<&Observation::health_interval_ms>},
+    {"health-checks", "gpu,disk", "all", "gpus",
+     [](const Options& o) { return o.request.observe.health_checks; }},
+    {"health-failures", "3", "1", "0", observed<&Observation::health_failures>},
+    {"preflight", "warn", "require", "yes", observed<&Observation::preflight>},
     {"dataset", "/d", "/e", "",
      [](const Options& o) {
        const auto& datasets = o.request.observe.datasets;
