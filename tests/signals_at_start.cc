@@ -20,7 +20,7 @@ struct KernelAction {
 constexpr std::uint64_t kIgnored = 1;
 constexpr int kSignals = 64;
 
-[[maybe_unused]] const bool reset = [] {
+[[maybe_unused]] const bool kReset = [] {
   for (int signal = 1; signal <= kSignals; ++signal) {
     KernelAction action;
     if (::syscall(SYS_rt_sigaction, signal, nullptr, &action, sizeof action.mask) != 0) continue;
