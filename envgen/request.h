@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "envgen/dataset.h"
 #include "envgen/hook_event.h"
 #include "envgen/observation.h"
 #include "envgen/ranktable.h"
@@ -163,6 +164,7 @@ struct Request {
   std::string terminal;  // beside the job: "1" sshd, "0" none, else a command line; "" = none
 
   Observation observe;
+  DataRequest data;
   std::optional<bool> log_prefix;  // "[rank 3] " where several share stdout; else with kTee
 
   // Of the job's processes, not of PID 1.

@@ -1,0 +1,26 @@
+#pragma once
+// XXH3, 64 bits (xxHash 0.8): of contents and of a tree's entries. Not cryptographic: it finds
+// damage and change, not malice.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace envgen {
+
+std::uint64_t hash_of(std::string_view bytes, std::uint64_t seed = 0);
+
+// Of bytes that come in pieces; the same value as hash_of of all of them.
+class ContentHash {
+ public:
+  ContentHash();
+  void update(std::string_view bytes);
+  [[nodiscard]] std::uint64_t value() const;
+
+ private:
+  static constexpr std::size_t kState = 640;  // bytes; XXH3_state_t is no larger
+  alignas(64) std::array<std::byte, kState> state_;
+};
+
+}  // namespace envgen

@@ -1,0 +1,70 @@
+#pragma once
+// A node's datasets: copies below one root that the jobs of a node share. Each has a key (its
+// source, what that holds, and what of it is wanted), a lock, and a record that is written last.
+//
+//   <root>/trainit-datasets/<name>-<16 digits>/data       the copy
+//                                             /record.json, manifest
+//   <root>/trainit-datasets/<name>-<16 digits>.partial/   while it is made, with its progress
+//   <root>/trainit-datasets/<name>-<16 digits>.lock       flock: shared while it is used, exclusive
+//                                                         while it is made or removed; its mtime is
+//                                                         the last use
+//
+// A lock is the kernel's: it goes with its holder, whatever that dies of. A root must be a local
+// file system, and whoever may write it is trusted.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "envgen/cache_policy.h"
+#include "envgen/dataset.h"
+#include "envgen/result.h"
+#include "init/copy/copy.h"
+#include "init/sys/fd.h"
+
+namespace copy {
+
+// A dataset, ready to be read.
+struct Prepared {
+  std::string path;
+  sys::Fd lease;    // shared lock: the copy stays while this is open. Not valid: a place of its own
+  std::string how;  // "copied", "found", "waited for another job's copy": for a person
+  TreeSize size;
+  std::vector<std::string> warnings;
+};
+
+// What a dataset waits for, and how far that is, several times a second.
+struct Report {
+  const Counters* counters = nullptr;  // of the copy, also of another job's; nullptr: unknown
+  bool waiting = false;                // for another job
+};
+
+struct Preparation {
+  envgen::Dataset dataset;
+  envgen::DataRequest request;
+  std::optional<Owner> owner;  // the job's user, where that is another one
+  std::function<void(const Report&)> report = {};
+};
+
+// Finds or makes the copy of one dataset: in the cache, or at its destination. Blocks; touches the
+// source only in processes of its own, so that a source that hangs can be left behind. When an
+// error or the deadline ends it, nothing partial is visible.
+envgen::Result<Prepared> prepare_dataset(const Preparation& order);
+
+// What `trainit cache ls` shows, by name.
+envgen::Result<std::vector<envgen::CacheEntry>> list_cache(const std::string& root);
+
+// Removes what may go (envgen/cache_policy.h) and returns it; never what is in use. `dry_run`: only
+// says.
+envgen::Result<std::vector<envgen::CacheEntry>> collect_garbage(const std::string& root,
+                                                                const envgen::CacheLimits& limits,
+                                                                bool dry_run);
+
+// The directory that a cache without --data-root lies in: the first of the candidates that exists,
+// may be written and has room for `bytes`.
+envgen::Result<std::string> choose_root(const std::string& asked, std::uint64_t bytes,
+                                        const envgen::Headroom& headroom);
+
+}  // namespace copy

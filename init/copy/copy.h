@@ -1,0 +1,94 @@
+#pragma once
+// Copies a directory tree (or one file) with several processes, so that it can be killed at any
+// instant and continued, and makes it appear at its place complete or not at all.
+//
+// Kept: contents, permissions, mtimes, owners (as root), symbolic and hard links, holes, empty
+// directories, names of any bytes, paths of any length. Not kept: extended attributes, ACLs,
+// atimes. Refused by name: devices, FIFOs, sockets.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "envgen/dataset.h"
+#include "envgen/path_filter.h"
+#include "envgen/result.h"
+#include "init/copy/progress.h"
+
+namespace copy {
+
+struct Owner {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+};
+
+struct Options {
+  envgen::PathFilter filter;
+  int workers = 0;  // 0 = by the machine
+  bool verify = false;
+  bool durable = false;
+  std::optional<Owner> owner;  // of all that is made; else the source's, as root
+  envgen::Headroom headroom;
+  std::int64_t deadline_ms = 0;  // sys::monotonic_ms; 0 = none
+  // Called several times a second by the process that called, while others work.
+  std::function<void(const Counters&)> report = {};
+};
+
+// The sum over a tree's entries, whatever their order: path, type, size, mtime, mode, owner, the
+// target of a link. Two scans of an unchanged tree are equal.
+struct Identity {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+
+  bool operator==(const Identity&) const = default;
+};
+std::string to_text(const Identity& identity);  // 32 hexadecimal digits
+
+struct TreeSize {
+  std::uint64_t entries = 0;
+  std::uint64_t bytes = 0;      // of the files' contents
+  std::uint64_t allocated = 0;  // on the disk: holes are none
+};
+
+struct Scan {
+  Identity identity;
+  TreeSize size;
+};
+
+// What a tree holds, by several processes.
+envgen::Result<Scan> scan_tree(const std::string& source, const Options& options,
+                               const SharedCounters& counters);
+
+// Makes `tree`, which is nobody else's and may be what an earlier run left, a copy of `source`.
+// `state_dir`, on the same file system, is its scratch space, and gets the manifest ("manifest",
+// see envgen/manifest.h). What is proven of an earlier run is kept. Processes that it starts die
+// with the caller; it may be killed at any instant. Errors: the source changes all the time, a
+// special file, no space, no permission; each names the file and what to do.
+envgen::Result<Scan> fill_tree(const std::string& source, const std::string& tree,
+                               const std::string& state_dir, const Options& options,
+                               const SharedCounters& counters);
+
+// How a copy came to its place.
+enum class Published : unsigned char {
+  kRenamed,    // there was nothing
+  kExchanged,  // with the directory that was there, which is then removed
+  kReplaced,   // the same by two renames: the file system cannot exchange
+  kVersioned,  // it is a mount point: <place>/current is a link to a version below it
+  kUnchanged,  // it was there already
+};
+const char* published_name(Published published);  // "renamed"
+
+struct Copied {
+  std::string path;  // where the data is
+  Published how = Published::kRenamed;
+  TreeSize size;
+};
+
+// `trainit copy`: a copy of `source` at `place`. The record, the manifest and what is not finished
+// lie beside it, in `<parent>/.trainit-copy.<name>` (of a mount point: in `<place>/.trainit-copy`).
+// Two at once wait for one another.
+envgen::Result<Copied> copy_tree(const std::string& source, const std::string& place,
+                                 const Options& options);
+
+}  // namespace copy
