@@ -225,7 +225,7 @@ constexpr std::array kTable = {
            },
            "a list of SIGNAL=SIGNAL, =checkpoint, =file:/PATH or =none, each signal once",
            [](std::string_view v) { return parse_signal_map(v).error(); }},
-    Option{"second-term", "WHAT", "of a second TERM: ignore (default), or kill as a second INT does",
+    Option{"second-term", "WHAT", "a second TERM: ignore (default), or kill as a second INT does",
            [](Options& o, std::string_view v) {
              if (v != "kill" && v != "ignore") return false;
              o.request.second_term_kills = v == "kill";
@@ -276,7 +276,7 @@ constexpr std::array kTable = {
              return set_code_ranges(v, o.request.no_restart_on);
            },
            "a list of CODE or FIRST-LAST, 0 to 255: 1-2,126"},
-    Option{"restart-across-nodes", "", "restart a job of several nodes too: they wait for each other",
+    Option{"restart-across-nodes", "", "restart jobs of several nodes too: they wait for each other",
            [](Options& o, std::string_view v) {
              return set_switch(v, o.request.restart_across_nodes);
            },
@@ -401,7 +401,7 @@ constexpr std::array kTable = {
              return set_between(v, -1000, 1000, o.request.sandbox.oom_score_adj);
            },
            "a number from -1000 to 1000"},
-    Option{"preflight", "WHAT", "doctor's checks before the job: off, warn, or require (fails: 125)",
+    Option{"preflight", "WHAT", "doctor's checks before the job: off, warn, require (fails: 125)",
            [](Options& o, std::string_view v) {
              std::optional<envgen::Preflight> preflight;
              bool ok = set_word(v, preflight,

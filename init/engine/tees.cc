@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -272,15 +271,6 @@ bool Tees::are_all_children() const {
   };
   return !tees.empty() && only_tees(proc::children_of_self()) &&
          only_tees(proc::children_by_scan());
-}
-
-bool Tees::drained(std::size_t process) const {
-  if (!shared_ || process >= streams_.size() || shared_->ended(process)) return true;
-  for (const logtee::Source& source : streams_[process].sources) {
-    int left = 0;
-    if (::ioctl(source.read_end.get(), FIONREAD, &left) == 0 && left > 0) return false;
-  }
-  return !shared_->in_hand(process);
 }
 
 }  // namespace engine

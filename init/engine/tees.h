@@ -56,8 +56,6 @@ class Tees {
   // What was seen of the plan's processes, by their index; nullptr where there is no tee. Shared
   // with each worker that is forked while the incarnation runs.
   [[nodiscard]] const logtee::Shared* seen() const { return shared_ ? &*shared_ : nullptr; }
-  // All that the process has written so far has been seen; once it has ended, its last words.
-  [[nodiscard]] bool drained(std::size_t process) const;
 
  private:
   struct Streams {

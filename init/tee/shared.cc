@@ -97,13 +97,6 @@ bool Shared::ended(std::size_t process) const {
          (!out->open.load(std::memory_order_acquire) && !err->open.load(std::memory_order_acquire));
 }
 
-bool Shared::in_hand(std::size_t process) const {
-  const Board* out = board(process, Stream::kOut);
-  const Board* err = board(process, Stream::kErr);
-  return out != nullptr && (out->sequence.load(std::memory_order_acquire) % 2 != 0 ||
-                            err->sequence.load(std::memory_order_acquire) % 2 != 0);
-}
-
 void Shared::open(std::size_t process, Stream stream) {
   if (Board* one = board(process, stream)) one->open.store(true, std::memory_order_release);
 }

@@ -42,8 +42,6 @@ class Shared {
   [[nodiscard]] std::string last_words(std::size_t process, Stream stream) const;
   // Nobody holds the writing end of either stream any more, and all of it has been seen.
   [[nodiscard]] bool ended(std::size_t process) const;
-  // The tee has taken bytes of the process that do not show here yet.
-  [[nodiscard]] bool in_hand(std::size_t process) const;
 
   // --- The writer; open() is PID 1's, before there is one. ---
   void open(std::size_t process, Stream stream);

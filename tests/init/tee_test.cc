@@ -78,7 +78,6 @@ TEST(TeeShared, IsSeenByOtherProcesses) {
             }).code,
             0);
   EXPECT_TRUE(shared->ended(0));
-  EXPECT_FALSE(shared->in_hand(0));
   EXPECT_EQ(shared->last_words(0), "from below");
 }
 
@@ -87,10 +86,11 @@ TEST(TeeShared, IsReadAndTakenOverWhereAWriterDiedHalfWay) {
   ASSERT_TRUE(shared);
   shared->add(0, Stream::kOut, "whole", 1);
   shared->begin(0, Stream::kOut);
-  EXPECT_TRUE(shared->in_hand(0));
   EXPECT_EQ(shared->last_words(0), "whole");
   shared->take_over();
-  EXPECT_FALSE(shared->in_hand(0));
+  shared->begin(0, Stream::kOut);
+  shared->add(0, Stream::kOut, " again", 2);
+  EXPECT_EQ(shared->last_words(0), "whole again");
 }
 
 // --- Lines ---
