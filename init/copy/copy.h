@@ -31,6 +31,9 @@ struct Options {
   std::optional<Owner> owner;  // of all that is made; else the source's, as root
   envgen::Headroom headroom;
   std::int64_t deadline_ms = 0;  // sys::monotonic_ms; 0 = none
+  // A descriptor with an flock, which every process that writes keeps open: when the caller is
+  // killed they live a moment longer, and the next copy must not begin before. -1 = none.
+  int lock_fd = -1;
   // Called several times a second by the process that called, while others work.
   std::function<void(const Counters&)> report = {};
 };

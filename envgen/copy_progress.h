@@ -1,0 +1,60 @@
+#pragma once
+// How far a copy is, as text: a bar for a terminal, a line for a log. Pure: the numbers come from
+// init/copy/progress.h, the times from whoever shows them.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace envgen {
+
+struct CopyProgress {
+  std::string_view phase;     // "copying"
+  bool waiting = false;       // for another job's copy, whose numbers these are
+  std::uint64_t entries = 0;  // done: files, directories, links
+  std::uint64_t bytes = 0;
+  std::uint64_t total_entries = 0;  // 0 = not known yet
+  std::uint64_t total_bytes = 0;
+};
+
+struct Rate {
+  std::uint64_t bytes = 0;  // a second
+  std::uint64_t entries = 0;
+};
+
+// The rate of the last ten seconds, so that a stall is seen, and one slow file is not.
+class RateWindow {
+ public:
+  void add(std::int64_t now_ms, std::uint64_t bytes, std::uint64_t entries);
+  [[nodiscard]] Rate rate() const;
+
+ private:
+  struct Sample {
+    std::int64_t at_ms = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t entries = 0;
+  };
+  static constexpr std::size_t kSamples = 40;
+  std::array<Sample, kSamples> ring_;
+  std::size_t next_ = 0;
+  std::size_t count_ = 0;
+};
+
+// What is left at this rate, of bytes or of entries, whichever takes longer; -1: cannot be said.
+std::int64_t time_left_ms(const CopyProgress& progress, const Rate& rate);
+// 0 to 100; of bytes, or of entries where there are none. 100 only when all is done.
+int percent_done(const CopyProgress& progress);
+
+// One line of less than `columns` characters, without an end of line:
+// "copying  45% [====>     ] 180.0 MiB of 400.0 MiB, 22500 of 50000 entries, 31.2 MiB/s, 7s left".
+// What does not fit is left out: the bar, the entries, the bytes, the rate.
+std::string progress_bar(const CopyProgress& progress, const Rate& rate, int columns);
+// "copying: 45%, 180.0 MiB of 400.0 MiB, 22500 of 50000 entries, 31.2 MiB/s, 7s left"
+std::string progress_line(const CopyProgress& progress, const Rate& rate);
+
+std::string size_text(std::uint64_t bytes);        // "999 B", "1.5 KiB", "4.0 GiB"
+std::string time_text(std::int64_t milliseconds);  // "0.4s", "12s", "3m05s", "2h10m", "3d04h"
+
+}  // namespace envgen

@@ -1,0 +1,75 @@
+#include "init/copy/progress_view.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "init/sys/clock.h"
+
+namespace copy {
+namespace {
+
+constexpr std::string_view kErase = "\r\x1b[K";
+
+int columns_of_terminal() {
+  constexpr int kUsual = 80;
+  winsize size{};
+  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUsual;
+}
+
+}  // namespace
+
+envgen::CopyProgress progress_of(const Counters& counters, bool waiting) {
+  constexpr auto kOrder = std::memory_order_relaxed;
+  return {.phase = phase_name(counters.phase.load(kOrder)),
+          .waiting = waiting,
+          .entries = counters.entries.load(kOrder),
+          .bytes = counters.bytes.load(kOrder),
+          .total_entries = counters.total_entries.load(kOrder),
+          .total_bytes = counters.total_bytes.load(kOrder)};
+}
+
+ProgressView::ProgressView(std::string name)
+    : name_(std::move(name)),
+      outlet_(STDERR_FILENO),
+      bar_(::isatty(STDERR_FILENO) == 1),
+      next_ms_(sys::monotonic_ms() + (bar_ ? 0 : kLineEveryMs)) {}
+
+ProgressView::ProgressView(std::string name, std::function<void(std::string_view)> say)
+    : name_(std::move(name)),
+      say_(std::move(say)),
+      outlet_(STDERR_FILENO),
+      next_ms_(sys::monotonic_ms() + kLineEveryMs) {}
+
+void ProgressView::show(const Counters& counters, bool waiting) {
+  const envgen::CopyProgress progress = progress_of(counters, waiting);
+  const std::int64_t now = sys::monotonic_ms();
+  window_.add(now, progress.bytes, progress.entries);
+  if (now < next_ms_) return;
+  next_ms_ = now + (bar_ ? kBarEveryMs : kLineEveryMs);
+  const std::string head = name_.empty() ? "" : name_ + ": ";
+  if (!bar_) {
+    say_line(head + progress_line(progress, window_.rate()));
+    return;
+  }
+  const int columns = columns_of_terminal() - static_cast<int>(head.size());
+  outlet_.write(std::string(kErase) + head + progress_bar(progress, window_.rate(), columns));
+  drawn_ = true;
+}
+
+void ProgressView::clear() {
+  if (drawn_) outlet_.write(kErase);
+  drawn_ = false;
+}
+
+void ProgressView::say_line(std::string_view text) {
+  if (say_) {
+    say_(text);
+  } else {
+    outlet_.write("trainit: " + std::string(text) + "\n");
+  }
+}
+
+}  // namespace copy

@@ -1,0 +1,47 @@
+#pragma once
+// Shows a person how far a copy is: a bar that is drawn over on a terminal, else a line every few
+// seconds. It never waits for whoever reads it: what does not fit is left out.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "envgen/copy_progress.h"
+#include "init/copy/progress.h"
+#include "init/sys/outlet.h"
+
+namespace copy {
+
+// The numbers as they are now. `waiting`: they are those of somebody else's copy.
+envgen::CopyProgress progress_of(const Counters& counters, bool waiting = false);
+
+class ProgressView {
+ public:
+  static constexpr std::int64_t kLineEveryMs = 5'000;
+  static constexpr std::int64_t kBarEveryMs = 200;
+
+  // On stderr: a bar where that is a terminal. `name`: of what is copied; "" = not said.
+  explicit ProgressView(std::string name);
+  // Lines only, each without an end of line, to `say`.
+  ProgressView(std::string name, std::function<void(std::string_view)> say);
+
+  // To be called often. The first line comes after kLineEveryMs: what is quick needs none.
+  void show(const Counters& counters, bool waiting = false);
+  // Takes the bar away, so that other lines may follow. Nothing to do for lines.
+  void clear();
+  [[nodiscard]] bool draws_bar() const { return bar_; }
+
+ private:
+  void say_line(std::string_view text);
+
+  std::string name_;
+  std::function<void(std::string_view)> say_;
+  sys::Outlet outlet_;
+  bool bar_ = false;
+  bool drawn_ = false;
+  std::int64_t next_ms_;
+  envgen::RateWindow window_;
+};
+
+}  // namespace copy
