@@ -250,9 +250,10 @@ TEST_F(Resolve, TakesAnErrorForOneOnceItHasStood) {
 
 TEST_F(Resolve, DoesNotWaitWithAnErrorThatNoFileCanChange) {
   request_.platform = "nowhere";
+  request_.rank_table_timeout_ms = 60'000;
   const auto start = sys::monotonic_ms();
   EXPECT_EQ(run(), 125);
-  EXPECT_LT(sys::monotonic_ms() - start, 500);
+  EXPECT_LT(sys::monotonic_ms() - start, 30'000);
   EXPECT_THAT(failed_->message, HasSubstr("\"nowhere\""));
 }
 
