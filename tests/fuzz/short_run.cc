@@ -64,6 +64,10 @@ std::vector<std::string> seeds() {
       "| NPU Name | Health | P |\n| Chip Phy-ID | Bus-Id | x |\n| 0 910 | OK | 1 |\n"
       "| 0 1 | 0000:9D:00.0 | 0 |\n| NPU Chip | Process id | n | m |\n| 0 0 | 12 | py | 3 |\n",
       "A=1\nB<<END\nx=y\n\nEND\n# c\nC=<<D\nD=\"2\"",
+      "/data/a\n/lake/y=1=/fast/y\n/data/a=/fast/a",
+      "a/**/b?*\na/x/by",
+      R"({"format":1,"source":"/a%FF","identity":"","version":"1","options":"","path":"/b","entries":1,)"
+      R"("bytes":1,"finished_ms":1,"boot_id":"x","synced":true,"hashed":false})",
       std::string("CTL1\2\0\0\0\0\1\0\0\0\0\0\0", 16),
       std::string("CTL1\3\0\0\0\1\0\0\0\0\0\0\0", 16),
       std::string("CTL1\4\0\0\0\0\0\0\0\0\0\0\x7f", 16),
