@@ -36,6 +36,8 @@ struct Options {
   int lock_fd = -1;
   // Called several times a second by the process that called, while others work.
   std::function<void(const Counters&)> report = {};
+  // The same while another copy has the place, with its counters; nullptr where they are not there.
+  std::function<void(const Counters*)> waiting = {};
 };
 
 // The sum over a tree's entries, whatever their order: path, type, size, mtime, mode, owner, the
@@ -75,7 +77,7 @@ envgen::Result<Scan> fill_tree(const std::string& source, const std::string& tre
 // How a copy came to its place.
 enum class Published : unsigned char {
   kRenamed,    // there was nothing
-  kExchanged,  // with the directory that was there, which is then removed
+  kExchanged,  // with the directory that was there; removed where it was a copy of ours
   kReplaced,   // the same by two renames: the file system cannot exchange
   kVersioned,  // it is a mount point: <place>/current is a link to a version below it
   kUnchanged,  // it was there already
@@ -86,6 +88,8 @@ struct Copied {
   std::string path;  // where the data is
   Published how = Published::kRenamed;
   TreeSize size;
+  TreeSize kept;         // of it, what was there from an earlier run
+  std::string replaced;  // where what was at the place is kept; "" = nothing, or a copy of ours
 };
 
 // `trainit copy`: a copy of `source` at `place`. The record, the manifest and what is not finished

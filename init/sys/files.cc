@@ -349,7 +349,12 @@ envgen::Status TreeRemover::fail(const std::string& name, int error) const {
 }
 
 int TreeRemover::enter(int parent, const std::string& name) {
-  Fd fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  Fd fd(::openat(parent, name.c_str(), kFlags));
+  // A copy of a directory that nobody may read or write is removed all the same.
+  if (!fd.valid() && errno == EACCES && ::fchmodat(parent, name.c_str(), S_IRWXU, 0) == 0) {
+    fd.reset(::openat(parent, name.c_str(), kFlags));
+  }
   if (!fd.valid()) return errno;
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return errno;
@@ -358,6 +363,7 @@ int TreeRemover::enter(int parent, const std::string& name) {
   struct stat system_root{};
   if (::stat("/", &system_root) != 0) return errno;
   if (status.st_dev == system_root.st_dev && status.st_ino == system_root.st_ino) return EBUSY;
+  if ((status.st_mode & S_IRWXU) != S_IRWXU) ::fchmod(fd.get(), S_IRWXU);
   levels_.push_back({status.st_dev, status.st_ino, name});
   current_ = std::move(fd);
   return 0;

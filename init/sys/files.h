@@ -35,7 +35,8 @@ void overwrite_file(const std::string& path, std::string_view content);
 envgen::Status make_directories(const std::string& path, std::uint32_t mode);
 
 // rm -rf that never follows a link out of `path` and never enters another file system (a data set
-// mounted below it is not ours to delete); an absent path is fine. Stops at the first failure.
+// mounted below it is not ours to delete); an absent path is fine. Directories of ours that are not
+// writable are made so. Stops at the first failure.
 envgen::Status remove_tree(const std::string& path);
 
 // "errno text (ENAME)"

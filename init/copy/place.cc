@@ -1,0 +1,269 @@
+#include "init/copy/place.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <optional>
+
+#include "envgen/inputs.h"
+#include "init/proc/spawn.h"
+#include "init/sys/clock.h"
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+constexpr const char* kWhatPlace = "looking at the place of a copy";
+constexpr const char* kWhatSource = "looking at the source of a copy";
+constexpr const char* kAnotherPlace = "name another place";
+
+std::string resolved(const std::string& path) {
+  std::array<char, PATH_MAX> real{};
+  return ::realpath(path.c_str(), real.data()) != nullptr ? real.data() : "";
+}
+
+std::string absolute(const std::string& path) {
+  std::array<char, PATH_MAX> here{};
+  if (path.starts_with('/') || ::getcwd(here.data(), here.size()) == nullptr) return path;
+  return envgen::join_path(here.data(), path);
+}
+
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// Of the mount that the path lies in; 0 where the kernel does not say. A bind mount has the device
+// of its parent, and another id.
+long mount_id(const std::string& path) {
+  const sys::Fd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!fd.valid()) return 0;
+  const std::string info = "/proc/self/fdinfo/" + std::to_string(fd.get());
+  const sys::Fd file(::open(info.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 512> buffer{};
+  const ssize_t count = file.valid() ? ::read(file.get(), buffer.data(), buffer.size() - 1) : -1;
+  const std::string_view text(buffer.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
+  constexpr std::string_view kField = "mnt_id:";
+  const std::size_t at = text.find(kField);
+  if (at == std::string_view::npos) return 0;
+  return ::strtol(buffer.data() + at + kField.size(), nullptr, 10);
+}
+
+bool is_mount_point(const std::string& path, const struct stat& status) {
+  const std::string parent = parent_of(path);
+  struct stat above{};
+  if (::stat(parent.c_str(), &above) == 0 && above.st_dev != status.st_dev) return true;
+  return mount_id(path) != mount_id(parent);
+}
+
+// Below a directory that others may write to (/tmp), only what is ours.
+envgen::Status check_owner(const std::string& state) {
+  struct stat status{};
+  struct stat above{};
+  if (::lstat(state.c_str(), &status) != 0 || ::stat(parent_of(state).c_str(), &above) != 0) {
+    return {};
+  }
+  if (!S_ISDIR(status.st_mode)) {
+    return envgen::fail(kWhatPlace, state, "no directory", "remove it");
+  }
+  if ((above.st_mode & S_ISVTX) != 0 && status.st_uid != ::geteuid()) {
+    return envgen::fail(kWhatPlace, state, "somebody else's directory",
+                        "remove it, or name another place");
+  }
+  return {};
+}
+
+// The links of what is there of it resolved; the rest is still to be made.
+envgen::Result<std::string> resolved_by_parents(const std::string& path) {
+  std::string above = parent_of(path);
+  while (above != "/" && ::access(above.c_str(), F_OK) != 0 && errno == ENOENT) {
+    above = parent_of(above);
+  }
+  const std::string real = resolved(above);
+  const std::string rest = path.substr(above == "/" ? 0 : above.size());
+  if (real.empty()) return envgen::fail(kWhatPlace, above, sys::errno_text(errno), kAnotherPlace);
+  if ((rest + "/").find("/../") != std::string::npos) {
+    return envgen::fail(kWhatPlace, path, ".. below a directory that is not there", kAnotherPlace);
+  }
+  return (real == "/" ? "" : real) + rest;
+}
+
+// The path with its links resolved; what is there, if anything, into `status`.
+envgen::Result<std::string> resolve_place(const std::string& destination, struct stat* status,
+                                          bool* exists) {
+  const std::string path = without_trailing_slashes(absolute(destination));
+  const std::string name = name_of(path);
+  if (destination.empty()) return envgen::fail(kWhatPlace, "", "no name", kAnotherPlace);
+  *exists = ::lstat(path.c_str(), status) == 0;
+  if (*exists && (S_ISLNK(status->st_mode) || name.empty() || name == "." || name == "..")) {
+    const std::string real = resolved(path);
+    if (real.empty() || ::stat(real.c_str(), status) != 0) {
+      return envgen::fail(kWhatPlace, path, "a symbolic link to nothing",
+                          "remove it, or let it point to a directory");
+    }
+    return real;
+  }
+  if (!*exists && errno != ENOENT) {
+    return envgen::fail(kWhatPlace, path, sys::errno_text(errno), kAnotherPlace);
+  }
+  return resolved_by_parents(path);
+}
+
+// What the process that looks tells.
+struct Answer {
+  int error = 0;
+  bool directory = false;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::array<char, PATH_MAX> path{};
+};
+
+int look_and_tell(const std::string& path, int fd) {
+  Answer answer;
+  struct stat status{};
+  if (::realpath(path.c_str(), answer.path.data()) == nullptr ||
+      ::stat(answer.path.data(), &status) != 0) {
+    answer.error = errno;
+  } else if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
+    answer.error = EINVAL;
+  }
+  answer.directory = S_ISDIR(status.st_mode);
+  answer.device = status.st_dev;
+  answer.inode = status.st_ino;
+  return ::write(fd, &answer, sizeof answer) == ssize_t{sizeof answer} ? 0 : 1;
+}
+
+// Whether all of it came. PATH_MAX is the size of an atomic write to a pipe: it comes in parts.
+bool read_answer(int fd, std::int64_t deadline_ms, Answer* answer) {
+  auto* bytes = reinterpret_cast<char*>(answer);
+  std::size_t had = 0;
+  while (had < sizeof *answer) {
+    const std::int64_t left =
+        deadline_ms == 0 ? -1 : std::max<std::int64_t>(deadline_ms - sys::monotonic_ms(), 0);
+    pollfd ready{fd, POLLIN, 0};
+    const int count = ::poll(&ready, 1, static_cast<int>(std::min<std::int64_t>(left, INT_MAX)));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    const ssize_t part = ::read(fd, bytes + had, sizeof *answer - had);
+    if (part <= 0) return false;
+    had += static_cast<std::size_t>(part);
+  }
+  return true;
+}
+
+bool lies_in(const std::string& path, const std::string& directory) {
+  if (directory == "/") return true;
+  return path == directory || (path.starts_with(directory) && path[directory.size()] == '/');
+}
+
+}  // namespace
+
+std::string Place::parent() const { return parent_of(path); }
+
+envgen::Result<Place> find_place(const std::string& destination) {
+  struct stat status{};
+  Place place;
+  auto path = resolve_place(destination, &status, &place.exists);
+  if (!path) return std::unexpected(path.error());
+  place.path = std::move(*path);
+  if (place.path == "/") {
+    return envgen::fail(kWhatPlace, "/", "the root directory", "name a directory below it");
+  }
+  if (place.exists) {
+    place.directory = S_ISDIR(status.st_mode);
+    if (!place.directory && !S_ISREG(status.st_mode)) {
+      return envgen::fail(kWhatPlace, place.path, "neither a directory nor a regular file",
+                          kAnotherPlace);
+    }
+    place.device = status.st_dev;
+    place.inode = status.st_ino;
+    place.mount_point = place.directory && is_mount_point(place.path, status);
+  }
+  const std::string parent = place.parent();
+  place.state = place.mount_point
+                    ? place.path + "/.trainit-copy"
+                    : (parent == "/" ? "" : parent) + "/.trainit-copy." + name_of(place.path);
+  if (name_of(place.path).starts_with(".trainit-copy")) {
+    return envgen::fail(kWhatPlace, place.path, "a name that trainit keeps for itself",
+                        kAnotherPlace);
+  }
+  if (auto owned = check_owner(place.state); !owned) return std::unexpected(owned.error());
+  return place;
+}
+
+envgen::Result<Source> find_source(const std::string& path, std::int64_t deadline_ms) {
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return envgen::fail(kWhatSource, path, sys::errno_text(errno), "raise the limit on open files");
+  }
+  const sys::Fd out(ends[0]);
+  sys::Fd in(ends[1]);
+  const std::string name = absolute(path);
+  auto child = proc::fork_worker({}, in.get(), [&] { return look_and_tell(name, in.get()); });
+  if (!child) return std::unexpected(child.error());
+  in.reset();
+  Answer answer;
+  const bool told = read_answer(out.get(), deadline_ms, &answer);
+  ::kill(*child, SIGKILL);
+  if (!told) {
+    // One that hangs in the kernel cannot be waited for; it is init's when we are gone.
+    ::waitpid(*child, nullptr, WNOHANG);
+    return envgen::fail(kWhatSource, path, "no answer in time",
+                        "see whether its file system's server is there");
+  }
+  ::waitpid(*child, nullptr, 0);
+  if (answer.error == EINVAL) {
+    return envgen::fail(kWhatSource, path, "neither a directory nor a regular file",
+                        "name one of these");
+  }
+  if (answer.error != 0) {
+    const char* fix = answer.error == EACCES ? "let this user read it, or run as its owner"
+                                             : "name a directory or a file that is there";
+    return envgen::fail(kWhatSource, path, sys::errno_text(answer.error), fix);
+  }
+  return Source{.path = answer.path.data(),
+                .directory = answer.directory,
+                .device = answer.device,
+                .inode = answer.inode};
+}
+
+envgen::Status check_apart(const Source& source, const Place& place) {
+  constexpr const char* kWhat = "comparing the source and the place of a copy";
+  const std::string both = source.path + " and " + place.path;
+  const bool same = place.exists && source.device == place.device && source.inode == place.inode;
+  if (same || source.path == place.path) {
+    return envgen::fail(kWhat, both, "one and the same", kAnotherPlace);
+  }
+  if (lies_in(place.path, source.path)) {
+    return envgen::fail(kWhat, both, "the place inside the source", kAnotherPlace);
+  }
+  if (lies_in(source.path, place.path)) {
+    return envgen::fail(kWhat, both, "the source inside the place", kAnotherPlace);
+  }
+  if (place.exists && source.directory != place.directory) {
+    return envgen::fail(kWhat, both,
+                        source.directory ? "a directory and a file" : "a file and a directory",
+                        source.directory ? "remove the file, or name another place"
+                                         : "name the file in that directory");
+  }
+  return {};
+}
+
+}  // namespace copy

@@ -1,0 +1,47 @@
+#pragma once
+// Where a copy goes to, and where what is kept beside it lies. Only local file systems are touched
+// here; a copy's source is not.
+
+#include <cstdint>
+#include <string>
+
+#include "envgen/result.h"
+
+namespace copy {
+
+struct Place {
+  std::string path;   // absolute, links resolved
+  std::string state;  // "<parent>/.trainit-copy.<name>"; of a mount point "<path>/.trainit-copy"
+  // A mount point cannot be replaced: the copy is a version below it, and <path>/current a link.
+  bool mount_point = false;
+  // What is there now.
+  bool exists = false;
+  bool directory = false;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+
+  [[nodiscard]] std::string parent() const;
+  // Where the data is to be read.
+  [[nodiscard]] std::string data() const { return mount_point ? path + "/current" : path; }
+};
+
+// Makes nothing; parents may be missing. Follows a link. Errors: the root directory, a link to
+// nothing, a device.
+envgen::Result<Place> find_place(const std::string& destination);
+
+// What is copied, as a process that looked at it said.
+struct Source {
+  std::string path;  // absolute, links resolved
+  bool directory = false;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+};
+
+// Looks at it in a process of its own, which is left behind at the deadline (sys::monotonic_ms; 0 =
+// none): a dead mount hangs whoever touches it.
+envgen::Result<Source> find_source(const std::string& path, std::int64_t deadline_ms);
+
+// One may be copied to the other: neither lies inside the other, and both are of one kind.
+envgen::Status check_apart(const Source& source, const Place& place);
+
+}  // namespace copy

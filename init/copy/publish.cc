@@ -1,0 +1,355 @@
+#include "init/copy/publish.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "init/sys/clock.h"
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+constexpr const char* kWhat = "bringing a copy to its place";
+constexpr std::string_view kPublishing = "publishing";
+constexpr std::string_view kPublished = "published";
+constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE
+constexpr unsigned kExchange = 2;   // RENAME_EXCHANGE
+
+struct Journal {
+  bool torn = false;  // the machine crashed: nothing is known
+  bool publishing = false;
+  std::uint64_t tree = 0;  // its inode; 0 = nothing was published yet
+  std::uint64_t old = 0;   // of what is replaced
+  bool old_is_ours = false;
+  std::uint64_t mode = 0;  // of the tree's root
+};
+
+std::string journal_of(const Place& place) { return place.state + "/journal"; }
+std::string old_of(const Place& place) { return place.state + "/old"; }
+std::string next_record_of(const Place& place) { return place.state + "/record.next"; }
+
+std::uint64_t inode_of(const std::string& path) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+// The link of a mount point is followed.
+std::uint64_t inode_at(const Place& place) {
+  struct stat status{};
+  return ::stat(place.data().c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+int rename_with(const std::string& from, const std::string& to, unsigned flags) {
+  // Not renameat2: older C libraries do not have it.
+  return static_cast<int>(
+      ::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags));
+}
+
+bool is_refused(int error) { return error == EINVAL || error == ENOSYS || error == EXDEV; }
+
+envgen::Status failed(const std::string& where, int error) {
+  const char* fix = "see that it may be written";
+  if (error == EBUSY) fix = "something is mounted on it: name a directory below it";
+  if (error == ENOSPC || error == EDQUOT) fix = "make room there";
+  if (error == EROFS) fix = "name a place that is not read-only";
+  if (error == EXDEV) fix = "it is part of the image: name a place that is not there yet";
+  return envgen::fail(kWhat, where, sys::errno_text(error), fix);
+}
+
+// By rename; one writer at a time, so the other name is always the same and no debris adds up.
+envgen::Status write_state(const std::string& path, std::string_view text, bool durable) {
+  const std::string other = path + ".new";
+  const sys::Fd fd(
+      ::open(other.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
+  const bool written = fd.valid() &&
+                       ::write(fd.get(), text.data(), text.size()) == std::ssize(text) &&
+                       (!durable || ::fsync(fd.get()) == 0);
+  if (!written || ::rename(other.c_str(), path.c_str()) != 0) {
+    return failed(path, fd.valid() && errno == 0 ? ENOSPC : errno);
+  }
+  return {};
+}
+
+std::uint64_t next_number(std::string_view& text) {
+  std::uint64_t value = 0;
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  text.remove_prefix(static_cast<std::size_t>(parsed.ptr - text.data()));
+  return value;
+}
+
+// One that is torn, after the machine crashed, says nothing.
+Journal read_journal(const Place& place) {
+  const sys::Fd fd(::open(journal_of(place).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  std::array<char, 256> buffer{};
+  const ssize_t count = fd.valid() ? ::read(fd.get(), buffer.data(), buffer.size()) : -1;
+  std::string_view text(buffer.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
+  Journal journal;
+  journal.torn = fd.valid() && !text.ends_with('\n');
+  if (!text.ends_with('\n')) return journal;
+  journal.publishing = text.starts_with(kPublishing);
+  text.remove_prefix(std::min(text.find(' '), text.size()));
+  journal.tree = next_number(text);
+  journal.old = next_number(text);
+  journal.old_is_ours = next_number(text) == 1;
+  journal.mode = next_number(text);
+  return journal;
+}
+
+envgen::Status write_journal(const Place& place, const Journal& journal) {
+  std::string text(journal.publishing ? kPublishing : kPublished);
+  for (const std::uint64_t number :
+       {journal.tree, journal.old, std::uint64_t{journal.old_is_ours}, journal.mode}) {
+    text += " " + std::to_string(number);
+  }
+  return write_state(journal_of(place), text + "\n", false);
+}
+
+// A directory that moves to another parent has its ".." written, which takes the permission.
+void let_move(const std::string& path) {
+  struct stat status{};
+  if (::geteuid() == 0 || ::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return;
+  if ((status.st_mode & S_IWUSR) == 0) ::chmod(path.c_str(), (status.st_mode & 07777) | S_IWUSR);
+}
+
+void sync_directory(const std::string& path) {
+  const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.valid()) ::fsync(fd.get());
+}
+
+std::string fresh_name(const Place& place, const std::string& prefix) {
+  std::int64_t number = sys::wall_ms();
+  std::string path;
+  do {
+    path = place.state + "/" + prefix + std::to_string(number++);
+  } while (inode_of(path) != 0);
+  return path;
+}
+
+std::vector<std::string> versions_of(const Place& place) {
+  std::vector<std::string> versions;
+  const sys::Dir directory(::opendir(place.state.c_str()));
+  if (!directory) return versions;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    if (std::string_view(entry->d_name).starts_with("v-")) {
+      versions.push_back(place.state + "/" + entry->d_name);
+    }
+  }
+  return versions;
+}
+
+envgen::Result<std::string> keep(const Place& place, const std::string& path) {
+  const std::string kept = fresh_name(place, "replaced-");
+  if (::rename(path.c_str(), kept.c_str()) == 0) return kept;
+  return std::unexpected(failed(path, errno).error());
+}
+
+// What was there goes out of the way: removed when it was a copy of ours, else kept.
+envgen::Status put_away(const Place& place, const Journal& journal, std::string* replaced) {
+  const std::string old = old_of(place);
+  const std::string tree = tree_of(place);
+  const bool exchanged = journal.old != 0 && inode_of(tree) == journal.old;
+  const std::string there = exchanged ? tree : old;
+  if (inode_of(there) == 0) return {};
+  if (!journal.old_is_ours && ::rmdir(there.c_str()) != 0 && errno != ENOENT) {
+    auto kept = keep(place, there);
+    if (!kept) return std::unexpected(kept.error());
+    *replaced = std::move(*kept);
+  } else if (exchanged && inode_of(tree) != 0 && ::rename(tree.c_str(), old.c_str()) != 0) {
+    return failed(tree, errno);
+  }
+  return {};
+}
+
+// After the data has come to its place.
+envgen::Status finish(const Place& place, const Journal& journal, bool durable,
+                      std::string* replaced) {
+  const std::string data = place.data();
+  if (is_directory(data)) ::chmod(data.c_str(), static_cast<mode_t>(journal.mode));
+  if (auto status = put_away(place, journal, replaced); !status) return status;
+  if (durable) {
+    sync_directory(place.mount_point ? place.path : place.parent());
+    sync_directory(place.state);
+  }
+  const std::string manifest = place.state + "/manifest";
+  ::rename((filling_of(place) + "/manifest").c_str(), manifest.c_str());
+  const std::string record = record_of(place);
+  if (::rename(next_record_of(place).c_str(), record.c_str()) != 0 && errno != ENOENT) {
+    return failed(record, errno);
+  }
+  if (durable) sync_directory(place.state);
+  auto status = write_journal(place, {.tree = journal.tree});
+  if (!status) return status;
+  for (const std::string& version : versions_of(place)) {
+    if (inode_of(version) != journal.tree) sys::remove_tree(version);
+  }
+  sys::remove_tree(old_of(place));
+  sys::remove_tree(filling_of(place));
+  return {};
+}
+
+envgen::Result<Published> replace_by_two(const Place& place) {
+  const std::string old = old_of(place);
+  if (::rename(place.path.c_str(), old.c_str()) != 0) {
+    return std::unexpected(failed(place.path, errno).error());
+  }
+  if (::rename(tree_of(place).c_str(), place.path.c_str()) == 0) return Published::kReplaced;
+  const int error = errno;
+  ::rename(old.c_str(), place.path.c_str());
+  return std::unexpected(failed(place.path, error).error());
+}
+
+envgen::Result<Published> bring(const Place& place) {
+  const std::string tree = tree_of(place);
+  const char* from = tree.c_str();
+  const char* to = place.path.c_str();
+  if (!is_directory(tree)) {
+    if (::rename(from, to) == 0) return Published::kRenamed;
+    return std::unexpected(failed(place.path, errno).error());
+  }
+  if (rename_with(tree, place.path, kNoReplace) == 0) return Published::kRenamed;
+  // Also in place of an empty directory, which the image of a container may have.
+  if (is_refused(errno) || errno == EEXIST) {
+    if (::rename(from, to) == 0) return Published::kRenamed;
+  }
+  if (errno != ENOTEMPTY && errno != EEXIST) {
+    return std::unexpected(failed(place.path, errno).error());
+  }
+  if (rename_with(tree, place.path, kExchange) == 0) return Published::kExchanged;
+  if (is_refused(errno)) return replace_by_two(place);
+  return std::unexpected(failed(place.path, errno).error());
+}
+
+envgen::Result<Published> bring_version(const Place& place) {
+  const std::string version = fresh_name(place, "v-");
+  const std::string link = place.state + "/current.new";
+  const std::string target = ".trainit-copy" + version.substr(version.rfind('/'));
+  ::unlink(link.c_str());
+  if (::rename(tree_of(place).c_str(), version.c_str()) != 0 ||
+      ::symlink(target.c_str(), link.c_str()) != 0 ||
+      ::rename(link.c_str(), place.data().c_str()) != 0) {
+    return std::unexpected(failed(place.data(), errno).error());
+  }
+  return Published::kVersioned;
+}
+
+// A version that the link never came to point to is the tree still.
+void take_back_version(const Place& place, const Journal& journal) {
+  const std::uint64_t current = inode_at(place);
+  for (const std::string& version : versions_of(place)) {
+    const std::uint64_t inode = inode_of(version);
+    if (inode == current) continue;
+    if (journal.publishing && inode == journal.tree && inode_of(tree_of(place)) == 0) {
+      ::rename(version.c_str(), tree_of(place).c_str());
+    } else {
+      sys::remove_tree(version);
+    }
+  }
+}
+
+}  // namespace
+
+const char* published_name(Published published) {
+  constexpr std::array kNames = {"renamed", "exchanged", "replaced", "versioned", "unchanged"};
+  return kNames.at(static_cast<std::size_t>(published));
+}
+
+std::string tree_of(const Place& place) { return place.state + "/tree"; }
+std::string filling_of(const Place& place) { return place.state + "/filling"; }
+std::string record_of(const Place& place) { return place.state + "/record.json"; }
+
+envgen::Status settle(const Place& place) {
+  Journal journal = read_journal(place);
+  const std::string tree = tree_of(place);
+  const std::string old = old_of(place);
+  if (journal.torn) {
+    // Either may be what was at the place, and none of our doing.
+    keep(place, tree);
+    keep(place, old);
+    if (auto status = write_journal(place, {}); !status) return status;
+    journal = {};
+  }
+  // Killed between the two renames: what was there is away, and the new one is not there yet.
+  if (journal.publishing && inode_at(place) == 0 && inode_of(old) != 0 &&
+      inode_of(old) == journal.old) {
+    const std::string& next = inode_of(tree) == journal.tree ? tree : old;
+    if (::rename(next.c_str(), place.path.c_str()) != 0) return failed(place.path, errno);
+  }
+  if (journal.publishing && journal.tree != 0 && inode_at(place) == journal.tree) {
+    std::string replaced;
+    return finish(place, journal, true, &replaced);
+  }
+  if (place.mount_point) take_back_version(place, journal);
+  if (journal.publishing) {
+    journal.publishing = false;
+    journal.tree = journal.old_is_ours ? journal.old : 0;
+    if (auto status = write_journal(place, journal); !status) return status;
+  }
+  sys::remove_tree(old);
+  // Notes of a run whose tree is gone are about nothing.
+  if (inode_of(tree) == 0) return sys::remove_tree(filling_of(place));
+  return {};
+}
+
+bool is_published(const Place& place) {
+  const Journal journal = read_journal(place);
+  return !journal.publishing && journal.tree != 0 && inode_at(place) == journal.tree;
+}
+
+envgen::Status check_publishable(const Place& place) {
+  struct stat status{};
+  const std::string data = place.data();
+  if (place.mount_point && ::lstat(data.c_str(), &status) == 0 && !S_ISLNK(status.st_mode)) {
+    return envgen::fail(kWhat, data, "something that is no link to a version",
+                        "remove it, or name another place");
+  }
+  const std::string into = place.mount_point ? place.path : place.parent();
+  if (::access(into.c_str(), W_OK | X_OK) != 0) return failed(into, errno);
+  return {};
+}
+
+envgen::Result<Publication> publish(const Place& place, const envgen::CopyRecord& record) {
+  const std::string tree = tree_of(place);
+  struct stat status{};
+  if (::lstat(tree.c_str(), &status) != 0) return std::unexpected(failed(tree, errno).error());
+  const Journal before = read_journal(place);
+  const std::uint64_t there = inode_at(place);
+  const Journal journal{.publishing = true,
+                        .tree = status.st_ino,
+                        .old = there,
+                        .old_is_ours = there != 0 && there == before.tree,
+                        .mode = status.st_mode & 07777};
+  auto written = write_state(next_record_of(place), record_to_json(record), record.synced);
+  if (written) written = write_journal(place, journal);
+  if (!written) return std::unexpected(written.error());
+  if (!place.mount_point) {
+    let_move(tree);
+    let_move(place.path);
+  }
+  auto how = place.mount_point ? bring_version(place) : bring(place);
+  if (!how) return std::unexpected(how.error());
+  Publication publication{.how = *how, .replaced = ""};
+  auto done = finish(place, journal, record.synced, &publication.replaced);
+  if (!done) return std::unexpected(done.error());
+  return publication;
+}
+
+}  // namespace copy
