@@ -105,6 +105,7 @@ std::string record_to_json(const CopyRecord& record) {
   out.key("path").string(escaped(record.path));
   out.key("entries").integer(to_signed(record.entries));
   out.key("bytes").integer(to_signed(record.bytes));
+  out.key("allocated").integer(to_signed(record.allocated));
   out.key("finished_ms").integer(record.finished_ms);
   out.key("boot_id").string(escaped(record.boot_id));
   out.key("synced").boolean(record.synced);
@@ -131,6 +132,7 @@ Result<CopyRecord> parse_record(std::string_view text, std::string_view where) {
   record.path = reader.text("path");
   record.entries = static_cast<std::uint64_t>(reader.number("entries"));
   record.bytes = static_cast<std::uint64_t>(reader.number("bytes"));
+  record.allocated = static_cast<std::uint64_t>(reader.number("allocated"));
   record.finished_ms = reader.number("finished_ms");
   record.boot_id = reader.text("boot_id");
   record.synced = reader.flag("synced");

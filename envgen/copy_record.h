@@ -11,13 +11,14 @@
 namespace envgen {
 
 struct CopyRecord {
-  std::string source;         // absolute, links resolved
-  std::string identity;       // of the source's entries, 32 hexadecimal digits; "" with a version
-  std::string version;        // --data-version; "" = none was given
-  std::string options;        // that change what the copy holds: filters, owner
-  std::string path;           // where the copy is
-  std::uint64_t entries = 0;  // files, directories, links
-  std::uint64_t bytes = 0;    // of the files' contents
+  std::string source;           // absolute, links resolved
+  std::string identity;         // of the source's entries, 32 hexadecimal digits; "" with a version
+  std::string version;          // --data-version; "" = none was given
+  std::string options;          // that change what the copy holds: filters, owner
+  std::string path;             // where the copy is
+  std::uint64_t entries = 0;    // files, directories, links
+  std::uint64_t bytes = 0;      // of the files' contents
+  std::uint64_t allocated = 0;  // on the disk
   std::int64_t finished_ms = 0;  // wall clock, UTC
   std::string boot_id;           // /proc/sys/kernel/random/boot_id when it was published
   bool synced = false;           // it has been on the disk: a crash of the machine cannot harm it

@@ -50,7 +50,7 @@ bool takes(std::string_view token, char c) {
 class Matcher {
  public:
   explicit Matcher(std::string_view pattern) : pattern_(pattern) {
-    std::fill_n(now_.begin(), pattern.size() + 1, false);
+    std::fill_n(now_, pattern.size() + 1, false);
     now_[0] = true;
   }
 
@@ -90,7 +90,7 @@ class Matcher {
 
   bool step(char c) {
     pass_over();
-    std::fill_n(next_.begin(), pattern_.size() + 1, false);
+    std::fill_n(next_, pattern_.size() + 1, false);
     bool any = false;
     std::size_t size = 0;
     for (std::size_t at = 0; at < pattern_.size(); at += size) {
@@ -117,8 +117,9 @@ class Matcher {
   }
 
   std::string_view pattern_;
-  std::array<bool, kMostBytes + 1> now_;
-  std::array<bool, kMostBytes + 1> next_;
+  std::array<std::array<bool, kMostBytes + 1>, 2> sets_;  // of each, as much as the pattern is long
+  bool* now_ = sets_[0].data();
+  bool* next_ = sets_[1].data();
 };
 
 std::unexpected<Error> refuse(std::string_view option, std::string_view pattern, std::string found,

@@ -29,6 +29,9 @@ struct Options {
   bool verify = false;
   bool durable = false;
   std::optional<Owner> owner;  // of all that is made; else the source's, as root
+  // Of an earlier run nothing is trusted: contents are compared. A copy that the machine has been
+  // started anew since is always looked at like that.
+  bool compare = false;
   envgen::Headroom headroom;
   std::int64_t deadline_ms = 0;  // sys::monotonic_ms; 0 = none
   // A descriptor with an flock, which every process that writes keeps open: when the caller is
@@ -73,6 +76,12 @@ envgen::Result<Scan> scan_tree(const std::string& source, const Options& options
 envgen::Result<Scan> fill_tree(const std::string& source, const std::string& tree,
                                const std::string& state_dir, const Options& options,
                                const SharedCounters& counters);
+
+// Whether `tree` is what `manifest` says, by several processes: entries, sizes, modes, targets of
+// links, and contents where the manifest has their hashes. The error names what is not. For a copy
+// that a crash of the machine may have harmed.
+envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
+                           const Options& options, const SharedCounters& counters);
 
 // How a copy came to its place.
 enum class Published : unsigned char {

@@ -17,6 +17,7 @@ CopyRecord whole() {
           .path = "/cache/trainit-datasets/imagenet-0123456789abcdef/data",
           .entries = 1'281'167,
           .bytes = 157'286'400'000,
+          .allocated = 158'000'000'000,
           .finished_ms = 1'795'000'000'000,
           .boot_id = "c81f7a0e-17a1-4bd1-8f0e-1d8a3f0f6d5c",
           .synced = true,

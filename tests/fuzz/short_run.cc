@@ -67,7 +67,7 @@ std::vector<std::string> seeds() {
       "/data/a\n/lake/y=1=/fast/y\n/data/a=/fast/a",
       "a/**/b?*\na/x/by",
       R"({"format":1,"source":"/a%FF","identity":"","version":"1","options":"","path":"/b","entries":1,)"
-      R"("bytes":1,"finished_ms":1,"boot_id":"x","synced":true,"hashed":false})",
+      R"("bytes":1,"allocated":1,"finished_ms":1,"boot_id":"x","synced":true,"hashed":false})",
       std::string("CTL1\2\0\0\0\0\1\0\0\0\0\0\0", 16),
       std::string("CTL1\3\0\0\0\1\0\0\0\0\0\0\0", 16),
       std::string("CTL1\4\0\0\0\0\0\0\0\0\0\0\x7f", 16),
