@@ -175,11 +175,11 @@ bool lies_in(const std::string& path, const std::string& directory) {
 
 }  // namespace
 
-std::string Place::parent() const { return parent_of(path); }
+std::string Destination::parent() const { return parent_of(path); }
 
-envgen::Result<Place> find_place(const std::string& destination) {
+envgen::Result<Destination> find_place(const std::string& destination) {
   struct stat status{};
-  Place place;
+  Destination place;
   auto path = resolve_place(destination, &status, &place.exists);
   if (!path) return std::unexpected(path.error());
   place.path = std::move(*path);
@@ -244,7 +244,7 @@ envgen::Result<Source> find_source(const std::string& path, std::int64_t deadlin
                 .inode = answer.inode};
 }
 
-envgen::Status check_apart(const Source& source, const Place& place) {
+envgen::Status check_apart(const Source& source, const Destination& place) {
   constexpr const char* kWhat = "comparing the source and the place of a copy";
   const std::string both = source.path + " and " + place.path;
   const bool same = place.exists && source.device == place.device && source.inode == place.inode;

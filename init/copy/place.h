@@ -9,7 +9,7 @@
 
 namespace copy {
 
-struct Place {
+struct Destination {
   std::string path;   // absolute, links resolved
   std::string state;  // "<parent>/.trainit-copy.<name>"; of a mount point "<path>/.trainit-copy"
   // A mount point cannot be replaced: the copy is a version below it, and <path>/current a link.
@@ -27,7 +27,7 @@ struct Place {
 
 // Makes nothing; parents may be missing. Follows a link. Errors: the root directory, a link to
 // nothing, a device.
-envgen::Result<Place> find_place(const std::string& destination);
+envgen::Result<Destination> find_place(const std::string& destination);
 
 // What is copied, as a process that looked at it said.
 struct Source {
@@ -42,6 +42,6 @@ struct Source {
 envgen::Result<Source> find_source(const std::string& path, std::int64_t deadline_ms);
 
 // One may be copied to the other: neither lies inside the other, and both are of one kind.
-envgen::Status check_apart(const Source& source, const Place& place);
+envgen::Status check_apart(const Source& source, const Destination& place);
 
 }  // namespace copy

@@ -37,9 +37,9 @@ struct Journal {
   std::uint64_t mode = 0;  // of the tree's root
 };
 
-std::string journal_of(const Place& place) { return place.state + "/journal"; }
-std::string old_of(const Place& place) { return place.state + "/old"; }
-std::string next_record_of(const Place& place) { return place.state + "/record.next"; }
+std::string journal_of(const Destination& place) { return place.state + "/journal"; }
+std::string old_of(const Destination& place) { return place.state + "/old"; }
+std::string next_record_of(const Destination& place) { return place.state + "/record.next"; }
 
 std::uint64_t inode_of(const std::string& path) {
   struct stat status{};
@@ -47,7 +47,7 @@ std::uint64_t inode_of(const std::string& path) {
 }
 
 // The link of a mount point is followed.
-std::uint64_t inode_at(const Place& place) {
+std::uint64_t inode_at(const Destination& place) {
   struct stat status{};
   return ::stat(place.data().c_str(), &status) == 0 ? status.st_ino : 0;
 }
@@ -97,7 +97,7 @@ std::uint64_t next_number(std::string_view& text) {
 }
 
 // One that is torn, after the machine crashed, says nothing.
-Journal read_journal(const Place& place) {
+Journal read_journal(const Destination& place) {
   const sys::Fd fd(::open(journal_of(place).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   std::array<char, 256> buffer{};
   const ssize_t count = fd.valid() ? ::read(fd.get(), buffer.data(), buffer.size()) : -1;
@@ -114,7 +114,7 @@ Journal read_journal(const Place& place) {
   return journal;
 }
 
-envgen::Status write_journal(const Place& place, const Journal& journal) {
+envgen::Status write_journal(const Destination& place, const Journal& journal) {
   std::string text(journal.publishing ? kPublishing : kPublished);
   for (const std::uint64_t number :
        {journal.tree, journal.old, std::uint64_t{journal.old_is_ours}, journal.mode}) {
@@ -135,7 +135,7 @@ void sync_directory(const std::string& path) {
   if (fd.valid()) ::fsync(fd.get());
 }
 
-std::string fresh_name(const Place& place, const std::string& prefix) {
+std::string fresh_name(const Destination& place, const std::string& prefix) {
   std::int64_t number = sys::wall_ms();
   std::string path;
   do {
@@ -144,7 +144,7 @@ std::string fresh_name(const Place& place, const std::string& prefix) {
   return path;
 }
 
-std::vector<std::string> versions_of(const Place& place) {
+std::vector<std::string> versions_of(const Destination& place) {
   std::vector<std::string> versions;
   const sys::Dir directory(::opendir(place.state.c_str()));
   if (!directory) return versions;
@@ -156,14 +156,14 @@ std::vector<std::string> versions_of(const Place& place) {
   return versions;
 }
 
-envgen::Result<std::string> keep(const Place& place, const std::string& path) {
+envgen::Result<std::string> keep(const Destination& place, const std::string& path) {
   const std::string kept = fresh_name(place, "replaced-");
   if (::rename(path.c_str(), kept.c_str()) == 0) return kept;
   return std::unexpected(failed(path, errno).error());
 }
 
 // What was there goes out of the way: removed when it was a copy of ours, else kept.
-envgen::Status put_away(const Place& place, const Journal& journal, std::string* replaced) {
+envgen::Status put_away(const Destination& place, const Journal& journal, std::string* replaced) {
   const std::string old = old_of(place);
   const std::string tree = tree_of(place);
   const bool exchanged = journal.old != 0 && inode_of(tree) == journal.old;
@@ -180,7 +180,7 @@ envgen::Status put_away(const Place& place, const Journal& journal, std::string*
 }
 
 // After the data has come to its place.
-envgen::Status finish(const Place& place, const Journal& journal, bool durable,
+envgen::Status finish(const Destination& place, const Journal& journal, bool durable,
                       std::string* replaced) {
   const std::string data = place.data();
   if (is_directory(data)) ::chmod(data.c_str(), static_cast<mode_t>(journal.mode));
@@ -206,7 +206,7 @@ envgen::Status finish(const Place& place, const Journal& journal, bool durable,
   return {};
 }
 
-envgen::Result<Published> replace_by_two(const Place& place) {
+envgen::Result<Published> replace_by_two(const Destination& place) {
   const std::string old = old_of(place);
   if (::rename(place.path.c_str(), old.c_str()) != 0) {
     return std::unexpected(failed(place.path, errno).error());
@@ -217,7 +217,7 @@ envgen::Result<Published> replace_by_two(const Place& place) {
   return std::unexpected(failed(place.path, error).error());
 }
 
-envgen::Result<Published> bring(const Place& place) {
+envgen::Result<Published> bring(const Destination& place) {
   const std::string tree = tree_of(place);
   const char* from = tree.c_str();
   const char* to = place.path.c_str();
@@ -238,7 +238,7 @@ envgen::Result<Published> bring(const Place& place) {
   return std::unexpected(failed(place.path, errno).error());
 }
 
-envgen::Result<Published> bring_version(const Place& place) {
+envgen::Result<Published> bring_version(const Destination& place) {
   const std::string version = fresh_name(place, "v-");
   const std::string link = place.state + "/current.new";
   const std::string target = ".trainit-copy" + version.substr(version.rfind('/'));
@@ -252,7 +252,7 @@ envgen::Result<Published> bring_version(const Place& place) {
 }
 
 // A version that the link never came to point to is the tree still.
-void take_back_version(const Place& place, const Journal& journal) {
+void take_back_version(const Destination& place, const Journal& journal) {
   const std::uint64_t current = inode_at(place);
   for (const std::string& version : versions_of(place)) {
     const std::uint64_t inode = inode_of(version);
@@ -272,11 +272,11 @@ const char* published_name(Published published) {
   return kNames.at(static_cast<std::size_t>(published));
 }
 
-std::string tree_of(const Place& place) { return place.state + "/tree"; }
-std::string filling_of(const Place& place) { return place.state + "/filling"; }
-std::string record_of(const Place& place) { return place.state + "/record.json"; }
+std::string tree_of(const Destination& place) { return place.state + "/tree"; }
+std::string filling_of(const Destination& place) { return place.state + "/filling"; }
+std::string record_of(const Destination& place) { return place.state + "/record.json"; }
 
-envgen::Status settle(const Place& place) {
+envgen::Status settle(const Destination& place) {
   Journal journal = read_journal(place);
   const std::string tree = tree_of(place);
   const std::string old = old_of(place);
@@ -309,12 +309,12 @@ envgen::Status settle(const Place& place) {
   return {};
 }
 
-bool is_published(const Place& place) {
+bool is_published(const Destination& place) {
   const Journal journal = read_journal(place);
   return !journal.publishing && journal.tree != 0 && inode_at(place) == journal.tree;
 }
 
-envgen::Status check_publishable(const Place& place) {
+envgen::Status check_publishable(const Destination& place) {
   struct stat status{};
   const std::string data = place.data();
   if (place.mount_point && ::lstat(data.c_str(), &status) == 0 && !S_ISLNK(status.st_mode)) {
@@ -326,7 +326,7 @@ envgen::Status check_publishable(const Place& place) {
   return {};
 }
 
-envgen::Result<Publication> publish(const Place& place, const envgen::CopyRecord& record) {
+envgen::Result<Publication> publish(const Destination& place, const envgen::CopyRecord& record) {
   const std::string tree = tree_of(place);
   struct stat status{};
   if (::lstat(tree.c_str(), &status) != 0) return std::unexpected(failed(tree, errno).error());

@@ -26,17 +26,17 @@ struct Publication {
   std::string replaced;  // where what was there before is kept; "" = nothing was, or it was ours
 };
 
-std::string tree_of(const Place& place);
-std::string filling_of(const Place& place);
-std::string record_of(const Place& place);
+std::string tree_of(const Destination& place);
+std::string filling_of(const Destination& place);
+std::string record_of(const Destination& place);
 
 // Ends what a killed run has begun, and removes what it left; the tree stays.
-envgen::Status settle(const Place& place);
+envgen::Status settle(const Destination& place);
 // What is at the place is the tree that was brought there last.
-bool is_published(const Place& place);
+bool is_published(const Destination& place);
 // Nothing is known to be in the way; said before hours of copying.
-envgen::Status check_publishable(const Place& place);
+envgen::Status check_publishable(const Destination& place);
 // The tree to its place, then `record`. A record that says `synced` goes after an fsync.
-envgen::Result<Publication> publish(const Place& place, const envgen::CopyRecord& record);
+envgen::Result<Publication> publish(const Destination& place, const envgen::CopyRecord& record);
 
 }  // namespace copy

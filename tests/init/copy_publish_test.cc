@@ -10,7 +10,7 @@
 
 namespace {
 
-envgen::CopyRecord some_record(const copy::Place& place) {
+envgen::CopyRecord some_record(const copy::Destination& place) {
   envgen::CopyRecord record;
   record.source = "/source";
   record.path = place.data();
@@ -26,8 +26,8 @@ bool exists(const std::string& path) {
 class CopyPublish : public child::Scratch {
  protected:
   // What a copy has made by then; it is told apart by the text of its file.
-  [[nodiscard]] copy::Place prepare(const std::string& destination, const std::string& text,
-                                    mode_t mode = 0755) const {
+  [[nodiscard]] copy::Destination prepare(const std::string& destination, const std::string& text,
+                                          mode_t mode = 0755) const {
     auto place = copy::find_place(path(destination));
     EXPECT_TRUE(place) << to_line(place.error());
     EXPECT_TRUE(sys::make_directories(place->state, 0755));
@@ -39,17 +39,19 @@ class CopyPublish : public child::Scratch {
     return *place;
   }
 
-  static copy::Publication publish(const copy::Place& place) {
+  static copy::Publication publish(const copy::Destination& place) {
     auto published = copy::publish(place, some_record(place));
     EXPECT_TRUE(published) << envgen::to_line(published.error());
     return published.value_or(copy::Publication{});
   }
 
-  static std::string text_at(const copy::Place& place) { return read(place.data() + "/sub/file"); }
+  static std::string text_at(const copy::Destination& place) {
+    return read(place.data() + "/sub/file");
+  }
 };
 
 TEST_F(CopyPublish, ComesByRenameWhereNothingIs) {
-  const copy::Place place = prepare("place", "new");
+  const copy::Destination place = prepare("place", "new");
   const copy::Publication published = publish(place);
   EXPECT_EQ(published.how, copy::Published::kRenamed);
   EXPECT_EQ(published.replaced, "");
@@ -62,14 +64,14 @@ TEST_F(CopyPublish, ComesByRenameWhereNothingIs) {
 
 TEST_F(CopyPublish, TakesThePlaceOfAnEmptyDirectory) {
   ASSERT_EQ(::mkdir(path("place").c_str(), 0755), 0);
-  const copy::Place place = prepare("place", "new");
+  const copy::Destination place = prepare("place", "new");
   EXPECT_EQ(publish(place).how, copy::Published::kRenamed);
   EXPECT_EQ(text_at(place), "new");
 }
 
 TEST_F(CopyPublish, IsExchangedWithAnOlderCopyWhichIsRemoved) {
   publish(prepare("place", "old"));
-  const copy::Place place = prepare("place", "new");
+  const copy::Destination place = prepare("place", "new");
   const copy::Publication published = publish(place);
   EXPECT_EQ(published.how, copy::Published::kExchanged);
   EXPECT_EQ(published.replaced, "");
@@ -81,7 +83,7 @@ TEST_F(CopyPublish, IsExchangedWithAnOlderCopyWhichIsRemoved) {
 TEST_F(CopyPublish, KeepsWhatWasThereAndIsNoCopyOfOurs) {
   ASSERT_EQ(::mkdir(path("place").c_str(), 0755), 0);
   write("place/precious", "mine");
-  const copy::Place place = prepare("place", "new");
+  const copy::Destination place = prepare("place", "new");
   const copy::Publication published = publish(place);
   EXPECT_EQ(published.how, copy::Published::kExchanged);
   EXPECT_EQ(read(published.replaced + "/precious"), "mine");
@@ -90,7 +92,7 @@ TEST_F(CopyPublish, KeepsWhatWasThereAndIsNoCopyOfOurs) {
 }
 
 TEST_F(CopyPublish, DirectoryThatSomebodyMadeInItsPlaceIsNotTakenForTheCopy) {
-  const copy::Place place = prepare("place", "new");
+  const copy::Destination place = prepare("place", "new");
   publish(place);
   ASSERT_EQ(::rename(place.path.c_str(), path("elsewhere").c_str()), 0);
   ASSERT_EQ(::mkdir(place.path.c_str(), 0755), 0);
@@ -114,7 +116,7 @@ TEST_F(CopyPublish, KeepsThePermissionsOfItsRoot) {
       return 1;
     }
     for (int round = 0; round < 2; ++round) {
-      const copy::Place place = prepare("place", "new", 0555);
+      const copy::Destination place = prepare("place", "new", 0555);
       publish(place);
       struct stat status{};
       if (::stat(place.path.c_str(), &status) != 0 || (status.st_mode & 07777) != 0555) return 2;
@@ -126,7 +128,7 @@ TEST_F(CopyPublish, KeepsThePermissionsOfItsRoot) {
 
 TEST_F(CopyPublish, EndsWhatWasKilledBeforeTheRecord) {
   publish(prepare("place", "old"));
-  const copy::Place place = prepare("place", "new");
+  const copy::Destination place = prepare("place", "new");
   publish(place);
   // As it is right after the exchange.
   struct stat status{};
@@ -149,7 +151,7 @@ TEST_F(CopyPublish, EndsWhatWasKilledBeforeTheRecord) {
 
 TEST_F(CopyPublish, EndsWhatWasKilledBetweenTwoRenames) {
   publish(prepare("place", "old"));
-  const copy::Place place = prepare("place", "new");
+  const copy::Destination place = prepare("place", "new");
   struct stat tree{};
   struct stat old{};
   ASSERT_EQ(::stat(copy::tree_of(place).c_str(), &tree), 0);
@@ -176,7 +178,7 @@ TEST_F(CopyPublish, PutsBackWhatWasThereWhenTheNewOneIsGone) {
 }
 
 TEST_F(CopyPublish, KeepsAllWhenTheJournalIsTorn) {
-  const copy::Place place = prepare("place", "new");
+  const copy::Destination place = prepare("place", "new");
   std::ofstream(place.state + "/journal") << "publish";
   ASSERT_TRUE(copy::settle(place));
   EXPECT_FALSE(exists(copy::tree_of(place)));
@@ -184,7 +186,7 @@ TEST_F(CopyPublish, KeepsAllWhenTheJournalIsTorn) {
 }
 
 TEST_F(CopyPublish, TreeOfARunThatWasKilledWhileItFilledStays) {
-  const copy::Place place = prepare("place", "new");
+  const copy::Destination place = prepare("place", "new");
   ASSERT_TRUE(copy::settle(place));
   EXPECT_TRUE(exists(copy::tree_of(place) + "/sub/file"));
   EXPECT_TRUE(exists(copy::filling_of(place)));
@@ -200,7 +202,7 @@ TEST_F(CopyPublish, MountPointGetsAVersionAndALink) {
       return 77;
     }
     for (const char* text : {"old", "new"}) {
-      const copy::Place place = prepare("disk", text);
+      const copy::Destination place = prepare("disk", text);
       EXPECT_TRUE(place.mount_point);
       EXPECT_EQ(publish(place).how, copy::Published::kVersioned);
       EXPECT_EQ(place.data(), path("disk/current"));
@@ -223,7 +225,7 @@ TEST_F(CopyPublish, BindMountOfTheSameFileSystemIsAMountPoint) {
         ::mount(path("disk").c_str(), path("bound").c_str(), "", MS_BIND, nullptr) != 0) {
       return 77;
     }
-    const copy::Place place = prepare("bound", "new");
+    const copy::Destination place = prepare("bound", "new");
     EXPECT_TRUE(place.mount_point);
     publish(place);
     EXPECT_EQ(text_at(place), "new");
