@@ -114,6 +114,8 @@ struct Plan {
   Sandbox sandbox;                 // of `processes`
   PlanPolicy policy;
   Observation observe;
+  std::vector<Dataset> datasets;  // copied beside the resolver, as `data` says; PID 1 has them from
+  DataRequest data;               // its own request
   std::vector<Wait> waits;
   std::vector<std::string> warnings;
 

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "envgen/dataset_json.h"
 #include "envgen/json.h"
 #include "envgen/plan.h"
 #include "envgen/policy_json.h"
@@ -262,7 +263,7 @@ std::string plan_to_json(const Plan& plan, const Environ& base) {
     write_sandbox(out, plan.sandbox);
   }
   write_hooks(out, plan);
-  out.key("data").begin_array().end_array();
+  write_data(out, plan.datasets, plan.data);
   write_policy(out, plan.policy);
   write_watches(out, plan.observe);
   write_rendezvous(out, plan);
@@ -290,6 +291,7 @@ std::string plan_to_text(const Plan& plan, const Environ& base) {
                                    ": " + wait.why + "\n";
   }
   for (const std::string& warning : plan.warnings) text += "warning: " + warning + "\n";
+  text += data_text(plan.datasets, plan.data);
   for (const PlannedDirectory& directory : plan.directories) {
     text += "directory " + directory.path + (directory.clean ? ", emptied first\n" : "\n");
   }

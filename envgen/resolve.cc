@@ -246,6 +246,10 @@ Outcome outcome_of(Inputs& inputs) {
   if (!profile) return profile.error();
   plan.policy = policy_of(inputs);
   plan.observe = inputs.request().observe;
+  auto datasets = datasets_of(inputs.request().data);
+  if (!datasets) return datasets.error();
+  plan.datasets = std::move(*datasets);
+  plan.data = inputs.request().data;
 
   Location location = (*profile)->locate(inputs);
   if (auto* error = std::get_if<Error>(&location)) return std::move(*error);
@@ -300,6 +304,7 @@ bool is_pass_through(const Environ& env, const Request& request) {
   // A restart's start is planned anew, and has more variables than the first.
   if (request.max_restarts.value_or(0) > 0) return false;
   if (request.observe != Observation{} || request.command.empty()) return false;
+  if (!request.data.specs.empty()) return false;
   if (request.output == Output::kFiles || request.output == Output::kTee) return false;
   if (request.log_prefix.value_or(false)) return false;
   Snapshot snapshot;

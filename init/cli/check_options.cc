@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "envgen/dataset.h"
+#include "envgen/path_filter.h"
 #include "envgen/policy_json.h"
 #include "envgen/resolve.h"
 #include "init/cli/options.h"
@@ -143,6 +145,26 @@ envgen::Status check_watches(Options& options) {
   return {};
 }
 
+// What is asked of a copy without anything to copy. As a variable it is the default of an image or
+// a platform, for the jobs that have datasets.
+envgen::Status check_data(const Options& options) {
+  const envgen::DataRequest& data = options.request.data;
+  for (const char* name : {"data-root", "data-version", "include", "exclude", "verify", "durable",
+                           "data-link", "data-on-failure", "data-timeout", "data-workers",
+                           "data-headroom", "cache-ttl", "cache-max-size"}) {
+    const Given* given = find_given(options, name);
+    const bool flag = given != nullptr && given->layer > 0;
+    if (auto status = check_need(options, {name, flag, {"data"}, !data.specs.empty()}); !status) {
+      return status;
+    }
+  }
+  const auto patterns = envgen::PathFilter::make(data.include, data.exclude);
+  if (!patterns) return std::unexpected(patterns.error());
+  const auto datasets = envgen::datasets_of(data);
+  if (!datasets) return std::unexpected(datasets.error());
+  return {};
+}
+
 // The grace counts from the stop request: a drain as long would leave the job nothing of it.
 envgen::Status check_drain(const Options& options, const envgen::Environ& env) {
   const Given* drain = find_given(options, "drain");
@@ -164,6 +186,7 @@ envgen::Status check_options(Options& options, const envgen::Environ& env) {
   if (auto status = check_restarts_or_checkpoints(options); !status) return status;
   if (auto status = check_watches(options); !status) return status;
   if (auto status = check_needs(options); !status) return status;
+  if (auto status = check_data(options); !status) return status;
   return check_drain(options, env);
 }
 

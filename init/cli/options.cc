@@ -16,6 +16,7 @@ namespace {
 using envgen::AscendLauncher;
 using envgen::Bind;
 using envgen::DeviceIds;
+using envgen::OnDataFailure;
 using envgen::Output;
 using envgen::RankOrder;
 using envgen::TorchLauncher;
@@ -30,6 +31,8 @@ constexpr std::string_view kCount = "a number from 0";
 constexpr std::string_view kRestarts = "a number from 0 to 1000000";
 constexpr std::string_view kSwitch = "1 or 0";
 constexpr std::string_view kPath = "a path";
+constexpr std::string_view kPattern = "a pattern such as *.tar or train/**";
+constexpr int kMostCopiers = 64;
 constexpr std::int64_t kLeastLog = 4096;
 
 constexpr std::array kTable = {
@@ -401,6 +404,60 @@ constexpr std::array kTable = {
              return set_between(v, -1000, 1000, o.request.sandbox.oom_score_adj);
            },
            "a number from -1000 to 1000"},
+    Option{"data", "SRC[=DST]", "copied to fast local storage before the job starts; repeatable",
+           [](Options& o, std::string_view v) { return add_lines(v, o.request.data.specs); },
+           "SRC or SRC=DST, absolute paths"},
+    Option{"data-root", "DIR", "the node's cache of datasets; else the first that has room",
+           [](Options& o, std::string_view v) { return set_text(v, o.request.data.root); }, kPath},
+    Option{"data-version", "TEXT", "of the sources: with the same one they are not looked at",
+           [](Options& o, std::string_view v) { return set_text(v, o.request.data.version); },
+           "a text"},
+    Option{"include", "PATTERN", "of the datasets' files only these: '*.tar'; repeatable",
+           [](Options& o, std::string_view v) { return add_lines(v, o.request.data.include); },
+           kPattern},
+    Option{"exclude", "PATTERN", "none of these files and directories; repeatable",
+           [](Options& o, std::string_view v) { return add_lines(v, o.request.data.exclude); },
+           kPattern},
+    Option{"verify", "", "each byte that was copied is read again and compared",
+           [](Options& o, std::string_view v) { return set_switch(v, o.request.data.verify); },
+           kSwitch},
+    Option{"durable", "", "datasets are synced to the disk before they are used",
+           [](Options& o, std::string_view v) { return set_switch(v, o.request.data.durable); },
+           kSwitch},
+    Option{"data-link", "", "a source that is a symbolic link is made to lead to the copy",
+           [](Options& o, std::string_view v) { return set_switch(v, o.request.data.link); },
+           kSwitch},
+    Option{"data-on-failure", "WHAT", "the job reads the source (default), or fail: it ends",
+           [](Options& o, std::string_view v) {
+             bool fails = o.request.data.on_failure == OnDataFailure::kFail;
+             const bool ok = set_either(v, "source", "fail", fails);
+             o.request.data.on_failure = fails ? OnDataFailure::kFail : OnDataFailure::kSource;
+             return ok;
+           },
+           "source or fail"},
+    Option{"data-timeout", "DURATION", "of each dataset; 0 = none",
+           [](Options& o, std::string_view v) {
+             return set_duration(v, o.request.data.timeout_ms);
+           },
+           kDuration},
+    Option{"data-workers", "N", "processes that copy a dataset; 0 = by the machine",
+           [](Options& o, std::string_view v) {
+             return set_up_to(v, kMostCopiers, o.request.data.workers);
+           },
+           "a number from 0 to 64"},
+    Option{"data-headroom", "SIZE", "of the disk that stays free: 10g, or a percentage (5%)",
+           [](Options& o, std::string_view v) { return set_headroom(v, o.request.data.headroom); },
+           "a size such as 500m or 10g, or a percentage from 0% to 100%"},
+    Option{"cache-ttl", "DURATION", "unused for so long, a dataset of the cache may go (7d)",
+           [](Options& o, std::string_view v) {
+             return set_duration(v, o.request.data.cache_ttl_ms);
+           },
+           kDuration},
+    Option{"cache-max-size", "SIZE", "of all datasets of the cache; 0 = no limit",
+           [](Options& o, std::string_view v) {
+             return set_size(v, 1, o.request.data.cache_max_bytes);
+           },
+           "a size such as 500g or 2t, or 0 for no limit"},
     Option{"preflight", "WHAT", "doctor's checks before the job: off, warn, require (fails: 125)",
            [](Options& o, std::string_view v) {
              std::optional<envgen::Preflight> preflight;
@@ -522,10 +579,11 @@ bool has_variable(const Option& option) {
 
 envgen::Status parse_arguments(std::span<const std::string> arguments, Options& options) {
   ++options.layers;
-  std::vector<std::string>& limits = options.request.sandbox.limits;
-  std::vector<std::string>& datasets = options.request.observe.datasets;
-  const auto replaced = std::ssize(limits);
-  const auto replaced_datasets = std::ssize(datasets);
+  envgen::Request& request = options.request;
+  const std::array repeated = {&request.sandbox.limits, &request.observe.datasets,
+                               &request.data.specs, &request.data.include, &request.data.exclude};
+  std::array<std::ptrdiff_t, repeated.size()> replaced{};
+  std::ranges::transform(repeated, replaced.begin(), [](const auto* list) { return list->size(); });
   std::size_t at = 0;
   while (at < arguments.size() && arguments[at].starts_with('-') && arguments[at] != "-") {
     if (arguments[at] == "--") {
@@ -535,9 +593,10 @@ envgen::Status parse_arguments(std::span<const std::string> arguments, Options& 
     if (auto status = apply_argument(arguments, at, options); !status) return status;
   }
   // A flag beats the variable in this too, though it may be repeated.
-  if (std::ssize(limits) > replaced) limits.erase(limits.begin(), limits.begin() + replaced);
-  if (std::ssize(datasets) > replaced_datasets) {
-    datasets.erase(datasets.begin(), datasets.begin() + replaced_datasets);
+  for (std::size_t i = 0; i < repeated.size(); ++i) {
+    std::vector<std::string>& list = *repeated.at(i);
+    const std::ptrdiff_t before = replaced.at(i);
+    if (std::ssize(list) > before) list.erase(list.begin(), list.begin() + before);
   }
   auto command = arguments.subspan(at);
   if (!command.empty()) options.request.command.assign(command.begin(), command.end());

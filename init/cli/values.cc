@@ -239,6 +239,16 @@ bool set_between(std::string_view value, int least, int most, std::optional<int>
   return true;
 }
 
+bool set_headroom(std::string_view value, envgen::Headroom& target) {
+  envgen::Headroom headroom{.bytes = 0, .percent = 0};
+  const bool percent = value.ends_with('%');
+  if (percent) value.remove_suffix(1);
+  const bool ok =
+      percent ? set_up_to(value, 100, headroom.percent) : set_size(value, 0, headroom.bytes);
+  if (ok) target = headroom;
+  return ok;
+}
+
 bool set_umask(std::string_view value, std::optional<std::uint32_t>& target) {
   std::uint32_t mask = 0;
   auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), mask, 8);

@@ -42,6 +42,8 @@ bool set_between(std::string_view value, int least, int most, std::optional<int>
 bool set_up_to(std::string_view value, int most, int& target);  // from 0
 // "4096", "64k", "100m", "2g", "1t" (powers of 1024), at least `least`; 0.
 bool set_size(std::string_view value, std::int64_t least, std::int64_t& target);
+// "10g", "500m" or "5%": nothing of the other kind is asked for then.
+bool set_headroom(std::string_view value, envgen::Headroom& target);
 bool set_umask(std::string_view value, std::optional<std::uint32_t>& target);
 
 // Repeated; newline-separated in its variable.

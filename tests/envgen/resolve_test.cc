@@ -94,6 +94,9 @@ TEST(Resolve, NothingSpecialIsLocalAndSingleWithoutAResolver) {
 
 TEST(Resolve, APlatformsVariablesNeedAResolver) {
   EXPECT_FALSE(is_pass_through(Environ({"RANK_TABLE_FILE=/x"}), train()));
+  Request copies = train();
+  copies.data.specs = {"/data/imagenet"};
+  EXPECT_FALSE(is_pass_through(Environ(), copies)) << "a dataset is copied first";
   EXPECT_FALSE(is_pass_through(Environ({"MA_VJ_NAME=x"}), train()));
   Request ascend = train();
   ascend.framework = "ascend";

@@ -55,6 +55,10 @@ INSTANTIATE_TEST_SUITE_P(
                            "--signal TERM=INT,USR1=checkpoint,USR2=file:/run/save,HUP=none "
                            "--second-term kill --drain 3s --grace 20s --checkpoint-timeout 2m "
                            "--max-duration 12h"},
+                    Golden{"data", "local",
+                           "--data /mnt/imagenet --data /mnt/coco=/scratch/coco --data-root /cache "
+                           "--data-version v2 --include '*.tar' --exclude tmp/ --verify "
+                           "--data-link --data-on-failure fail --data-timeout 1h"},
                     Golden{"restart_across_nodes", "matrix/volcano-pytorch.last",
                            "--max-restarts 3 --no-restart-on 1-2,126 --restart-across-nodes"},
                     Golden{"elastic", "matrix/modelarts-ascend.first", "--elastic --min-nodes 2"}),

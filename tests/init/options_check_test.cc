@@ -50,6 +50,26 @@ TEST(CheckOptions, RestartsAndCheckpointsExcludeEachOther) {
               HasSubstr("TRAINIT_MAX_RESTARTS: found TRAINIT_SIGNAL USR1=checkpoint"));
 }
 
+// --- Data ---
+
+TEST(CheckOptions, WhatIsAskedOfACopyNeedsSomethingToCopy) {
+  for (const char* flag :
+       {"--data-root=/c", "--data-version=1", "--include=*", "--exclude=*", "--verify", "--durable",
+        "--data-link", "--data-on-failure=fail", "--data-timeout=1h", "--data-workers=2",
+        "--data-headroom=1g", "--cache-ttl=1d", "--cache-max-size=1t"}) {
+    EXPECT_THAT(error_of({flag, "train"}), HasSubstr("without --data; give --data too"));
+    EXPECT_EQ(error_of({flag, "--data=/d", "train"}), "");
+  }
+  EXPECT_EQ(error_of({"train"}, {"TRAINIT_DATA_ROOT=/c", "TRAINIT_VERIFY=1"}), "")
+      << "the default of an image, for the jobs that have datasets";
+}
+
+TEST(CheckOptions, DatasetsAndPatternsAreReadBeforeAnythingStarts) {
+  EXPECT_THAT(error_of({"--data=imagenet", "train"}), HasSubstr("a relative path"));
+  EXPECT_THAT(error_of({"--data=/d", "--data=/e=/d", "train"}), HasSubstr("overlaps /d"));
+  EXPECT_THAT(error_of({"--data=/d", "--include=[a", "train"}), HasSubstr("[a"));
+}
+
 TEST(CheckOptions, OldLogFilesAreKeptWhereNewOnesAreBegun) {
   EXPECT_THAT(error_of({"--log-keep=5", "train"}), HasSubstr("--log-max-size"));
   const Request request =

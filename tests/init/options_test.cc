@@ -12,6 +12,7 @@ namespace {
 
 using cli::Option;
 using cli::Options;
+using envgen::DataRequest;
 using envgen::Environ;
 using envgen::Observation;
 using testing::ElementsAre;
@@ -49,6 +50,15 @@ std::string text(bool value) { return value ? "1" : "0"; }
 template <auto kMember>
 std::string observed(const Options& options) {
   return std::to_string(static_cast<long long>(options.request.observe.*kMember));
+}
+
+std::string last_of(const std::vector<std::string>& list) {
+  return list.empty() ? "" : list.back();
+}
+
+template <auto kMember>
+std::string of_data(const Options& options) {
+  return std::to_string(static_cast<long long>(options.request.data.*kMember));
 }
 
 const Sample kSamples[] = {
@@ -201,6 +211,26 @@ const Sample kSamples[] = {
        const auto& datasets = o.request.observe.datasets;
        return datasets.empty() ? "" : datasets.back();
      }},
+    {"data", "/a/b=/c", "/d", "", [](const Options& o) { return last_of(o.request.data.specs); }},
+    {"data-root", "/c", "/d", "", [](const Options& o) { return o.request.data.root; }},
+    {"data-version", "1", "2", "", [](const Options& o) { return o.request.data.version; }},
+    {"include", "*.tar", "a/**", "",
+     [](const Options& o) { return last_of(o.request.data.include); }},
+    {"exclude", "*.tmp", "b/", "",
+     [](const Options& o) { return last_of(o.request.data.exclude); }},
+    {"verify", "1", "0", "x", of_data<&DataRequest::verify>},
+    {"durable", "1", "0", "x", of_data<&DataRequest::durable>},
+    {"data-link", "1", "0", "x", of_data<&DataRequest::link>},
+    {"data-on-failure", "fail", "source", "wait", of_data<&DataRequest::on_failure>},
+    {"data-timeout", "1h", "2h", "x", of_data<&DataRequest::timeout_ms>},
+    {"data-workers", "2", "64", "65", of_data<&DataRequest::workers>},
+    {"data-headroom", "10g", "7%", "101%",
+     [](const Options& o) {
+       const envgen::Headroom& headroom = o.request.data.headroom;
+       return std::to_string(headroom.bytes) + " " + std::to_string(headroom.percent);
+     }},
+    {"cache-ttl", "1h", "30d", "x", of_data<&DataRequest::cache_ttl_ms>},
+    {"cache-max-size", "2t", "1", "-1", of_data<&DataRequest::cache_max_bytes>},
     {"umask", "027", "0", "8", [](const Options& o) { return text(o.request.sandbox.umask); }},
     {"nice", "-20", "19", "20", [](const Options& o) { return text(o.request.sandbox.nice); }},
     {"oom-score-adj", "-1000", "5", "1001",
