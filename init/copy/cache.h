@@ -62,8 +62,11 @@ envgen::Result<std::vector<envgen::CacheEntry>> collect_garbage(const std::strin
                                                                 const envgen::CacheLimits& limits,
                                                                 bool dry_run);
 
-// The directory that a cache without --data-root lies in: the first of the candidates that exists,
-// may be written and has room for `bytes`.
+// `asked`, or all the candidates that exist and may be written.
+std::vector<std::string> data_roots(const std::string& asked);
+
+// The directory that a cache without --data-root lies in: the first of the candidates that has room
+// for `bytes`, else the first. Errors: `asked` is none, or there is no candidate.
 envgen::Result<std::string> choose_root(const std::string& asked, std::uint64_t bytes,
                                         const envgen::Headroom& headroom);
 

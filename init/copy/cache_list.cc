@@ -1,0 +1,128 @@
+// What a node's cache holds, and the removal of what may go.
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "init/copy/cache.h"
+#include "init/copy/eviction.h"
+#include "init/copy/slot.h"
+#include "init/sys/clock.h"
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+constexpr const char* kWhat = "looking at the cache of datasets";
+constexpr std::string_view kPartial = ".partial";
+
+std::int64_t mtime_ms(const std::string& path) {
+  constexpr std::int64_t kMsPerSecond = 1000;
+  constexpr std::int64_t kNsPerMs = 1'000'000;
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0) return 0;
+  return (status.st_mtim.tv_sec * kMsPerSecond) + (status.st_mtim.tv_nsec / kNsPerMs);
+}
+
+// "" for what is no slot of the cache: a lock, a file of somebody else.
+std::string key_in(std::string_view name) {
+  constexpr std::size_t kDigits = 16;
+  if (name.ends_with(kPartial)) name.remove_suffix(kPartial.size());
+  const std::size_t dash = name.rfind('-');
+  const bool right = dash != std::string_view::npos && name.size() - dash - 1 == kDigits &&
+                     name.find_first_not_of("0123456789abcdef", dash + 1) == std::string_view::npos;
+  return right ? std::string(name) : "";
+}
+
+bool is_in_use(const Slot& slot) {
+  struct stat status{};
+  if (::lstat(slot.lock().c_str(), &status) != 0 && errno == ENOENT) return false;
+  const auto lock = try_lock(slot, Hold::kExclusive);
+  return !lock || !lock->valid();
+}
+
+// Of an unfinished one, as much as its copiers say.
+envgen::CacheEntry describe(const Slot& slot, bool partial) {
+  envgen::CacheEntry entry;
+  entry.key = slot.key;
+  entry.partial = partial;
+  entry.in_use = is_in_use(slot);
+  entry.used_ms = mtime_ms(slot.lock());
+  if (entry.used_ms == 0) entry.used_ms = mtime_ms(partial ? slot.partial() : slot.published());
+  if (partial) {
+    if (const auto counters = SharedCounters::open(slot.progress())) {
+      entry.entries = counters->get().entries;
+      entry.bytes = counters->get().bytes;
+    }
+    entry.source = sys::look(slot.partial() + "/source", true).content;
+  } else if (const auto record = read_record(slot); record && *record) {
+    entry.source = (*record)->source;
+    entry.entries = (*record)->entries;
+    entry.bytes = (*record)->allocated;
+  }
+  return entry;
+}
+
+}  // namespace
+
+envgen::Result<std::vector<envgen::CacheEntry>> list_cache(const std::string& root) {
+  constexpr std::size_t kMost = 100'000;
+  const std::string store = store_of(root);
+  std::vector<envgen::CacheEntry> entries;
+  const sys::Dir directory(::opendir(store.c_str()));
+  if (!directory) {
+    if (errno == ENOENT) return entries;
+    return envgen::fail(kWhat, store, sys::errno_text(errno), "name another --data-root");
+  }
+  std::vector<std::pair<std::string, bool>> found;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string_view name = entry->d_name;
+    const std::string key = key_in(name);
+    if (!key.empty() && found.size() < kMost) found.emplace_back(key, name.ends_with(kPartial));
+  }
+  std::ranges::sort(found);
+  entries.reserve(found.size());
+  for (const auto& [key, partial] : found) {
+    entries.push_back(describe({.store = store, .key = key}, partial));
+  }
+  return entries;
+}
+
+envgen::Result<bool> evict(const std::string& root, const envgen::CacheEntry& entry) {
+  const Slot slot{.store = store_of(root), .key = entry.key};
+  const bool known = mtime_ms(slot.lock()) != 0;
+  const auto lock = try_lock(slot, Hold::kExclusive);
+  if (!lock) return std::unexpected(lock.error());
+  if (!lock->valid()) return false;
+  const bool used_since = known && mtime_ms(slot.lock()) > entry.used_ms;
+  if (used_since) return false;
+  if (auto removed = remove_slot(slot); !removed) return std::unexpected(removed.error());
+  return true;
+}
+
+envgen::Result<std::vector<envgen::CacheEntry>> collect_garbage(const std::string& root,
+                                                                const envgen::CacheLimits& limits,
+                                                                bool dry_run) {
+  auto entries = list_cache(root);
+  if (!entries) return entries;
+  std::vector<envgen::CacheEntry> chosen = choose_evictions(std::move(*entries), limits);
+  if (dry_run) return chosen;
+  std::vector<envgen::CacheEntry> removed;
+  removed.reserve(chosen.size());
+  envgen::Error last;
+  for (envgen::CacheEntry& entry : chosen) {
+    auto gone = evict(root, entry);
+    if (!gone) {
+      last = std::move(gone.error());
+    } else if (*gone) {
+      removed.push_back(std::move(entry));
+    }
+  }
+  if (removed.empty() && !last.what.empty()) return std::unexpected(std::move(last));
+  return removed;
+}
+
+}  // namespace copy

@@ -1,0 +1,89 @@
+#include "init/copy/eviction.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "init/copy/cache.h"
+#include "init/sys/clock.h"
+
+namespace copy {
+namespace {
+
+constexpr const char* kWhat = "making room for a dataset";
+
+std::string megabytes(std::uint64_t bytes) {
+  constexpr std::uint64_t kMegabyte = 1'000'000;
+  return std::to_string((bytes + kMegabyte - 1) / kMegabyte) + " MB";
+}
+
+bool has_room(const Space& space, const Need& need) {
+  return space.free_bytes >= need.bytes && space.free_inodes >= need.inodes;
+}
+
+envgen::Status no_room(const std::string& root, const Space& space, const Need& need) {
+  const bool inodes = space.free_bytes >= need.bytes;
+  std::string found = inodes ? std::to_string(space.free_inodes) + " free inodes for " +
+                                   std::to_string(need.inodes) + " entries"
+                             : megabytes(space.free_bytes) + " for " + megabytes(need.bytes) +
+                                   ", with " + megabytes(space.headroom) + " to stay free";
+  found += ", and nothing that is not in use and would make room";
+  return envgen::fail(kWhat, root, std::move(found),
+                      "free space there, name a larger --data-root, or lower --data-headroom");
+}
+
+// All that may go, the least recently used first.
+std::vector<envgen::CacheEntry> all_unused(const std::vector<envgen::CacheEntry>& entries) {
+  return choose_evictions(entries, {.now_ms = sys::wall_ms(), .ttl_ms = 0});
+}
+
+envgen::Status evict_until_there_is_room(const std::string& root, const Slot& own, const Need& need,
+                                         const envgen::Headroom& headroom) {
+  auto space = space_of(root, headroom);
+  if (!space) return std::unexpected(space.error());
+  if (has_room(*space, need)) return {};
+  auto entries = list_cache(root);
+  if (!entries) return std::unexpected(entries.error());
+  std::erase_if(*entries, [&own](const auto& entry) { return entry.key == own.key; });
+  const std::vector<envgen::CacheEntry> unused = all_unused(*entries);
+  Space best = *space;
+  for (const envgen::CacheEntry& entry : unused) {
+    best.free_bytes += entry.bytes;
+    best.free_inodes +=
+        std::min(entry.entries, std::numeric_limits<std::uint64_t>::max() - best.free_inodes);
+  }
+  if (!has_room(best, need)) return no_room(root, *space, need);
+  for (const envgen::CacheEntry& entry : unused) {
+    if (auto gone = evict(root, entry); !gone) return std::unexpected(gone.error());
+    space = space_of(root, headroom);
+    if (!space) return std::unexpected(space.error());
+    if (has_room(*space, need)) return {};
+  }
+  return no_room(root, *space, need);
+}
+
+}  // namespace
+
+envgen::Status make_room(const std::string& root, const Slot& own, const Need& need,
+                         const envgen::DataRequest& request) {
+  const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(request.cache_max_bytes, 0));
+  if (most != 0 && need.bytes > most) {
+    return envgen::fail(kWhat, root, megabytes(need.bytes) + " to be copied",
+                        "raise --cache-max-size, or copy less with --include and --exclude");
+  }
+  auto entries = list_cache(root);
+  if (!entries) return std::unexpected(entries.error());
+  std::erase_if(*entries, [&own](const auto& entry) { return entry.key == own.key; });
+  const envgen::CacheLimits limits = {
+      .now_ms = sys::wall_ms(),
+      .ttl_ms = request.cache_ttl_ms,
+      .max_bytes = most == 0 ? 0 : std::max<std::uint64_t>(most - need.bytes, 1)};
+  for (const envgen::CacheEntry& entry : choose_evictions(std::move(*entries), limits)) {
+    // What cannot be removed (it is another user's) stays: there may be room all the same.
+    std::ignore = evict(root, entry);
+  }
+  return evict_until_there_is_room(root, own, need, request.headroom);
+}
+
+}  // namespace copy

@@ -1,0 +1,29 @@
+#pragma once
+// Makes room in a node's cache for a copy.
+
+#include <cstdint>
+#include <string>
+
+#include "envgen/cache_policy.h"
+#include "envgen/dataset.h"
+#include "envgen/result.h"
+#include "init/copy/slot.h"
+
+namespace copy {
+
+// Removes the slot of `entry`; false where it is in use, or was used since it was looked at.
+envgen::Result<bool> evict(const std::string& root, const envgen::CacheEntry& entry);
+
+// What a copy needs.
+struct Need {
+  std::uint64_t bytes = 0;
+  std::uint64_t inodes = 0;
+};
+
+// Removes what is due (time to live, the cache's size with the copy in it), then, where it is
+// needed, the least recently used. `own`: the slot that room is made for, which counts as nothing.
+// Nothing is removed in vain: where all that may go would not do, it is an error at once.
+envgen::Status make_room(const std::string& root, const Slot& own, const Need& need,
+                         const envgen::DataRequest& request);
+
+}  // namespace copy

@@ -1,0 +1,76 @@
+#pragma once
+// One key of a node's cache: its paths, its lock, its record. See cache.h for what lies where.
+//
+// Who may do what: the directory of all has the permissions of the root that it lies in, with the
+// sticky bit where others may write to it. A slot belongs to the user that made it. Its lock may be
+// taken by anybody who may read it, so that jobs of several users share a copy; a copy can be read
+// by those whom the modes in the copy itself let, whatever stood above its source.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "envgen/cache_policy.h"
+#include "envgen/copy_record.h"
+#include "envgen/dataset.h"
+#include "envgen/result.h"
+#include "init/sys/fd.h"
+
+namespace copy {
+
+struct Slot {
+  std::string store;  // <root>/trainit-datasets
+  std::string key;
+
+  [[nodiscard]] std::string published() const { return store + "/" + key; }
+  [[nodiscard]] std::string partial() const { return published() + ".partial"; }
+  [[nodiscard]] std::string lock() const { return published() + ".lock"; }
+  [[nodiscard]] std::string data() const { return published() + "/data"; }
+  [[nodiscard]] std::string record() const { return published() + "/record.json"; }
+  [[nodiscard]] std::string manifest() const { return published() + "/manifest"; }
+  [[nodiscard]] std::string partial_data() const { return partial() + "/data"; }
+  [[nodiscard]] std::string state() const { return partial() + "/state"; }
+  [[nodiscard]] std::string progress() const { return partial() + "/progress"; }
+};
+
+std::string store_of(const std::string& root);
+// Made where it is not there. Errors: no directory, not to be written.
+envgen::Status make_store(const std::string& root);
+// "imagenet-0123456789abcdef"; of the name only what a file name may be made of.
+std::string key_of(const std::string& name, const envgen::CopyRecord& wanted);
+
+enum class Hold : unsigned char { kShared, kExclusive };
+
+// The slot's lock, if it is to be had at once; else not valid. It is made where it is not there.
+// Whoever removes a slot removes its lock: what comes back is the one that is there.
+envgen::Result<sys::Fd> try_lock(const Slot& slot, Hold hold);
+// This is its last use.
+void touch(const sys::Fd& lock);
+
+std::string boot_id();
+
+// What is published. nullopt: nothing, or what was being removed. An error: it cannot be read, or
+// is not a record.
+envgen::Result<std::optional<envgen::CopyRecord>> read_record(const Slot& slot);
+// Takes the record away first: killed halfway, the rest is nobody's copy.
+envgen::Status remove_published(const Slot& slot);
+// What was published is an unfinished copy again.
+envgen::Status unpublish(const Slot& slot);
+// The other way; all of it, or nothing. `record` is written in between. The caller has filled
+// partial_data() and state().
+envgen::Status publish(const Slot& slot, const envgen::CopyRecord& record);
+// All of the slot, and its lock, which the caller has.
+envgen::Status remove_slot(const Slot& slot);
+
+// Of the file system that `path` lies on.
+struct Space {
+  std::uint64_t free_bytes = 0;   // for us, without the headroom
+  std::uint64_t headroom = 0;     // what must stay free
+  std::uint64_t free_inodes = 0;  // the most there is where it does not count them
+};
+envgen::Result<Space> space_of(const std::string& path, const envgen::Headroom& headroom);
+
+// All file systems below have it, or an error; for a copy that a crash must not harm.
+envgen::Status sync_file_system(const std::string& path);
+
+}  // namespace copy
