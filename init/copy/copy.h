@@ -41,6 +41,7 @@ struct Options {
   std::function<void(const Counters&)> report = {};
   // The same while another copy has the place, with its counters; nullptr where they are not there.
   std::function<void(const Counters*)> waiting = {};
+  std::function<void(const std::string&)> warn = {};  // a line, of what could not be kept
 };
 
 // The sum over a tree's entries, whatever their order: path, type, size, mtime, mode, owner, the

@@ -1,0 +1,265 @@
+// scan_tree and fill_tree: the process that has others work, and waits for them.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "init/copy/worker.h"
+#include "init/sys/clock.h"
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+constexpr int kRounds = 3;
+constexpr std::uint64_t kPercent = 100;
+
+struct Unmap {
+  void operator()(Board* board) const { ::munmap(board, sizeof(Board)); }
+};
+using SharedBoard = std::unique_ptr<Board, Unmap>;
+
+envgen::Result<SharedBoard> make_board() {
+  void* memory =
+      ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory != MAP_FAILED) return SharedBoard(static_cast<Board*>(memory));
+  return envgen::fail("starting a copy", "", sys::errno_text(errno),
+                      "give the container more memory");
+}
+
+// The copy's file system is local: this process may ask it.
+envgen::Status check_room(const Job& job) {
+  struct statvfs disk{};
+  if (job.tree.empty() || ::statvfs(job.state.c_str(), &disk) != 0) return {};
+  const std::uint64_t block = disk.f_frsize;
+  const std::uint64_t free = disk.f_bavail * block;
+  const envgen::Headroom& headroom = job.options->headroom;
+  const auto percent = static_cast<std::uint64_t>(headroom.percent);
+  const std::uint64_t keep = std::max(static_cast<std::uint64_t>(headroom.bytes),
+                                      disk.f_blocks * block / kPercent * percent);
+  if (free >= keep) return {};
+  return envgen::fail("copying", job.tree,
+                      std::to_string(free) + " bytes free on its file system, of which " +
+                          std::to_string(keep) + " are to stay free",
+                      "make room there, or lower the headroom; run it again: it goes on");
+}
+
+envgen::Status check(const Job& job) {
+  if (job.options->report) job.options->report(*job.counters);
+  if (job.options->deadline_ms != 0 && sys::monotonic_ms() >= job.options->deadline_ms) {
+    return envgen::fail("copying", job.source, "that it takes longer than it may",
+                        "allow more time; run it again: it goes on where it was");
+  }
+  return check_room(job);
+}
+
+using Body = envgen::Status (*)(Worker&);
+
+// All of the tree, once, by several processes.
+envgen::Status run_phase(const Job& job, int size, bool manifest, Body body) {
+  auto list = WorkList::create(job.state, &job.board->work);
+  if (!list) return std::unexpected(list.error());
+  if (auto pushed = list->push(Item()); !pushed) return pushed;
+  job.board->sums.clear();
+  const auto work = [&](int number) -> envgen::Status {
+    Worker worker(job, *list, number);
+    if (manifest) {
+      auto file = ManifestFile::create(job.state, number);
+      if (!file) return std::unexpected(file.error());
+      worker.manifest = std::move(*file);
+    }
+    return body(worker);
+  };
+  return run_team(size, job.board->failure, work, [&job] { return check(job); });
+}
+
+std::string read_boot_id() {
+  std::array<char, 64> text{};
+  const sys::Fd file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  const ssize_t size = file.valid() ? ::read(file.get(), text.data(), text.size()) : 0;
+  return size <= 0 ? "unknown" : std::string(text.data(), static_cast<std::size_t>(size) - 1);
+}
+
+std::int64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return to_ns(now);
+}
+
+// When the first run began, and on which boot of the machine: "<boot id> <ns>". Written before
+// there is anything that it says something about, and never again.
+envgen::Status read_beginning(Job& job) {
+  const std::string path = job.state + "/boot";
+  struct stat status{};
+  const bool tree = ::lstat(job.tree.c_str(), &status) == 0;
+  const envgen::PathState found = sys::look(path, true);
+  const std::string boot = read_boot_id();
+  job.rules.begun_ns = now_ns();
+  if (found.kind == envgen::PathState::Kind::kFile) {
+    const std::size_t space = found.content.find(' ');
+    job.rules.same_boot =
+        space != std::string::npos && found.content.substr(0, space) == boot && boot != "unknown";
+    std::int64_t begun = 0;
+    for (std::size_t at = space; at != std::string::npos && ++at < found.content.size();) {
+      const char digit = found.content[at];
+      if (digit < '0' || digit > '9') break;
+      begun = (begun * 10) + (digit - '0');
+    }
+    if (begun > 0) job.rules.begun_ns = begun;
+  } else {
+    job.rules.same_boot = !tree;
+    const std::string text =
+        (tree ? "unknown" : boot) + " " + std::to_string(job.rules.begun_ns) + "\n";
+    if (auto written = sys::write_file_atomic(path, 0600, text); !written) return written;
+  }
+  job.compare = job.options->compare || job.options->verify || !job.rules.same_boot;
+  return {};
+}
+
+// What only one run uses.
+envgen::Status clear_scratch(const Job& job) {
+  for (const char* name : {"/links", "/trash", "/late"}) {
+    const std::string path = job.state + name;
+    if (auto removed = sys::remove_tree(path); !removed) return removed;
+    if (name == std::string_view("/late")) continue;
+    if (auto made = sys::make_directories(path, 0700); !made) return made;
+  }
+  return {};
+}
+
+envgen::Status prepare(Job& job) {
+  if (auto made = sys::make_directories(job.state, 0700); !made) return made;
+  if (auto begun = read_beginning(job); !begun) return begun;
+  return check_room(job);
+}
+
+void warn(const Job& job) {
+  if (!job.options->warn) return;
+  if (job.board->no_links) {
+    job.options->warn(job.tree + ": its file system has no hard links, copying each name instead");
+  }
+  if (job.board->no_owners) {
+    job.options->warn(job.tree + ": the files' owners cannot be set there, leaving them ours");
+  }
+}
+
+envgen::Error changes_all_the_time(const Job& job) {
+  std::string paths;
+  const std::size_t count = std::min<std::size_t>(job.board->noted, kNoted);
+  for (std::size_t index = 0; index < count; ++index) {
+    const std::string path = job.board->changed.at(index).data();
+    if (("," + paths + ",").find("," + path + ",") != std::string::npos) continue;
+    paths += (paths.empty() ? "" : ",") + path;
+  }
+  return {"copying", job.source,
+          "that it changes while it is copied" + (paths.empty() ? "" : ": " + paths),
+          "copy when nothing writes to it, or exclude what is written"};
+}
+
+// One time through: copies, and then looks whether the source still is what was copied.
+envgen::Result<bool> run_round(Job& job, int size, Scan& scan) {
+  if (auto cleared = clear_scratch(job); !cleared) return std::unexpected(cleared.error());
+  Counters& counters = *job.counters;
+  for (auto* count :
+       {&counters.entries, &counters.bytes, &counters.kept_entries, &counters.kept_bytes}) {
+    count->store(0);
+  }
+  job.board->unstable = false;
+  job.board->noted = 0;
+  counters.phase = Phase::kCopying;
+  job.seal = false;
+  if (auto done = run_phase(job, size, true, work_on); !done) {
+    return std::unexpected(done.error());
+  }
+  const Sums copied = job.board->sums.value();
+  counters.phase = Phase::kChecking;
+  job.seal = true;
+  if (auto done = run_phase(job, size, false, work_on); !done) {
+    return std::unexpected(done.error());
+  }
+  const Sums now = job.board->sums.value();
+  scan = {now.identity, now.size};
+  return !job.board->unstable && now.change == copied.change && now.identity == copied.identity;
+}
+
+envgen::Status sync_tree(Worker& worker) {
+  worker.tree.reset(::open(worker.job.state.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!worker.tree.valid() || ::syncfs(worker.tree.get()) != 0) {
+    return cannot_write(worker, errno);
+  }
+  return {};
+}
+
+envgen::Status finish(Job& job, int size) {
+  struct stat status{};
+  if (::lstat((job.state + "/late").c_str(), &status) == 0) {
+    if (auto done = run_phase(job, 1, false, seal_late); !done) return done;
+  }
+  if (auto joined = join_manifests(job.state, size); !joined) return joined;
+  if (auto cleared = sys::remove_tree(job.state + "/links"); !cleared) return cleared;
+  if (!job.options->durable) return {};
+  job.counters->phase = Phase::kSyncing;
+  return run_phase(job, 1, false, sync_tree);
+}
+
+}  // namespace
+
+envgen::Result<Scan> scan_tree(const std::string& source, const Options& options,
+                               const SharedCounters& counters) {
+  auto board = make_board();
+  if (!board) return std::unexpected(board.error());
+  Job job;
+  job.source = source;
+  job.options = &options;
+  job.counters = &counters.get();
+  job.board = board->get();
+  job.seal = true;
+  counters.get().phase = Phase::kScanning;
+  if (auto done = run_phase(job, team_size(options.workers), false, work_on); !done) {
+    return std::unexpected(done.error());
+  }
+  const Sums sums = job.board->sums.value();
+  counters.get().total_entries = sums.size.entries;
+  counters.get().total_bytes = sums.size.bytes;
+  return Scan{sums.identity, sums.size};
+}
+
+envgen::Result<Scan> fill_tree(const std::string& source, const std::string& tree,
+                               const std::string& state_dir, const Options& options,
+                               const SharedCounters& counters) {
+  auto board = make_board();
+  if (!board) return std::unexpected(board.error());
+  Job job;
+  job.source = source;
+  job.tree = tree;
+  job.state = state_dir;
+  job.options = &options;
+  job.counters = &counters.get();
+  job.board = board->get();
+  if (auto prepared = prepare(job); !prepared) return std::unexpected(prepared.error());
+  auto journal = Journal::open(state_dir);
+  if (!journal) return std::unexpected(journal.error());
+  job.journal = &*journal;
+  const int size = team_size(options.workers);
+  Scan scan;
+  for (int round = 1; round <= kRounds; ++round) {
+    auto stable = run_round(job, size, scan);
+    if (!stable) return std::unexpected(stable.error());
+    if (!*stable) continue;
+    if (auto done = finish(job, size); !done) return std::unexpected(done.error());
+    warn(job);
+    if (options.report) options.report(counters.get());
+    return scan;
+  }
+  return std::unexpected(changes_all_the_time(job));
+}
+
+}  // namespace copy

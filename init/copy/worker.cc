@@ -1,0 +1,359 @@
+#include "init/copy/worker.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+constexpr mode_t kWorkingMode = 0700;
+constexpr std::size_t kLook = 32;   // entries between two looks at who has nothing to do
+constexpr std::size_t kLeast = 16;  // entries that are worth to be given away
+
+std::string shown(const std::string& root, const std::string& path) {
+  return path.empty() ? root : root + "/" + path;
+}
+
+bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
+
+// The file itself is the root of both: the root's own paths are what an entry's name is elsewhere.
+envgen::Status do_file_root(Worker& worker) {
+  const Place place{AT_FDCWD, AT_FDCWD, false, true};
+  worker.read_flags &= ~O_NOFOLLOW;
+  if (worker.job.seal) return look_at(worker, place, worker.job.source.c_str());
+  return copy_file(worker, place, worker.job.source.c_str(), worker.job.tree.c_str());
+}
+
+envgen::Status make_tree(const Worker& worker, bool& fresh) {
+  const std::string& tree = worker.job.tree;
+  fresh = ::mkdir(tree.c_str(), kWorkingMode) == 0;
+  if (fresh) return {};
+  struct stat status{};
+  if (errno != EEXIST || ::lstat(tree.c_str(), &status) != 0) return cannot_write(worker, errno);
+  if (S_ISDIR(status.st_mode)) {
+    if (::chmod(tree.c_str(), kWorkingMode) != 0) return cannot_write(worker, errno);
+    return {};
+  }
+  if (::unlink(tree.c_str()) != 0 || ::mkdir(tree.c_str(), kWorkingMode) != 0) {
+    return cannot_write(worker, errno);
+  }
+  fresh = true;
+  return {};
+}
+
+// What lies in the copy and not in the source, or is not wanted from it.
+envgen::Status remove_others(Worker& worker, const Place& place) {
+  const std::size_t below = worker.path.size();
+  for (;;) {
+    if (!worker.reader.read(place.to, worker.names)) return cannot_write(worker, errno);
+    if (worker.names.empty()) break;
+    for (const Name& name : worker.names) {
+      worker.path.resize(below);
+      if (below != 0) worker.path += '/';
+      worker.path += name.text;
+      struct stat status{};
+      const envgen::PathFilter& filter = worker.job.options->filter;
+      bool wanted = ::fstatat(place.from, name.text.data(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+      if (!wanted && !is_gone(errno)) return cannot_read(worker, errno);
+      if (wanted && !filter.takes_all()) {
+        wanted =
+            S_ISDIR(status.st_mode) ? filter.enters(worker.path) : filter.takes_file(worker.path);
+      }
+      if (wanted) continue;
+      if (auto done = remove_entry(worker, place.to, name.text.data()); !done) return done;
+    }
+  }
+  worker.path.resize(below);
+  return {};
+}
+
+// Makes the copy's directory, and leaves what is in it to whoever takes it.
+envgen::Status do_subdirectory(Worker& worker, const Place& place, const char* name) {
+  bool fresh = false;
+  if (!worker.job.seal) {
+    fresh = ::mkdirat(place.to, name, kWorkingMode) == 0;
+    struct stat status{};
+    if (!fresh && errno != EEXIST) return cannot_write(worker, errno);
+    if (!fresh && ::fstatat(place.to, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      return cannot_write(worker, errno);
+    }
+    // Who is not root could not open it.
+    const bool closed = (status.st_mode & kWorkingMode) != kWorkingMode;
+    if (!fresh && S_ISDIR(status.st_mode) && closed &&
+        ::fchmodat(place.to, name, kWorkingMode, 0) != 0) {
+      return cannot_write(worker, errno);
+    }
+    if (!fresh && !S_ISDIR(status.st_mode)) {
+      if (auto done = remove_entry(worker, place.to, name); !done) return done;
+      if (::mkdirat(place.to, name, kWorkingMode) != 0) return cannot_write(worker, errno);
+      fresh = true;
+    }
+  }
+  Item item;
+  item.kind = ItemKind::kDirectory;
+  item.fresh = fresh;
+  item.path = worker.path;
+  return worker.list.push(item);
+}
+
+envgen::Status refuse(const Worker& worker, unsigned char type) {
+  const char* found = "a device";
+  if (type == DT_FIFO) found = "a FIFO";
+  if (type == DT_SOCK) found = "a socket";
+  return envgen::fail("copying", shown(worker.job.source, worker.path), found,
+                      "remove it from the source, or exclude it");
+}
+
+unsigned char type_of(mode_t mode) { return static_cast<unsigned char>(IFTODT(mode)); }
+
+envgen::Status do_entry(Worker& worker, const Place& place, const char* name, unsigned char type) {
+  const envgen::PathFilter& filter = worker.job.options->filter;
+  if (type == DT_UNKNOWN) {
+    struct stat status{};
+    if (::fstatat(place.from, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (!is_gone(errno)) return cannot_read(worker, errno);
+      note_change(worker);
+      return {};
+    }
+    type = type_of(status.st_mode);
+  }
+  if (!filter.takes_all() &&
+      !(type == DT_DIR ? filter.enters(worker.path) : filter.takes_file(worker.path))) {
+    return {};
+  }
+  if (type == DT_DIR) return do_subdirectory(worker, place, name);
+  if (type != DT_REG && type != DT_LNK) return refuse(worker, type);
+  if (worker.job.seal) return look_at(worker, place, name);
+  return type == DT_LNK ? copy_link(worker, place, name) : copy_file(worker, place, name, name);
+}
+
+envgen::Status give_away(Worker& worker, std::string_view directory, bool fresh,
+                         std::span<const Name> names) {
+  std::string packed;
+  for (const Name& name : names) {
+    packed += static_cast<char>(name.type);
+    packed += name.text;
+    packed += '\0';
+  }
+  Item item;
+  item.kind = ItemKind::kNames;
+  item.fresh = fresh;
+  item.path = directory;
+  item.names = packed;
+  return worker.list.push(item);
+}
+
+// The entries in `worker.names`; those that others could do meanwhile are given to them.
+envgen::Status do_names(Worker& worker, const Place& place) {
+  const std::string directory = worker.path;
+  std::span<const Name> rest(worker.names);
+  std::size_t until_look = 0;
+  while (!rest.empty()) {
+    if (until_look-- == 0) {
+      until_look = kLook;
+      while (rest.size() >= 2 * kLeast && worker.list.hungry()) {
+        const std::size_t half = rest.size() / 2;
+        auto given = give_away(worker, directory, place.fresh, rest.subspan(rest.size() - half));
+        if (!given) return given;
+        rest = rest.first(rest.size() - half);
+      }
+    }
+    const Name& name = rest.front();
+    worker.path.assign(directory);
+    if (!directory.empty()) worker.path += '/';
+    worker.path += name.text;
+    if (auto done = do_entry(worker, place, name.text.data(), name.type); !done) return done;
+    rest = rest.subspan(1);
+  }
+  worker.path = directory;
+  return {};
+}
+
+// Opens the directory of `worker.path` in both trees.
+struct Opened {
+  sys::Fd from;
+  sys::Fd to;
+  struct stat source{};
+  struct stat copy{};
+  bool gone = false;
+};
+
+envgen::Result<Opened> open_both(Worker& worker) {
+  Opened opened;
+  constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
+  opened.from = open_below(worker.source.get(), worker.path, kDirectory);
+  if (!opened.from.valid() || ::fstat(opened.from.get(), &opened.source) != 0) {
+    if (!is_gone(errno) || worker.path.empty()) return cannot_read(worker, errno);
+    opened.gone = true;
+    note_change(worker);
+    return opened;
+  }
+  if (worker.job.tree.empty()) return opened;
+  opened.to = open_below(worker.tree.get(), worker.path, kDirectory);
+  if (!opened.to.valid() || ::fstat(opened.to.get(), &opened.copy) != 0) {
+    return cannot_write(worker, errno);
+  }
+  if (opened.source.st_dev == opened.copy.st_dev && opened.source.st_ino == opened.copy.st_ino) {
+    return envgen::fail("copying", shown(worker.job.source, worker.path),
+                        "the copy itself inside its source", "copy to another place");
+  }
+  return opened;
+}
+
+Place place_of(const Opened& opened, bool fresh) {
+  return {opened.from.get(), opened.to.get(), fresh, opened.copy.st_gid != ::getegid()};
+}
+
+// Another mode than the one to work with is that of an earlier run, or what was inherited.
+envgen::Status make_writable(const Worker& worker, const Opened& opened) {
+  if ((opened.copy.st_mode & 07777U) == kWorkingMode) return {};
+  if (::fchmod(opened.to.get(), kWorkingMode) != 0) return cannot_write(worker, errno);
+  return {};
+}
+
+envgen::Status do_directory(Worker& worker, const Item& item) {
+  worker.path = item.path;
+  bool fresh = item.fresh;
+  auto opened = open_both(worker);
+  if (!opened) return std::unexpected(opened.error());
+  if (opened->gone) return {};
+  if (worker.job.seal) {
+    if (auto done = seal_directory(worker, opened->to.get(), opened->source); !done) return done;
+  } else {
+    add_entry(worker.sums, worker.path, opened->source, {}, worker.scratch);
+    worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
+    if (auto done =
+            note_entry(worker, envgen::ManifestType::kDirectory, opened->source, std::nullopt);
+        !done)
+      return done;
+    if (auto done = make_writable(worker, *opened); !done) return done;
+  }
+  const Place place = place_of(*opened, fresh);
+  if (!worker.job.seal && !fresh) {
+    if (auto done = remove_others(worker, place); !done) return done;
+  }
+  for (;;) {
+    if (!worker.reader.read(place.from, worker.names)) return cannot_read(worker, errno);
+    if (worker.names.empty()) return {};
+    if (auto done = do_names(worker, place); !done) return done;
+  }
+}
+
+envgen::Status do_batch(Worker& worker, const Item& item) {
+  worker.path = item.path;
+  auto opened = open_both(worker);
+  if (!opened) return std::unexpected(opened.error());
+  if (opened->gone) return {};
+  // The item's memory is the list's, which is used meanwhile.
+  const std::string packed(item.names);
+  const Place place = place_of(*opened, item.fresh);
+  worker.names.clear();
+  for (std::size_t at = 0; at < packed.size();) {
+    const std::string_view name(packed.c_str() + at + 1);
+    worker.names.push_back({0, static_cast<unsigned char>(packed[at]), name});
+    at += name.size() + 2;
+  }
+  return do_names(worker, place);
+}
+
+envgen::Status do_root(Worker& worker) {
+  worker.path.clear();
+  struct stat status{};
+  if (::fstat(worker.source.get(), &status) != 0) return cannot_read(worker, errno);
+  if (S_ISREG(status.st_mode)) return do_file_root(worker);
+  if (!S_ISDIR(status.st_mode)) return refuse(worker, type_of(status.st_mode));
+  Item item;
+  item.kind = ItemKind::kDirectory;
+  if (!worker.job.seal) {
+    if (auto made = make_tree(worker, item.fresh); !made) return made;
+  }
+  return worker.list.push(item);
+}
+
+envgen::Status do_item(Worker& worker, const Item& item) {
+  // Made by whoever did the root, after we began.
+  if (item.kind != ItemKind::kRoot && !worker.job.tree.empty() && !worker.tree.valid()) {
+    worker.tree.reset(::open(worker.job.tree.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    if (!worker.tree.valid()) return cannot_write(worker, errno);
+  }
+  switch (item.kind) {
+    case ItemKind::kRoot:
+      return do_root(worker);
+    case ItemKind::kDirectory:
+      return do_directory(worker, item);
+    case ItemKind::kNames:
+      return do_batch(worker, item);
+    case ItemKind::kRange:
+      return copy_range(worker, item);
+  }
+  return {};
+}
+
+std::string fix_for(int error, bool writing) {
+  if (error == ENOSPC || error == EDQUOT) return "make room there; run it again: it goes on";
+  if (error == EROFS) return "mount it writable, or copy to another place";
+  if (error == EACCES || error == EPERM) {
+    return writing ? "let the place be written, or copy as its owner"
+                   : "let it be read, copy as a user who may, or exclude it";
+  }
+  if (error == ESTALE || error == EIO || error == ETIMEDOUT) {
+    return "look whether its storage is in order; run it again: it goes on";
+  }
+  if (error == EMFILE || error == ENFILE) return "allow more open files";
+  if (error == ENOENT) return "name what is there";
+  return "";
+}
+
+}  // namespace
+
+std::unexpected<envgen::Error> cannot_read(const Worker& worker, int error) {
+  return envgen::fail("reading what is to be copied", shown(worker.job.source, worker.path),
+                      sys::errno_text(error), fix_for(error, false));
+}
+
+std::unexpected<envgen::Error> cannot_write(const Worker& worker, int error) {
+  return envgen::fail("writing a copy", shown(worker.job.tree, worker.path), sys::errno_text(error),
+                      fix_for(error, true));
+}
+
+void note_change(Worker& worker) {
+  worker.job.board->unstable = true;
+  name_change(worker);
+}
+
+void name_change(Worker& worker) {
+  Board& board = *worker.job.board;
+  const std::uint32_t slot = board.noted.fetch_add(1);
+  if (slot >= kNoted) return;
+  auto& text = board.changed.at(slot);
+  const std::size_t size = std::min(worker.path.size(), text.size() - 1);
+  std::memcpy(text.data(), worker.path.data(), size);
+  text.at(size) = '\0';
+}
+
+Worker::Worker(const Job& what, WorkList& work, int index)
+    : job(what), list(work), number(index), pump(what.counters->bytes) {}
+
+envgen::Status work_on(Worker& worker) {
+  worker.source.reset(::open(worker.job.source.c_str(), O_PATH | O_CLOEXEC));
+  if (!worker.source.valid()) return cannot_read(worker, errno);
+  for (;;) {
+    auto item = worker.list.take();
+    if (!item) return std::unexpected(item.error());
+    if (!*item) break;
+    if (auto done = do_item(worker, **item); !done) return done;
+  }
+  worker.job.board->sums.add(worker.sums);
+  return worker.manifest.flush();
+}
+
+}  // namespace copy

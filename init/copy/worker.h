@@ -1,0 +1,126 @@
+#pragma once
+// One process of a copy: what it knows, what it has open, and what it has gathered. Private to the
+// files of this folder that do the work.
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "envgen/copy_proof.h"
+#include "envgen/result.h"
+#include "init/copy/contents.h"
+#include "init/copy/copy.h"
+#include "init/copy/directory.h"
+#include "init/copy/identity.h"
+#include "init/copy/journal.h"
+#include "init/copy/manifest_file.h"
+#include "init/copy/team.h"
+#include "init/copy/work_list.h"
+
+namespace copy {
+
+inline constexpr std::size_t kNoted = 5;
+
+// In memory that all processes of a copy share.
+struct Board {
+  WorkState work;
+  FailureSlot failure;
+  SharedSums sums;
+  std::atomic<bool> unstable;   // the source changed under a process
+  std::atomic<bool> no_links;   // the target's file system has no hard links
+  std::atomic<bool> no_owners;  // it, or the kernel, does not let us give files away
+  std::atomic<std::uint32_t> noted;
+  std::array<std::array<char, 1024>, kNoted> changed;  // paths for the error, each ended by a NUL
+};
+
+// What is to be done, the same for all.
+struct Job {
+  std::string source;
+  std::string tree;   // "" = there is none: the source is only looked at
+  std::string state;  // directory
+  const Options* options = nullptr;
+  Counters* counters = nullptr;
+  Board* board = nullptr;
+  Journal* journal = nullptr;
+  envgen::ProofRules rules;
+  bool compare = false;  // what is there is proven by its contents
+  bool seal = false;     // look whether the source is what was copied, and finish directories
+};
+
+struct Worker {
+  Worker(const Job& what, WorkList& work, int index);
+
+  const Job& job;
+  WorkList& list;
+  int number;
+  sys::Fd source;  // O_PATH
+  sys::Fd tree;
+  sys::Fd links;  // see links.h
+  sys::Fd trash;
+  Sums sums;
+  DirectoryReader reader;
+  std::vector<Name> names;
+  std::string path;  // of the entry in hand, below the root
+  std::string scratch;
+  std::string target;
+  Pump pump;
+  ManifestFile manifest;
+  int read_flags = O_RDONLY | O_NOATIME | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
+};
+
+// A directory of both trees, while its entries are done.
+struct Place {
+  int from = -1;
+  int to = -1;
+  bool fresh = false;           // the copy's was empty
+  bool inherits_group = false;  // what is made in it does not have our group
+};
+
+// The item's failure, with what the errno means for whoever reads it.
+std::unexpected<envgen::Error> cannot_read(const Worker& worker, int error);
+std::unexpected<envgen::Error> cannot_write(const Worker& worker, int error);
+
+// Somebody changed the source under us: what it was before is no copy of it now.
+void note_change(Worker& worker);
+// It may have been this one, if it was one.
+void name_change(Worker& worker);
+
+// The process's body: does items until there are none.
+envgen::Status work_on(Worker& worker);
+
+// --- one entry, `worker.path`, of a place ---
+// `as`: its name in the copy.
+envgen::Status copy_file(Worker& worker, const Place& place, const char* name, const char* as);
+envgen::Status copy_link(Worker& worker, const Place& place, const char* name);
+envgen::Status copy_range(Worker& worker, const Item& item);
+// After all is copied: what it is now, and the last act on a file that several wrote.
+envgen::Status look_at(Worker& worker, const Place& place, const char* name);
+envgen::Status finish_large(Worker& worker, const Place& place, const char* name,
+                            const struct stat& status);
+envgen::Status seal_directory(Worker& worker, int directory, const struct stat& status);
+// The directories whose modes would have kept us from what is below them, the deepest first.
+envgen::Status seal_late(Worker& worker);
+// A line of the manifest.
+envgen::Status note_entry(Worker& worker, envgen::ManifestType type, const struct stat& status,
+                          std::optional<std::uint64_t> hash);
+envgen::Status note_part(Worker& worker, std::uint64_t begin, std::uint64_t size,
+                         std::uint64_t hash);
+// Gives it the attributes of the source; the mtime is the last act. `created`: by us with its mode
+// just now; `chown`: though it would be ours.
+envgen::Status finish_file(Worker& worker, int file, const struct stat& status, bool created,
+                           bool chown);
+// Whoever the copy of an entry shall belong to. The same uid and gid as ours where owners are not
+// kept.
+Owner owner_for(const Worker& worker, const struct stat& status);
+bool keeps_owners(const Worker& worker);
+// Removes what is not wanted, whatever it is.
+envgen::Status remove_entry(Worker& worker, int directory, const char* name);
+
+}  // namespace copy
