@@ -1,8 +1,6 @@
 // scan_tree and fill_tree: the process that has others work, and waits for them.
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,74 +10,14 @@
 #include <memory>
 #include <utility>
 
-#include "init/copy/worker.h"
-#include "init/sys/clock.h"
+#include "init/copy/phase.h"
 #include "init/sys/files.h"
 
 namespace copy {
 namespace {
 
 constexpr int kRounds = 3;
-constexpr std::uint64_t kPercent = 100;
-
-struct Unmap {
-  void operator()(Board* board) const { ::munmap(board, sizeof(Board)); }
-};
-using SharedBoard = std::unique_ptr<Board, Unmap>;
-
-envgen::Result<SharedBoard> make_board() {
-  void* memory =
-      ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory != MAP_FAILED) return SharedBoard(static_cast<Board*>(memory));
-  return envgen::fail("starting a copy", "", sys::errno_text(errno),
-                      "give the container more memory");
-}
-
-// The copy's file system is local: this process may ask it.
-envgen::Status check_room(const Job& job) {
-  struct statvfs disk{};
-  if (job.tree.empty() || ::statvfs(job.state.c_str(), &disk) != 0) return {};
-  const std::uint64_t block = disk.f_frsize;
-  const std::uint64_t free = disk.f_bavail * block;
-  const envgen::Headroom& headroom = job.options->headroom;
-  const auto percent = static_cast<std::uint64_t>(headroom.percent);
-  const std::uint64_t keep = std::max(static_cast<std::uint64_t>(headroom.bytes),
-                                      disk.f_blocks * block / kPercent * percent);
-  if (free >= keep) return {};
-  return envgen::fail("copying", job.tree,
-                      std::to_string(free) + " bytes free on its file system, of which " +
-                          std::to_string(keep) + " are to stay free",
-                      "make room there, or lower the headroom; run it again: it goes on");
-}
-
-envgen::Status check(const Job& job) {
-  if (job.options->report) job.options->report(*job.counters);
-  if (job.options->deadline_ms != 0 && sys::monotonic_ms() >= job.options->deadline_ms) {
-    return envgen::fail("copying", job.source, "that it takes longer than it may",
-                        "allow more time; run it again: it goes on where it was");
-  }
-  return check_room(job);
-}
-
-using Body = envgen::Status (*)(Worker&);
-
-// All of the tree, once, by several processes.
-envgen::Status run_phase(const Job& job, int size, bool manifest, Body body) {
-  auto list = WorkList::create(job.state, &job.board->work);
-  if (!list) return std::unexpected(list.error());
-  if (auto pushed = list->push(Item()); !pushed) return pushed;
-  job.board->sums.clear();
-  const auto work = [&](int number) -> envgen::Status {
-    Worker worker(job, *list, number);
-    if (manifest) {
-      auto file = ManifestFile::create(job.state, number);
-      if (!file) return std::unexpected(file.error());
-      worker.manifest = std::move(*file);
-    }
-    return body(worker);
-  };
-  return run_team(size, job.board->failure, work, [&job] { return check(job); });
-}
+constexpr Item kRoot;
 
 std::string read_boot_id() {
   std::array<char, 64> text{};
@@ -176,13 +114,13 @@ envgen::Result<bool> run_round(Job& job, int size, Scan& scan) {
   job.board->noted = 0;
   counters.phase = Phase::kCopying;
   job.seal = false;
-  if (auto done = run_phase(job, size, true, work_on); !done) {
+  if (auto done = run_phase(job, size, {&kRoot, 1}, true, work_on); !done) {
     return std::unexpected(done.error());
   }
   const Sums copied = job.board->sums.value();
   counters.phase = Phase::kChecking;
   job.seal = true;
-  if (auto done = run_phase(job, size, false, work_on); !done) {
+  if (auto done = run_phase(job, size, {&kRoot, 1}, false, work_on); !done) {
     return std::unexpected(done.error());
   }
   const Sums now = job.board->sums.value();
@@ -201,13 +139,13 @@ envgen::Status sync_tree(Worker& worker) {
 envgen::Status finish(Job& job, int size) {
   struct stat status{};
   if (::lstat((job.state + "/late").c_str(), &status) == 0) {
-    if (auto done = run_phase(job, 1, false, seal_late); !done) return done;
+    if (auto done = run_phase(job, 1, {}, false, seal_late); !done) return done;
   }
   if (auto joined = join_manifests(job.state, size); !joined) return joined;
   if (auto cleared = sys::remove_tree(job.state + "/links"); !cleared) return cleared;
   if (!job.options->durable) return {};
   job.counters->phase = Phase::kSyncing;
-  return run_phase(job, 1, false, sync_tree);
+  return run_phase(job, 1, {}, false, sync_tree);
 }
 
 }  // namespace
@@ -223,7 +161,7 @@ envgen::Result<Scan> scan_tree(const std::string& source, const Options& options
   job.board = board->get();
   job.seal = true;
   counters.get().phase = Phase::kScanning;
-  if (auto done = run_phase(job, team_size(options.workers), false, work_on); !done) {
+  if (auto done = run_phase(job, team_size(options.workers), {&kRoot, 1}, false, work_on); !done) {
     return std::unexpected(done.error());
   }
   const Sums sums = job.board->sums.value();

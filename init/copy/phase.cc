@@ -1,0 +1,77 @@
+#include "init/copy/phase.h"
+
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "init/sys/clock.h"
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+constexpr std::uint64_t kPercent = 100;
+
+}  // namespace
+
+envgen::Result<SharedBoard> make_board() {
+  void* memory =
+      ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory != MAP_FAILED) return SharedBoard(static_cast<Board*>(memory));
+  return envgen::fail("starting a copy", "", sys::errno_text(errno),
+                      "give the container more memory");
+}
+
+envgen::Status check_room(const Job& job) {
+  struct statvfs disk{};
+  if (job.tree.empty() || ::statvfs(job.state.c_str(), &disk) != 0) return {};
+  const std::uint64_t block = disk.f_frsize;
+  const std::uint64_t free = disk.f_bavail * block;
+  const envgen::Headroom& headroom = job.options->headroom;
+  const auto percent = static_cast<std::uint64_t>(headroom.percent);
+  const std::uint64_t keep = std::max(static_cast<std::uint64_t>(headroom.bytes),
+                                      disk.f_blocks * block / kPercent * percent);
+  if (free >= keep) return {};
+  return envgen::fail("copying", job.tree,
+                      std::to_string(free) + " bytes free on its file system, of which " +
+                          std::to_string(keep) + " are to stay free",
+                      "make room there, or lower the headroom; run it again: it goes on");
+}
+
+namespace {
+
+envgen::Status check(const Job& job) {
+  if (job.options->report) job.options->report(*job.counters);
+  if (job.options->deadline_ms != 0 && sys::monotonic_ms() >= job.options->deadline_ms) {
+    return envgen::fail("copying", job.source, "that it takes longer than it may",
+                        "allow more time; run it again: it goes on where it was");
+  }
+  return check_room(job);
+}
+
+}  // namespace
+
+envgen::Status run_phase(const Job& job, int size, std::span<const Item> items, bool manifest,
+                         Body body) {
+  auto list = WorkList::create(job.tree.empty() ? "" : job.state, &job.board->work);
+  if (!list) return std::unexpected(list.error());
+  for (const Item& item : items) {
+    if (auto pushed = list->push(item); !pushed) return pushed;
+  }
+  job.board->sums.clear();
+  const auto work = [&](int number) -> envgen::Status {
+    Worker worker(job, *list, number);
+    if (manifest) {
+      auto file = ManifestFile::create(job.state, number);
+      if (!file) return std::unexpected(file.error());
+      worker.manifest = std::move(*file);
+    }
+    return body(worker);
+  };
+  return run_team(size, job.board->failure, work, [&job] { return check(job); });
+}
+
+}  // namespace copy

@@ -1,0 +1,195 @@
+// verify_tree: a copy against its manifest.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "envgen/content_hash.h"
+#include "envgen/manifest.h"
+#include "init/copy/phase.h"
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+constexpr std::uint64_t kPiece = 65536;  // bytes of the manifest, for one process at a time
+constexpr mode_t kPermissions = 07777;
+
+std::unexpected<envgen::Error> not_as_noted(const Worker& worker, const std::string& found) {
+  return envgen::fail("checking a copy by its manifest", worker.job.source + "/" + worker.path,
+                      found, "remove it, and copy again");
+}
+
+std::unexpected<envgen::Error> no_manifest(const std::string& path, const std::string& found) {
+  return envgen::fail("reading the manifest of a copy", path, found,
+                      "remove the copy, and copy again");
+}
+
+// The lines that begin in [begin, end); job.state is the manifest.
+envgen::Result<std::string> read_lines(const Job& job, std::uint64_t begin, std::uint64_t end) {
+  const sys::Fd file(::open(job.state.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!file.valid()) return no_manifest(job.state, sys::errno_text(errno));
+  std::uint64_t at = begin == 0 ? 0 : begin - 1;
+  const std::size_t own = end - at;
+  std::string text;
+  while (text.size() < own || text.find('\n', own - 1) == std::string::npos) {
+    const std::size_t before = text.size();
+    text.resize(before + kPiece);
+    const ssize_t size = ::pread(file.get(), text.data() + before, kPiece, static_cast<off_t>(at));
+    if (size < 0) return no_manifest(job.state, sys::errno_text(errno));
+    text.resize(before + static_cast<std::size_t>(size));
+    if (size == 0) break;
+    at += static_cast<std::uint64_t>(size);
+  }
+  if (text.size() >= own) text.resize(text.find('\n', own - 1) + 1);
+  // What begins before is somebody else's.
+  if (begin != 0) text.erase(0, text.find('\n') + 1);
+  if (!text.empty() && text.back() != '\n') return no_manifest(job.state, "a line without an end");
+  return text;
+}
+
+envgen::Status check_hash(Worker& worker, int file, const envgen::ManifestLine& line) {
+  const bool part = line.type == envgen::ManifestType::kPart;
+  const std::uint64_t begin = part ? static_cast<std::uint64_t>(line.mtime_ns) : 0;
+  worker.job.counters->bytes.fetch_add(line.size, std::memory_order_relaxed);
+  if (!line.hash) return {};
+  envgen::ContentHash hash;
+  const Moved moved = worker.pump.read_back({-1, file, begin, begin + line.size}, hash);
+  if (!moved.whole()) return cannot_read(worker, moved.error);
+  if (hash.value() == *line.hash) return {};
+  return not_as_noted(worker, "other bytes than were copied");
+}
+
+envgen::Status check_link(Worker& worker, int directory, const envgen::ManifestLine& line,
+                          const std::string& name) {
+  std::string target(PATH_MAX, '\0');
+  const ssize_t size = ::readlinkat(directory, name.c_str(), target.data(), target.size());
+  if (size < 0) return not_as_noted(worker, sys::errno_text(errno));
+  target.resize(static_cast<std::size_t>(size));
+  if (envgen::hash_of(target) == line.hash) return {};
+  return not_as_noted(worker, "a link to another place");
+}
+
+envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
+  using envgen::ManifestType;
+  worker.path = line.path;
+  if (line.type != ManifestType::kPart) {
+    worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
+    ++worker.sums.size.entries;
+  }
+  if (line.type == ManifestType::kLink) {
+    const std::size_t slash = line.path.rfind('/');
+    const std::string above = slash == std::string::npos ? "" : line.path.substr(0, slash);
+    const sys::Fd directory = open_below(worker.source.get(), above, O_PATH | O_DIRECTORY);
+    return check_link(worker, directory.get(), line,
+                      slash == std::string::npos ? line.path : line.path.substr(slash + 1));
+  }
+  const bool root_file = line.path.empty() && line.type != ManifestType::kDirectory;
+  const sys::Fd file = root_file
+                           ? sys::Fd(::open(worker.job.source.c_str(), worker.read_flags))
+                           : open_below(worker.source.get(), line.path, O_RDONLY | O_NONBLOCK);
+  struct stat status{};
+  if (!file.valid() || ::fstat(file.get(), &status) != 0) {
+    return not_as_noted(worker, sys::errno_text(errno));
+  }
+  if (line.type == ManifestType::kPart) return check_hash(worker, file.get(), line);
+  const bool directory = line.type == ManifestType::kDirectory;
+  if (directory ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode)) {
+    return not_as_noted(worker, "something of another type");
+  }
+  if ((status.st_mode & kPermissions) != line.mode) return not_as_noted(worker, "another mode");
+  if (directory) return {};
+  if (static_cast<std::uint64_t>(status.st_size) != line.size) {
+    return not_as_noted(
+        worker, std::to_string(status.st_size) + " bytes, not " + std::to_string(line.size));
+  }
+  if (to_ns(status.st_mtim) != line.mtime_ns) return not_as_noted(worker, "another mtime");
+  return check_hash(worker, file.get(), line);
+}
+
+envgen::Status check_piece(Worker& worker, std::uint64_t begin, std::uint64_t end) {
+  auto text = read_lines(worker.job, begin, end);
+  if (!text) return std::unexpected(text.error());
+  std::string_view rest = *text;
+  if (begin == 0) {
+    if (!rest.starts_with(envgen::kManifestTitle)) {
+      return no_manifest(worker.job.state, "no manifest of this version");
+    }
+    rest.remove_prefix(envgen::kManifestTitle.size());
+  }
+  while (!rest.empty()) {
+    const std::size_t size = rest.find('\n');
+    const auto line = envgen::parse_manifest_line(rest.substr(0, size));
+    if (!line) return no_manifest(worker.job.state, "a line that it cannot have");
+    if (auto checked = check_line(worker, *line); !checked) return checked;
+    rest.remove_prefix(size + 1);
+  }
+  return {};
+}
+
+envgen::Status check_pieces(Worker& worker) {
+  worker.source.reset(::open(worker.job.source.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!worker.source.valid()) return cannot_read(worker, errno);
+  for (;;) {
+    auto item = worker.list.take();
+    if (!item) return std::unexpected(item.error());
+    if (!*item) break;
+    auto checked = check_piece(worker, (*item)->first, (*item)->last);
+    if (!checked) return checked;
+  }
+  worker.job.board->sums.add(worker.sums);
+  return {};
+}
+
+std::vector<Item> pieces_of(std::uint64_t size) {
+  std::vector<Item> items;
+  items.reserve((size / kPiece) + 1);
+  for (std::uint64_t begin = 0; begin < size; begin += kPiece) {
+    Item item;
+    item.kind = ItemKind::kRange;
+    item.first = begin;
+    item.last = std::min(begin + kPiece, size);
+    items.push_back(item);
+  }
+  return items;
+}
+
+}  // namespace
+
+envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
+                           const Options& options, const SharedCounters& counters) {
+  auto board = make_board();
+  if (!board) return std::unexpected(board.error());
+  struct stat status{};
+  if (::stat(manifest.c_str(), &status) != 0) {
+    return no_manifest(manifest, sys::errno_text(errno));
+  }
+  if (status.st_size == 0) return no_manifest(manifest, "nothing");
+  Job job;
+  job.source = tree;
+  job.state = manifest;
+  job.options = &options;
+  job.counters = &counters.get();
+  job.board = board->get();
+  counters.get().phase = Phase::kChecking;
+  const auto pieces = pieces_of(static_cast<std::uint64_t>(status.st_size));
+  auto done = run_phase(job, team_size(options.workers), pieces, false, check_pieces);
+  if (!done) return done;
+  const std::uint64_t noted = job.board->sums.value().size.entries;
+  Options all = options;
+  all.filter = {};
+  auto scan = scan_tree(tree, all, counters);
+  if (!scan) return std::unexpected(scan.error());
+  if (scan->size.entries == noted) return {};
+  return envgen::fail("checking a copy by its manifest", tree,
+                      std::to_string(scan->size.entries) + " entries, not " + std::to_string(noted),
+                      "remove it, and copy again");
+}
+
+}  // namespace copy
