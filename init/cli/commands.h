@@ -31,6 +31,7 @@ int hostfile_command(Arguments arguments, const envgen::Environ& env);
 int peer_command(Arguments arguments, const envgen::Environ& env);
 int environment_command(Arguments arguments, const envgen::Environ& env);
 int doctor_command(Arguments arguments, const envgen::Environ& env);
+int install_command(Arguments arguments, const envgen::Environ& env);
 int snapshot_command(Arguments arguments, const envgen::Environ& env);
 
 // argv[0] and what follows. Chooses the subcommand; without one, run. `early`: what was done

@@ -40,6 +40,8 @@ constexpr std::array kCommands = {
             snapshot_command},
     Command{"doctor", "[--only CHECK,...] [OPTIONS]    what is wrong with this machine",
             doctor_command},
+    Command{"install", "DIR                            put this program there, for other images",
+            install_command},
     Command{"peer", "serve|session|end ...             sshd between nodes; plans start it",
             peer_command},
     Command{"print-environment", "", environment_command},

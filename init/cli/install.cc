@@ -1,0 +1,52 @@
+// install: puts this program into a directory, for images that do not have it. An init container of
+// an image that holds nothing else runs it, and the job's container starts with what it put there.
+
+#include <sys/auxv.h>
+
+#include "init/cli/commands.h"
+#include "init/cli/files.h"
+#include "init/sys/files.h"
+
+namespace cli {
+namespace {
+
+constexpr const char* kWhat = "installing trainit";
+
+constexpr std::string_view kUsage =
+    "trainit install DIR\n"
+    "    puts this program there as DIR/trainit, for a pod whose images do not have it: an init\n"
+    "    container installs it into a volume, the job's container starts with it. DIR is made\n"
+    "    where it does not exist; a trainit that is there is replaced, also one that runs\n";
+
+// Without /proc it is the path that it was started by.
+envgen::Result<std::string> own_program() {
+  auto program = read_file("/proc/self/exe", kWhat);
+  if (program) return program;
+  const auto* started_by = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  if (started_by == nullptr) return program;
+  return read_file(started_by, kWhat);
+}
+
+}  // namespace
+
+int install_command(Arguments arguments, const envgen::Environ& /*env*/) {
+  if (arguments.size() == 1 && (arguments[0] == "--help" || arguments[0] == "-h")) {
+    return print(kUsage);
+  }
+  if (arguments.size() != 1 || arguments[0].empty() || arguments[0].starts_with('-')) {
+    return complain({kWhat, "the command line",
+                     arguments.empty() ? "no directory" : "something else than one directory",
+                     "give the directory to put it into: trainit install /opt/trainit"});
+  }
+  const std::string& directory = arguments[0];
+  const auto program = own_program();
+  if (!program) return complain(program.error());
+  if (auto made = sys::make_directories(directory, 0755); !made) return complain(made.error());
+  const std::string place = directory + (directory.ends_with('/') ? "" : "/") + "trainit";
+  if (auto written = sys::write_file_atomic(place, 0755, *program); !written) {
+    return complain(written.error());
+  }
+  return print(place + "\n");
+}
+
+}  // namespace cli
