@@ -170,6 +170,7 @@ std::string time_text(std::int64_t milliseconds) {
   constexpr std::int64_t kDay = 24 * kHour;
   constexpr std::int64_t kTenth = 100;
   const std::int64_t seconds = milliseconds / static_cast<std::int64_t>(kMsPerSecond);
+  if (seconds == 0) return std::to_string(milliseconds) + "ms";
   if (seconds < 10) {
     const std::int64_t tenths = milliseconds / kTenth;
     return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + "s";

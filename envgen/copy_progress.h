@@ -54,7 +54,8 @@ std::string progress_bar(const CopyProgress& progress, const Rate& rate, int col
 // "copying: 45%, 180.0 MiB of 400.0 MiB, 22500 of 50000 entries, 31.2 MiB/s, 7s left"
 std::string progress_line(const CopyProgress& progress, const Rate& rate);
 
-std::string size_text(std::uint64_t bytes);        // "999 B", "1.5 KiB", "4.0 GiB"
-std::string time_text(std::int64_t milliseconds);  // "0.4s", "12s", "3m05s", "2h10m", "3d04h"
+std::string size_text(std::uint64_t bytes);  // "999 B", "1.5 KiB", "4.0 GiB"
+std::string time_text(
+    std::int64_t milliseconds);  // "450ms", "1.4s", "12s", "3m05s", "2h10m", "3d04h"
 
 }  // namespace envgen

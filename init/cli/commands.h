@@ -30,6 +30,7 @@ int ranktable_command(Arguments arguments, const envgen::Environ& env);
 int hostfile_command(Arguments arguments, const envgen::Environ& env);
 int peer_command(Arguments arguments, const envgen::Environ& env);
 int environment_command(Arguments arguments, const envgen::Environ& env);
+int copy_command(Arguments arguments, const envgen::Environ& env);
 int doctor_command(Arguments arguments, const envgen::Environ& env);
 int install_command(Arguments arguments, const envgen::Environ& env);
 int snapshot_command(Arguments arguments, const envgen::Environ& env);

@@ -36,6 +36,8 @@ constexpr std::array kCommands = {
     Command{"release", "                               end the debug window", release_command},
     Command{"ranktable", "check|convert|generate ...   rank tables as files", ranktable_command},
     Command{"hostfile", "check|convert ...             hostfiles as files", hostfile_command},
+    Command{"copy", "[OPTIONS] SRC DST               a copy that is complete or not there",
+            copy_command},
     Command{"snapshot", "[OPTIONS] [--] COMMAND        save what plan sees, secrets masked",
             snapshot_command},
     Command{"doctor", "[--only CHECK,...] [OPTIONS]    what is wrong with this machine",

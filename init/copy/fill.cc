@@ -137,6 +137,8 @@ envgen::Status sync_tree(Worker& worker) {
 }
 
 envgen::Status finish(Job& job, int size) {
+  // What is quick was not asked in between.
+  if (auto room = check_room(job); !room) return room;
   struct stat status{};
   if (::lstat((job.state + "/late").c_str(), &status) == 0) {
     if (auto done = run_phase(job, 1, {}, false, seal_late); !done) return done;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 
+#include "tests/bench/copy_trees.h"
 #include "tests/bench/harness.h"
 
 namespace bench {
@@ -162,6 +163,8 @@ constexpr std::array kPrograms{
     Program{"burst", burst},
     Program{"train", train},
     Program{"print", print},
+    Program{"copy-raw",
+            [](int argc, char** argv) { return argc == 3 ? copy_raw(argv[1], argv[2]) : 2; }},
     Program{"sleep", [](int, char**) -> int { sleep_on(); }},
 };
 

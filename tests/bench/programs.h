@@ -9,6 +9,7 @@
 //   burst N                  N orphans, a stamp when all are there; they end when stdin does
 //   train MB EVERY           so many MB of lines as trainings print them; of EVERY lines one tells
 //                            the times of an iteration
+//   copy-raw FROM TO         copies a tree with read and write, one file after the other
 //   sleep                    sleeps
 
 namespace bench {

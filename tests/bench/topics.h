@@ -17,6 +17,7 @@ void start_work(const Field& field);    // instructions, system calls, page faul
 void rank_table(const Field& field);    // trainit ranktable convert against Python
 void perf_watch(const Field& field);    // the tee with and without the performance watch
 void tee(const Field& field);           // throughput, and PID 1's part of it
+void copy(const Field& field);          // trainit copy against cp, rsync, rclone, tar, fpsync
 void fan_out(const Field& field, const std::string& payload);  // ranks against a fork-exec loop
 
 }  // namespace bench

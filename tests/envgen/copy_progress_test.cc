@@ -103,7 +103,8 @@ TEST(CopyProgress, SizesAreInPowersOf1024) {
 }
 
 TEST(CopyProgress, TimesAreShort) {
-  EXPECT_EQ(envgen::time_text(450), "0.4s");
+  EXPECT_EQ(envgen::time_text(450), "450ms");
+  EXPECT_EQ(envgen::time_text(1450), "1.4s");
   EXPECT_EQ(envgen::time_text(12'900), "12s");
   EXPECT_EQ(envgen::time_text(185'000), "3m05s");
   EXPECT_EQ(envgen::time_text(7'800'000), "2h10m");

@@ -1,0 +1,195 @@
+// A copy by itself: its place, its lock, its record; what is copied is fill_tree's.
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "envgen/copy_record.h"
+#include "init/copy/copy.h"
+#include "init/copy/place.h"
+#include "init/copy/publish.h"
+#include "init/sys/clock.h"
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+constexpr const char* kWhat = "copying";
+
+std::string boot_id() {
+  std::string text = sys::look("/proc/sys/kernel/random/boot_id", true).content;
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::string text_of(const Options& options) {
+  std::string text = options.filter.text();
+  if (options.owner) {
+    text +=
+        "\nowner " + std::to_string(options.owner->uid) + ":" + std::to_string(options.owner->gid);
+  }
+  return text;
+}
+
+envgen::Status fail_on(const std::string& path, int error) {
+  const char* fix = "name a place that may be written";
+  if (error == ENOSPC || error == EDQUOT) fix = "make room there";
+  return envgen::fail(kWhat, path, sys::errno_text(error), fix);
+}
+
+void show_waiting(const Destination& place, const Options& options) {
+  if (!options.waiting) return;
+  const auto counters = SharedCounters::open(place.state + "/progress");
+  options.waiting(counters ? &counters->get() : nullptr);
+}
+
+// The lock of the place, when whoever has it is done or dead.
+envgen::Result<sys::Fd> lock(const Destination& place, const Options& options) {
+  constexpr int kEveryMs = 100;
+  const std::string path = place.state + "/lock";
+  while (true) {
+    sys::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
+    if (!fd.valid()) return std::unexpected(fail_on(path, errno).error());
+    while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EINTR) continue;
+      if (errno != EWOULDBLOCK) return std::unexpected(fail_on(path, errno).error());
+      if (options.deadline_ms != 0 && sys::monotonic_ms() >= options.deadline_ms) {
+        return envgen::fail(kWhat, place.path, "another copy to the same place that is not done",
+                            "give it more time");
+      }
+      show_waiting(place, options);
+      ::poll(nullptr, 0, kEveryMs);
+    }
+    // Somebody may have removed the directory, and another copy made it anew.
+    struct stat ours{};
+    struct stat there{};
+    if (::fstat(fd.get(), &ours) == 0 && ::lstat(path.c_str(), &there) == 0 &&
+        ours.st_ino == there.st_ino) {
+      return fd;
+    }
+    if (auto made = sys::make_directories(place.state, 0755); !made) {
+      return std::unexpected(made.error());
+    }
+  }
+}
+
+// The copy that is there is one of this source, of these options, and may be believed.
+bool is_of(const envgen::CopyRecord& record, const Source& source, const Destination& place,
+           const Options& options) {
+  return record.source == source.path && record.path == place.data() &&
+         record.options == text_of(options) && (record.hashed || !options.verify) &&
+         (record.synced || !options.durable) && can_be_trusted(record, boot_id());
+}
+
+// What is there, when neither it nor the source has changed since.
+envgen::Result<std::optional<Copied>> find_unchanged(const Source& source, const Destination& place,
+                                                     const Options& options,
+                                                     const SharedCounters& counters) {
+  const envgen::PathState file = sys::look(record_of(place), true);
+  const auto record = envgen::parse_record(file.content, record_of(place));
+  if (!record || !is_of(*record, source, place, options) || !is_published(place)) {
+    return std::nullopt;
+  }
+  auto scan = scan_tree(source.path, options, counters);
+  if (!scan) return std::unexpected(scan.error());
+  if (to_text(scan->identity) != record->identity) return std::nullopt;
+  if (!verify_tree(place.data() + (place.mount_point ? "/" : ""), place.state + "/manifest",
+                   options, counters))
+    return std::nullopt;
+  return Copied{.path = place.data(),
+                .how = Published::kUnchanged,
+                .size = scan->size,
+                .kept = scan->size,
+                .replaced = ""};
+}
+
+envgen::CopyRecord record_for(const Source& source, const Destination& place,
+                              const Options& options, const Scan& scan) {
+  return {.source = source.path,
+          .identity = to_text(scan.identity),
+          .version = "",
+          .options = text_of(options),
+          .path = place.data(),
+          .entries = scan.size.entries,
+          .bytes = scan.size.bytes,
+          .allocated = scan.size.allocated,
+          .finished_ms = sys::wall_ms(),
+          .boot_id = boot_id(),
+          .synced = options.durable,
+          .hashed = options.verify};
+}
+
+// What an earlier run left counts for the same source only: in another one a file of the same name,
+// size and time, as a build that fixes all times leaves it, is another file.
+envgen::Status begin_filling(const Source& source, const Destination& place) {
+  const std::string filling = filling_of(place);
+  const std::string note = filling + "/source";
+  const std::string text = std::to_string(source.inode) + " " + source.path + "\n";
+  if (sys::look(note, true).content == text) return {};
+  auto status = sys::remove_tree(tree_of(place));
+  if (status) status = sys::remove_tree(filling);
+  if (status) status = sys::make_directories(filling, 0755);
+  return status ? sys::write_file_atomic(note, 0644, text) : status;
+}
+
+envgen::Result<Copied> copy_anew(const Source& source, const Destination& place,
+                                 const Options& options, const SharedCounters& counters) {
+  const std::string filling = filling_of(place);
+  if (auto begun = begin_filling(source, place); !begun) {
+    return std::unexpected(begun.error());
+  }
+  auto scan = fill_tree(source.path, tree_of(place), filling, options, counters);
+  if (!scan) return std::unexpected(scan.error());
+  counters.get().phase = Phase::kPublishing;
+  if (options.report) options.report(counters.get());
+  auto publication = publish(place, record_for(source, place, options, *scan));
+  if (!publication) return std::unexpected(publication.error());
+  return Copied{.path = place.data(),
+                .how = publication->how,
+                .size = scan->size,
+                .kept = {.entries = counters.get().kept_entries,
+                         .bytes = counters.get().kept_bytes,
+                         .allocated = 0},
+                .replaced = std::move(publication->replaced)};
+}
+
+}  // namespace
+
+envgen::Result<Copied> copy_tree(const std::string& source_path, const std::string& destination,
+                                 const Options& asked) {
+  auto source = find_source(source_path, asked.deadline_ms);
+  if (!source) return std::unexpected(source.error());
+  auto place = find_place(destination);
+  if (!place) return std::unexpected(place.error());
+  auto status = check_apart(*source, *place);
+  if (status) status = sys::make_directories(place->state, 0755);
+  if (!status) return std::unexpected(status.error());
+  auto held = lock(*place, asked);
+  if (!held) return std::unexpected(held.error());
+  status = settle(*place);
+  // Others may have been there in the meantime.
+  if (status) place = find_place(destination);
+  if (!place) return std::unexpected(place.error());
+  if (status) status = check_apart(*source, *place);
+  if (status) status = check_publishable(*place);
+  if (!status) return std::unexpected(status.error());
+  auto counters = SharedCounters::create(place->state + "/progress");
+  if (!counters) return std::unexpected(counters.error());
+  Options options = asked;
+  options.lock_fd = held->get();
+  auto found = find_unchanged(*source, *place, options, *counters);
+  if (!found) return std::unexpected(found.error());
+  auto copied = *found ? envgen::Result<Copied>(std::move(**found))
+                       : copy_anew(*source, *place, options, *counters);
+  if (copied) counters->get().phase = Phase::kDone;
+  return copied;
+}
+
+}  // namespace copy

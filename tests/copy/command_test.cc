@@ -1,0 +1,194 @@
+// trainit copy, as it is used.
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "tests/copy/tree.h"
+#include "tests/rules/job.h"
+
+namespace {
+
+using rules::Instance;
+using rules::Result;
+using rules::Words;
+
+class CopyCommand : public child::Scratch {
+ protected:
+  CopyCommand() { trees::make(path("source"), 1, 60); }
+
+  [[nodiscard]] static Result copy(Words args, std::function<void()> before = {}) {
+    args.insert(args.begin(), "copy");
+    return rules::run(
+        {.args = std::move(args), .env = {}, .pid1 = false, .before = std::move(before)});
+  }
+  [[nodiscard]] static bool tells(const Result& result, const std::string& text) {
+    return result.out.find(text) != std::string::npos;
+  }
+  void expect_same(const std::string& place, bool owners = true) const {
+    EXPECT_EQ(trees::differences(trees::entries_of(path("source"), owners),
+                                 trees::entries_of(path(place), owners)),
+              Words{});
+  }
+};
+
+TEST_F(CopyCommand, MakesTheSameTreeAndSaysHow) {
+  const Result result = copy({path("source"), path("new/place")});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(tells(result, path("new/place") + ", renamed")) << result.out;
+  expect_same("new/place");
+}
+
+TEST_F(CopyCommand, FindsWhatIsThere) {
+  EXPECT_EQ(copy({path("source"), path("place")}).code, 0);
+  const Result second = copy({path("source"), path("place")});
+  EXPECT_EQ(second.code, 0) << second.err;
+  EXPECT_TRUE(tells(second, "unchanged")) << second.out;
+}
+
+TEST_F(CopyCommand, SourceThatChangedIsExchanged) {
+  EXPECT_EQ(copy({path("source"), path("place")}).code, 0);
+  write("source/more", "more");
+  const Result second = copy({path("source"), path("place")});
+  EXPECT_TRUE(tells(second, "exchanged")) << second.out << second.err;
+  expect_same("place");
+}
+
+TEST_F(CopyCommand, CopyThatSomebodyChangedIsMadeAnew) {
+  EXPECT_EQ(copy({path("source"), path("place")}).code, 0);
+  ASSERT_EQ(::unlink(path("place/part-0/file-1").c_str()), 0);
+  const Result second = copy({path("source"), path("place")});
+  EXPECT_TRUE(tells(second, "exchanged")) << second.out << second.err;
+  expect_same("place");
+}
+
+TEST_F(CopyCommand, DirectoryOfSomebodyElseIsKept) {
+  ASSERT_EQ(::mkdir(path("place").c_str(), 0755), 0);
+  write("place/precious", "mine");
+  const Result result = copy({path("source"), path("place")});
+  EXPECT_EQ(result.code, 0) << result.err;
+  const std::string kept = path(".trainit-copy.place/replaced-");
+  const std::size_t at = result.out.find(kept);
+  ASSERT_NE(at, std::string::npos) << result.out;
+  const std::string where = result.out.substr(at, result.out.find(',', at) - at);
+  EXPECT_EQ(read(where + "/precious"), "mine");
+  expect_same("place");
+}
+
+// The same sizes and times: only the contents differ.
+TEST_F(CopyCommand, AnotherSourceOfTheSameLooksIsNotTakenForTheFirst) {
+  trees::make(path("other"), 2, 60);
+  EXPECT_EQ(copy({path("other"), path("place")}).code, 0);
+  EXPECT_EQ(copy({path("source"), path("place")}).code, 0);
+  expect_same("place");
+}
+
+TEST_F(CopyCommand, VerifiesAndSyncs) {
+  const Result result = copy({"--verify", "--durable", path("source"), path("place")});
+  EXPECT_EQ(result.code, 0) << result.err;
+  expect_same("place");
+  const Result second = copy({"--verify", path("source"), path("place")});
+  EXPECT_TRUE(tells(second, "unchanged")) << second.out << second.err;
+}
+
+TEST_F(CopyCommand, OneFile) {
+  EXPECT_EQ(copy({path("source/large"), path("file")}).code, 0);
+  EXPECT_EQ(read(path("file")), read(path("source/large")));
+  EXPECT_TRUE(tells(copy({path("source/large"), path("file")}), "unchanged"));
+  const Result second = copy({path("source/sparse"), path("file")});
+  EXPECT_EQ(second.code, 0) << second.err;
+  EXPECT_EQ(read(path("file")), read(path("source/sparse")));
+}
+
+TEST_F(CopyCommand, OnlyWhatIsWanted) {
+  const Result result =
+      copy({"--include", "file-1*", "--exclude=part-1", path("source"), path("place")});
+  EXPECT_EQ(result.code, 0) << result.err;
+  const trees::Entries entries = trees::entries_of(path("place"));
+  EXPECT_TRUE(entries.contains("part-0/file-11"));
+  EXPECT_FALSE(entries.contains("part-0/file-2"));
+  EXPECT_FALSE(entries.contains("part-1"));
+}
+
+TEST_F(CopyCommand, GivesItToAnotherUser) {
+  if (!child::is_root()) GTEST_SKIP() << "giving files away takes root";
+  EXPECT_EQ(copy({"--owner", "1234:2345", path("source"), path("place")}).code, 0);
+  struct stat status{};
+  ASSERT_EQ(::stat(path("place/part-0/file-1").c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 1234U);
+  EXPECT_EQ(status.st_gid, 2345U);
+  expect_same("place", false);
+  const Result second = copy({"--owner", "1234:2345", path("source"), path("place")});
+  EXPECT_TRUE(tells(second, "unchanged")) << second.out << second.err;
+}
+
+TEST_F(CopyCommand, OrdinaryUserCopiesAndFindsIt) {
+  ASSERT_EQ(::mkdir(path("open").c_str(), 0777), 0);
+  ASSERT_EQ(::chmod(path("open").c_str(), 0777), 0);
+  // What only root may read is left out.
+  const Words words = {"--exclude", "empty", "--exclude",    "file-*",
+                       "--exclude", "one",   "--exclude",    "two",
+                       "--exclude", "three", path("source"), path("open/place")};
+  const auto nobody = [] {
+    if (child::is_root() && !child::become_nobody()) ::_exit(2);
+  };
+  const Result first = copy(words, nobody);
+  EXPECT_EQ(first.code, 0) << first.err;
+  const Result second = copy(words, nobody);
+  EXPECT_TRUE(tells(second, "unchanged")) << second.out << second.err;
+}
+
+TEST_F(CopyCommand, WaitsForAnotherCopy) {
+  ASSERT_TRUE(sys::make_directories(path(".trainit-copy.place"), 0755));
+  sys::Fd lock(
+      ::open(path(".trainit-copy.place/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+  Instance waiting({.args = {"copy", path("source"), path("place")}, .env = {}, .pid1 = false});
+  EXPECT_TRUE(waiting.await_err("waiting for it"));
+  const Result late = copy({"--timeout", "200ms", path("source"), path("place")});
+  EXPECT_EQ(late.code, 124) << late.err;
+  lock.reset();
+  EXPECT_EQ(waiting.wait(), 0) << waiting.err();
+  expect_same("place");
+}
+
+TEST_F(CopyCommand, EightAtOnceMakeOneCopy) {
+  constexpr int kJobs = 8;
+  std::vector<std::unique_ptr<Instance>> jobs;
+  for (int i = 0; i < kJobs; ++i) {
+    jobs.push_back(std::make_unique<Instance>(
+        rules::Spec{.args = {"copy", path("source"), path("place")}, .env = {}, .pid1 = false}));
+  }
+  int made = 0;
+  for (const auto& job : jobs) {
+    EXPECT_EQ(job->wait(), 0) << job->err();
+    made += job->out().starts_with("copied") ? 1 : 0;
+  }
+  EXPECT_EQ(made, 1);
+  expect_same("place");
+}
+
+TEST_F(CopyCommand, ResultAsJson) {
+  const Result result = copy({"--json", path("source"), path("place")});
+  EXPECT_TRUE(tells(result, "\"published\": \"renamed\"")) << result.out;
+}
+
+TEST_F(CopyCommand, BadInputIs125) {
+  for (const Words& words : std::vector<Words>{{},
+                                               {path("source")},
+                                               {"--workers", "0", "a", "b"},
+                                               {"--owner", "root", "a", "b"},
+                                               {"--headroom", "101%", "a", "b"},
+                                               {"--verify=1", "a", "b"},
+                                               {"--what", "a", "b"},
+                                               {"--include", "[", "a", "b"}}) {
+    EXPECT_EQ(copy(words).code, 125) << testing::PrintToString(words);
+  }
+  EXPECT_EQ(copy({path("source"), path("source/place")}).code, 1);
+  EXPECT_EQ(copy({path("nothing"), path("place")}).code, 1);
+}
+
+}  // namespace

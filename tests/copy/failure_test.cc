@@ -1,0 +1,239 @@
+// What goes wrong with a copy: each time it says what to do, nothing partial is at the place, and
+// the next run goes on.
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "init/sys/clock.h"
+#include "tests/copy/tree.h"
+#include "tests/rules/job.h"
+
+namespace {
+
+using rules::Instance;
+using rules::Result;
+using rules::Words;
+
+constexpr int kNoNamespace = 77;
+
+class CopyFailure : public child::Scratch {
+ protected:
+  [[nodiscard]] rules::Spec spec(Words args, std::function<void()> before = {}) const {
+    args.insert(args.begin(), "copy");
+    return {.args = std::move(args), .env = {}, .pid1 = false, .before = std::move(before)};
+  }
+  [[nodiscard]] Result copy(Words args, std::function<void()> before = {}) const {
+    return rules::run(spec(std::move(args), std::move(before)));
+  }
+  void expect_same(const std::string& source, const std::string& place) const {
+    EXPECT_EQ(trees::differences(trees::entries_of(source), trees::entries_of(place)), Words{});
+  }
+  [[nodiscard]] bool exists(const std::string& name) const {
+    struct stat status{};
+    return ::lstat(path(name).c_str(), &status) == 0;
+  }
+  [[nodiscard]] bool mentions(const Result& result, const std::string& text) const {
+    return result.err.find(text) != std::string::npos;
+  }
+};
+
+// With a mount namespace of its own.
+class CopyMount : public CopyFailure {
+ protected:
+  void SetUp() override {
+    if (!child::is_root() || !rules::may_unshare()) GTEST_SKIP() << "mounting takes root";
+    ASSERT_EQ(::mkdir(path("disk").c_str(), 0755), 0);
+  }
+  // `body` where "disk" is a tmpfs of this size.
+  void on_disk(const std::string& size, const std::function<void()>& body) const {
+    const auto outcome = child::run([&] {
+      if (::unshare(CLONE_NEWNS) != 0 ||
+          ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+          ::mount("tmpfs", path("disk").c_str(), "tmpfs", 0, ("size=" + size).c_str()) != 0) {
+        return kNoNamespace;
+      }
+      body();
+      return testing::Test::HasFailure() ? 1 : 0;
+    });
+    ASSERT_NE(outcome.code, kNoNamespace);
+    EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  }
+  void change_disk(unsigned long flags, const std::string& options) const {
+    EXPECT_EQ(::mount("", path("disk").c_str(), "", MS_REMOUNT | flags, options.c_str()), 0);
+  }
+};
+
+TEST_F(CopyMount, FullDiskIsSaidAndTheNextRunGoesOn) {
+  trees::make(path("source"), 1, 60);
+  on_disk("1500k", [this] {
+    const Result full = copy({"--headroom", "0%", path("source"), path("disk/place")});
+    EXPECT_EQ(full.code, 1);
+    EXPECT_TRUE(mentions(full, "room")) << full.err;
+    EXPECT_FALSE(exists("disk/place"));
+    change_disk(0, "size=16m");
+    EXPECT_EQ(copy({"--headroom", "0%", path("source"), path("disk/place")}).code, 0);
+    expect_same(path("source"), path("disk/place"));
+  });
+}
+
+TEST_F(CopyMount, HeadroomIsKept) {
+  trees::make(path("source"), 1, 60);
+  on_disk("8m", [this] {
+    const Result refused = copy({"--headroom", "7m", path("source"), path("disk/place")});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_TRUE(mentions(refused, "room")) << refused.err;
+    EXPECT_FALSE(exists("disk/place"));
+    EXPECT_EQ(copy({"--headroom", "1m", path("source"), path("disk/place")}).code, 0);
+  });
+}
+
+TEST_F(CopyMount, ReadOnlyTargetIsSaid) {
+  trees::make(path("source"), 1, 10);
+  on_disk("8m", [this] {
+    change_disk(MS_RDONLY, "");
+    const Result refused = copy({path("source"), path("disk/place")});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_TRUE(mentions(refused, "Read-only file system")) << refused.err;
+  });
+}
+
+TEST_F(CopyMount, MountPointGetsAVersionAndALink) {
+  trees::make(path("source"), 1, 10);
+  trees::make(path("other"), 2, 10);
+  on_disk("64m", [this] {
+    const Result first = copy({path("source"), path("disk")});
+    EXPECT_EQ(first.code, 0) << first.err;
+    EXPECT_NE(first.out.find("disk/current, versioned"), std::string::npos) << first.out;
+    expect_same(path("source"), path("disk/current/"));
+    EXPECT_EQ(copy({path("other"), path("disk")}).code, 0);
+    expect_same(path("other"), path("disk/current/"));
+    const Result third = copy({path("other"), path("disk")});
+    EXPECT_NE(third.out.find("unchanged"), std::string::npos) << third.out;
+  });
+}
+
+// A file system whose server never answers, until it is gone.
+class CopyHang : public CopyMount {
+ protected:
+  void on_hanging_source(const std::function<void(sys::Fd& server)>& body) {
+    trees::make(path("source"), 1, 10);
+    ASSERT_EQ(::mkdir(path("source/hang").c_str(), 0755), 0);
+    if (::access("/dev/fuse", R_OK | W_OK) != 0) GTEST_SKIP() << "no /dev/fuse";
+    on_disk("64m", [&] {
+      sys::Fd server(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
+      const std::string options =
+          "fd=" + std::to_string(server.get()) + ",rootmode=40000,user_id=0,group_id=0";
+      if (::mount("none", path("source/hang").c_str(), "fuse", 0, options.c_str()) != 0) {
+        std::printf("no FUSE here: nothing tested\n");
+        return;
+      }
+      body(server);
+      ::umount2(path("source/hang").c_str(), MNT_DETACH);
+    });
+  }
+};
+
+// No process of it is left.
+bool all_gone(const std::vector<pid_t>& processes) {
+  for (int tries = 0; tries < 1000; ++tries) {
+    bool gone = true;
+    for (const pid_t process : processes) gone = gone && ::kill(process, 0) != 0;
+    if (gone) return true;
+    const timespec nap{0, 10'000'000};
+    ::nanosleep(&nap, nullptr);
+  }
+  return false;
+}
+
+TEST_F(CopyHang, StopSignalEndsAllAtOnce) {
+  on_hanging_source([this](sys::Fd&) {
+    Instance copying(spec({path("source"), path("disk/place")}));
+    while (rules::children_of(copying.pid()).empty() && copying.alive()) {
+    }
+    std::vector<pid_t> processes = rules::children_of(copying.pid());
+    const std::int64_t before = sys::monotonic_ms();
+    copying.signal(SIGTERM);
+    EXPECT_EQ(copying.wait(), 128 + SIGTERM);
+    EXPECT_TRUE(copying.await_err("run it again")) << copying.err();
+    EXPECT_TRUE(all_gone(processes));
+    EXPECT_LT(sys::monotonic_ms() - before, 5000);
+    EXPECT_FALSE(exists("disk/place"));
+  });
+}
+
+TEST_F(CopyHang, TimeOutEndsIt) {
+  on_hanging_source([this](sys::Fd&) {
+    const Result late = copy({"--timeout", "300ms", path("source"), path("disk/place")});
+    EXPECT_EQ(late.code, 124) << late.err;
+    EXPECT_FALSE(exists("disk/place"));
+    const Result root = copy({"--timeout", "300ms", path("source/hang"), path("disk/place")});
+    EXPECT_EQ(root.code, 124) << root.err;
+  });
+}
+
+TEST_F(CopyHang, SourceThatVanishesIsSaid) {
+  on_hanging_source([this](sys::Fd& server) {
+    Instance copying(spec({path("source"), path("disk/place")}));
+    while (rules::children_of(copying.pid()).empty() && copying.alive()) {
+    }
+    server.reset();
+    EXPECT_EQ(copying.wait(), 1);
+    EXPECT_NE(copying.err().find("hang"), std::string::npos) << copying.err();
+    EXPECT_FALSE(exists("disk/place"));
+  });
+}
+
+TEST_F(CopyFailure, FileThatMayNotBeReadIsNamed) {
+  ASSERT_EQ(::mkdir(path("source").c_str(), 0755), 0);
+  write("source/plain", "x");
+  write("source/secret", "x", 0);
+  ASSERT_EQ(::mkdir(path("open").c_str(), 0777), 0);
+  ASSERT_EQ(::chmod(path("open").c_str(), 0777), 0);
+  const Result refused = copy({path("source"), path("open/place")}, [] {
+    if (child::is_root() && !child::become_nobody()) ::_exit(2);
+  });
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(mentions(refused, "secret")) << refused.err;
+  EXPECT_TRUE(mentions(refused, "Permission denied")) << refused.err;
+  EXPECT_FALSE(exists("open/place"));
+}
+
+TEST_F(CopyFailure, ParentThatMayNotBeWrittenIsNamed) {
+  trees::make(path("source"), 1, 10);
+  ASSERT_EQ(::mkdir(path("closed").c_str(), 0555), 0);
+  ASSERT_EQ(::chmod(path("closed").c_str(), 0555), 0);
+  const Result refused = copy({path("source"), path("closed/place")}, [] {
+    if (child::is_root() && !child::become_nobody()) ::_exit(2);
+  });
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(mentions(refused, "closed")) << refused.err;
+}
+
+// A project's quota; the machine that tests need not have one.
+TEST_F(CopyFailure, QuotaIsSaid) {
+  trees::make(path("source"), 1, 10);
+  const Result refused =
+      copy({path("source"), path("place")}, [] { rules::refuse_calls({SYS_mkdirat}, EDQUOT); });
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(mentions(refused, "quota")) << refused.err;
+  EXPECT_FALSE(exists("place"));
+}
+
+TEST_F(CopyFailure, SpecialFileIsRefusedByName) {
+  trees::make(path("source"), 1, 10);
+  ASSERT_EQ(::mkfifo(path("source/part-0/pipe").c_str(), 0644), 0);
+  const Result refused = copy({path("source"), path("place")});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(mentions(refused, "part-0/pipe")) << refused.err;
+  EXPECT_FALSE(exists("place"));
+}
+
+}  // namespace
