@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "envgen/environ.h"
 #include "envgen/result.h"
@@ -22,6 +23,7 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
                 const early::Handover& early);
 int plan_command(Arguments arguments, const envgen::Environ& env);
 int status_command(Arguments arguments, const envgen::Environ& env);
+int reference_command(Arguments arguments, const envgen::Environ& env);
 int release_command(Arguments arguments, const envgen::Environ& env);
 int hold_command(Arguments arguments, const envgen::Environ& env);
 int extend_command(Arguments arguments, const envgen::Environ& env);
@@ -42,6 +44,13 @@ int main(int argc, char** argv, const early::Handover& early);
 // TRAINIT_RUN_DIR by the option, else as it is in `env`, and absolute: the ranks have directories
 // of their own.
 void set_run_dir(envgen::Environ& env, const std::string& option);
+// A subcommand that --help names.
+struct CommandHelp {
+  std::string_view name;
+  std::string_view arguments;  // "[--json] [--watch]"
+  std::string_view help;
+};
+std::vector<CommandHelp> command_help();
 // The texts of --help and --version.
 std::string usage();
 std::string version();

@@ -46,6 +46,8 @@ constexpr std::array kCommands = {
             install_command},
     Command{"peer", "serve|session|end ...             sshd between nodes; plans start it",
             peer_command},
+    Command{"reference", "man|markdown|bash            the manual page, the options, completion",
+            reference_command},
     Command{"print-environment", "", environment_command},
 };
 
@@ -56,6 +58,20 @@ envgen::Environ environment() {
 }
 
 }  // namespace
+
+// In the table arguments and help stand as --help shows them, with two spaces or more between.
+std::vector<CommandHelp> command_help() {
+  std::vector<CommandHelp> all;
+  all.reserve(kCommands.size());
+  for (const Command& command : kCommands) {
+    if (command.usage.empty()) continue;
+    const std::size_t end = command.usage.find("  ");
+    std::string_view help = command.usage.substr(end);
+    help.remove_prefix(help.find_first_not_of(' '));
+    all.push_back({command.name, command.usage.substr(0, end), help});
+  }
+  return all;
+}
 
 std::string usage() {
   std::string text = "trainit [OPTIONS] [--] COMMAND [ARG...]\n";
