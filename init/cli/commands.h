@@ -35,6 +35,7 @@ int environment_command(Arguments arguments, const envgen::Environ& env);
 int copy_command(Arguments arguments, const envgen::Environ& env);
 int doctor_command(Arguments arguments, const envgen::Environ& env);
 int install_command(Arguments arguments, const envgen::Environ& env);
+int cache_command(Arguments arguments, const envgen::Environ& env);
 int snapshot_command(Arguments arguments, const envgen::Environ& env);
 
 // argv[0] and what follows. Chooses the subcommand; without one, run. `early`: what was done

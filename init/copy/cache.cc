@@ -272,6 +272,8 @@ envgen::Status fill_and_publish(Work& work, sys::Fd& lock, bool compare) {
   if (!counters) return std::unexpected(counters.error());
   counters->get().total_entries = work.scan->size.entries;
   counters->get().total_bytes = work.scan->size.bytes;
+  counters->get().phase = Phase::kCopying;
+  say(work, &counters->get(), false);
   Options options = work.options;
   options.compare = compare;
   options.lock_fd = lock.get();
@@ -396,13 +398,15 @@ envgen::Result<Options> options_of(const Preparation& order) {
 envgen::Result<Prepared> prepare_at_its_place(const Preparation& order, Options options) {
   auto source = locate(order.dataset.source, options.deadline_ms);
   if (!source) return std::unexpected(source.error());
+  std::vector<std::string> warnings;
+  options.warn = [&warnings](const std::string& line) { warnings.push_back(line); };
   auto copied = copy_tree(source->path, order.dataset.destination, options);
   if (!copied) return std::unexpected(copied.error());
   Prepared prepared{.path = std::move(copied->path),
                     .lease = {},
                     .how = copied->how == Published::kUnchanged ? "found" : "copied",
                     .size = copied->size,
-                    .warnings = {}};
+                    .warnings = std::move(warnings)};
   if (!order.request.version.empty()) {
     prepared.warnings.emplace_back("--data-version is for the node's cache, ignoring");
   }
@@ -425,6 +429,7 @@ envgen::Result<Prepared> prepare_dataset(const Preparation& order) {
             .begun = {},
             .begun_lock = {},
             .warnings = {}};
+  work.options.warn = [&work](const std::string& line) { work.warnings.push_back(line); };
   auto source = locate(order.dataset.source, work.options.deadline_ms);
   if (!source) return std::unexpected(source.error());
   work.source = std::move(*source);

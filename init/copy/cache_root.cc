@@ -30,8 +30,9 @@ envgen::Status check_root(const std::string& root) {
     return envgen::fail(kWhat, root, "no directory", "name a directory with --data-root");
   }
   // Where the cache is there already, others' copies may be used without.
-  if (::access(root.c_str(), W_OK | X_OK) != 0 && ::access(store_of(root).c_str(), X_OK) != 0) {
-    return envgen::fail(kWhat, root, sys::errno_text(errno),
+  const int error = ::access(root.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
+  if (error != 0 && ::access(store_of(root).c_str(), X_OK) != 0) {
+    return envgen::fail(kWhat, root, sys::errno_text(error),
                         "let it be written, or name another directory with --data-root");
   }
   return {};

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "envgen/copy_progress.h"
 #include "init/copy/cache.h"
 #include "init/sys/clock.h"
 
@@ -12,11 +13,6 @@ namespace copy {
 namespace {
 
 constexpr const char* kWhat = "making room for a dataset";
-
-std::string megabytes(std::uint64_t bytes) {
-  constexpr std::uint64_t kMegabyte = 1'000'000;
-  return std::to_string((bytes + kMegabyte - 1) / kMegabyte) + " MB";
-}
 
 bool has_room(const Space& space, const Need& need) {
   return space.free_bytes >= need.bytes && space.free_inodes >= need.inodes;
@@ -26,8 +22,9 @@ envgen::Status no_room(const std::string& root, const Space& space, const Need& 
   const bool inodes = space.free_bytes >= need.bytes;
   std::string found = inodes ? std::to_string(space.free_inodes) + " free inodes for " +
                                    std::to_string(need.inodes) + " entries"
-                             : megabytes(space.free_bytes) + " for " + megabytes(need.bytes) +
-                                   ", with " + megabytes(space.headroom) + " to stay free";
+                             : envgen::size_text(space.free_bytes) + " for " +
+                                   envgen::size_text(need.bytes) + ", with " +
+                                   envgen::size_text(space.headroom) + " to stay free";
   found += ", and nothing that is not in use and would make room";
   return envgen::fail(kWhat, root, std::move(found),
                       "free space there, name a larger --data-root, or lower --data-headroom");
@@ -69,7 +66,7 @@ envgen::Status make_room(const std::string& root, const Slot& own, const Need& n
                          const envgen::DataRequest& request) {
   const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(request.cache_max_bytes, 0));
   if (most != 0 && need.bytes > most) {
-    return envgen::fail(kWhat, root, megabytes(need.bytes) + " to be copied",
+    return envgen::fail(kWhat, root, envgen::size_text(need.bytes) + " to be copied",
                         "raise --cache-max-size, or copy less with --include and --exclude");
   }
   auto entries = list_cache(root);

@@ -207,8 +207,8 @@ envgen::Result<Space> space_of(const std::string& path, const envgen::Headroom& 
   const std::uint64_t size = status.f_blocks * status.f_frsize;
   space.headroom = std::max(static_cast<std::uint64_t>(std::max<std::int64_t>(headroom.bytes, 0)),
                             size / kPercent * static_cast<std::uint64_t>(headroom.percent));
-  const std::uint64_t available = status.f_bavail * status.f_frsize;
-  space.free_bytes = available > space.headroom ? available - space.headroom : 0;
+  space.available_bytes = status.f_bavail * status.f_frsize;
+  space.free_bytes = space.available_bytes - std::min(space.available_bytes, space.headroom);
   space.free_inodes =
       status.f_files == 0 ? std::numeric_limits<std::uint64_t>::max() : status.f_favail;
   return space;

@@ -64,9 +64,10 @@ envgen::Status remove_slot(const Slot& slot);
 
 // Of the file system that `path` lies on.
 struct Space {
-  std::uint64_t free_bytes = 0;   // for us, without the headroom
-  std::uint64_t headroom = 0;     // what must stay free
-  std::uint64_t free_inodes = 0;  // the most there is where it does not count them
+  std::uint64_t available_bytes = 0;  // for us
+  std::uint64_t free_bytes = 0;       // of these, without the headroom
+  std::uint64_t headroom = 0;         // what must stay free
+  std::uint64_t free_inodes = 0;      // the most there is where it does not count them
 };
 envgen::Result<Space> space_of(const std::string& path, const envgen::Headroom& headroom);
 
