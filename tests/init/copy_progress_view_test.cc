@@ -1,0 +1,77 @@
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "init/copy/progress_view.h"
+#include "tests/init/child.h"
+
+namespace {
+
+copy::SharedCounters half_done() {
+  auto counters = copy::SharedCounters::anonymous();
+  EXPECT_TRUE(counters);
+  counters->get().phase = copy::Phase::kCopying;
+  counters->get().entries = 5;
+  counters->get().total_entries = 10;
+  return std::move(*counters);
+}
+
+// What is written to a terminal of 60 columns, which is stderr.
+std::string drawn_by(const std::function<void()>& body) {
+  const sys::Fd master(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  EXPECT_EQ(::grantpt(master.get()), 0);
+  EXPECT_EQ(::unlockpt(master.get()), 0);
+  const std::string name = ::ptsname(master.get());
+  const sys::Fd terminal(::open(name.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+  winsize size{};
+  size.ws_col = 60;
+  EXPECT_EQ(::ioctl(terminal.get(), TIOCSWINSZ, &size), 0);
+  const auto outcome = child::run([&] {
+    const sys::Fd again(::open(name.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+    ::dup2(again.get(), STDERR_FILENO);
+    body();
+    return 0;
+  });
+  EXPECT_EQ(outcome.code, 0);
+  return child::read_now(master.get());
+}
+
+TEST(CopyProgressView, DrawsABarOnATerminalAndTakesItAway) {
+  const copy::SharedCounters counters = half_done();
+  const std::string drawn = drawn_by([&] {
+    copy::ProgressView view("set");
+    view.show(counters.get());
+    view.clear();
+  });
+  EXPECT_TRUE(drawn.starts_with("\r\x1b[Kset: copying  50% ")) << drawn;
+  EXPECT_TRUE(drawn.ends_with("\r\x1b[K")) << drawn;
+  EXPECT_LE(drawn.size(), 60 + 2 * std::string("\r\x1b[K").size());
+}
+
+TEST(CopyProgressView, DrawsNothingAgainAtOnce) {
+  const copy::SharedCounters counters = half_done();
+  const std::string drawn = drawn_by([&] {
+    copy::ProgressView view("");
+    for (int i = 0; i < 100; ++i) view.show(counters.get());
+  });
+  EXPECT_LT(drawn.size(), 300U);
+}
+
+TEST(CopyProgressView, QuickCopyNeedsNoLine) {
+  const copy::SharedCounters counters = half_done();
+  int lines = 0;
+  copy::ProgressView view("set", [&lines](std::string_view) { ++lines; });
+  view.show(counters.get());
+  view.clear();
+  EXPECT_EQ(lines, 0);
+}
+
+TEST(CopyProgressView, NumbersOfAnotherCopyAreMarked) {
+  const copy::SharedCounters counters = half_done();
+  EXPECT_TRUE(copy::progress_of(counters.get(), true).waiting);
+  EXPECT_EQ(copy::progress_of(counters.get()).entries, 5U);
+  EXPECT_EQ(copy::progress_of(counters.get()).phase, "copying");
+}
+
+}  // namespace
