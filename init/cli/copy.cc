@@ -58,8 +58,9 @@ struct Line {
 
 bool set_owner(std::string_view text, std::optional<copy::Owner>& target) {
   copy::Owner owner;
-  const char* end = text.data() + text.size();
-  const auto uid = std::from_chars(text.data(), end, owner.uid);
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  const auto uid = std::from_chars(begin, end, owner.uid);
   if (uid.ec != std::errc() || uid.ptr == end || *uid.ptr != ':') return false;
   const auto gid = std::from_chars(uid.ptr + 1, end, owner.gid);
   if (gid.ec != std::errc() || gid.ptr != end) return false;

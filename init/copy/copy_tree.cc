@@ -80,12 +80,14 @@ envgen::Result<sys::Fd> lock(const Destination& place, const Options& options) {
   }
 }
 
-// The copy that is there is one of this source, of these options, and may be believed.
+// The copy that is there is one of this source and of these options. What a crash of the machine
+// may have harmed can be proven by its hashes only.
 bool is_of(const envgen::CopyRecord& record, const Source& source, const Destination& place,
            const Options& options) {
   return record.source == source.path && record.path == place.data() &&
          record.options == text_of(options) && (record.hashed || !options.verify) &&
-         (record.synced || !options.durable) && can_be_trusted(record, boot_id());
+         (record.synced || !options.durable) &&
+         (record.hashed || can_be_trusted(record, boot_id()));
 }
 
 // What is there, when neither it nor the source has changed since.
@@ -103,6 +105,12 @@ envgen::Result<std::optional<Copied>> find_unchanged(const Source& source, const
   if (!verify_tree(place.data() + (place.mount_point ? "/" : ""), place.state + "/manifest",
                    options, counters))
     return std::nullopt;
+  if (!can_be_trusted(*record, boot_id())) {
+    envgen::CopyRecord proven = *record;
+    proven.boot_id = boot_id();
+    auto written = sys::write_file_atomic(record_of(place), 0644, record_to_json(proven));
+    if (!written) return std::unexpected(written.error());
+  }
   return Copied{.path = place.data(),
                 .how = Published::kUnchanged,
                 .size = scan->size,
@@ -182,6 +190,7 @@ envgen::Result<Copied> copy_tree(const std::string& source_path, const std::stri
   if (!status) return std::unexpected(status.error());
   auto counters = SharedCounters::create(place->state + "/progress");
   if (!counters) return std::unexpected(counters.error());
+  counters->get().started_ms = sys::wall_ms();
   Options options = asked;
   options.lock_fd = held->get();
   auto found = find_unchanged(*source, *place, options, *counters);

@@ -113,7 +113,7 @@ envgen::Result<std::string> resolve_place(const std::string& destination, struct
   if (destination.empty()) return envgen::fail(kWhatPlace, "", "no name", kAnotherPlace);
   *exists = ::lstat(path.c_str(), status) == 0;
   if (*exists && (S_ISLNK(status->st_mode) || name.empty() || name == "." || name == "..")) {
-    const std::string real = resolved(path);
+    std::string real = resolved(path);
     if (real.empty() || ::stat(real.c_str(), status) != 0) {
       return envgen::fail(kWhatPlace, path, "a symbolic link to nothing",
                           "remove it, or let it point to a directory");

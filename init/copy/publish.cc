@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <charconv>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -156,8 +157,11 @@ std::vector<std::string> versions_of(const Destination& place) {
   return versions;
 }
 
+// The copy is there whether this succeeds or not; the next run tries again.
+void discard(const std::string& path) { std::ignore = sys::remove_tree(path); }
+
 envgen::Result<std::string> keep(const Destination& place, const std::string& path) {
-  const std::string kept = fresh_name(place, "replaced-");
+  std::string kept = fresh_name(place, "replaced-");
   if (::rename(path.c_str(), kept.c_str()) == 0) return kept;
   return std::unexpected(failed(path, errno).error());
 }
@@ -199,10 +203,10 @@ envgen::Status finish(const Destination& place, const Journal& journal, bool dur
   auto status = write_journal(place, {.tree = journal.tree});
   if (!status) return status;
   for (const std::string& version : versions_of(place)) {
-    if (inode_of(version) != journal.tree) sys::remove_tree(version);
+    if (inode_of(version) != journal.tree) discard(version);
   }
-  sys::remove_tree(old_of(place));
-  sys::remove_tree(filling_of(place));
+  discard(old_of(place));
+  discard(filling_of(place));
   return {};
 }
 
@@ -260,7 +264,7 @@ void take_back_version(const Destination& place, const Journal& journal) {
     if (journal.publishing && inode == journal.tree && inode_of(tree_of(place)) == 0) {
       ::rename(version.c_str(), tree_of(place).c_str());
     } else {
-      sys::remove_tree(version);
+      discard(version);
     }
   }
 }
@@ -282,8 +286,8 @@ envgen::Status settle(const Destination& place) {
   const std::string old = old_of(place);
   if (journal.torn) {
     // Either may be what was at the place, and none of our doing.
-    keep(place, tree);
-    keep(place, old);
+    std::ignore = keep(place, tree);
+    std::ignore = keep(place, old);
     if (auto status = write_journal(place, {}); !status) return status;
     journal = {};
   }
@@ -303,7 +307,7 @@ envgen::Status settle(const Destination& place) {
     journal.tree = journal.old_is_ours ? journal.old : 0;
     if (auto status = write_journal(place, journal); !status) return status;
   }
-  sys::remove_tree(old);
+  discard(old);
   // Notes of a run whose tree is gone are about nothing.
   if (inode_of(tree) == 0) return sys::remove_tree(filling_of(place));
   return {};

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <fstream>
 #include <memory>
 
 #include "tests/copy/tree.h"
@@ -92,6 +94,31 @@ TEST_F(CopyCommand, VerifiesAndSyncs) {
   expect_same("place");
   const Result second = copy({"--verify", path("source"), path("place")});
   EXPECT_TRUE(tells(second, "unchanged")) << second.out << second.err;
+}
+
+// As after a crash of the machine: what was written may not have come to the disk.
+TEST_F(CopyCommand, CopyOfAnotherBootIsProvenByHashesOrMadeAnew) {
+  const auto crash = [this] {
+    const std::string record = path(".trainit-copy.place/record.json");
+    std::string text = read(record);
+    const std::size_t at = text.find("\"boot_id\": \"") + 12;
+    text.replace(at, text.find('"', at) - at, "another");
+    std::ofstream(record) << text;
+  };
+  EXPECT_EQ(copy({path("source"), path("place")}).code, 0);
+  crash();
+  EXPECT_TRUE(tells(copy({"--verify", path("source"), path("place")}), "exchanged"));
+  crash();
+  EXPECT_TRUE(tells(copy({path("source"), path("place")}), "unchanged"));
+  EXPECT_EQ(read(path(".trainit-copy.place/record.json")).find("another"), std::string::npos);
+  crash();
+  struct stat status{};
+  ASSERT_EQ(::stat(path("place/large").c_str(), &status), 0);
+  std::fstream(path("place/large"), std::ios::in | std::ios::out) << "damaged";
+  const std::array<timespec, 2> times = {status.st_atim, status.st_mtim};
+  ASSERT_EQ(::utimensat(AT_FDCWD, path("place/large").c_str(), times.data(), 0), 0);
+  EXPECT_TRUE(tells(copy({path("source"), path("place")}), "exchanged"));
+  expect_same("place");
 }
 
 TEST_F(CopyCommand, OneFile) {

@@ -5,11 +5,13 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -33,7 +35,11 @@ std::int64_t now_us() {
   return std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
 }
 
-pid_t start_copy(const std::string& source, const std::string& place, const std::string& said) {
+// What the file system of the place is like.
+enum class Renames : unsigned char { kExchange, kPlain };
+
+pid_t start_copy(const std::string& source, const std::string& place, const std::string& said,
+                 Renames renames) {
   const std::string program = rules::trainit();
   const pid_t child = ::fork();
   if (child != 0) return child;
@@ -41,6 +47,7 @@ pid_t start_copy(const std::string& source, const std::string& place, const std:
   const int fd = ::open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   ::dup2(fd, STDOUT_FILENO);
   ::dup2(fd, STDERR_FILENO);
+  if (renames == Renames::kPlain) rules::refuse_calls({SYS_renameat2}, EINVAL);
   ::execl(program.c_str(), "trainit", "copy", "--workers", "3", "--headroom", "0%", source.c_str(),
           place.c_str(), nullptr);
   ::_exit(127);
@@ -59,10 +66,10 @@ bool ended_by(pid_t child, std::int64_t deadline_us) {
 }
 
 // Looks at a place again and again, in a process of its own: what is to be seen there must be one
-// of the complete trees, and must never go away once it was there.
+// of the complete trees, and must never go away once it was there, where it can be exchanged.
 class Watcher {
  public:
-  Watcher(const std::string& place, const std::set<std::string>& complete) {
+  Watcher(const std::string& place, const std::set<std::string>& complete, Renames renames) {
     std::array<int, 2> ends{-1, -1};
     EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
     report_.reset(ends[0]);
@@ -70,7 +77,7 @@ class Watcher {
     pid_ = ::fork();
     if (pid_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      watch(place, complete, in.get());
+      watch(place, complete, renames, in.get());
     }
   }
   Watcher(const Watcher&) = delete;
@@ -85,7 +92,7 @@ class Watcher {
 
  private:
   [[noreturn]] static void watch(const std::string& place, const std::set<std::string>& complete,
-                                 int report) {
+                                 Renames renames, int report) {
     bool seen = false;
     while (true) {
       const sys::Fd fd(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -98,7 +105,7 @@ class Watcher {
           known && ::stat(place.c_str(), &there) == 0 && looked.st_ino == there.st_ino;
       std::string wrong;
       if (still && !complete.contains(text)) wrong = "partly there: " + text;
-      if (!fd.valid() && seen) wrong = "gone";
+      if (!fd.valid() && seen && renames == Renames::kExchange) wrong = "gone";
       seen = seen || still;
       if (!wrong.empty()) {
         child::say(report, wrong + "\n");
@@ -132,10 +139,10 @@ class CopyCrash : public child::Scratch {
     for (int i = 0; i < 5; ++i) {
       const std::string place = path("trial-" + std::to_string(i));
       const std::int64_t before = now_us();
-      const pid_t copy = start_copy(sources_[0], place, path("said"));
+      const pid_t copy = start_copy(sources_[0], place, path("said"), renames_);
       EXPECT_EQ(child::wait_for(copy), 0) << read(path("said"));
       times.push_back(now_us() - before);
-      sys::remove_tree(place);
+      EXPECT_TRUE(sys::remove_tree(place));
     }
     std::ranges::sort(times);
     return times[times.size() / 2];
@@ -144,7 +151,7 @@ class CopyCrash : public child::Scratch {
   enum class Run : unsigned char { kKilled, kDone };
   // One that is killed after a while, unless it is done before.
   Run run_and_kill(const std::string& source, const std::string& place, std::int64_t after_us) {
-    const pid_t copy = start_copy(source, place, path("said"));
+    const pid_t copy = start_copy(source, place, path("said"), renames_);
     Run run = Run::kDone;
     if (!ended_by(copy, now_us() + after_us)) {
       std::vector<pid_t> processes = rules::children_of(copy);
@@ -158,13 +165,16 @@ class CopyCrash : public child::Scratch {
     return run;
   }
 
+  void kill_at_random(int wanted_kills);
+
+  Renames renames_ = Renames::kExchange;
   std::vector<std::string> sources_;
   std::vector<trees::Entries> wanted_;
   std::set<std::string> complete_;
   std::mt19937_64 random_;
 };
 
-TEST_F(CopyCrash, IsCompleteOrNotThereWheneverAnyProcessIsKilled) {
+void CopyCrash::kill_at_random(int wanted_kills) {
   const char* given = std::getenv("TRAINIT_SEED");
   const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10)
                                               : static_cast<std::uint64_t>(sys::wall_ms());
@@ -176,12 +186,12 @@ TEST_F(CopyCrash, IsCompleteOrNotThereWheneverAnyProcessIsKilled) {
   int runs = 0;
   std::string place;
   std::optional<Watcher> watcher;
-  for (int round = 0; kills < kKills && runs < kMostRuns && !HasFailure(); ++round) {
+  for (int round = 0; kills < wanted_kills && runs < kMostRuns && !HasFailure(); ++round) {
     constexpr int kRoundsOfAPlace = 6;
     if (round % kRoundsOfAPlace == 0) {
       watcher.reset();
       place = path("place-" + std::to_string(round));
-      watcher.emplace(place, complete_);
+      watcher.emplace(place, complete_, renames_);
     }
     const auto which = static_cast<std::size_t>(round) % sources_.size();
     Run run = Run::kKilled;
@@ -191,16 +201,23 @@ TEST_F(CopyCrash, IsCompleteOrNotThereWheneverAnyProcessIsKilled) {
       kills += run == Run::kKilled ? 1 : 0;
     }
     if (run == Run::kKilled) {
-      const pid_t last = start_copy(sources_[which], place, path("said"));
+      const pid_t last = start_copy(sources_[which], place, path("said"), renames_);
       ASSERT_EQ(child::wait_for(last), 0) << read(path("said"));
     }
     EXPECT_EQ(trees::differences(wanted_[which], trees::entries_of(place)),
               std::vector<std::string>{});
     EXPECT_EQ(watcher->finding(), "");
   }
-  EXPECT_GE(kills, kKills) << runs << " runs of " << usual_us << " us";
+  EXPECT_GE(kills, wanted_kills) << runs << " runs of " << usual_us << " us";
   std::printf("%d kills in %d runs of %ld us, seed %lu\n", kills, runs, static_cast<long>(usual_us),
               static_cast<unsigned long>(seed));
+}
+
+TEST_F(CopyCrash, IsCompleteOrNotThereWheneverAnyProcessIsKilled) { kill_at_random(kKills); }
+
+TEST_F(CopyCrash, IsCompleteOrNotThereWhereNothingCanBeExchanged) {
+  renames_ = Renames::kPlain;
+  kill_at_random(kKills / 5);
 }
 
 }  // namespace
