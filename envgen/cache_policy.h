@@ -12,10 +12,11 @@ struct CacheEntry {
   std::string key;     // "imagenet-0123456789abcdef"
   std::string source;  // "" where its record cannot be read
   std::uint64_t entries = 0;
-  std::uint64_t bytes = 0;   // on the disk
-  std::int64_t used_ms = 0;  // the last use, wall clock, UTC
-  bool in_use = false;       // a job holds it
-  bool partial = false;      // not finished; `in_use`: somebody is at it
+  std::uint64_t bytes = 0;        // on the disk
+  std::uint64_t total_bytes = 0;  // of a partial one: what it will be; 0 = not known
+  std::int64_t used_ms = 0;       // the last use, wall clock, UTC
+  bool in_use = false;            // a job holds it
+  bool partial = false;           // not finished; `in_use`: somebody is at it
 
   bool operator==(const CacheEntry&) const = default;
 };

@@ -60,9 +60,20 @@ std::string printable(std::string text) {
   return text;
 }
 
-std::string state_of(const CacheEntry& entry) {
+const char* state_of(const CacheEntry& entry) {
   if (entry.partial) return entry.in_use ? "copying" : "unfinished";
   return entry.in_use ? "in use" : "unused";
+}
+
+std::string state_text(const CacheEntry& entry) {
+  std::string text = state_of(entry);
+  if (!entry.partial || entry.total_bytes == 0) return text;
+  const envgen::CopyProgress progress = {.phase = {},
+                                         .entries = entry.entries,
+                                         .bytes = entry.bytes,
+                                         .total_entries = entry.entries,
+                                         .total_bytes = entry.total_bytes};
+  return text + " " + std::to_string(percent_done(progress)) + "%";
 }
 
 std::string age_of(const CacheEntry& entry) {
@@ -76,7 +87,7 @@ std::string table_of(const std::vector<CacheEntry>& entries) {
   rows.reserve(entries.size() + 1);
   for (const CacheEntry& entry : entries) {
     rows.push_back({entry.key, envgen::size_text(entry.bytes), std::to_string(entry.entries),
-                    age_of(entry), state_of(entry),
+                    age_of(entry), state_text(entry),
                     entry.source.empty() ? "?" : printable(entry.source)});
   }
   Row::size_type column = 0;
@@ -135,6 +146,9 @@ void write_entries(envgen::json::Writer& out, const char* key,
     out.key("source").string(entry.source);
     out.key("entries").integer(static_cast<std::int64_t>(entry.entries));
     out.key("bytes").integer(static_cast<std::int64_t>(entry.bytes));
+    if (entry.partial) {
+      out.key("total_bytes").integer(static_cast<std::int64_t>(entry.total_bytes));
+    }
     out.key("used").string(sys::utc_text(entry.used_ms));
     out.key("state").string(state_of(entry));
     out.end_object();

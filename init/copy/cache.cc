@@ -11,6 +11,8 @@
 
 #include "envgen/copy_record.h"
 #include "init/copy/eviction.h"
+#include "init/copy/look.h"
+#include "init/copy/origin.h"
 #include "init/copy/place.h"
 #include "init/copy/slot.h"
 #include "init/sys/clock.h"
@@ -40,43 +42,6 @@ struct Work {
   std::vector<std::string> warnings;
 };
 
-// What is published under a key.
-enum class Found : unsigned char {
-  kNothing,
-  kReady,
-  kUnsure,  // it has to be looked at before it is used
-  kBroken,  // it is no copy of this source
-};
-
-struct Look {
-  Found found = Found::kNothing;
-  envgen::CopyRecord record;
-  std::string why;  // of kBroken, kUnsure
-};
-
-Look look_at(const Work& work) {
-  auto record = read_record(work.slot);
-  if (!record) return {.found = Found::kBroken, .record = {}, .why = to_line(record.error())};
-  if (!*record) return {};
-  Look look{.found = Found::kReady, .record = std::move(**record), .why = ""};
-  const envgen::CopyRecord& wanted = work.wanted;
-  if (look.record.source != wanted.source || look.record.identity != wanted.identity ||
-      look.record.version != wanted.version || look.record.options != wanted.options) {
-    look.found = Found::kBroken;
-    look.why = work.slot.record() + " is of another source";
-  } else if (::access(work.slot.data().c_str(), F_OK) != 0) {
-    look.found = Found::kBroken;
-    look.why = work.slot.data() + ": " + sys::errno_text(errno);
-  } else if (!can_be_trusted(look.record, boot_id())) {
-    look.found = Found::kUnsure;
-    look.why = "the machine was started anew before it was on the disk";
-  } else if (work.options.verify && !look.record.hashed) {
-    look.found = Found::kUnsure;
-    look.why = "it was copied without --verify";
-  }
-  return look;
-}
-
 std::string options_text(const Options& options) {
   std::string text = options.filter.text();
   if (options.owner) {
@@ -97,29 +62,6 @@ bool is_late(const Options& options) {
 envgen::Status late(const Work& work, std::string found) {
   return envgen::fail(kWhat, work.order.dataset.source, std::move(found),
                       "give it more time with --data-timeout; what was copied is kept");
-}
-
-// A link to our own copy at the place of a source (--data-link) leads back to what was copied.
-std::string true_source(const std::string& path) {
-  constexpr std::string_view kData = "/data";
-  if (!path.ends_with(kData) || path.find("/trainit-datasets/") == std::string::npos) return "";
-  const std::string entry = path.substr(0, path.size() - kData.size());
-  const std::size_t slash = entry.rfind('/');
-  const Slot slot{.store = entry.substr(0, slash), .key = entry.substr(slash + 1)};
-  auto record = read_record(slot);
-  if (!record || !*record) return "";
-  return std::move((*record)->source);
-}
-
-envgen::Result<Source> locate(const std::string& path, std::int64_t deadline_ms) {
-  constexpr int kMostLinks = 8;
-  auto source = find_source(path, deadline_ms);
-  for (int left = kMostLinks; source && left > 0; --left) {
-    const std::string origin = true_source(source->path);
-    if (origin.empty()) break;
-    source = find_source(origin, deadline_ms);
-  }
-  return source;
 }
 
 envgen::Status scan_source(Work& work) {
@@ -163,6 +105,9 @@ envgen::Result<Prepared> hand_out(Work& work, sys::Fd lock, const envgen::CopyRe
                         "--data-root of its own");
   }
   touch(lock);
+  // Begun under another key, and not needed any more.
+  if (work.begun_lock.valid()) std::ignore = remove_slot(work.begun);
+  work.begun_lock.reset();
   const char* how = work.waited ? "waited for another job's copy" : "found";
   return Prepared{
       .path = work.slot.data(),
@@ -196,7 +141,7 @@ envgen::Result<bool> prove_by_hashes(Work& work, envgen::CopyRecord record) {
 
 // Leaves in the slot what may be taken over as an unfinished copy. True: it is ready as it is.
 envgen::Result<bool> clear_slot(Work& work, bool* compare) {
-  const Look look = look_at(work);
+  const Look look = look_at(work.slot, work.wanted, work.options.verify);
   switch (look.found) {
     case Found::kReady:
       return true;
@@ -333,7 +278,7 @@ envgen::Status wait(Work& work, int turn) {
 
 // `lock`: shared. nullopt: nothing that may be handed out.
 envgen::Result<std::optional<Prepared>> take(Work& work, sys::Fd lock) {
-  const Look look = look_at(work);
+  const Look look = look_at(work.slot, work.wanted, work.options.verify);
   const bool usable =
       look.found == Found::kUnsure && work.as_it_is && can_be_trusted(look.record, boot_id());
   if (look.found != Found::kReady && !usable) return std::nullopt;
@@ -396,7 +341,7 @@ envgen::Result<Options> options_of(const Preparation& order) {
 }
 
 envgen::Result<Prepared> prepare_at_its_place(const Preparation& order, Options options) {
-  auto source = locate(order.dataset.source, options.deadline_ms);
+  auto source = locate_source(order.dataset.source, options.deadline_ms);
   if (!source) return std::unexpected(source.error());
   std::vector<std::string> warnings;
   options.warn = [&warnings](const std::string& line) { warnings.push_back(line); };
@@ -430,7 +375,7 @@ envgen::Result<Prepared> prepare_dataset(const Preparation& order) {
             .begun_lock = {},
             .warnings = {}};
   work.options.warn = [&work](const std::string& line) { work.warnings.push_back(line); };
-  auto source = locate(order.dataset.source, work.options.deadline_ms);
+  auto source = locate_source(order.dataset.source, work.options.deadline_ms);
   if (!source) return std::unexpected(source.error());
   work.source = std::move(*source);
   work.wanted.source = work.source.path;

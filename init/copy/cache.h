@@ -8,6 +8,8 @@
 //   <root>/trainit-datasets/<name>-<16 digits>.lock       flock: shared while it is used, exclusive
 //                                                         while it is made or removed; its mtime is
 //                                                         the last use
+//                       <name>-<16 digits>.was           the record of a copy that is gone: a link
+//                                                         to it (--data-link) leads to its source
 //
 // A lock is the kernel's: it goes with its holder, whatever that dies of. A root must be a local
 // file system, and whoever may write it is trusted.

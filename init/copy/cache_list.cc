@@ -1,7 +1,9 @@
 // What a node's cache holds, and the removal of what may go.
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -56,6 +58,7 @@ envgen::CacheEntry describe(const Slot& slot, bool partial) {
     if (const auto counters = SharedCounters::open(slot.progress())) {
       entry.entries = counters->get().entries;
       entry.bytes = counters->get().bytes;
+      entry.total_bytes = counters->get().total_bytes;
     }
     entry.source = sys::look(slot.partial() + "/source", true).content;
   } else if (const auto record = read_record(slot); record && *record) {
@@ -64,6 +67,25 @@ envgen::CacheEntry describe(const Slot& slot, bool partial) {
     entry.bytes = (*record)->allocated;
   }
   return entry;
+}
+
+// A job that takes weeks has used its copy until now, not only when it began.
+void note_use(const std::string& root, const std::vector<envgen::CacheEntry>& entries) {
+  for (const envgen::CacheEntry& entry : entries) {
+    const Slot slot{.store = store_of(root), .key = entry.key};
+    if (entry.in_use) ::utimensat(AT_FDCWD, slot.lock().c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  }
+}
+
+// Whoever has not asked for a dataset for so long has no link to its copy any more.
+void forget_old_sources(const std::string& store, std::int64_t now_ms) {
+  constexpr std::int64_t kYearMs = 365LL * 24 * 60 * 60 * 1000;
+  const sys::Dir directory(::opendir(store.c_str()));
+  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+    const std::string path = store + "/" + entry->d_name;
+    const bool due = path.ends_with(".was") && now_ms - mtime_ms(path) > kYearMs;
+    if (due) ::unlink(path.c_str());
+  }
 }
 
 }  // namespace
@@ -108,8 +130,10 @@ envgen::Result<std::vector<envgen::CacheEntry>> collect_garbage(const std::strin
                                                                 bool dry_run) {
   auto entries = list_cache(root);
   if (!entries) return entries;
+  if (!dry_run) note_use(root, *entries);
   std::vector<envgen::CacheEntry> chosen = choose_evictions(std::move(*entries), limits);
   if (dry_run) return chosen;
+  forget_old_sources(store_of(root), limits.now_ms);
   std::vector<envgen::CacheEntry> removed;
   removed.reserve(chosen.size());
   envgen::Error last;

@@ -52,7 +52,7 @@ envgen::Status evict_until_there_is_room(const std::string& root, const Slot& ow
   }
   if (!has_room(best, need)) return no_room(root, *space, need);
   for (const envgen::CacheEntry& entry : unused) {
-    if (auto gone = evict(root, entry); !gone) return std::unexpected(gone.error());
+    std::ignore = evict(root, entry);
     space = space_of(root, headroom);
     if (!space) return std::unexpected(space.error());
     if (has_room(*space, need)) return {};
@@ -76,8 +76,8 @@ envgen::Status make_room(const std::string& root, const Slot& own, const Need& n
       .now_ms = sys::wall_ms(),
       .ttl_ms = request.cache_ttl_ms,
       .max_bytes = most == 0 ? 0 : std::max<std::uint64_t>(most - need.bytes, 1)};
+  // What cannot be removed (it is another user's) stays: there may be room all the same.
   for (const envgen::CacheEntry& entry : choose_evictions(std::move(*entries), limits)) {
-    // What cannot be removed (it is another user's) stays: there may be room all the same.
     std::ignore = evict(root, entry);
   }
   return evict_until_there_is_room(root, own, need, request.headroom);

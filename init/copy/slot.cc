@@ -160,6 +160,15 @@ envgen::Result<std::optional<envgen::CopyRecord>> read_record(const Slot& slot) 
   return std::move(*record);
 }
 
+std::string source_of(const Slot& slot) {
+  for (const std::string& path : {slot.record(), slot.was()}) {
+    const envgen::PathState file = sys::look(path, true);
+    auto record = envgen::parse_record(file.content, path);
+    if (record) return std::move(record->source);
+  }
+  return "";
+}
+
 envgen::Status remove_published(const Slot& slot) {
   struct stat status{};
   const std::string record = slot.record();
@@ -188,11 +197,15 @@ envgen::Status publish(const Slot& slot, const envgen::CopyRecord& record) {
   if (status && record.synced) status = sync_entry(slot.store);
   if (!status) return status;
   // What nobody asks for any more.
+  ::unlink(slot.was().c_str());
   if (auto gone = unlink_if_there(slot.published() + "/progress"); !gone) return gone;
   return sys::remove_tree(slot.published() + "/state");
 }
 
 envgen::Status remove_slot(const Slot& slot) {
+  // As it goes, so that there is no instant at which nothing says what it was.
+  const bool kept = ::rename(slot.record().c_str(), slot.was().c_str()) == 0;
+  if (kept) ::utimensat(AT_FDCWD, slot.was().c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   auto status = remove_published(slot);
   if (status) status = sys::remove_tree(slot.partial());
   if (status) status = unlink_if_there(slot.lock());

@@ -27,6 +27,8 @@ struct Slot {
   [[nodiscard]] std::string lock() const { return published() + ".lock"; }
   [[nodiscard]] std::string data() const { return published() + "/data"; }
   [[nodiscard]] std::string record() const { return published() + "/record.json"; }
+  // The record of a copy that is gone: a link to that copy still leads to its source.
+  [[nodiscard]] std::string was() const { return published() + ".was"; }
   [[nodiscard]] std::string manifest() const { return published() + "/manifest"; }
   [[nodiscard]] std::string partial_data() const { return partial() + "/data"; }
   [[nodiscard]] std::string state() const { return partial() + "/state"; }
@@ -49,6 +51,8 @@ void touch(const sys::Fd& lock);
 
 std::string boot_id();
 
+// Of a copy that is there, or was. "" = it cannot be told.
+std::string source_of(const Slot& slot);
 // What is published. nullopt: nothing, or what was being removed. An error: it cannot be read, or
 // is not a record.
 envgen::Result<std::optional<envgen::CopyRecord>> read_record(const Slot& slot);

@@ -55,6 +55,7 @@ TEST_F(CopyCacheJobs, TheOthersSeeHowFarItIs) {
   EXPECT_TRUE(list()[0].partial && list()[0].in_use);
   EXPECT_EQ(list()[0].source, path("source"));
   EXPECT_EQ(list()[0].bytes, 100'003);
+  EXPECT_EQ(list()[0].total_bytes, 100'003);
   copier.go_on();
   EXPECT_EQ(copier.how(), "copied");
   EXPECT_EQ(waiter.how(), "waited for another job's copy");

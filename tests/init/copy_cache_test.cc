@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "init/copy/cache.h"
+#include "init/sys/clock.h"
 #include "tests/init/cached.h"
 
 namespace copy {
@@ -81,6 +82,29 @@ TEST_F(CopyCache, FollowsALinkToItsOwnCopyBackToTheSource) {
   const Prepared second = prepare();
   EXPECT_EQ(second.how, "found");
   EXPECT_EQ(second.path, first.path);
+}
+
+TEST_F(CopyCache, FollowsALinkToItsOwnCopyAlsoWhereThatIsGone) {
+  Prepared first = prepare();
+  ASSERT_EQ(::symlink(first.path.c_str(), path("link").c_str()), 0);
+  first.lease.reset();
+  envgen::CacheLimits all;
+  all.now_ms = sys::wall_ms() + 10;
+  ASSERT_THAT(*collect_garbage(path("cache"), all, false), SizeIs(1));
+  order.dataset.source = path("link");
+  EXPECT_EQ(prepare().how, "copied");
+  EXPECT_FALSE(exists(entry_of(first) + ".was"));
+}
+
+TEST_F(CopyCache, IsUsedAsLongAsAJobHasIt) {
+  const Prepared prepared = prepare();
+  const std::string lock = entry_of(prepared) + ".lock";
+  const std::array<timespec, 2> long_ago{};
+  ASSERT_EQ(::utimensat(AT_FDCWD, lock.c_str(), long_ago.data(), 0), 0);
+  envgen::CacheLimits all;
+  all.now_ms = sys::wall_ms();
+  EXPECT_THAT(*collect_garbage(path("cache"), all, false), IsEmpty());
+  EXPECT_GT(list()[0].used_ms, all.now_ms - 60'000);
 }
 
 TEST_F(CopyCache, CopiesToAPlaceOfItsOwnWithoutALease) {

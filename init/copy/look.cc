@@ -1,0 +1,34 @@
+#include "init/copy/look.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "init/sys/files.h"
+
+namespace copy {
+
+Look look_at(const Slot& slot, const envgen::CopyRecord& wanted, bool verify) {
+  auto record = read_record(slot);
+  if (!record) return {.found = Found::kBroken, .record = {}, .why = to_line(record.error())};
+  if (!*record) return {};
+  Look look{.found = Found::kReady, .record = std::move(**record), .why = ""};
+  if (look.record.source != wanted.source || look.record.identity != wanted.identity ||
+      look.record.version != wanted.version || look.record.options != wanted.options) {
+    look.found = Found::kBroken;
+    look.why = slot.record() + " is of another source";
+  } else if (::access(slot.data().c_str(), F_OK) != 0) {
+    look.found = Found::kBroken;
+    look.why = slot.data() + ": " + sys::errno_text(errno);
+  } else if (!can_be_trusted(look.record, boot_id())) {
+    look.found = Found::kUnsure;
+    look.why = "the machine was started anew before it was on the disk";
+  } else if (verify && !look.record.hashed) {
+    look.found = Found::kUnsure;
+    look.why = "it was copied without --verify";
+  }
+  return look;
+}
+
+}  // namespace copy

@@ -1,0 +1,27 @@
+#pragma once
+// What is published under a key, and whether it may be handed out.
+
+#include <string>
+
+#include "envgen/copy_record.h"
+#include "init/copy/slot.h"
+
+namespace copy {
+
+enum class Found : unsigned char {
+  kNothing,
+  kReady,
+  kUnsure,  // it has to be looked at before it is used
+  kBroken,  // it is no copy of this source
+};
+
+struct Look {
+  Found found = Found::kNothing;
+  envgen::CopyRecord record;
+  std::string why;  // of kBroken, kUnsure
+};
+
+// `wanted`: source, identity, version, options. `verify`: its contents have to be known by hashes.
+Look look_at(const Slot& slot, const envgen::CopyRecord& wanted, bool verify);
+
+}  // namespace copy
