@@ -14,6 +14,9 @@ constexpr int kOwnFailure = 125;
 constexpr int kExpiredCode = 124;
 constexpr int kRescheduleCode = 75;  // EX_TEMPFAIL of sysexits.h: try again
 
+// They have nothing to save: what they do can be broken off at any instant.
+bool prepares(TaskKind kind) { return kind == TaskKind::kData || kind == TaskKind::kResolve; }
+
 bool is_leftover(TaskKind kind) {
   return kind == TaskKind::kService || kind == TaskKind::kPostStop;
 }
@@ -45,8 +48,7 @@ void Machine::enter_stopping(TimeMs now) {
   for (Task& task : tasks_) {
     if (is_leftover(task.kind) || task.kind == TaskKind::kMain) continue;
     if (!task.live() || task.abandoned) continue;
-    // A resolver has nothing to save.
-    signal(task, task.kind == TaskKind::kResolve ? SIGKILL : SIGTERM);
+    signal(task, prepares(task.kind) ? SIGKILL : SIGTERM);
   }
   // A job that runs has its time to get ready. One that has failed is half dead already.
   if (done) return tell_tasks(now);
@@ -69,7 +71,7 @@ void Machine::tell_tasks(TimeMs now) {
   bool patient = false;
   for (Task& task : tasks_) {
     if (is_leftover(task.kind) || !task.live() || task.abandoned) continue;
-    patient = patient || task.kind != TaskKind::kResolve;
+    patient = patient || !prepares(task.kind);
     if (task.kind == TaskKind::kPreStop) signal(task, SIGTERM);
     if (task.kind == TaskKind::kMain) {
       told_with_ = stopped && stop_signal_ != 0 ? told_signal_ : SIGTERM;
@@ -148,7 +150,12 @@ void Machine::enter_sweep(TimeMs now) {
   stage_ = Stage::kSweep;
   actions_.emplace_back(action::SweepAdopted{SIGTERM});
   if (next_ == Next::kEnd) stop_services();
-  set_timer(Timer::kSweep, std::max(now, budget_.sweep_kill_at));
+  // What a killed copy leaves behind has been killed with it, or hangs in the kernel.
+  const bool copied = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
+    return task.kind == TaskKind::kData && task.stop_signal != 0;
+  });
+  const TimeMs until = copied ? now + kReapMs : budget_.sweep_kill_at;
+  set_timer(Timer::kSweep, std::max(now, std::min(until, budget_.sweep_kill_at)));
 }
 
 void Machine::stop_services() {

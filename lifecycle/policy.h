@@ -67,7 +67,7 @@ inline constexpr TimeMs kAnswerGapMs = 10000;
 struct Budget {
   TimeMs drained_at = 0;     // main tasks are told to stop, unless pre-stop tasks still run ...
   TimeMs tell_at = 0;        // ... and then at the latest
-  TimeMs kill_at = 0;        // main tasks, hooks and the data task get KILL
+  TimeMs kill_at = 0;        // main tasks and hooks get KILL
   TimeMs sweep_kill_at = 0;  // services and adopted processes get KILL
   TimeMs post_term_at = 0;   // the post-stop task that still runs gets TERM ...
   TimeMs post_kill_at = 0;   // ... and KILL

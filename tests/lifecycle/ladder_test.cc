@@ -37,12 +37,17 @@ TEST(Stop, WhileAHookRunsTellsTheHook) {
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 130");
 }
 
-TEST(Stop, WhileDataIsCopiedTellsTheCopyAndKillsTheResolver) {
+TEST(Stop, WhileDataIsCopiedKillsTheCopyAndWaitsForNothingThatHangs) {
   Script job(standard(), {kData, kResolve});
   job.begin();
-  EXPECT_EQ(job.stop(), "signal 0#1=15, signal 1#1=9, set kill#1@7000");
+  EXPECT_EQ(job.stop(), "signal 0#1=9, signal 1#1=9, set give-up#1@250");
   EXPECT_EQ(job.signaled(1, SIGKILL), "");
-  EXPECT_EQ(job.exited(0, 1), "cancel kill, sweep 15, set sweep#1@7500");
+  job.now = 250;
+  EXPECT_EQ(job.fired(Timer::kGiveUp), "sweep 15, set sweep#1@450") << "the copy hangs";
+  job.now = 450;
+  EXPECT_EQ(job.fired(Timer::kSweep), "sweep 9, set give-up#2@700") << "and what it has started";
+  job.now = 700;
+  EXPECT_EQ(job.fired(Timer::kGiveUp, 2), "sweep 0, EXIT 143");
 }
 
 TEST(Stop, NothingStartsAfterIt) {

@@ -54,7 +54,7 @@ TEST(Expiry, HasPreStopHooksAndTheDrainAsAStopHas) {
 TEST(Expiry, WhilePreparingToo) {
   Script job(limited(1000), {kData, kResolve});
   job.begin();
-  EXPECT_EQ(job.fired(Timer::kExpire), "signal 0#1=15, signal 1#1=9, set kill#1@7000");
+  EXPECT_EQ(job.fired(Timer::kExpire), "signal 0#1=9, signal 1#1=9, set give-up#1@250");
 }
 
 TEST(Expiry, DoesNotBeginAnewWithARestart) {

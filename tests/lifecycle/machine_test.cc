@@ -127,7 +127,7 @@ TEST(Machine, FailedDataEndsTheResolver) {
 TEST(Machine, AFailedResolverEndsTheData) {
   Script job(standard(), {kData, kResolve});
   job.begin();
-  EXPECT_EQ(job.exited(1, 1), "report, signal 0#1=15, set kill#1@7000");
+  EXPECT_EQ(job.exited(1, 1), "report, signal 0#1=9, set give-up#1@250");
 }
 
 TEST(Machine, WithoutAResolverTheAnswerComesByItself) {

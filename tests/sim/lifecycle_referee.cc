@@ -12,6 +12,9 @@ namespace {
 
 bool foreground(TaskKind kind) { return kind != TaskKind::kService && kind != TaskKind::kPostStop; }
 
+// They have nothing to save, and are killed at once.
+bool prepares(TaskKind kind) { return kind == TaskKind::kData || kind == TaskKind::kResolve; }
+
 // The three waits for killed processes that policy.h allows after the grace, and late timers.
 constexpr TimeMs kOverrunMs = 3 * kReapMs + 6 * Referee::kTimerLatencyMs;
 // Each share of a grace that is too small for all of them is rounded down.
@@ -220,7 +223,7 @@ void Referee::believe_ready(const event::ClusterReady& event) {
   if (event.policy) policy_ = *event.policy;
   counts_ = {};
   for (const TaskKind kind : event.tasks) {
-    if (kind == TaskKind::kData || kind == TaskKind::kResolve) continue;
+    if (prepares(kind)) continue;
     const std::uint32_t ordinal = counts_[static_cast<std::size_t>(kind)]++;
     const bool exists = std::any_of(runs_.begin(), runs_.end(), [&](const Run& run) {
       return run.kind == kind && run.ordinal == ordinal;
@@ -515,7 +518,7 @@ void Referee::check(const action::Signal& signal, TimeMs now) {
 }
 
 void Referee::check_tell(const Run& run, int signal, TimeMs now) {
-  require(run.kind != TaskKind::kResolve, "TERM to the resolver");
+  require(!prepares(run.kind), "TERM to what has nothing to save");
   const bool by_itself = verdict_ == Verdict::kFailed || verdict_ == Verdict::kSucceeded;
   const bool pass_on = run.kind == TaskKind::kMain && !by_itself && stop_signal_ != 0;
   require(signal == (pass_on ? told_signal_ : SIGTERM), "the wrong stop signal");
@@ -553,7 +556,7 @@ void Referee::check_told_in_time(TimeMs now) {
 
 void Referee::check_kill(const Run& run, TimeMs now) {
   require(!run.killed || run.kind == TaskKind::kService, "KILL twice");
-  if (run.kind == TaskKind::kResolve || hurried()) return;
+  if (prepares(run.kind) || hurried()) return;
   require(run.told, "KILL before TERM");
   if (!foreground(run.kind)) return;
   TimeMs earliest = down_at_ + shares().kill;
@@ -916,7 +919,7 @@ bool Referee::left(TaskKind kind) const {
 // Whether all that must have ended well before a task of this kind starts, has.
 bool Referee::prepared(TaskKind kind, std::uint32_t ordinal) const {
   if (!begun_) return false;
-  if (kind == TaskKind::kData || kind == TaskKind::kResolve) return true;
+  if (prepares(kind)) return true;
   for (const Run& run : runs_) {
     const bool ended_well = run.incarnation > 0 && !run.live && run.ending.ok();
     const bool this_job = run.job == restarts_;
