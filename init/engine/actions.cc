@@ -60,6 +60,8 @@ void Supervisor::start(TaskRef task) {
   record.started_ms = sys::wall_ms();
   if (machine_.tasks()[task.index].kind == TaskKind::kResolve) {
     start_resolver(task);
+  } else if (record.kind == TaskKind::kData) {
+    start_copy(task);
   } else if (record.event) {
     start_hooks(task);
   } else {

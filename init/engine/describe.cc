@@ -71,6 +71,11 @@ std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, T
            (oom.empty() ? "; this is a defect of trainit: report it with `trainit snapshot`" : oom);
   }
   std::string text = who(job, end.task.index);
+  if (kind == TaskKind::kData) {
+    const auto which = static_cast<std::size_t>(record.process);
+    return text + ": " + job.data[which].how +
+           "; the job does not start without it (--data-on-failure source: it reads the source)";
+  }
   if (record.event && !record.hook_message.empty()) return record.hook_message;
   if (record.failure) return text + " could not start: " + to_line(record.failure->error);
   text += " " + how(record, end.ending);

@@ -109,6 +109,7 @@ TaskReport task_report(const Job& job, const lifecycle::Task& task, std::size_t 
     if (watch.perf_lines > 0) report.perf_ppm = watch.perf_ratio_ppm;
     report.stalled_since_ms = task.live() ? watch.stalled_since_ms : 0;
   }
+  if (task.kind == TaskKind::kData) report.log = kHookOutput;
   report.started_ms = record.started_ms;
   report.ended_ms = record.ended_ms;
   report.incarnation = static_cast<int>(record.incarnation);
@@ -118,9 +119,9 @@ TaskReport task_report(const Job& job, const lifecycle::Task& task, std::size_t 
 // A rank that happens to exit with 124 failed; what expired is the wait.
 bool wait_expired(const Machine& machine) {
   const lifecycle::Cause& cause = *machine.cause();
-  const bool by_resolver = cause.ends.empty() || machine.tasks()[cause.ends[0].task.index].kind ==
-                                                     lifecycle::TaskKind::kResolve;
-  return by_resolver && cause.exit_code == kTimedOut;
+  const TaskKind kind =
+      cause.ends.empty() ? TaskKind::kResolve : machine.tasks()[cause.ends[0].task.index].kind;
+  return (kind == TaskKind::kResolve || kind == TaskKind::kData) && cause.exit_code == kTimedOut;
 }
 
 const char* state_word(const Machine& machine) {
@@ -162,7 +163,10 @@ void name_records(Job& job, const lifecycle::Machine& machine) {
     record.kind = task.kind;
     record.event = event_of(task.kind);
     const auto* list = planned_list(job.plan, task.kind);
-    if (list != nullptr && task.ordinal < list->size()) {
+    if (task.kind == TaskKind::kData) {
+      record.process = static_cast<int>(task.ordinal);
+      record.name = "data " + job.data[task.ordinal].dataset.name;
+    } else if (list != nullptr && task.ordinal < list->size()) {
       record.process = static_cast<int>(task.ordinal);
       record.name = (*list)[task.ordinal].name;
       record.event.reset();
@@ -194,6 +198,11 @@ TaskKind kind_of(envgen::HookEvent event) {
   return TaskKind::kOnFailure;
 }
 
+DataRecord* data_of(Job& job, const TaskRecord& record) {
+  if (record.kind != TaskKind::kData || record.process < 0) return nullptr;
+  return &job.data[static_cast<std::size_t>(record.process)];
+}
+
 const envgen::HookGroup* hooks_of(const Job& job, const TaskRecord& record) {
   if (!record.event) return nullptr;
   const auto found = std::ranges::find(job.plan.hooks, *record.event, &envgen::HookGroup::event);
@@ -214,6 +223,8 @@ JobReport report_of(const Job& job, const Machine& machine, std::int64_t now_ms)
   report.first_failure = job.first_failure;
   report.failure = job.failure;
   report.warnings = job.plan.warnings;
+  report.warnings.insert(report.warnings.end(), job.data_warnings.begin(), job.data_warnings.end());
+  for (const DataRecord& one : job.data) report.data.push_back(data_report(one));
   if (machine.stop_signal() != 0) report.stop_signal = proc::signal_name(machine.stop_signal());
   const auto wall = [&](lifecycle::TimeMs at) {
     return at > 0 ? report.updated_ms + at - now_ms : 0;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "envgen/plan.h"
+#include "init/engine/data.h"
 #include "init/engine/failure.h"
 #include "init/engine/state.h"
 #include "init/proc/spawn.h"
@@ -57,6 +58,8 @@ struct HealthWatch {
 struct Job {
   envgen::Plan plan;
   std::vector<TaskRecord> records;
+  std::vector<DataRecord> data;  // by the ordinal of their tasks
+  std::vector<std::string> data_warnings;
   std::string resolver_message;  // why it failed; "" otherwise
   std::string waiting_for;
   // What hooks exported, in the order in which they did: for the processes that start after them.
@@ -78,6 +81,9 @@ const envgen::Process* planned(const Job& job, const TaskRecord& record);
 
 // Of one of the job's course (envgen::is_of_course).
 lifecycle::TaskKind kind_of(envgen::HookEvent event);
+
+// The dataset that this task prepares, nullptr for any other task.
+DataRecord* data_of(Job& job, const TaskRecord& record);
 
 // The plan's hooks that this task runs, nullptr for any other task.
 const envgen::HookGroup* hooks_of(const Job& job, const TaskRecord& record);

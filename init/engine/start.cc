@@ -22,6 +22,7 @@ envgen::Environ common_env(const Job& job, const StartContext& context) {
   envgen::Environ env = context.base.env;
   for (const std::string& name : context.own_variables) env.unset(name);
   for (const envgen::EnvEdit& edit : job.plan.env) env.apply(edit);
+  add_data_env(job.data, env);
   for (const envgen::EnvEdit& edit : job.exports) env.apply(edit);
   // A job in pass-through is never started again, and sees what exec would have shown it.
   if (!context.pass_through) {

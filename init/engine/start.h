@@ -22,8 +22,8 @@ struct StartContext {
   std::uint32_t restarts = 0;  // so far
 };
 
-// The environment of all that an instance starts: the base's with the plan's edits, then what hooks
-// have exported, and TRAINIT_RESTART_COUNT.
+// The environment of all that an instance starts: the base's with the plan's edits, where the data
+// is, then what hooks have exported, and TRAINIT_RESTART_COUNT.
 envgen::Environ common_env(const Job& job, const StartContext& context);
 
 // A hook's: the same with the plan's facts, what has become of the job, and TRAINIT_PID.

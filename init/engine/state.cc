@@ -87,9 +87,54 @@ void write_tasks(json::Writer& out, const std::vector<TaskReport>& tasks) {
   out.end_array();
 }
 
+void write_data(json::Writer& out, const std::vector<DataReport>& data) {
+  out.key("data").begin_array();
+  for (const DataReport& one : data) {
+    out.begin_object();
+    out.key("name").string(one.name);
+    out.key("variable").string(one.variable);
+    out.key("source").string(one.source);
+    out.key("path").string(one.path);
+    out.key("state").string(one.state);
+    out.key("how").string(envgen::mask_secrets(one.how));
+    out.key("waiting").boolean(one.waiting);
+    out.key("entries").integer(one.entries);
+    out.key("bytes").integer(one.bytes);
+    out.key("total_entries").integer(one.total_entries);
+    out.key("total_bytes").integer(one.total_bytes);
+    out.key("bytes_per_second").integer(one.bytes_per_second);
+    write_time(out, "began_ms", one.began_ms);
+    write_time(out, "ended_ms", one.ended_ms);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+DataReport data_from(const json::Value& value) {
+  DataReport one;
+  one.name = text_of(value, "name");
+  one.variable = text_of(value, "variable");
+  one.source = text_of(value, "source");
+  one.path = text_of(value, "path");
+  one.state = text_of(value, "state");
+  one.how = text_of(value, "how");
+  one.waiting = flag_of(value, "waiting");
+  one.entries = number_of(value, "entries", 0);
+  one.bytes = number_of(value, "bytes", 0);
+  one.total_entries = number_of(value, "total_entries", 0);
+  one.total_bytes = number_of(value, "total_bytes", 0);
+  one.bytes_per_second = number_of(value, "bytes_per_second", 0);
+  one.began_ms = number_of(value, "began_ms", 0);
+  one.ended_ms = number_of(value, "ended_ms", 0);
+  return one;
+}
+
 void read_lists(const json::Value& root, JobReport& report) {
   if (auto tasks = root.find("tasks")) {
     for (json::Value task : *tasks) report.tasks.push_back(task_from(task));
+  }
+  if (auto data = root.find("data")) {
+    for (json::Value one : *data) report.data.push_back(data_from(one));
   }
   if (auto warnings = root.find("warnings")) {
     for (json::Value warning : *warnings) report.warnings.emplace_back(warning.text());
@@ -115,6 +160,7 @@ std::string state_to_json(const JobReport& report) {
   write_time(out, "expires_ms", report.expires_ms);
   out.key("waiting_for").string(envgen::mask_secrets(report.waiting_for));
   write_tasks(out, report.tasks);
+  write_data(out, report.data);
   out.key("hook").string(report.hook);
   out.key("restarts").integer(report.restarts);
   out.key("most_restarts").integer(report.most_restarts);

@@ -35,6 +35,23 @@ struct TaskReport {
   std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: it is not
 };
 
+struct DataReport {
+  std::string name;
+  std::string variable;
+  std::string source;
+  std::string path;      // what the variable says; "" = not known yet
+  std::string state;     // "idle", "ready", "failed", or what is done: "scanning", "copying", ...
+  std::string how;       // "copied", "found"; of one that failed why
+  bool waiting = false;  // for another job, whose copy the numbers are of
+  std::int64_t entries = 0;  // done: files, directories, links
+  std::int64_t bytes = 0;
+  std::int64_t total_entries = 0;  // 0 = not known yet
+  std::int64_t total_bytes = 0;
+  std::int64_t bytes_per_second = 0;
+  std::int64_t began_ms = 0;  // wall clock, UTC; 0 = not yet
+  std::int64_t ended_ms = 0;
+};
+
 struct JobReport {
   int pid = 0;
   std::string phase;
@@ -48,6 +65,7 @@ struct JobReport {
   std::int64_t updated_ms = 0;
   std::string waiting_for;  // "" when nothing is waited for
   std::vector<TaskReport> tasks;
+  std::vector<DataReport> data;
   std::string hook;                      // "pre-start hooks", under way; "" when none are
   std::string first_failure;             // the message; "" without a failure; of the last start
   FailureDetail failure;                 // what is known of it

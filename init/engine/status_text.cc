@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "envgen/copy_progress.h"
 #include "init/sys/clock.h"
 #include "init/sys/utf8.h"
 
@@ -51,7 +52,7 @@ constexpr std::size_t kLongestColumn = 24;
 
 bool is_shown(const TaskReport& task) {
   const bool hooks_to_come = task.state == "idle" && task.log == kHookOutput;
-  return task.kind != "resolve" && !hooks_to_come;
+  return task.kind != "resolve" && task.kind != "data" && !hooks_to_come;
 }
 
 constexpr const char* kRed = "\033[31m";
@@ -155,9 +156,35 @@ std::string left_text(std::int64_t until_ms, std::int64_t now_ms) {
 
 std::string times(int count) { return std::to_string(count) + (count == 1 ? " time" : " times"); }
 
+std::string data_line(const DataReport& data) {
+  std::string text = "data " + printable(data.name) + ": ";
+  if (data.state == "idle") return text + "not begun\n";
+  if (data.state == "failed") {
+    if (!data.path.empty()) text += "not copied, the job reads " + printable(data.path) + ": ";
+    return text + printable(data.how) + "\n";
+  }
+  if (data.state == "ready") {
+    return text + printable(data.how) + ", " + std::to_string(data.entries) + " entries, " +
+           envgen::size_text(static_cast<std::uint64_t>(data.bytes)) + ", at " +
+           printable(data.path) + "\n";
+  }
+  const bool unknown = data.entries == 0 && data.total_entries == 0;
+  if (data.waiting && unknown) return text + "waiting for another job's copy\n";
+  const envgen::CopyProgress progress{
+      .phase = data.waiting ? "copying" : std::string_view(data.state),
+      .waiting = data.waiting,
+      .entries = static_cast<std::uint64_t>(data.entries),
+      .bytes = static_cast<std::uint64_t>(data.bytes),
+      .total_entries = static_cast<std::uint64_t>(data.total_entries),
+      .total_bytes = static_cast<std::uint64_t>(data.total_bytes)};
+  const envgen::Rate rate{.bytes = static_cast<std::uint64_t>(data.bytes_per_second)};
+  return text + printable(progress_line(progress, rate)) + "\n";
+}
+
 // What the job is about, beyond its tasks.
 std::string course_text(const JobReport& report, std::int64_t now_ms) {
   std::string text;
+  for (const DataReport& data : report.data) text += data_line(data);
   if (!report.waiting_for.empty()) text += "waiting for " + printable(report.waiting_for) + "\n";
   if (report.expires_ms != 0 && report.exit_code < 0) {
     text += "time limit " + sys::utc_text(report.expires_ms) +

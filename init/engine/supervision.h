@@ -54,6 +54,12 @@ class Supervisor {
   void answer_signal(const proc::Received& received);
   void reap();
   void read_resolver();
+  void read_data(std::uint32_t index);
+  void take_heard(std::uint32_t index, const DataHeard& heard);
+  void tend_data();
+  [[nodiscard]] std::optional<std::int64_t> data_deadline() const;
+  lifecycle::Ending settle(std::uint32_t index, const lifecycle::Ending& ending,
+                           const std::string& failure = {});
   void keep_watch();
   void read_watcher();
   void read_tee();
@@ -68,6 +74,7 @@ class Supervisor {
   void start(lifecycle::TaskRef task);
   void start_resolver(lifecycle::TaskRef task);
   void start_process(lifecycle::TaskRef task);
+  void start_copy(lifecycle::TaskRef task);
   void start_hooks(lifecycle::TaskRef task);
   [[nodiscard]] StartContext start_context() const;
   void adopt_started(lifecycle::TaskRef task);
@@ -93,8 +100,8 @@ class Supervisor {
   bool pid1_ = ::getpid() == 1;
   bool pass_through_;
   envgen::PlanPolicy early_;  // what is known of it before the plan
-  lifecycle::Machine machine_;
   Job job_;
+  lifecycle::Machine machine_;
   Stopper stopper_;
   Tees tees_;
   Sweeper sweeper_;

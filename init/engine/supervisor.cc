@@ -41,6 +41,7 @@ constexpr std::int64_t kLogsWithinStopMs = 1500;
 
 enum class Source : std::uint32_t {
   kResolver,
+  kData,
   kStart,
   kHooks,
   kWatcher,
@@ -51,6 +52,19 @@ enum class Source : std::uint32_t {
   kClient,
 };
 
+Job new_job(const envgen::Request& request) {
+  Job job;
+  job.data = data_records(request.data);
+  return job;
+}
+
+// The resolver is the first.
+std::vector<TaskKind> preparing_tasks(std::size_t datasets) {
+  std::vector<TaskKind> tasks(1 + datasets, TaskKind::kData);
+  tasks.front() = TaskKind::kResolve;
+  return tasks;
+}
+
 }  // namespace
 
 Supervisor::Supervisor(Setup setup)
@@ -58,7 +72,9 @@ Supervisor::Supervisor(Setup setup)
       pass_through_(!setup_.planner && !setup_.has_hooks &&
                     envgen::is_pass_through(setup_.base.env, setup_.request)),
       early_(early_policy_of(setup_)),
-      machine_(machine_policy(early_, hang_timeout_ms(setup_.request)), {TaskKind::kResolve}),
+      job_(new_job(setup_.request)),
+      machine_(machine_policy(early_, hang_timeout_ms(setup_.request)),
+               preparing_tasks(job_.data.size())),
       stopper_(early_.stop_scope),
       sweeper_(job_, stopper_, tees_) {
   name_records(job_, machine_);
@@ -108,6 +124,7 @@ void Supervisor::turn() {
   read_signals();
   for (const event::TimerFired& due : timers_.take_due(now_ms())) post(due);
   hook_runs_.kill_overdue(job_, sys::monotonic_ms());
+  tend_data();
   tees_.tend(sys::monotonic_ms());
   for (const Poller::Watched& one : ready) wake(one);
   if (reap_again_) reap();
@@ -129,6 +146,9 @@ const std::vector<Poller::Watched>& Supervisor::wait() {
   if (resolver_ && !resolver_->at_end()) add(resolver_->pipe().get(), Source::kResolver, 0);
   for (std::uint32_t i = 0; i < job_.records.size(); ++i) {
     add(job_.records[i].start_pipe.get(), Source::kStart, i);
+    if (const DataRecord* data = data_of(job_, job_.records[i])) {
+      add(data->socket.get(), Source::kData, i);
+    }
   }
   hook_runs_.each_pipe([&](int fd, std::uint32_t index) { add(fd, Source::kHooks, index); });
   if (watch_.pipe() >= 0) add(watch_.pipe(), Source::kWatcher, 0);
@@ -142,7 +162,7 @@ const std::vector<Poller::Watched>& Supervisor::wait() {
   std::optional<std::int64_t> timeout_ms = timers_.next();
   if (timeout_ms) *timeout_ms -= now_ms();
   const std::array deadlines = {hook_runs_.next_deadline(), tees_.next_deadline(),
-                                diagnosis_.deadline()};
+                                diagnosis_.deadline(), data_deadline()};
   for (const auto& deadline_ms : deadlines) {
     if (!deadline_ms) continue;
     const std::int64_t left_ms = *deadline_ms - sys::monotonic_ms();
@@ -156,6 +176,8 @@ void Supervisor::wake(const Poller::Watched& ready) {
   switch (static_cast<Source>(ready.id)) {
     case Source::kResolver:
       return read_resolver();
+    case Source::kData:
+      return read_data(ready.index);
     case Source::kStart:
       return check_start(ready.index);
     case Source::kHooks:
@@ -266,6 +288,7 @@ void Supervisor::reap() {
     record->ended_ms = sys::wall_ms();
     Ending ending{death.signaled ? Ending::How::kSignaled : Ending::How::kExited, death.value};
     if (record->failure) ending = {Ending::How::kNotStarted, record->failure->exit_code};
+    if (record->kind == TaskKind::kData) ending = settle(index, ending);
     record->ending = ending;
     warn_of_end(*record);
     // Whoever is at the keyboard talks to us until the next one has it.

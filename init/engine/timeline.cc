@@ -222,6 +222,14 @@ void Timeline::waits(const std::string& reason) {
   record({.event = reason.empty() ? "wait_over" : "wait", .text = reason});
 }
 
+void Timeline::stage(const Job& job, std::uint32_t index, const std::string& name,
+                     std::int64_t since_ms, std::int64_t until_ms) {
+  if (!open_) return;
+  const std::uint32_t thread = kFirstTask + index;
+  name_thread(thread, job.records[index].name);
+  span({.name = name, .category = "data", .thread = thread}, since_ms, until_ms);
+}
+
 void Timeline::note(const char* event, std::string_view text, int rank) {
   if (!open_) return;
   record({.event = event, .rank = rank, .text = text});

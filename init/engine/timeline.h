@@ -50,6 +50,9 @@ class Timeline {
                lifecycle::Phase before, const Job& job, const lifecycle::Machine& machine);
   // What the resolver waits for; "" = nothing any more.
   void waits(const std::string& reason);
+  // What a task did during a part of its life; for what it has ended with, at any time later.
+  void stage(const Job& job, std::uint32_t index, const std::string& name, std::int64_t since_ms,
+             std::int64_t until_ms);
   // What a watch or a check has found: `event` names it.
   void note(const char* event, std::string_view text, int rank = -1);
   // What is still open ends now.

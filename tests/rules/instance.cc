@@ -16,6 +16,7 @@
 #include <fstream>
 #include <span>
 #include <sstream>
+#include <stdexcept>
 
 #include "init/sys/clock.h"
 
@@ -221,8 +222,11 @@ long Instance::status_kb(std::string_view field) const {
 
 pid_t Instance::only_child() const {
   const std::vector<pid_t> children = children_of(pid_);
-  EXPECT_EQ(children.size(), 1U) << "of its children";
-  return children.empty() ? -1 : children.front();
+  // Never a pid that is none: kill(-1) means everybody on the machine.
+  if (children.size() != 1) {
+    throw std::runtime_error("it has " + std::to_string(children.size()) + " children, not one");
+  }
+  return children.front();
 }
 
 Result run(const Spec& spec) {

@@ -55,7 +55,7 @@ class Instance {
   [[nodiscard]] std::int64_t age_ms() const;
   // "VmHWM" of /proc/<pid>/status, in kB.
   [[nodiscard]] long status_kb(std::string_view field) const;
-  // The only child of it that lives.
+  // The only child of it that lives; throws where there is not one.
   [[nodiscard]] pid_t only_child() const;
 
  private:
