@@ -23,7 +23,10 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-const char* name_of(Image image) { return image == Image::kMpi ? "mpi" : "torch"; }
+// Dockerfile.ascend is built on the one image, Dockerfile.gpu on the other.
+bool has_mpi(Image image) { return image == Image::kMpi || image == Image::kAscend; }
+bool is_built(Image image) { return image == Image::kAscend || image == Image::kGpu; }
+const char* name_of(Image image) { return has_mpi(image) ? "mpi" : "torch"; }
 
 std::string tar_of(Image image) {
   return variable("TRAINIT_CLUSTER_IMAGES") + "/" + name_of(image) + ".tar";
@@ -39,7 +42,34 @@ class Images : public testing::Environment {
 
   std::string tag(Image image) {
     std::string& tag = tags_[image];
-    if (!tag.empty()) return tag;
+    if (tag.empty()) tag = is_built(image) ? build(image) : import(image);
+    return tag;
+  }
+
+ private:
+  // With the release tree's trainit: `make` in a build stage needs packages and minutes.
+  std::string build(Image image) {
+    const docker::Scratch context;
+    const fs::path source = TRAINIT_SOURCE_DIR;
+    const char* file = image == Image::kAscend ? "Dockerfile.ascend" : "Dockerfile.gpu";
+    for (const char* entry : {file, "images", "hooks", ".dockerignore"}) {
+      fs::copy(source / entry, context.path(entry), fs::copy_options::recursive);
+    }
+    fs::create_directories(context.path("build"));
+    fs::copy_file(variable("TRAINIT_BINARY"), context.path("build/trainit"));
+    const std::string name = docker::unique_name();
+    const std::string base = tag(image == Image::kAscend ? Image::kMpi : Image::kTorch);
+    const Output built = run_program(
+        {"env", "DOCKER_BUILDKIT=0", "docker", "build", "--network=none", "--tag", name, "--file",
+         context.path(file), "--build-arg=BASE_IMAGE=" + base, "--build-arg=BUILD_IMAGE=" + base,
+         "--build-arg=PREBUILT=1",
+         image == Image::kAscend ? "--build-arg=WITH_SSHD=1" : "--build-arg=WITH_SSHD=0",
+         context.path("")});
+    EXPECT_EQ(built.code, 0) << built.text;
+    return name;
+  }
+
+  static std::string import(Image image) {
     const std::string name = docker::unique_name();
     Words argv = {"docker", "import", "--change", R"(ENTRYPOINT ["trainit"])"};
     // Debian's PyTorch 1.13 cannot start workers under Python 3.11 without redirecting their output
@@ -52,10 +82,9 @@ class Images : public testing::Environment {
     argv.insert(argv.end(), {tar_of(image), name});
     const Output imported = run_program(argv);
     EXPECT_EQ(imported.code, 0) << imported.text;
-    return tag = name;
+    return name;
   }
 
- private:
   std::map<Image, std::string> tags_;
 };
 
@@ -63,6 +92,8 @@ class Images : public testing::Environment {
 Images* const kImages = static_cast<Images*>(testing::AddGlobalTestEnvironment(new Images));
 
 }  // namespace
+
+std::string tag_of(Image image) { return kImages->tag(image); }
 
 ClusterTest::ClusterTest() : network_(docker::unique_name()) {}
 
@@ -83,17 +114,14 @@ ClusterTest::~ClusterTest() {
 
 void ClusterTest::start(Image image, int index, const Node& node) {
   const std::string host = "node-" + std::to_string(index);
-  Words flags = {"--hostname",
-                 host,
-                 "--network-alias",
-                 host,
-                 "-v",
-                 variable("TRAINIT_BINARY") + ":/usr/local/bin/trainit:ro",
-                 "-v",
-                 std::string(TRAINIT_SOURCE_DIR) + "/tests/cluster:/tests:ro"};
+  Words flags = {"--hostname", host, "--network-alias",
+                 host,         "-v", std::string(TRAINIT_SOURCE_DIR) + "/tests/cluster:/tests:ro"};
+  if (!is_built(image)) {
+    flags.insert(flags.end(), {"-v", variable("TRAINIT_BINARY") + ":/usr/local/bin/trainit:ro"});
+  }
   flags.insert(flags.end(), node.flags.begin(), node.flags.end());
   nodes_[index] = std::make_unique<docker::Container>(
-      flags, node.args, docker::Place{.network = network_, .image = kImages->tag(image)});
+      flags, node.args, docker::Place{.network = network_, .image = tag_of(image)});
 }
 
 std::vector<int> ClusterTest::wait_for_all() const {

@@ -20,7 +20,12 @@ using docker::Words;
 
 inline constexpr int kNodes = 2;
 
-enum class Image : unsigned char { kMpi, kTorch };
+enum class Image : unsigned char {
+  kMpi,     // Open MPI, MPICH and sshd; trainit is mounted
+  kTorch,   // PyTorch; trainit is mounted
+  kAscend,  // Dockerfile.ascend on kMpi, with sshd
+  kGpu,     // Dockerfile.gpu on kTorch
+};
 
 // The users of the images.
 struct User {
@@ -62,6 +67,9 @@ class ClusterTest : public testing::Test {
   std::string network_;
   std::map<int, std::unique_ptr<docker::Container>> nodes_;
 };
+
+// The tag of an image, which is made when it is first asked for.
+std::string tag_of(Image image);
 
 inline constexpr const char* kKeyFile = "/etc/job-key/id_ed25519";
 
