@@ -32,10 +32,13 @@ std::string resolved(const std::string& path) {
   return ::realpath(path.c_str(), real.data()) != nullptr ? real.data() : "";
 }
 
-std::string absolute(const std::string& path) {
+std::string working_directory() {
   std::array<char, PATH_MAX> here{};
-  if (path.starts_with('/') || ::getcwd(here.data(), here.size()) == nullptr) return path;
-  return envgen::join_path(here.data(), path);
+  return ::getcwd(here.data(), here.size()) != nullptr ? here.data() : "";
+}
+
+std::string absolute(const std::string& path) {
+  return path.starts_with('/') ? path : envgen::join_path(working_directory(), path);
 }
 
 std::string without_trailing_slashes(std::string path) {
@@ -195,6 +198,10 @@ envgen::Result<Destination> find_place(const std::string& destination) {
     place.device = status.st_dev;
     place.inode = status.st_ino;
     place.mount_point = place.directory && is_mount_point(place.path, status);
+    if (!place.mount_point && lies_in(working_directory(), place.path)) {
+      return envgen::fail(kWhatPlace, place.path, "the working directory in it",
+                          "start in another directory, or name another place");
+    }
   }
   const std::string parent = place.parent();
   place.state = place.mount_point

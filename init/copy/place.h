@@ -26,7 +26,7 @@ struct Destination {
 };
 
 // Makes nothing; parents may be missing. Follows a link. Errors: the root directory, a link to
-// nothing, a device.
+// nothing, a device, the working directory: whoever is in it would stay in what is replaced.
 envgen::Result<Destination> find_place(const std::string& destination);
 
 // What is copied, as a process that looked at it said.

@@ -282,6 +282,18 @@ TEST_F(CopyPlace, RefusesWhatCannotBeAPlace) {
   EXPECT_FALSE(copy::find_place(path(".trainit-copy.x")));
 }
 
+TEST_F(CopyPlace, RefusesToReplaceTheWorkingDirectory) {
+  ASSERT_TRUE(sys::make_directories(path("here/below"), 0755));
+  const auto outcome = child::run([this] {
+    if (::chdir(path("here/below").c_str()) != 0) return 1;
+    EXPECT_FALSE(copy::find_place("."));
+    EXPECT_FALSE(copy::find_place(".."));
+    EXPECT_TRUE(copy::find_place("new"));
+    return testing::Test::HasFailure() ? 2 : 0;
+  });
+  EXPECT_EQ(outcome.code, 0) << outcome.out;
+}
+
 TEST_F(CopyPlace, RefusesOneInsideTheOtherAndTheSame) {
   ASSERT_TRUE(sys::make_directories(path("data/sub"), 0755));
   write("file", "");
