@@ -88,6 +88,19 @@ class Matcher {
     }
   }
 
+  // Where the token at `at` leads with `c`; npos: nowhere.
+  [[nodiscard]] std::size_t next_place(std::size_t at, std::string_view token, char c) const {
+    constexpr std::size_t kNowhere = std::string_view::npos;
+    if (token.size() == 3 && is_star(token)) {
+      // Within a name, the place is the second *: only a / leads back, and on.
+      if (!now_[at] && !now_[at + 1]) return kNowhere;
+      return c == '/' ? at : at + 1;
+    }
+    if (!now_[at]) return kNowhere;
+    if (is_star(token)) return token.size() == 1 && c == '/' ? kNowhere : at;
+    return takes(token, c) ? at + token.size() : kNowhere;
+  }
+
   bool step(char c) {
     pass_over();
     std::fill_n(next_, pattern_.size() + 1, false);
@@ -95,21 +108,9 @@ class Matcher {
     std::size_t size = 0;
     for (std::size_t at = 0; at < pattern_.size(); at += size) {
       size = token_size(pattern_, at);
-      const std::string_view token = pattern_.substr(at, size);
-      if (size == 3 && is_star(token)) {
-        // Within a name, the place is the second *: only a / leads back, and on.
-        if (!now_[at] && !now_[at + 1]) continue;
-        next_[c == '/' ? at : at + 1] = true;
-      } else if (!now_[at]) {
-        continue;
-      } else if (is_star(token)) {
-        if (size == 1 && c == '/') continue;
-        next_[at] = true;
-      } else if (takes(token, c)) {
-        next_[at + size] = true;
-      } else {
-        continue;
-      }
+      const std::size_t place = next_place(at, pattern_.substr(at, size), c);
+      if (place == std::string_view::npos) continue;
+      next_[place] = true;
       any = true;
     }
     std::swap(now_, next_);

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <random>
 
 #include "init/sys/clock.h"
 #include "tests/init/cached.h"
@@ -170,6 +172,36 @@ TEST_F(CopyCacheJobs, NothingInUseIsCollected) {
   EXPECT_GE(collected, kEnough);
   write("stop", "");
   for (const pid_t pid : users) EXPECT_EQ(child::wait_for(pid), 0);
+}
+
+TEST_F(CopyCacheJobs, SurviveTheDeathOfAnyOfThemAtAnyInstant) {
+  constexpr int kRounds = 12;
+  constexpr unsigned kSeed = 20261122;
+  constexpr int kFiles = 200;
+  constexpr int kMostMs = 40;
+  for (int number = 0; number < kFiles; ++number) {
+    add("d/f" + std::to_string(number), std::string(20'000, static_cast<char>('a' + number % 26)));
+  }
+  std::mt19937 random(kSeed);
+  for (int round = 0; round < kRounds; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + ", round " + std::to_string(round));
+    std::vector<std::unique_ptr<Job>> jobs;
+    jobs.reserve(3);
+    for (int number = 0; number < 3; ++number) jobs.push_back(std::make_unique<Job>(order));
+    for (int kills = 0; kills < 2; ++kills) {
+      ::poll(nullptr, 0, static_cast<int>(random() % kMostMs));
+      jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(random() % jobs.size()));
+    }
+    const std::string how = jobs.front()->how();
+    EXPECT_TRUE(how == "copied" || how == "found" || how == "waited for another job's copy") << how;
+    EXPECT_EQ(jobs.front()->end(), 0);
+    const Prepared prepared = prepare();
+    const std::string compare = "diff -r " + path("source") + " " + prepared.path;
+    EXPECT_EQ(std::system(compare.c_str()), 0);
+    EXPECT_THAT(list(), SizeIs(1));
+    if (random() % 2 == 0) continue;
+    ASSERT_TRUE(sys::remove_tree(path("cache/trainit-datasets")));
+  }
 }
 
 // In a mount namespace: a root that is full soon. What `body` prints, or "no mount".
