@@ -27,7 +27,7 @@ namespace {
 
 constexpr int kKills = 200;
 constexpr int kMostRuns = 2000;
-constexpr int kFiles = 50;
+constexpr int kFiles = 25;
 
 std::int64_t now_us() {
   timespec now{};
@@ -111,7 +111,7 @@ class Watcher {
         child::say(report, wrong + "\n");
         ::_exit(1);
       }
-      const timespec nap{0, 300'000};
+      const timespec nap{0, 2'000'000};
       ::nanosleep(&nap, nullptr);
     }
   }
