@@ -59,6 +59,7 @@ Ending Supervisor::settle(std::uint32_t index, const Ending& ending, const std::
   DataRecord& data = *data_of(job_, record);
   if (record.told_to_stop && data.path.empty()) {
     data.socket.reset();
+    data.overdue_ms = 0;
     return ending;
   }
   DataHeard heard;
