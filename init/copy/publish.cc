@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "init/copy/identity.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -51,6 +52,21 @@ std::uint64_t inode_of(const std::string& path) {
 std::uint64_t inode_at(const Destination& place) {
   struct stat status{};
   return ::stat(place.data().c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+// What is at the place is the tree of this inode. The inode of a copy that somebody has removed may
+// be that of another directory by now: one that is younger than the record of the copy.
+bool is_copy_there(const Destination& place, std::uint64_t tree) {
+  if (tree == 0 || inode_at(place) != tree) return false;
+  struct stat record{};
+  struct statx there{};
+  constexpr unsigned kBorn = STATX_BTIME;
+  if (::lstat(record_of(place).c_str(), &record) != 0) return false;
+  if (::statx(AT_FDCWD, place.data().c_str(), 0, kBorn, &there) != 0) return true;
+  if ((there.stx_mask & kBorn) == 0) return true;  // its file system does not say
+  const timespec born{.tv_sec = there.stx_btime.tv_sec,
+                      .tv_nsec = static_cast<long>(there.stx_btime.tv_nsec)};
+  return to_ns(born) <= to_ns(record.st_mtim);
 }
 
 bool is_directory(const std::string& path) {
@@ -164,6 +180,16 @@ envgen::Result<std::string> keep(const Destination& place, const std::string& pa
   std::string kept = fresh_name(place, "replaced-");
   if (::rename(path.c_str(), kept.c_str()) == 0) return kept;
   return std::unexpected(failed(path, errno).error());
+}
+
+// What was at the place and was no copy of ours, under whatever name a killed run has left it.
+envgen::Status keep_foreign(const Destination& place, const Journal& journal) {
+  if (!journal.publishing || journal.old == 0 || journal.old_is_ours) return {};
+  for (const std::string& path : {tree_of(place), old_of(place)}) {
+    if (inode_of(path) != journal.old) continue;
+    if (auto kept = keep(place, path); !kept) return std::unexpected(kept.error());
+  }
+  return {};
 }
 
 // What was there goes out of the way: removed when it was a copy of ours, else kept.
@@ -302,6 +328,7 @@ envgen::Status settle(const Destination& place) {
     return finish(place, journal, true, &replaced);
   }
   if (place.mount_point) take_back_version(place, journal);
+  if (auto status = keep_foreign(place, journal); !status) return status;
   if (journal.publishing) {
     journal.publishing = false;
     journal.tree = journal.old_is_ours ? journal.old : 0;
@@ -315,7 +342,7 @@ envgen::Status settle(const Destination& place) {
 
 bool is_published(const Destination& place) {
   const Journal journal = read_journal(place);
-  return !journal.publishing && journal.tree != 0 && inode_at(place) == journal.tree;
+  return !journal.publishing && is_copy_there(place, journal.tree);
 }
 
 envgen::Status check_publishable(const Destination& place) {
@@ -339,7 +366,7 @@ envgen::Result<Publication> publish(const Destination& place, const envgen::Copy
   const Journal journal{.publishing = true,
                         .tree = status.st_ino,
                         .old = there,
-                        .old_is_ours = there != 0 && there == before.tree,
+                        .old_is_ours = is_copy_there(place, before.tree),
                         .mode = status.st_mode & 07777};
   auto written = write_state(next_record_of(place), record_to_json(record), record.synced);
   if (written) written = write_journal(place, journal);

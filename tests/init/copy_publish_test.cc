@@ -1,9 +1,12 @@
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "init/copy/publish.h"
 #include "tests/init/child.h"
@@ -175,6 +178,50 @@ TEST_F(CopyPublish, PutsBackWhatWasThereWhenTheNewOneIsGone) {
   ASSERT_TRUE(copy::settle(*place));
   EXPECT_EQ(text_at(*place), "old");
   EXPECT_TRUE(copy::is_published(*place));
+}
+
+// Killed halfway; and before the next run somebody made, or took away, what is at the place.
+TEST_F(CopyPublish, KeepsWhatIsNoCopyOfOursWhoeverChangedThePlaceMeanwhile) {
+  for (const char* away : {"old", "tree"}) {
+    const std::string name = std::string("place-") + away;
+    auto place = copy::find_place(path(name));
+    ASSERT_TRUE(place);
+    const std::string there = place->state + "/" + away;
+    ASSERT_TRUE(sys::make_directories(there, 0755));
+    std::ofstream(there + "/precious") << "mine";
+    struct stat status{};
+    ASSERT_EQ(::stat(there.c_str(), &status), 0);
+    std::ofstream(place->state + "/journal") << "publishing 1 " << status.st_ino << " 0 493\n";
+    if (away == std::string("old")) {
+      ASSERT_EQ(::mkdir(place->path.c_str(), 0755), 0);
+    }
+    ASSERT_TRUE(copy::settle(*place));
+    EXPECT_FALSE(exists(there)) << "it would be taken for what an earlier run left";
+    std::vector<std::string> kept;
+    for (const auto& entry : std::filesystem::directory_iterator(place->state)) {
+      if (exists(entry.path().string() + "/precious")) kept.push_back(entry.path().filename());
+    }
+    ASSERT_EQ(kept.size(), 1U);
+    EXPECT_TRUE(kept[0].starts_with("replaced-")) << kept[0];
+  }
+}
+
+TEST_F(CopyPublish, DirectoryThatHasTheInodeOfACopyThatIsGoneIsKept) {
+  ASSERT_EQ(::mkdir(path("place").c_str(), 0755), 0);
+  write("place/precious", "mine");
+  struct statx born{};
+  if (::statx(AT_FDCWD, path("place").c_str(), 0, STATX_BTIME, &born) != 0 ||
+      (born.stx_mask & STATX_BTIME) == 0) {
+    GTEST_SKIP() << "no times of birth here";
+  }
+  const copy::Destination place = prepare("place", "new");
+  std::ofstream(place.state + "/record.json") << record_to_json(some_record(place));
+  const timespec earlier[2] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = 1, .tv_nsec = 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (place.state + "/record.json").c_str(), earlier, 0), 0);
+  std::ofstream(place.state + "/journal") << "published " << born.stx_ino << " 0 0 0\n";
+  EXPECT_FALSE(copy::is_published(place));
+  const copy::Publication published = publish(place);
+  EXPECT_EQ(read(published.replaced + "/precious"), "mine");
 }
 
 TEST_F(CopyPublish, KeepsAllWhenTheJournalIsTorn) {
