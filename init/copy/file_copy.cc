@@ -276,20 +276,20 @@ envgen::Result<sys::Fd> open_source(Worker& worker, const Place& place, const ch
 }  // namespace
 
 bool keeps_owners(const Worker& worker) {
-  return (worker.job.options->owner.has_value() || ::geteuid() == 0) &&
+  return (worker.job.options->owner.has_value() || worker.uid == 0) &&
          !worker.job.board->no_owners.load(std::memory_order_relaxed);
 }
 
 Owner owner_for(const Worker& worker, const struct stat& status) {
   if (worker.job.options->owner) return *worker.job.options->owner;
   if (keeps_owners(worker)) return {status.st_uid, status.st_gid};
-  return {::geteuid(), ::getegid()};
+  return {worker.uid, worker.gid};
 }
 
 envgen::Status finish_file(Worker& worker, int file, const struct stat& status, bool created,
                            bool chown) {
   const Owner owner = owner_for(worker, status);
-  const bool other = owner.uid != ::geteuid() || owner.gid != ::getegid();
+  const bool other = owner.uid != worker.uid || owner.gid != worker.gid;
   if (keeps_owners(worker) && (other || chown || !created) &&
       ::fchown(file, owner.uid, owner.gid) != 0) {
     if (worker.job.options->owner || (errno != EPERM && errno != EINVAL)) {

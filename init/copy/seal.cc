@@ -37,7 +37,7 @@ envgen::Status seal_directory(Worker& worker, int directory, const struct stat& 
   if (worker.job.tree.empty()) return {};
   if (to_ns(status.st_ctim) >= worker.job.rules.begun_ns) name_change(worker);
   const mode_t mode = status.st_mode & kPermissions;
-  const bool late = ::geteuid() != 0 && (mode & kEntered) != kEntered;
+  const bool late = worker.uid != 0 && (mode & kEntered) != kEntered;
   if (late) {
     if (auto noted = note_late(worker, mode); !noted) return noted;
   }

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +37,8 @@ envgen::Status do_file_root(Worker& worker) {
 envgen::Status make_tree(const Worker& worker, bool& fresh) {
   const std::string& tree = worker.job.tree;
   fresh = ::mkdir(tree.c_str(), kWorkingMode) == 0;
+  // What is made in it shall have the modes of the source, and not what the place would give it.
+  if (fresh) ::removexattr(tree.c_str(), "system.posix_acl_default");
   if (fresh) return {};
   struct stat status{};
   if (errno != EEXIST || ::lstat(tree.c_str(), &status) != 0) return cannot_write(worker, errno);
@@ -202,15 +205,16 @@ envgen::Result<Opened> open_both(Worker& worker) {
   if (!opened.to.valid() || ::fstat(opened.to.get(), &opened.copy) != 0) {
     return cannot_write(worker, errno);
   }
-  if (opened.source.st_dev == opened.copy.st_dev && opened.source.st_ino == opened.copy.st_ino) {
+  if (opened.source.st_dev == worker.tree_status.st_dev &&
+      opened.source.st_ino == worker.tree_status.st_ino) {
     return envgen::fail("copying", shown(worker.job.source, worker.path),
                         "the copy itself inside its source", "copy to another place");
   }
   return opened;
 }
 
-Place place_of(const Opened& opened, bool fresh) {
-  return {opened.from.get(), opened.to.get(), fresh, opened.copy.st_gid != ::getegid()};
+Place place_of(const Worker& worker, const Opened& opened, bool fresh) {
+  return {opened.from.get(), opened.to.get(), fresh, opened.copy.st_gid != worker.gid};
 }
 
 // Another mode than the one to work with is that of an earlier run, or what was inherited.
@@ -237,7 +241,7 @@ envgen::Status do_directory(Worker& worker, const Item& item) {
       return done;
     if (auto done = make_writable(worker, *opened); !done) return done;
   }
-  const Place place = place_of(*opened, fresh);
+  const Place place = place_of(worker, *opened, fresh);
   if (!worker.job.seal && !fresh) {
     if (auto done = remove_others(worker, place); !done) return done;
   }
@@ -255,7 +259,7 @@ envgen::Status do_batch(Worker& worker, const Item& item) {
   if (opened->gone) return {};
   // The item's memory is the list's, which is used meanwhile.
   const std::string packed(item.names);
-  const Place place = place_of(*opened, item.fresh);
+  const Place place = place_of(worker, *opened, item.fresh);
   worker.names.clear();
   for (std::size_t at = 0; at < packed.size();) {
     const std::string_view name(packed.c_str() + at + 1);
@@ -283,7 +287,9 @@ envgen::Status do_item(Worker& worker, const Item& item) {
   // Made by whoever did the root, after we began.
   if (item.kind != ItemKind::kRoot && !worker.job.tree.empty() && !worker.tree.valid()) {
     worker.tree.reset(::open(worker.job.tree.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    if (!worker.tree.valid()) return cannot_write(worker, errno);
+    if (!worker.tree.valid() || ::fstat(worker.tree.get(), &worker.tree_status) != 0) {
+      return cannot_write(worker, errno);
+    }
   }
   switch (item.kind) {
     case ItemKind::kRoot:
@@ -341,7 +347,12 @@ void name_change(Worker& worker) {
 }
 
 Worker::Worker(const Job& what, WorkList& work, int index)
-    : job(what), list(work), number(index), pump(what.counters->bytes) {}
+    : job(what),
+      list(work),
+      number(index),
+      uid(::geteuid()),
+      gid(::getegid()),
+      pump(what.counters->bytes) {}
 
 envgen::Status work_on(Worker& worker) {
   worker.source.reset(::open(worker.job.source.c_str(), O_PATH | O_CLOEXEC));

@@ -60,8 +60,11 @@ struct Worker {
   const Job& job;
   WorkList& list;
   int number;
+  uid_t uid;
+  gid_t gid;
   sys::Fd source;  // O_PATH
   sys::Fd tree;
+  struct stat tree_status{};
   sys::Fd links;  // see links.h
   sys::Fd trash;
   Sums sums;
