@@ -196,7 +196,8 @@ envgen::Status keep_foreign(const Destination& place, const Journal& journal) {
 envgen::Status put_away(const Destination& place, const Journal& journal, std::string* replaced) {
   const std::string old = old_of(place);
   const std::string tree = tree_of(place);
-  const bool exchanged = journal.old != 0 && inode_of(tree) == journal.old;
+  // Not by its inode: that of an image's file is another one once it was moved.
+  const bool exchanged = journal.old != 0 && inode_of(tree) != 0;
   const std::string there = exchanged ? tree : old;
   if (inode_of(there) == 0) return {};
   if (!journal.old_is_ours && ::rmdir(there.c_str()) != 0 && errno != ENOENT) {
@@ -247,21 +248,19 @@ envgen::Result<Published> replace_by_two(const Destination& place) {
   return std::unexpected(failed(place.path, error).error());
 }
 
-envgen::Result<Published> bring(const Destination& place) {
+envgen::Result<Published> bring(const Destination& place, const Journal& journal) {
   const std::string tree = tree_of(place);
-  const char* from = tree.c_str();
-  const char* to = place.path.c_str();
-  if (!is_directory(tree)) {
-    if (::rename(from, to) == 0) return Published::kRenamed;
-    return std::unexpected(failed(place.path, errno).error());
-  }
   if (rename_with(tree, place.path, kNoReplace) == 0) return Published::kRenamed;
-  // Also in place of an empty directory, which the image of a container may have.
-  if (is_refused(errno) || errno == EEXIST) {
-    if (::rename(from, to) == 0) return Published::kRenamed;
-  }
-  if (errno != ENOTEMPTY && errno != EEXIST) {
+  if (!is_refused(errno) && errno != EEXIST) {
     return std::unexpected(failed(place.path, errno).error());
+  }
+  // Also in place of an empty directory, which the image of a container may have. Of files it would
+  // take somebody else's away.
+  if (is_directory(tree) || journal.old == 0 || journal.old_is_ours) {
+    if (::rename(tree.c_str(), place.path.c_str()) == 0) return Published::kRenamed;
+    if (errno != ENOTEMPTY && errno != EEXIST) {
+      return std::unexpected(failed(place.path, errno).error());
+    }
   }
   if (rename_with(tree, place.path, kExchange) == 0) return Published::kExchanged;
   if (is_refused(errno)) return replace_by_two(place);
@@ -375,7 +374,7 @@ envgen::Result<Publication> publish(const Destination& place, const envgen::Copy
     let_move(tree);
     let_move(place.path);
   }
-  auto how = place.mount_point ? bring_version(place) : bring(place);
+  auto how = place.mount_point ? bring_version(place) : bring(place, journal);
   if (!how) return std::unexpected(how.error());
   Publication publication{.how = *how, .replaced = ""};
   auto done = finish(place, journal, record.synced, &publication.replaced);

@@ -315,6 +315,7 @@ std::string fix_for(int error, bool writing) {
     return "look whether its storage is in order; run it again: it goes on";
   }
   if (error == EMFILE || error == ENFILE) return "allow more open files";
+  if (error == EFBIG) return "raise the limit on the size of a file (ulimit -f)";
   if (error == ENOENT) return "name what is there";
   return "";
 }

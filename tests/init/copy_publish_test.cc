@@ -102,14 +102,21 @@ TEST_F(CopyPublish, DirectoryThatSomebodyMadeInItsPlaceIsNotTakenForTheCopy) {
   EXPECT_FALSE(copy::is_published(place));
 }
 
-TEST_F(CopyPublish, FileReplacesAFile) {
-  write("place", "old");
+TEST_F(CopyPublish, FileReplacesACopyOfOursAndKeepsWhatIsNot) {
+  write("place", "mine");
   auto place = copy::find_place(path("place"));
   ASSERT_TRUE(place);
   ASSERT_TRUE(sys::make_directories(place->state, 0755));
-  std::ofstream(copy::tree_of(*place)) << "new";
-  EXPECT_EQ(publish(*place).how, copy::Published::kRenamed);
-  EXPECT_EQ(read(place->path), "new");
+  std::ofstream(copy::tree_of(*place)) << "first";
+  const copy::Publication first = publish(*place);
+  EXPECT_EQ(first.how, copy::Published::kExchanged);
+  EXPECT_EQ(read(first.replaced), "mine");
+  EXPECT_EQ(read(place->path), "first");
+  std::ofstream(copy::tree_of(*place)) << "second";
+  const copy::Publication second = publish(*place);
+  EXPECT_EQ(second.how, copy::Published::kRenamed);
+  EXPECT_EQ(second.replaced, "");
+  EXPECT_EQ(read(place->path), "second");
 }
 
 TEST_F(CopyPublish, KeepsThePermissionsOfItsRoot) {
