@@ -14,6 +14,7 @@
 #include "init/copy/copy.h"
 #include "init/copy/place.h"
 #include "init/copy/publish.h"
+#include "init/copy/slot.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -22,12 +23,6 @@ namespace copy {
 namespace {
 
 constexpr const char* kWhat = "copying";
-
-std::string boot_id() {
-  std::string text = sys::look("/proc/sys/kernel/random/boot_id", true).content;
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
-}
 
 std::string text_of(const Options& options) {
   std::string text = options.filter.text();

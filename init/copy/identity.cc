@@ -32,8 +32,8 @@ void add_entry(Sums& sums, std::string_view path, const struct stat& status,
   const std::uint64_t high = envgen::hash_of(scratch, kHighSeed);
   sums.identity.high += high;
   sums.identity.low += envgen::hash_of(scratch, kLowSeed);
-  const std::array<std::uint64_t, 3> moving = {static_cast<std::uint64_t>(to_ns(status.st_ctim)),
-                                               status.st_ino, status.st_dev};
+  const std::array<std::uint64_t, 2> moving = {static_cast<std::uint64_t>(to_ns(status.st_ctim)),
+                                               status.st_dev};
   sums.change += envgen::hash_of(bytes_of(moving), high);
   ++sums.size.entries;
   sums.size.bytes += size;

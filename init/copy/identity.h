@@ -14,7 +14,9 @@ namespace copy {
 
 struct Sums {
   Identity identity;
-  std::uint64_t change = 0;  // also of what only a change moves: ctime, inode
+  // Also of what only a change moves: ctime. Not the inode: FUSE makes up another one when memory
+  // is short (s3fs, obsfs), and a file in another's place has another ctime.
+  std::uint64_t change = 0;
   TreeSize size;
 };
 

@@ -44,9 +44,10 @@ envgen::Status append(int file, std::uint64_t state, std::uint64_t part) {
 }  // namespace
 
 std::uint64_t state_of(std::string_view path, const struct stat& status) {
-  const std::array<std::uint64_t, 5> state = {
+  // Without the inode, as in identity.h.
+  const std::array<std::uint64_t, 4> state = {
       static_cast<std::uint64_t>(status.st_size), static_cast<std::uint64_t>(to_ns(status.st_mtim)),
-      static_cast<std::uint64_t>(to_ns(status.st_ctim)), status.st_ino, status.st_dev};
+      static_cast<std::uint64_t>(to_ns(status.st_ctim)), status.st_dev};
   return envgen::hash_of(path, envgen::hash_of(bytes_of(state)));
 }
 
