@@ -1,7 +1,7 @@
 // install: puts this program into a directory, for images that do not have it. An init container of
 // an image that holds nothing else runs it, and the job's container starts with what it put there.
 
-#include <sys/auxv.h>
+#include <cerrno>
 
 #include "init/cli/commands.h"
 #include "init/cli/files.h"
@@ -22,9 +22,8 @@ constexpr std::string_view kUsage =
 envgen::Result<std::string> own_program() {
   auto program = read_file("/proc/self/exe", kWhat);
   if (program) return program;
-  const auto* started_by = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
-  if (started_by == nullptr) return program;
-  return read_file(started_by, kWhat);
+  const std::string started_by = program_invocation_name;
+  return started_by.find('/') == std::string::npos ? program : read_file(started_by, kWhat);
 }
 
 }  // namespace

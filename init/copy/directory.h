@@ -22,6 +22,8 @@ struct Name {
   ino_t inode = 0;
   unsigned char type = 0;  // DT_...
   std::string_view text;
+
+  [[nodiscard]] const char* c_str() const { return text.data(); }
 };
 
 class DirectoryReader {

@@ -13,19 +13,17 @@ namespace {
 
 constexpr mode_t kPermissions = 07777;
 
-// Its target into `worker.target`; false with errno.
-bool read_target(Worker& worker, int directory, const char* name) {
-  worker.target.resize(PATH_MAX);
-  const ssize_t size = ::readlinkat(directory, name, worker.target.data(), worker.target.size());
-  worker.target.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+// Its target; false with errno.
+bool read_target(std::string& target, int directory, const char* name) {
+  target.resize(PATH_MAX);
+  const ssize_t size = ::readlinkat(directory, name, target.data(), target.size());
+  target.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
   return size >= 0;
 }
 
-bool is_same_link(Worker& worker, int directory, const char* name, const std::string& target) {
-  const std::string wanted = target;
-  const bool same = read_target(worker, directory, name) && worker.target == wanted;
-  worker.target = wanted;
-  return same;
+bool is_same_link(int directory, const char* name, const std::string& target) {
+  std::string there;
+  return read_target(there, directory, name) && there == target;
 }
 
 // Everything of a directory that has no name in the copy any more, without a descriptor a level:
@@ -44,10 +42,10 @@ envgen::Status empty_trash(Worker& worker, std::uint64_t first) {
       if (!reader.read(opened.get(), names)) return cannot_write(worker, errno);
       if (names.empty()) break;
       for (const Name& name : names) {
-        if (::unlinkat(opened.get(), name.text.data(), 0) == 0 || errno == ENOENT) continue;
-        ::fchmodat(opened.get(), name.text.data(), S_IRWXU, 0);
+        if (::unlinkat(opened.get(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
+        ::fchmodat(opened.get(), name.c_str(), S_IRWXU, 0);
         const std::string next = prefix + std::to_string(++last);
-        if (::renameat(opened.get(), name.text.data(), trash, next.c_str()) != 0) {
+        if (::renameat(opened.get(), name.c_str(), trash, next.c_str()) != 0) {
           return cannot_write(worker, errno);
         }
       }
@@ -77,14 +75,14 @@ envgen::Status remove_entry(Worker& worker, int directory, const char* name) {
 envgen::Status copy_link(Worker& worker, const Place& place, const char* name) {
   struct stat status{};
   if (::fstatat(place.from, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISLNK(status.st_mode) ||
-      !read_target(worker, place.from, name)) {
+      !read_target(worker.target, place.from, name)) {
     if (errno != ENOENT && errno != EINVAL && errno != 0) return cannot_read(worker, errno);
     note_change(worker);
     return {};
   }
   add_entry(worker.sums, worker.path, status, worker.target, worker.scratch);
   worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
-  if (place.fresh || !is_same_link(worker, place.to, name, worker.target)) {
+  if (place.fresh || !is_same_link(place.to, name, worker.target)) {
     if (!place.fresh) {
       if (auto removed = remove_entry(worker, place.to, name); !removed) return removed;
     }
@@ -137,7 +135,7 @@ envgen::Status look_at(Worker& worker, const Place& place, const char* name) {
   const int follow = worker.path.empty() ? 0 : AT_SYMLINK_NOFOLLOW;
   worker.target.clear();
   if (::fstatat(place.from, name, &status, follow) != 0 ||
-      (S_ISLNK(status.st_mode) && !read_target(worker, place.from, name))) {
+      (S_ISLNK(status.st_mode) && !read_target(worker.target, place.from, name))) {
     if (errno != ENOENT && errno != EINVAL) return cannot_read(worker, errno);
     note_change(worker);
     return {};

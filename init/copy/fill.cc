@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "init/copy/phase.h"
@@ -46,10 +48,9 @@ envgen::Status read_beginning(Job& job) {
     job.rules.same_boot =
         space != std::string::npos && found.content.substr(0, space) == boot && boot != "unknown";
     std::int64_t begun = 0;
-    for (std::size_t at = space; at != std::string::npos && ++at < found.content.size();) {
-      const char digit = found.content[at];
-      if (digit < '0' || digit > '9') break;
-      begun = (begun * 10) + (digit - '0');
+    const std::string_view text = found.content;
+    if (space != std::string::npos) {
+      std::from_chars(text.data() + space + 1, text.data() + text.size(), begun);
     }
     if (begun > 0) job.rules.begun_ns = begun;
   } else {

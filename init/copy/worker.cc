@@ -65,14 +65,14 @@ envgen::Status remove_others(Worker& worker, const Place& place) {
       worker.path += name.text;
       struct stat status{};
       const envgen::PathFilter& filter = worker.job.options->filter;
-      bool wanted = ::fstatat(place.from, name.text.data(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+      bool wanted = ::fstatat(place.from, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
       if (!wanted && !is_gone(errno)) return cannot_read(worker, errno);
       if (wanted && !filter.takes_all()) {
         wanted =
             S_ISDIR(status.st_mode) ? filter.enters(worker.path) : filter.takes_file(worker.path);
       }
       if (wanted) continue;
-      if (auto done = remove_entry(worker, place.to, name.text.data()); !done) return done;
+      if (auto done = remove_entry(worker, place.to, name.c_str()); !done) return done;
     }
   }
   worker.path.resize(below);
@@ -174,7 +174,7 @@ envgen::Status do_names(Worker& worker, const Place& place) {
     worker.path.assign(directory);
     if (!directory.empty()) worker.path += '/';
     worker.path += name.text;
-    if (auto done = do_entry(worker, place, name.text.data(), name.type); !done) return done;
+    if (auto done = do_entry(worker, place, name.c_str(), name.type); !done) return done;
     rest = rest.subspan(1);
   }
   worker.path = directory;
