@@ -196,8 +196,10 @@ TEST_F(CopyCacheJobs, SurviveTheDeathOfAnyOfThemAtAnyInstant) {
     EXPECT_TRUE(how == "copied" || how == "found" || how == "waited for another job's copy") << how;
     EXPECT_EQ(jobs.front()->end(), 0);
     const Prepared prepared = prepare();
-    const std::string compare = "diff -r " + path("source") + " " + prepared.path;
-    EXPECT_EQ(std::system(compare.c_str()), 0);
+    const child::Outcome compared = child::run([&] {
+      return ::execlp("diff", "diff", "-r", path("source").c_str(), prepared.path.c_str(), nullptr);
+    });
+    EXPECT_EQ(compared.code, 0) << compared.out << compared.err;
     EXPECT_THAT(list(), SizeIs(1));
     if (random() % 2 == 0) continue;
     ASSERT_TRUE(sys::remove_tree(path("cache/trainit-datasets")));
