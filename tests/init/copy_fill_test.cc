@@ -43,7 +43,8 @@ TEST_F(CopyFill, GivesAllToTheOwnerThatIsAskedFor) {
 }
 
 TEST_F(CopyFill, KeepsNamesOfAnyBytes) {
-  make(R"sh(echo 1 >$'line\nend'; echo 2 >$'\xff\xfe'; echo 3 >' '; echo 4 >'back\slash'; echo 5 >-rf
+  make(
+      R"sh(echo 1 >$'line\nend'; echo 2 >$'\xff\xfe'; echo 3 >' '; echo 4 >'back\slash'; echo 5 >-rf
           echo 6 >'*'; mkdir $'dir\n'; echo 7 >$'dir\n/'"$(printf 'n%.0s' {1..255})")sh");
   fill_well();
   expect_copy();
