@@ -1,0 +1,153 @@
+"""The manifests of images/pods, and the pods that their controllers make of them.
+
+pods_of() says for each pod of a job what the controller adds to its template: variables, files, the
+host name. Sources: the "Job with Pod-to-Pod Communication" page of Kubernetes, Volcano's env and svc
+plugins, training-operator 1.9 pkg/controller.v1/pytorch/envvar.go, mpi-operator 0.6
+pkg/controller/mpi_job_controller.go, JobSet's placement of pods.
+"""
+
+import copy
+import os
+
+import yaml
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FOLDER = os.path.join(ROOT, 'images', 'pods')
+
+
+def names():
+    return sorted(name for name in os.listdir(FOLDER) if name.endswith('.yaml'))
+
+
+def documents(name):
+    with open(os.path.join(FOLDER, name), encoding='utf-8') as file:
+        return list(yaml.safe_load_all(file))
+
+
+def workload(name):
+    """The document that makes pods; the other one, if any, is a service."""
+    found = [document for document in documents(name) if document['kind'] != 'Service']
+    assert len(found) == 1, f'{name}: one workload a manifest'
+    return found[0]
+
+
+class Pod:
+    def __init__(self, spec, host, domain='', variables=None, files=None):
+        self.spec = copy.deepcopy(spec)
+        self.host = host
+        self.domain = domain  # of the service: host.domain is known to the others
+        self.variables = {'KUBERNETES_SERVICE_HOST': '10.96.0.1', 'HOSTNAME': host,
+                          **(variables or {})}
+        self.files = files or {}  # path to content; a path that ends in / is a secret with ssh keys
+
+    def main(self):
+        return self.spec['containers'][0]
+
+    def environment(self):
+        """The controller's variables, then the manifest's, which win in Kubernetes too."""
+        return {**self.variables,
+                **{entry['name']: entry['value'] for entry in self.main().get('env', [])}}
+
+
+def templates_of(document):
+    """(where, pod spec) of each template."""
+    spec = document['spec']
+    kind = document['kind']
+    if kind == 'Pod':
+        return [('spec', spec)]
+    if kind == 'JobSet':
+        return [(f'replicatedJobs[{job["name"]}]', job['template']['spec']['template']['spec'])
+                for job in spec['replicatedJobs']]
+    if kind in ('PyTorchJob', 'MPIJob'):
+        specs = spec['pytorchReplicaSpecs' if kind == 'PyTorchJob' else 'mpiReplicaSpecs']
+        return [(role, replica['template']['spec']) for role, replica in specs.items()]
+    if 'tasks' in spec:
+        return [(f'tasks[{task["name"]}]', task['template']['spec']) for task in spec['tasks']]
+    return [('template', spec['template']['spec'])]
+
+
+def pods_of(document):
+    kind = document['kind']
+    if document['apiVersion'].startswith('batch.volcano.sh'):
+        return volcano_pods(document)
+    return {'Pod': lone_pod, 'Job': indexed_pods, 'JobSet': jobset_pods,
+            'PyTorchJob': pytorch_pods, 'MPIJob': mpi_pods}[kind](document)
+
+
+def lone_pod(document):
+    return [Pod(document['spec'], document['metadata']['name'])]
+
+
+def indexed_pods(document):
+    name = document['metadata']['name']
+    spec = document['spec']
+    template = spec['template']['spec']
+    return [Pod(template, f'{name}-{index}', template.get('subdomain', ''),
+                {'JOB_COMPLETION_INDEX': str(index)})
+            for index in range(spec['completions'])]
+
+
+def jobset_pods(document):
+    name = document['metadata']['name']
+    domain = document['spec'].get('network', {}).get('subdomain', name)
+    return [Pod(job['template']['spec']['template']['spec'],
+                f'{name}-{job["name"]}-{replica}-{index}', domain,
+                {'JOB_COMPLETION_INDEX': str(index)})
+            for job in document['spec']['replicatedJobs']
+            for replica in range(job.get('replicas', 1))
+            for index in range(job['template']['spec']['completions'])]
+
+
+def volcano_pods(document):
+    name = document['metadata']['name']
+    spec = document['spec']
+    shared = {}
+    for task in spec['tasks'] if 'svc' in spec['plugins'] else []:
+        upper = task['name'].upper().replace('-', '_')
+        hosts = [f'{name}-{task["name"]}-{index}.{name}' for index in range(task['replicas'])]
+        shared |= {f'VC_{upper}_HOSTS': ','.join(hosts), f'VC_{upper}_NUM': str(len(hosts))}
+    pods = []
+    for task in spec['tasks']:
+        for index in range(task['replicas']):
+            own = {variable: str(index) for variable in ('VK_TASK_INDEX', 'VC_TASK_INDEX')
+                   if 'env' in spec['plugins']}
+            pods.append(Pod(task['template']['spec'], f'{name}-{task["name"]}-{index}', name,
+                            {**shared, **own}))
+    return pods
+
+
+def pytorch_pods(document):
+    name = document['metadata']['name']
+    specs = document['spec']['pytorchReplicaSpecs']
+    each = document['spec']['nprocPerNode']
+    nodes = sum(replica['replicas'] for replica in specs.values())
+    master = f'{name}-master-0'
+    pods = []
+    for role in ('Master', 'Worker'):
+        for index in range(specs[role]['replicas']):
+            rank = str(len(pods))
+            pods.append(Pod(specs[role]['template']['spec'], f'{name}-{role.lower()}-{index}', '', {
+                'PYTHONUNBUFFERED': '1', 'MASTER_ADDR': master, 'MASTER_PORT': '23456',
+                'WORLD_SIZE': str(nodes * int(each)), 'RANK': rank,
+                'PET_MASTER_ADDR': master, 'PET_MASTER_PORT': '23456', 'PET_NODE_RANK': rank,
+                'PET_NNODES': str(nodes), 'PET_NPROC_PER_NODE': each}))
+    return pods
+
+
+def mpi_pods(document):
+    name = document['metadata']['name']
+    specs = document['spec']['mpiReplicaSpecs']
+    slots = document['spec'].get('slotsPerWorker', 1)
+    domain = f'{name}.default.svc'
+    workers = [f'{name}-worker-{index}' for index in range(specs['Worker']['replicas'])]
+    keys = document['spec'].get('sshAuthMountPath', '/root/.ssh') + '/'
+    hostfile = ''.join(f'{worker}.{domain} slots={slots}\n' for worker in workers)
+    launcher = Pod(specs['Launcher']['template']['spec'], f'{name}-launcher', domain, {
+        'K_MPI_JOB_ROLE': 'launcher', 'OMPI_MCA_orte_keep_fqdn_hostnames': 'true',
+        'OMPI_MCA_orte_default_hostfile': '/etc/mpi/hostfile',
+        'OMPI_MCA_plm_rsh_args': '-o ConnectionAttempts=10',
+        'OMPI_MCA_orte_set_default_slots': str(slots),
+        'NVIDIA_VISIBLE_DEVICES': '', 'NVIDIA_DRIVER_CAPABILITIES': ''},
+        {'/etc/mpi/hostfile': hostfile, keys: None})
+    return [launcher] + [Pod(specs['Worker']['template']['spec'], worker, domain,
+                             {'K_MPI_JOB_ROLE': 'worker'}, {keys: None}) for worker in workers]
