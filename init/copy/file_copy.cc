@@ -196,8 +196,10 @@ envgen::Result<There> look_there(Worker& worker, const Place& place, const char*
   rules.owners = keeps_owners(worker);
   if (!job.compare &&
       envgen::is_proven(state_for_proof(worker, status), state_of_copy(copy), rules)) {
-    if (status.st_nlink > 1 && !keep_link(worker, place, name, status, copy)) {
-      return make_room(worker, place, name);
+    if (status.st_nlink > 1) {
+      const auto keeps = keep_link(worker, place, name, status, copy);
+      if (!keeps) return std::unexpected(keeps.error());
+      if (!*keeps) return make_room(worker, place, name);
     }
     const auto size = static_cast<std::uint64_t>(status.st_size);
     job.counters->bytes.fetch_add(size, std::memory_order_relaxed);
@@ -273,6 +275,25 @@ envgen::Result<sys::Fd> open_source(Worker& worker, const Place& place, const ch
   return sys::Fd();
 }
 
+// Not valid, with no error, where it is one more name of what is there.
+envgen::Result<sys::Fd> open_copy(Worker& worker, const Place& place, const char* as,
+                                  const struct stat& status, int flags, mode_t mode) {
+  const bool linked = status.st_nlink > 1;
+  for (;;) {
+    const auto link = linked ? link_to_first(worker, place, as, status) : false;
+    if (!link) return std::unexpected(link.error());
+    if (*link) return sys::Fd();
+    sys::Fd to(::openat(place.to, as, flags | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (!to.valid()) return std::unexpected(cannot_write(worker, errno).error());
+    const auto first = linked ? claim_first(worker, place, as, status) : true;
+    if (!first) return std::unexpected(first.error());
+    if (*first) return to;
+    if (::unlinkat(place.to, as, 0) != 0) {
+      return std::unexpected(cannot_write(worker, errno).error());
+    }
+  }
+}
+
 }  // namespace
 
 bool keeps_owners(const Worker& worker) {
@@ -325,10 +346,6 @@ envgen::Status copy_file(Worker& worker, const Place& place, const char* name, c
     if (*there == There::kKept) return {};
     pair.fresh = *there == There::kNothing;
   }
-  const bool linked = status.st_nlink > 1;
-  if (linked && link_to_first(worker, place, as, status)) {
-    return note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt);
-  }
   if (large && pair.fresh) {
     if (auto begun = worker.job.journal->begin(pair.state); !begun) return begun;
   }
@@ -336,17 +353,13 @@ envgen::Status copy_file(Worker& worker, const Place& place, const char* name, c
   const int create = pair.fresh ? O_CREAT | O_EXCL : 0;
   // Others may have to open it, whatever its mode is to be.
   const mode_t mode = (status.st_mode & kPermissions) | (large ? S_IRUSR | S_IWUSR : 0U);
-  const sys::Fd to(
-      ::openat(place.to, as, (reads ? O_RDWR : O_WRONLY) | create | O_NOFOLLOW | O_CLOEXEC, mode));
-  if (!to.valid()) return cannot_write(worker, errno);
-  pair.to = to.get();
-  if (linked && !claim_first(worker, place, as, status)) {
-    if (::unlinkat(place.to, as, 0) != 0) return cannot_write(worker, errno);
-    if (link_to_first(worker, place, as, status)) {
-      return note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt);
-    }
-    return cannot_write(worker, errno);
+  const int flags = (reads ? O_RDWR : O_WRONLY) | create;
+  const auto to = open_copy(worker, place, as, status, flags, mode);
+  if (!to) return std::unexpected(to.error());
+  if (!to->valid()) {
+    return note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt);
   }
+  pair.to = to->get();
   return large ? copy_large(worker, pair, status) : copy_small(worker, place, pair, status);
 }
 

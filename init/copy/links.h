@@ -8,12 +8,17 @@
 
 namespace copy {
 
-// Makes `name` one more name of the copy, where there is one. False: copy it; errno says why.
-bool link_to_first(Worker& worker, const Place& place, const char* name, const struct stat& status);
+// Each is an error where there is no room, or the disk is broken: a tree with each name copied by
+// itself may be many times as large, and is made only where the file system has no hard links.
+
+// Makes `name` one more name of the copy, where there is one. False: copy it.
+envgen::Result<bool> link_to_first(Worker& worker, const Place& place, const char* name,
+                                   const struct stat& status);
 // False: somebody else was faster.
-bool claim_first(Worker& worker, const Place& place, const char* name, const struct stat& status);
+envgen::Result<bool> claim_first(Worker& worker, const Place& place, const char* name,
+                                 const struct stat& status);
 // Of an earlier run: whether `name`, which is `copy`, may stay.
-bool keep_link(Worker& worker, const Place& place, const char* name, const struct stat& status,
-               const struct stat& copy);
+envgen::Result<bool> keep_link(Worker& worker, const Place& place, const char* name,
+                               const struct stat& status, const struct stat& copy);
 
 }  // namespace copy

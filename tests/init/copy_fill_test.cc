@@ -85,6 +85,20 @@ TEST_F(CopyFill, CopiesEachNameWhereThereAreNoHardLinks) {
   EXPECT_EQ(shell("cd '" + tree() + "'; cat a b"), "text\ntext\n");
 }
 
+// A tree of the size that it has by its hard links may not fit without them.
+TEST_F(CopyFill, DoesNotTakeAFullDiskForOneWithoutHardLinks) {
+  make("echo text >a; ln a b");
+  for (const int error : {ENOSPC, EDQUOT, EIO}) {
+    const child::Outcome outcome = child::run([&] {
+      if (!refuse::calls({SYS_linkat, SYS_link}, error)) return 2;
+      std::fputs(error_of_fill().c_str(), stdout);
+      return 0;
+    });
+    EXPECT_THAT(outcome.out, HasSubstr("writing a copy: " + tree() + "/"));
+    EXPECT_THAT(outcome.out, HasSubstr("run it again: it goes on"));
+  }
+}
+
 TEST_F(CopyFill, KeepsHoles) {
   make(R"(truncate -s 9G all; truncate -s 130M some; echo x >>some
           echo y | dd of=some seek=70 bs=1M conv=notrunc status=none
