@@ -14,9 +14,8 @@
 namespace copy {
 namespace {
 
-envgen::Result<Counters*> map(int fd, int flags, const std::string& where) {
-  void* memory =
-      ::mmap(nullptr, sizeof(Counters), PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
+envgen::Result<Counters*> map(int fd, int protection, int flags, const std::string& where) {
+  void* memory = ::mmap(nullptr, sizeof(Counters), protection, MAP_SHARED | flags, fd, 0);
   if (memory == MAP_FAILED) {
     return envgen::fail("sharing the progress of a copy", where, sys::errno_text(errno),
                         "give the container more memory");
@@ -34,7 +33,7 @@ const char* phase_name(Phase phase) {
 }
 
 envgen::Result<SharedCounters> SharedCounters::anonymous() {
-  auto counters = map(-1, MAP_ANONYMOUS, "");
+  auto counters = map(-1, PROT_READ | PROT_WRITE, MAP_ANONYMOUS, "");
   if (!counters) return std::unexpected(counters.error());
   return SharedCounters(*counters);
 }
@@ -49,13 +48,13 @@ envgen::Result<SharedCounters> SharedCounters::create(const std::string& path) {
     return envgen::fail("writing the progress of a copy", path, sys::errno_text(errno),
                         "make room there, and let it be written");
   }
-  auto counters = map(file.get(), 0, path);
+  auto counters = map(file.get(), PROT_READ | PROT_WRITE, 0, path);
   if (!counters) return std::unexpected(counters.error());
   return SharedCounters(*counters);
 }
 
 envgen::Result<SharedCounters> SharedCounters::open(const std::string& path) {
-  const sys::Fd file(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status{};
   if (!file.valid() || ::fstat(file.get(), &status) != 0) {
     return envgen::fail("reading the progress of a copy", path, sys::errno_text(errno), "");
@@ -63,7 +62,7 @@ envgen::Result<SharedCounters> SharedCounters::open(const std::string& path) {
   if (!S_ISREG(status.st_mode) || status.st_size < off_t{sizeof(Counters)}) {
     return envgen::fail("reading the progress of a copy", path, "no such counters", "");
   }
-  auto counters = map(file.get(), 0, path);
+  auto counters = map(file.get(), PROT_READ, 0, path);
   if (!counters) return std::unexpected(counters.error());
   return SharedCounters(*counters);
 }

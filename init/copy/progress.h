@@ -40,7 +40,8 @@ class SharedCounters {
   static envgen::Result<SharedCounters> anonymous();
   // In a file, made or emptied; its space is taken at once, so that a full disk fails here.
   static envgen::Result<SharedCounters> create(const std::string& path);
-  // Somebody else's, to look at. Fails also for a file that is shorter than Counters.
+  // Somebody else's, to look at only: also another user's. Fails also for a file that is shorter
+  // than Counters.
   static envgen::Result<SharedCounters> open(const std::string& path);
 
   SharedCounters(SharedCounters&& other) noexcept;

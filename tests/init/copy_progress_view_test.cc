@@ -74,4 +74,19 @@ TEST(CopyProgressView, NumbersOfAnotherCopyAreMarked) {
   EXPECT_EQ(copy::progress_of(counters.get()).phase, "copying");
 }
 
+class CopyCounters : public child::Scratch {};
+
+TEST_F(CopyCounters, CanBeLookedAtByAnotherUser) {
+  if (!child::is_root()) GTEST_SKIP() << "becoming another user takes root";
+  const auto made = copy::SharedCounters::create(path("progress"));
+  ASSERT_TRUE(made);
+  made->get().entries = 5;
+  const auto outcome = child::run([this] {
+    if (!child::become_nobody()) return 1;
+    const auto seen = copy::SharedCounters::open(path("progress"));
+    return seen && seen->get().entries == 5 ? 0 : 2;
+  });
+  EXPECT_EQ(outcome.code, 0);
+}
+
 }  // namespace
