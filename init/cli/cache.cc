@@ -13,6 +13,7 @@
 #include "init/cli/options.h"
 #include "init/copy/slot.h"
 #include "init/sys/clock.h"
+#include "init/sys/utf8.h"
 
 namespace cli {
 namespace {
@@ -51,15 +52,6 @@ bool holds(const std::vector<CacheEntry>& entries, const CacheEntry& wanted) {
                              [&wanted](const CacheEntry& entry) { return is_same(entry, wanted); });
 }
 
-// Names are bytes; a terminal is not sent what it would obey.
-std::string printable(std::string text) {
-  for (char& c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) c = '?';
-  }
-  return text;
-}
-
 const char* state_of(const CacheEntry& entry) {
   if (entry.partial) return entry.in_use ? "copying" : "unfinished";
   return entry.in_use ? "in use" : "unused";
@@ -88,7 +80,7 @@ std::string table_of(const std::vector<CacheEntry>& entries) {
   for (const CacheEntry& entry : entries) {
     rows.push_back({entry.key, envgen::size_text(entry.bytes), std::to_string(entry.entries),
                     age_of(entry), state_text(entry),
-                    entry.source.empty() ? "?" : printable(entry.source)});
+                    entry.source.empty() ? "?" : sys::printable(entry.source)});
   }
   Row::size_type column = 0;
   std::array<std::size_t, std::tuple_size_v<Row>> widths{};
@@ -111,7 +103,7 @@ std::string listed(const Root& root) {
   std::uint64_t bytes = 0;
   for (const CacheEntry& entry : root.entries) bytes += entry.bytes;
   std::string text = root.entries.empty() ? "" : table_of(root.entries);
-  return text + printable(root.path) + ": " + std::to_string(root.entries.size()) +
+  return text + sys::printable(root.path) + ": " + std::to_string(root.entries.size()) +
          (root.entries.size() == 1 ? " dataset, " : " datasets, ") + envgen::size_text(bytes) +
          "; " + envgen::size_text(root.free_bytes) + " free\n";
 }
@@ -134,7 +126,7 @@ std::string collected(const Root& root, bool dry_run) {
                  entry.in_use ? entry.partial ? "it is being copied" : "a job uses it"
                               : "last used " + age_of(entry));
   }
-  return text + printable(root.path) + ": " + envgen::size_text(root.free_bytes) + " free\n";
+  return text + sys::printable(root.path) + ": " + envgen::size_text(root.free_bytes) + " free\n";
 }
 
 void write_entries(envgen::json::Writer& out, const char* key,

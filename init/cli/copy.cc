@@ -18,6 +18,7 @@
 #include "init/cli/values.h"
 #include "init/copy/progress_view.h"
 #include "init/sys/clock.h"
+#include "init/sys/utf8.h"
 
 namespace cli {
 namespace {
@@ -173,8 +174,8 @@ std::string amount(const copy::TreeSize& size) {
 std::string to_text(const copy::Copied& copied, std::int64_t took_ms) {
   const std::string took = envgen::time_text(took_ms);
   if (copied.how == copy::Published::kUnchanged) {
-    return "unchanged: " + copied.path + ", " + amount(copied.size) + ", looked at in " + took +
-           "\n";
+    return "unchanged: " + sys::printable(copied.path) + ", " + amount(copied.size) +
+           ", looked at in " + took + "\n";
   }
   std::string text = "copied " + amount(copied.size) + " in " + took;
   const std::uint64_t moved = copied.size.bytes - std::min(copied.kept.bytes, copied.size.bytes);
@@ -182,10 +183,10 @@ std::string to_text(const copy::Copied& copied, std::int64_t took_ms) {
   const std::uint64_t rate =
       took_ms > 0 ? moved * kMsPerSecond / static_cast<std::uint64_t>(took_ms) : 0;
   if (rate > 0) text += " (" + envgen::size_text(rate) + "/s)";
-  text += ": " + copied.path + ", " + published_name(copied.how);
+  text += ": " + sys::printable(copied.path) + ", " + published_name(copied.how);
   if (copied.kept.entries > 0) text += "; kept of an earlier run " + amount(copied.kept);
   if (!copied.replaced.empty()) {
-    text += "; what was there before is in " + copied.replaced + ", remove it";
+    text += "; what was there before is in " + sys::printable(copied.replaced) + ", remove it";
   }
   return text + "\n";
 }

@@ -33,20 +33,6 @@ std::string fitted(std::string text, std::size_t width) {
   return text.substr(0, size) + ">";
 }
 
-// What came from a job or a file must not repaint the terminal: no C0 or C1 control characters.
-std::string printable(std::string_view text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
-    const bool c1_control = byte == 0xC2 && next >= 0x80 && next < 0xA0;
-    const bool control = byte < 0x20 || byte == 0x7F || c1_control;
-    result += control ? '?' : text[i];
-    if (c1_control) ++i;
-  }
-  return result;
-}
-
 // A name that is longer than this moves its own row only.
 constexpr std::size_t kLongestColumn = 24;
 
@@ -109,14 +95,14 @@ std::string known(std::int64_t value, std::int64_t none) {
 std::string task_row(const TaskReport& task, const Columns& has, std::int64_t now_ms,
                      TextStyle style) {
   const std::string state = padded(state_of(task, now_ms), 12);
-  std::string row = "  " + padded(printable(task.name), has.name) + " ";
+  std::string row = "  " + padded(sys::printable(task.name), has.name) + " ";
   row += padded(known(task.device, -1), 8);
   row += padded(known(task.pid, 0), 8);
   row += state;
   if (has.starts) row += padded(std::to_string(task.incarnation), 8);
   if (has.perf) row += padded(task.perf_ppm < 0 ? "-" : percent_text(task.perf_ppm), 8);
   if (has.age) row += padded(age_text(task, now_ms), 13);
-  row += task.log.empty() ? "stdout" : printable(task.log);
+  row += task.log.empty() ? "stdout" : sys::printable(task.log);
   const bool says_kind = task.kind == "main" || task.name.starts_with(task.kind);
   if (!says_kind) row += " (" + task.kind + ")";
   row = fitted(std::move(row), style.width);
@@ -157,16 +143,16 @@ std::string left_text(std::int64_t until_ms, std::int64_t now_ms) {
 std::string times(int count) { return std::to_string(count) + (count == 1 ? " time" : " times"); }
 
 std::string data_line(const DataReport& data) {
-  std::string text = "data " + printable(data.name) + ": ";
+  std::string text = "data " + sys::printable(data.name) + ": ";
   if (data.state == "idle") return text + "not begun\n";
   if (data.state == "failed") {
-    if (!data.path.empty()) text += "not copied, the job reads " + printable(data.path) + ": ";
-    return text + printable(data.how) + "\n";
+    if (!data.path.empty()) text += "not copied, the job reads " + sys::printable(data.path) + ": ";
+    return text + sys::printable(data.how) + "\n";
   }
   if (data.state == "ready") {
-    return text + printable(data.how) + ", " + std::to_string(data.entries) + " entries, " +
+    return text + sys::printable(data.how) + ", " + std::to_string(data.entries) + " entries, " +
            envgen::size_text(static_cast<std::uint64_t>(data.bytes)) + ", at " +
-           printable(data.path) + "\n";
+           sys::printable(data.path) + "\n";
   }
   const bool unknown = data.entries == 0 && data.total_entries == 0;
   if (data.waiting && unknown) return text + "waiting for another job's copy\n";
@@ -178,14 +164,15 @@ std::string data_line(const DataReport& data) {
       .total_entries = static_cast<std::uint64_t>(data.total_entries),
       .total_bytes = static_cast<std::uint64_t>(data.total_bytes)};
   const envgen::Rate rate{.bytes = static_cast<std::uint64_t>(data.bytes_per_second)};
-  return text + printable(progress_line(progress, rate)) + "\n";
+  return text + sys::printable(progress_line(progress, rate)) + "\n";
 }
 
 // What the job is about, beyond its tasks.
 std::string course_text(const JobReport& report, std::int64_t now_ms) {
   std::string text;
   for (const DataReport& data : report.data) text += data_line(data);
-  if (!report.waiting_for.empty()) text += "waiting for " + printable(report.waiting_for) + "\n";
+  if (!report.waiting_for.empty())
+    text += "waiting for " + sys::printable(report.waiting_for) + "\n";
   if (report.expires_ms != 0 && report.exit_code < 0) {
     text += "time limit " + sys::utc_text(report.expires_ms) +
             left_text(report.expires_ms, now_ms) + " (`trainit extend --for 2h` adds to it)\n";
@@ -200,7 +187,7 @@ std::string course_text(const JobReport& report, std::int64_t now_ms) {
     if (report.most_restarts > 0) text += ", at most " + std::to_string(report.most_restarts);
     text += "\n";
   }
-  if (!report.hook.empty()) text += "under way: " + printable(report.hook) + "\n";
+  if (!report.hook.empty()) text += "under way: " + sys::printable(report.hook) + "\n";
   if (report.checkpoint_under_way) {
     text += "checkpoint under way" + left_text(report.checkpoint_until_ms, now_ms) + "\n";
   }
@@ -210,7 +197,7 @@ std::string course_text(const JobReport& report, std::int64_t now_ms) {
 
 std::string list_text(const std::vector<std::string>& items) {
   std::string text;
-  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + printable(item);
+  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + sys::printable(item);
   return text;
 }
 
@@ -222,7 +209,7 @@ std::string detail_text(const FailureDetail& detail) {
   }
   if (detail.last_lines.empty()) return text;
   text += "  its last lines:\n";
-  for (const std::string& line : detail.last_lines) text += "    " + printable(line) + "\n";
+  for (const std::string& line : detail.last_lines) text += "    " + sys::printable(line) + "\n";
   return text;
 }
 
@@ -231,7 +218,7 @@ std::string failure_text(const JobReport& report, std::int64_t now_ms) {
   if (!report.first_failure.empty()) {
     const bool again = report.restarts > 0 && report.state == "running";
     text += again ? "before the restart: " : "first failure: ";
-    text += printable(report.first_failure) + "\n" + detail_text(report.failure);
+    text += sys::printable(report.first_failure) + "\n" + detail_text(report.failure);
   }
   if (report.hold_until_ms != 0) {
     text += "debug window until " + sys::utc_text(report.hold_until_ms) +
@@ -274,9 +261,9 @@ std::string span_text(std::int64_t ms) {
 std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyle style) {
   std::string text = "state ";
   text += style.colour ? colour_of(report.state) : "";
-  text += printable(report.state);
+  text += sys::printable(report.state);
   text += style.colour ? kPlain : "";
-  text += ", phase " + printable(report.phase);
+  text += ", phase " + sys::printable(report.phase);
   if (!report.platform.empty()) {
     text += "; " + report.platform + "/" + report.framework + ", node " +
             std::to_string(report.node_rank) + " of " + std::to_string(report.node_count) +
@@ -286,9 +273,9 @@ std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyl
           sys::utc_text(report.updated_ms) + "\n";
   text += course_text(report, now_ms) + failure_text(report, now_ms) + exit_text(report) +
           task_table(report.tasks, now_ms, style);
-  if (!report.health.empty()) text += "health: " + printable(report.health) + "\n";
+  if (!report.health.empty()) text += "health: " + sys::printable(report.health) + "\n";
   for (const std::string& warning : report.warnings) {
-    text += "warning: " + printable(warning) + "\n";
+    text += "warning: " + sys::printable(warning) + "\n";
   }
   return text;
 }

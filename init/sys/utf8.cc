@@ -24,4 +24,15 @@ bool is_control(std::string_view text) {
   return first == 0xC2 && text.size() > 1 && static_cast<unsigned char>(text[1]) < 0xA0;
 }
 
+std::string printable(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool control = is_control(text.substr(i));
+    result += control ? '?' : text[i];
+    if (control && static_cast<unsigned char>(text[i]) == 0xC2) ++i;
+  }
+  return result;
+}
+
 }  // namespace sys

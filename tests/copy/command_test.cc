@@ -168,6 +168,15 @@ TEST_F(CopyCommand, OrdinaryUserCopiesAndFindsIt) {
   EXPECT_TRUE(tells(second, "unchanged")) << second.out << second.err;
 }
 
+TEST_F(CopyCommand, SendsATerminalNothingThatItWouldObey) {
+  const std::string place = path("a\n\x1b[31m\xc2\x9b");
+  for (const char* how : {"copied", "unchanged"}) {
+    const Result result = copy({path("source"), place});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_TRUE(tells(result, how) && tells(result, "a??[31m?, ")) << result.out;
+  }
+}
+
 TEST_F(CopyCommand, WaitsForAnotherCopy) {
   ASSERT_TRUE(sys::make_directories(path(".trainit-copy.place"), 0755));
   sys::Fd lock(
