@@ -12,6 +12,7 @@
 #include "init/cli/commands.h"
 #include "init/cli/options.h"
 #include "init/copy/slot.h"
+#include "init/copy/space.h"
 #include "init/sys/clock.h"
 #include "init/sys/utf8.h"
 

@@ -15,6 +15,8 @@
 #include "init/copy/origin.h"
 #include "init/copy/place.h"
 #include "init/copy/slot.h"
+#include "init/copy/space.h"
+#include "init/sys/boot.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 
@@ -41,15 +43,6 @@ struct Work {
   bool as_it_is = false;  // what is published is taken, though it was not verified as is asked
   std::vector<std::string> warnings;
 };
-
-std::string options_text(const Options& options) {
-  std::string text = options.filter.text();
-  if (options.owner) {
-    text +=
-        "\nowner " + std::to_string(options.owner->uid) + ":" + std::to_string(options.owner->gid);
-  }
-  return text;
-}
 
 void say(const Work& work, const Counters* counters, bool waiting) {
   if (work.order.report) work.order.report({.counters = counters, .waiting = waiting});
@@ -133,7 +126,7 @@ envgen::Result<bool> prove_by_hashes(Work& work, envgen::CopyRecord record) {
     return std::unexpected(synced.error());
   }
   record.synced = true;
-  record.boot_id = boot_id();
+  record.boot_id = sys::boot_id();
   auto written = sys::write_file_atomic(work.slot.record(), 0644, record_to_json(record));
   if (!written) return std::unexpected(written.error());
   return true;
@@ -241,7 +234,7 @@ envgen::Status fill_and_publish(Work& work, sys::Fd& lock, bool compare) {
   record.bytes = filled->size.bytes;
   record.allocated = filled->size.allocated;
   record.finished_ms = sys::wall_ms();
-  record.boot_id = boot_id();
+  record.boot_id = sys::boot_id();
   record.synced = options.durable || compare;
   record.hashed = options.verify;
   if (status) status = publish(slot, record);
@@ -280,7 +273,7 @@ envgen::Status wait(Work& work, int turn) {
 envgen::Result<std::optional<Prepared>> take(Work& work, sys::Fd lock) {
   const Look look = look_at(work.slot, work.wanted, work.options.verify);
   const bool usable =
-      look.found == Found::kUnsure && work.as_it_is && can_be_trusted(look.record, boot_id());
+      look.found == Found::kUnsure && work.as_it_is && can_be_trusted(look.record, sys::boot_id());
   if (look.found != Found::kReady && !usable) return std::nullopt;
   if (usable) work.warnings.push_back(look.why + " and is in use, taking it as it is");
   auto prepared = hand_out(work, std::move(lock), look.record);
@@ -380,7 +373,7 @@ envgen::Result<Prepared> prepare_dataset(const Preparation& order) {
   work.source = std::move(*source);
   work.wanted.source = work.source.path;
   work.wanted.version = order.request.version;
-  work.wanted.options = options_text(work.options);
+  work.wanted.options = to_text(work.options);
   if (work.wanted.version.empty()) {
     if (auto scanned = scan_source(work); !scanned) return std::unexpected(scanned.error());
     work.wanted.identity = to_text(work.scan->identity);

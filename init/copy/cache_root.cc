@@ -8,6 +8,7 @@
 
 #include "init/copy/cache.h"
 #include "init/copy/slot.h"
+#include "init/copy/space.h"
 #include "init/sys/files.h"
 
 namespace copy {

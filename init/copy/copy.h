@@ -44,6 +44,9 @@ struct Options {
   std::function<void(const std::string&)> warn = {};  // a line, of what could not be kept
 };
 
+// What of them makes another copy of the same source, as a record has it.
+std::string to_text(const Options& options);
+
 // The sum over a tree's entries, whatever their order: path, type, size, mtime, mode, owner, the
 // target of a link. Two scans of an unchanged tree are equal.
 struct Identity {

@@ -15,6 +15,7 @@
 #include "init/copy/place.h"
 #include "init/copy/publish.h"
 #include "init/copy/slot.h"
+#include "init/sys/boot.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -23,15 +24,6 @@ namespace copy {
 namespace {
 
 constexpr const char* kWhat = "copying";
-
-std::string text_of(const Options& options) {
-  std::string text = options.filter.text();
-  if (options.owner) {
-    text +=
-        "\nowner " + std::to_string(options.owner->uid) + ":" + std::to_string(options.owner->gid);
-  }
-  return text;
-}
 
 envgen::Status fail_on(const std::string& path, int error) {
   const char* fix = "name a place that may be written";
@@ -80,9 +72,9 @@ envgen::Result<sys::Fd> lock(const Destination& place, const Options& options) {
 bool is_of(const envgen::CopyRecord& record, const Source& source, const Destination& place,
            const Options& options) {
   return record.source == source.path && record.path == place.data() &&
-         record.options == text_of(options) && (record.hashed || !options.verify) &&
+         record.options == to_text(options) && (record.hashed || !options.verify) &&
          (record.synced || !options.durable) &&
-         (record.hashed || can_be_trusted(record, boot_id()));
+         (record.hashed || can_be_trusted(record, sys::boot_id()));
 }
 
 // What is there, when neither it nor the source has changed since.
@@ -100,9 +92,9 @@ envgen::Result<std::optional<Copied>> find_unchanged(const Source& source, const
   if (!verify_tree(place.data() + (place.mount_point ? "/" : ""), place.state + "/manifest",
                    options, counters))
     return std::nullopt;
-  if (!can_be_trusted(*record, boot_id())) {
+  if (!can_be_trusted(*record, sys::boot_id())) {
     envgen::CopyRecord proven = *record;
-    proven.boot_id = boot_id();
+    proven.boot_id = sys::boot_id();
     auto written = sys::write_file_atomic(record_of(place), 0644, record_to_json(proven));
     if (!written) return std::unexpected(written.error());
   }
@@ -118,13 +110,13 @@ envgen::CopyRecord record_for(const Source& source, const Destination& place,
   return {.source = source.path,
           .identity = to_text(scan.identity),
           .version = "",
-          .options = text_of(options),
+          .options = to_text(options),
           .path = place.data(),
           .entries = scan.size.entries,
           .bytes = scan.size.bytes,
           .allocated = scan.size.allocated,
           .finished_ms = sys::wall_ms(),
-          .boot_id = boot_id(),
+          .boot_id = sys::boot_id(),
           .synced = options.durable,
           .hashed = options.verify};
 }
@@ -164,6 +156,15 @@ envgen::Result<Copied> copy_anew(const Source& source, const Destination& place,
 }
 
 }  // namespace
+
+std::string to_text(const Options& options) {
+  std::string text = options.filter.text();
+  if (options.owner) {
+    text +=
+        "\nowner " + std::to_string(options.owner->uid) + ":" + std::to_string(options.owner->gid);
+  }
+  return text;
+}
 
 envgen::Result<Copied> copy_tree(const std::string& source_path, const std::string& destination,
                                  const Options& asked) {

@@ -7,6 +7,7 @@
 
 #include "envgen/copy_progress.h"
 #include "init/copy/cache.h"
+#include "init/copy/space.h"
 #include "init/sys/clock.h"
 
 namespace copy {

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "init/copy/phase.h"
+#include "init/sys/boot.h"
 #include "init/sys/files.h"
 
 namespace copy {
@@ -20,13 +20,6 @@ namespace {
 
 constexpr int kRounds = 3;
 constexpr Item kRoot;
-
-std::string read_boot_id() {
-  std::array<char, 64> text{};
-  const sys::Fd file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-  const ssize_t size = file.valid() ? ::read(file.get(), text.data(), text.size()) : 0;
-  return size <= 0 ? "unknown" : std::string(text.data(), static_cast<std::size_t>(size) - 1);
-}
 
 std::int64_t now_ns() {
   timespec now{};
@@ -41,12 +34,12 @@ envgen::Status read_beginning(Job& job) {
   struct stat status{};
   const bool tree = ::lstat(job.tree.c_str(), &status) == 0;
   const envgen::PathState found = sys::look(path, true);
-  const std::string boot = read_boot_id();
+  const std::string boot = sys::boot_id();
   job.rules.begun_ns = now_ns();
   if (found.kind == envgen::PathState::Kind::kFile) {
     const std::size_t space = found.content.find(' ');
     job.rules.same_boot =
-        space != std::string::npos && found.content.substr(0, space) == boot && boot != "unknown";
+        space != std::string::npos && !boot.empty() && found.content.substr(0, space) == boot;
     std::int64_t begun = 0;
     const std::string_view text = found.content;
     if (space != std::string::npos) {
@@ -56,7 +49,7 @@ envgen::Status read_beginning(Job& job) {
   } else {
     job.rules.same_boot = !tree;
     const std::string text =
-        (tree ? "unknown" : boot) + " " + std::to_string(job.rules.begun_ns) + "\n";
+        (tree || boot.empty() ? "unknown" : boot) + " " + std::to_string(job.rules.begun_ns) + "\n";
     if (auto written = sys::write_file_atomic(path, 0600, text); !written) return written;
   }
   job.compare = job.options->compare || job.options->verify || !job.rules.same_boot;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "init/sys/boot.h"
 #include "init/sys/files.h"
 
 namespace copy {
@@ -21,7 +22,7 @@ Look look_at(const Slot& slot, const envgen::CopyRecord& wanted, bool verify) {
   } else if (::access(slot.data().c_str(), F_OK) != 0) {
     look.found = Found::kBroken;
     look.why = slot.data() + ": " + sys::errno_text(errno);
-  } else if (!can_be_trusted(look.record, boot_id())) {
+  } else if (!can_be_trusted(look.record, sys::boot_id())) {
     look.found = Found::kUnsure;
     look.why = "the machine was started anew before it was on the disk";
   } else if (verify && !look.record.hashed) {

@@ -1,22 +1,15 @@
 #include "init/copy/phase.h"
 
-#include <sys/statvfs.h>
-
-#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
 
+#include "envgen/copy_progress.h"
+#include "init/copy/space.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 
 namespace copy {
-namespace {
-
-constexpr std::uint64_t kPercent = 100;
-
-}  // namespace
-
 envgen::Result<SharedBoard> make_board() {
   void* memory =
       ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -26,18 +19,13 @@ envgen::Result<SharedBoard> make_board() {
 }
 
 envgen::Status check_room(const Job& job) {
-  struct statvfs disk{};
-  if (job.tree.empty() || ::statvfs(job.state.c_str(), &disk) != 0) return {};
-  const std::uint64_t block = disk.f_frsize;
-  const std::uint64_t free = disk.f_bavail * block;
-  const envgen::Headroom& headroom = job.options->headroom;
-  const auto percent = static_cast<std::uint64_t>(headroom.percent);
-  const std::uint64_t keep = std::max(static_cast<std::uint64_t>(headroom.bytes),
-                                      disk.f_blocks * block / kPercent * percent);
-  if (free >= keep) return {};
+  if (job.tree.empty()) return {};
+  const auto space = space_of(job.state, job.options->headroom);
+  if (!space || space->available_bytes >= space->headroom) return {};
   return envgen::fail("copying", job.tree,
-                      std::to_string(free) + " bytes free on its file system, of which " +
-                          std::to_string(keep) + " are to stay free",
+                      envgen::size_text(space->available_bytes) +
+                          " free on its file system, of which " +
+                          envgen::size_text(space->headroom) + " are to stay free",
                       "make room there, or lower the headroom; run it again: it goes on");
 }
 

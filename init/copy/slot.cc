@@ -3,13 +3,9 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <limits>
 
 #include "envgen/content_hash.h"
 #include "init/sys/files.h"
@@ -143,12 +139,6 @@ envgen::Result<sys::Fd> try_lock(const Slot& slot, Hold hold) {
 
 void touch(const sys::Fd& lock) { ::futimens(lock.get(), nullptr); }
 
-std::string boot_id() {
-  std::string text = sys::look("/proc/sys/kernel/random/boot_id", true).content;
-  while (text.ends_with('\n')) text.pop_back();
-  return text;
-}
-
 envgen::Result<std::optional<envgen::CopyRecord>> read_record(const Slot& slot) {
   const envgen::PathState file = sys::look(slot.record(), true);
   if (file.kind == envgen::PathState::Kind::kAbsent) return std::nullopt;
@@ -210,21 +200,6 @@ envgen::Status remove_slot(const Slot& slot) {
   if (status) status = sys::remove_tree(slot.partial());
   if (status) status = unlink_if_there(slot.lock());
   return status;
-}
-
-envgen::Result<Space> space_of(const std::string& path, const envgen::Headroom& headroom) {
-  constexpr std::uint64_t kPercent = 100;
-  struct statvfs status{};
-  if (::statvfs(path.c_str(), &status) != 0) return fail_on(path, errno);
-  Space space;
-  const std::uint64_t size = status.f_blocks * status.f_frsize;
-  space.headroom = std::max(static_cast<std::uint64_t>(std::max<std::int64_t>(headroom.bytes, 0)),
-                            size / kPercent * static_cast<std::uint64_t>(headroom.percent));
-  space.available_bytes = status.f_bavail * status.f_frsize;
-  space.free_bytes = space.available_bytes - std::min(space.available_bytes, space.headroom);
-  space.free_inodes =
-      status.f_files == 0 ? std::numeric_limits<std::uint64_t>::max() : status.f_favail;
-  return space;
 }
 
 envgen::Status sync_file_system(const std::string& path) {

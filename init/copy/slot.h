@@ -49,8 +49,6 @@ envgen::Result<sys::Fd> try_lock(const Slot& slot, Hold hold);
 // This is its last use.
 void touch(const sys::Fd& lock);
 
-std::string boot_id();
-
 // Of a copy that is there, or was. "" = it cannot be told.
 std::string source_of(const Slot& slot);
 // What is published. nullopt: nothing, or what was being removed. An error: it cannot be read, or
@@ -65,15 +63,6 @@ envgen::Status unpublish(const Slot& slot);
 envgen::Status publish(const Slot& slot, const envgen::CopyRecord& record);
 // All of the slot, and its lock, which the caller has.
 envgen::Status remove_slot(const Slot& slot);
-
-// Of the file system that `path` lies on.
-struct Space {
-  std::uint64_t available_bytes = 0;  // for us
-  std::uint64_t free_bytes = 0;       // of these, without the headroom
-  std::uint64_t headroom = 0;         // what must stay free
-  std::uint64_t free_inodes = 0;      // the most there is where it does not count them
-};
-envgen::Result<Space> space_of(const std::string& path, const envgen::Headroom& headroom);
 
 // All file systems below have it, or an error; for a copy that a crash must not harm.
 envgen::Status sync_file_system(const std::string& path);

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "init/copy/cache.h"
+#include "init/sys/boot.h"
 #include "init/sys/clock.h"
 #include "tests/init/cached.h"
 
@@ -162,7 +163,7 @@ TEST_F(CopyCache, ProvesWhatACrashOfTheMachineMayHaveHarmedByItsHashes) {
   EXPECT_THAT(again.warnings, IsEmpty());
   change_record(entry, [](envgen::CopyRecord& record) {
     EXPECT_TRUE(record.synced) << "not to be proven again";
-    EXPECT_EQ(record.boot_id, boot_id());
+    EXPECT_EQ(record.boot_id, sys::boot_id());
   });
 }
 

@@ -1,0 +1,31 @@
+#include "init/copy/space.h"
+
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+#include "init/sys/files.h"
+
+namespace copy {
+
+envgen::Result<Space> space_of(const std::string& path, const envgen::Headroom& headroom) {
+  constexpr std::uint64_t kPercent = 100;
+  struct statvfs status{};
+  if (::statvfs(path.c_str(), &status) != 0) {
+    return envgen::fail("asking how much room there is", path, sys::errno_text(errno),
+                        "name a directory that is there");
+  }
+  Space space;
+  const std::uint64_t size = status.f_blocks * status.f_frsize;
+  space.headroom = std::max(static_cast<std::uint64_t>(std::max<std::int64_t>(headroom.bytes, 0)),
+                            size / kPercent * static_cast<std::uint64_t>(headroom.percent));
+  space.available_bytes = status.f_bavail * status.f_frsize;
+  space.free_bytes = space.available_bytes - std::min(space.available_bytes, space.headroom);
+  space.free_inodes =
+      status.f_files == 0 ? std::numeric_limits<std::uint64_t>::max() : status.f_favail;
+  return space;
+}
+
+}  // namespace copy

@@ -1,0 +1,22 @@
+#pragma once
+// What a file system has left for a copy. Only of local ones: a dead mount would hang whoever asks.
+
+#include <cstdint>
+#include <string>
+
+#include "envgen/dataset.h"
+#include "envgen/result.h"
+
+namespace copy {
+
+struct Space {
+  std::uint64_t available_bytes = 0;  // for us
+  std::uint64_t free_bytes = 0;       // of these, without the headroom
+  std::uint64_t headroom = 0;         // bytes that must stay free
+  std::uint64_t free_inodes = 0;      // the most there is where it does not count them
+};
+
+// Of the one that `path` lies on.
+envgen::Result<Space> space_of(const std::string& path, const envgen::Headroom& headroom);
+
+}  // namespace copy

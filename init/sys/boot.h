@@ -1,0 +1,11 @@
+#pragma once
+// Since which start of the machine it runs: what was written before another one may be lost.
+
+#include <string>
+
+namespace sys {
+
+// Another one after each start. "" = /proc does not say.
+std::string boot_id();
+
+}  // namespace sys
