@@ -5,21 +5,44 @@ FUZZ_SECONDS ?= 60
 # Brief: of a program that fails, what is printed first is what failed.
 CTEST := GTEST_BRIEF=1 ctest --output-on-failure --no-tests=error -j$(JOBS)
 
-.PHONY: all demo test bench behaviour lint fuzz clean help release-tree deps-build test-builds
+# Each other architecture has a tree of its own.
+HOST_ARCH := $(or $(shell dpkg --print-architecture 2>/dev/null),amd64)
+ARCH ?= $(HOST_ARCH)
+
+.PHONY: all demo test bench behaviour lint fuzz images dist clean help release-tree deps-build \
+  test-builds cross-tree both-builds
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
 
+ifeq ($(ARCH),$(HOST_ARCH))
 all: release-tree
 	@cmake --build build -j$(JOBS) --target trainit
 
+# The sanitizers' tree first, so that the release tree's summary of everything stands last.
+test: test-builds
+	@$(CTEST) --test-dir build/dev
+	@$(CTEST) --test-dir build
+else
+all: cross-tree
+	@cmake --build build/$(ARCH) -j$(JOBS) --target trainit
+
+test: cross-tree
+	@.ci/deps test
+	@cmake --build build/$(ARCH) -j$(JOBS)
+	@$(CTEST) --test-dir build/$(ARCH)
+endif
+
 help:
 	@echo 'make          the static release binary, build/trainit'
+	@echo 'make ARCH=arm64 [test]  the same for arm64, build/arm64/trainit; its tests, below qemu-user'
 	@echo 'make demo     an 8-device job from its rank table to its exit code, on this machine'
 	@echo 'make test     all tests: unit, simulation and end to end, with sanitizers and without; containers'
 	@echo 'make bench    start, memory, reaping, signals and exit against other inits; rank tables against Python'
 	@echo 'make behaviour  how trainit and other inits answer 34 checks of a PID 1'
 	@echo 'make lint     clang-format, clang-tidy, shellcheck, layering'
 	@echo 'make fuzz     each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)'
+	@echo 'make images   the image that installs trainit into a volume, for amd64 and arm64'
+	@echo 'make dist     build/dist/: tarballs and Debian packages for amd64 and arm64, and their sums'
 	@echo 'make clean    removes build/'
 	@echo 'As root on Debian 12, each installs the packages that it lacks.'
 
@@ -28,6 +51,10 @@ deps-build:
 
 release-tree: deps-build
 	@cmake --preset release --log-level=WARNING >/dev/null
+
+cross-tree:
+	@.ci/deps build cross
+	@cmake --preset $(ARCH) --log-level=WARNING >/dev/null
 
 demo: release-tree
 	@cmake --build build -j$(JOBS) --target trainit payload
@@ -38,11 +65,6 @@ test-builds: release-tree
 	@cmake --preset dev --log-level=WARNING >/dev/null
 	@cmake --build build/dev -j$(JOBS)
 	@cmake --build build -j$(JOBS)
-
-# The sanitizers' tree first, so that the release tree's summary of everything stands last.
-test: test-builds
-	@$(CTEST) --test-dir build/dev
-	@$(CTEST) --test-dir build
 
 bench: release-tree
 	@.ci/deps bench
@@ -64,6 +86,18 @@ fuzz:
 	@cmake --preset fuzz --log-level=WARNING >/dev/null
 	@cmake --build build/fuzz -j$(JOBS)
 	@.ci/fuzz build/fuzz $(FUZZ_SECONDS)
+
+binaries := amd64=build/trainit arm64=build/arm64/trainit
+
+both-builds: all
+	@[ $(HOST_ARCH) = amd64 ] || { echo 'make: both architectures are built on amd64' >&2; exit 1; }
+	@$(MAKE) --no-print-directory ARCH=arm64 all
+
+images: both-builds
+	@.ci/images build/images $(binaries)
+
+dist: both-builds
+	@cmake --build build --target dist
 
 clean:
 	@rm -rf build

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# make dist and make images: dist_test.sh SOURCE_DIR TINYXML2_DIR TRAINIT ARCHITECTURE
+# The same bytes from another directory with another umask and clock, and what is in them is whole.
+set -euo pipefail
+
+source=$(realpath "$1")
+tinyxml2=$2
+trainit=$(realpath "$3")
+architecture=$4
+export SOURCE_DATE_EPOCH=1700000000
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+expect() { # what it is, the condition as a command
+  local what=$1
+  shift
+  if "$@" >"$work/said" 2>&1; then
+    echo "ok: $what"
+  else
+    echo "FAILED: $what: $(head -n 20 "$work/said")"
+    failures=$((failures + 1))
+  fi
+}
+
+# A checkout of somebody else: other modes, other times.
+copy_sources() { # directory
+  mkdir -p "$1"
+  (umask 077 && cd "$source" && cp -r .ci hooks images README.md "$1/")
+}
+
+copy_sources "$work/other checkout"
+(umask 022 && "$source/.ci/dist" "$work/one" "$tinyxml2" "$architecture=$trainit" >/dev/null)
+(umask 077 && TZ=Asia/Shanghai "$work/other checkout/.ci/dist" "$work/two" "$tinyxml2" \
+  "$architecture=$trainit" >/dev/null)
+(umask 022 && DOCKER_HOST=unix:///nonexistent "$source/.ci/images" "$work/one" \
+  "$architecture=$trainit" arm64="$trainit" >"$work/images")
+(umask 077 && DOCKER_HOST=unix:///nonexistent "$work/other checkout/.ci/images" "$work/two" \
+  "$architecture=$trainit" arm64="$trainit" >/dev/null)
+expect 'two builds give the same bytes' diff -r "$work/one" "$work/two"
+expect 'images says that there is no engine' grep -q 'no Docker engine answers' "$work/images"
+
+cd "$work/one"
+version=$("$trainit" --version | cut -d' ' -f2)
+name=trainit-$version-linux-$architecture
+package=trainit_${version}_$architecture.deb
+expect 'the sums are right' sha256sum --check --strict SHA256SUMS
+expect 'of both files' test "$(wc -l <SHA256SUMS)" = 2
+
+tar -xzf "$name.tar.gz"
+expect 'the tarball has the binary' cmp "$name/bin/trainit" "$trainit"
+for part in share/man/man1/trainit.1 share/bash-completion/completions/trainit \
+  share/doc/trainit/copyright share/doc/trainit/README.md share/trainit/images/prepare-image \
+  share/trainit/hooks/pre-start.d/10-workspace; do
+  expect "the tarball has $part" test -s "$name/$part"
+done
+for library in 'GNU C Library' libstdc++ libseccomp libcap 'Niels Lohmann' spdlog fmt xxHash 'Lee Thomason'; do
+  expect "the notices name $library" grep -qi -- "$library" "$name/share/doc/trainit/copyright"
+done
+
+# As dpkg installs it, into a root of its own.
+root=$work/root
+mkdir -p "$root/var/lib/dpkg/"{info,updates}
+touch "$root/var/lib/dpkg/status"
+dpkg_here() { dpkg --root="$root" --log=/dev/null --force-not-root --force-bad-path "$@"; }
+expect 'dpkg installs the package' dpkg_here --install "$package"
+expect 'what it installed is whole' test -z "$(dpkg_here --verify trainit)"
+expect 'the binary runs' "$root/usr/bin/trainit" -- true
+expect 'nothing of it is set-uid or for others to write' \
+  test -z "$(find "$root/usr" ! -type l -perm /6022)"
+expect 'hooks are examples, not active' test ! -e "$root/etc/trainit"
+manual() {
+  local warnings
+  warnings=$(zcat "$root/usr/share/man/man1/trainit.1.gz" | groff -man -Tascii -P-c -P-b -P-u -ww 2>&1 >"$work/manual")
+  [ -z "$warnings" ] && grep -q -- '--rank-table' "$work/manual"
+}
+expect 'the man page is one without warnings' manual
+completes() {
+  bash -c '. "$1" && COMP_WORDS=(trainit --rank-tab) COMP_CWORD=1 && _trainit &&
+    [[ " ${COMPREPLY[*]} " == *" --rank-table "* ]]' completes \
+    "$root/usr/share/bash-completion/completions/trainit"
+}
+expect 'bash completes an option' completes
+expect 'dpkg removes the package' dpkg_here --remove trainit
+expect 'and nothing stays' test ! -e "$root/usr/bin/trainit"
+
+config=$(tar -xOf trainit-arm64.tar manifest.json | sed 's/.*"Config":"\([^"]*\)".*/\1/')
+expect 'the image says what it is for' grep -q '"architecture":"arm64"' \
+  <(tar -xOf trainit-arm64.tar "$config")
+expect 'the image holds one file' test "$(tar -xOf trainit-arm64.tar layer.tar | tar -tf -)" = trainit
+
+[ "$failures" -eq 0 ] || { echo "$failures checks failed"; exit 1; }
