@@ -1,0 +1,100 @@
+// README.md and images/MIGRATION.md, walked through from an empty folder: tests/docs/walk.py runs
+// their commands as they stand and compares what they print. The images that they name are
+// stand-ins of Debian with the real engines, `make` has been done.
+
+#include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/cluster/cluster.h"
+
+namespace cluster {
+namespace {
+
+namespace fs = std::filesystem;
+using docker::Output;
+using docker::run_program;
+
+// One that is there already is as good, and stays.
+class StandIn {
+ public:
+  StandIn(std::string name, Image image) : name_(std::move(name)) {
+    made_ = run_program({"docker", "image", "inspect", name_}).code != 0;
+    if (!made_) return;
+    const Output tagged = run_program({"docker", "tag", tag_of(image), name_});
+    EXPECT_EQ(tagged.code, 0) << tagged.text;
+  }
+  ~StandIn() {
+    if (made_) run_program({"docker", "rmi", name_});
+  }
+  StandIn(const StandIn&) = delete;
+  StandIn& operator=(const StandIn&) = delete;
+
+ private:
+  std::string name_;
+  bool made_ = false;
+};
+
+class Docs : public ClusterTest {
+ protected:
+  void SetUp() override {
+    ClusterTest::SetUp();
+    if (IsSkipped()) return;
+    const fs::path source = TRAINIT_SOURCE_DIR;
+    const fs::path clone = folder_.path("trainit");
+    fs::create_directories(clone / "build");
+    for (const auto& entry : fs::directory_iterator(source)) {
+      const std::string name = entry.path().filename();
+      if (name == ".git" || name == "build") continue;
+      fs::copy(entry.path(), clone / name, fs::copy_options::recursive);
+    }
+    fs::copy_file(getenv("TRAINIT_BINARY"), clone / "build/trainit");
+    fs::create_directories(programs_.path("bin"));
+    fs::create_symlink("/bin/true", programs_.path("bin/make"));
+    fs::copy_file(getenv("TRAINIT_BINARY"), programs_.path("bin/trainit"));
+  }
+
+  void TearDown() override {
+    if (IsSkipped()) return;
+    run_program({"docker", "rm", "-f", "trainit-walk"});
+    run_program({"docker", "volume", "rm", "-f", "trainit-walk", "trainit-walk-cache"});
+    run_program({"docker", "rmi", "-f", "trainit-walk", "trainit-walk-ascend", "trainit-walk-own",
+                 "trainit-walk-installer"});
+  }
+
+  void walk(const std::string& page, const std::vector<std::string>& sections = {}) const {
+    const std::string source = TRAINIT_SOURCE_DIR;
+    Words argv = {"env",
+                  "-C",
+                  "/",
+                  "PATH=" + programs_.path("bin") + ":" + getenv("PATH"),
+                  "python3",
+                  source + "/tests/docs/walk.py",
+                  source + "/" + page,
+                  folder_.path("")};
+    argv.insert(argv.end(), sections.begin(), sections.end());
+    const Output walked = run_program(argv);
+    EXPECT_EQ(walked.code, 0) << walked.text;
+  }
+
+ private:
+  docker::Scratch folder_;
+  docker::Scratch programs_;
+};
+
+TEST_F(Docs, ReadmeIsWalkedThroughAsEachOfItsThreeReaders) {
+  const StandIn pytorch("pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", Image::kTorch);
+  const StandIn ascend("my-registry/mindspore-ascend:2.3", Image::kMpi);
+  const StandIn builder("debian:bookworm-slim", Image::kMpi);
+  const StandIn foreign("python:3.12-slim", Image::kMpi);
+  walk("README.md", {"In a minute"});
+  walk("README.md", {"Building an image"});
+  walk("README.md", {"Training by hand"});
+  walk("README.md", {"Operating a platform"});
+}
+
+}  // namespace
+}  // namespace cluster
