@@ -96,5 +96,7 @@ TEST_F(Docs, ReadmeIsWalkedThroughAsEachOfItsThreeReaders) {
   walk("README.md", {"Operating a platform"});
 }
 
+TEST_F(Docs, EachStepOfTheMigrationPrintsTheSameBeforeAndAfter) { walk("images/MIGRATION.md"); }
+
 }  // namespace
 }  // namespace cluster

@@ -32,9 +32,10 @@ use() { # host
 # memory.
 start_own() { # private directory
   local log=$1/log pid follower
+  : >"$log"  # there for tail, however late dockerd's shell comes to it
   dockerd --host="unix://$1/docker.sock" --data-root="$data_dir" --exec-root="$1/exec" \
     --pidfile="$1/pid" --bridge=none --iptables=false --ip6tables=false --ip-forward=false \
-    --ip-masq=false "${dockerd_arguments[@]}" >"$log" 2>&1 </dev/null &
+    --ip-masq=false "${dockerd_arguments[@]}" >>"$log" 2>&1 </dev/null &
   pid=$!
   # Ends at the line, at dockerd's death, or in time; never by counting sleeps.
   exec 3< <(exec timeout "$ready_seconds" tail -n +1 -f -s 0.1 --pid="$pid" "$log")

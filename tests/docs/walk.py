@@ -6,7 +6,8 @@ other, each in a shell of its own, with the environment of the caller. A block `
 what it has to print: each line of it in this order, with other lines between, `...` for anything.
 A block that fails, prints something else or takes more than BLOCK_SECONDS ends the walk with 1.
 
-Of migrations, `sh before` and `sh after` run each, and the `text` behind them is for both.
+Of migrations, `sh before` and `sh after` run each, the `text` behind them is for both, and both have
+to print the same lines on stdout.
 """
 
 import os
@@ -20,10 +21,13 @@ BLOCK_SECONDS = 60
 
 
 class Block:
-    def __init__(self, line, script):
+    def __init__(self, line, script, before):
         self.line = line
         self.script = script
+        self.before = before  # the block whose place this one takes, or None
+        self.pair = before is not None
         self.expected = []
+        self.printed = ""  # stdout
 
 
 def blocks_of(page, sections):
@@ -41,9 +45,11 @@ def blocks_of(page, sections):
                 fence, body, start = line[3:].strip(), [], number
         elif line == "```":
             if wanted and fence in ("sh", "sh before", "sh after"):
-                blocks.append(Block(start, "\n".join(body)))
-                # A pair shares what is printed; any other block stands alone.
-                pending = (pending if fence == "sh after" else []) + [blocks[-1]]
+                before = pending[-1] if fence == "sh after" else None
+                blocks.append(Block(start, "\n".join(body), before))
+                pending = [before, blocks[-1]] if before else [blocks[-1]]
+                if before:
+                    before.pair = True
             elif wanted and fence == "text":
                 for block in pending:
                     block.expected = body
@@ -76,20 +82,25 @@ def run(block, folder):
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.PIPE if block.pair else subprocess.STDOUT,
         text=True,
         errors="replace",
         start_new_session=True,
     )
     try:
-        printed = shell.communicate(timeout=BLOCK_SECONDS)[0]
+        block.printed, errors = shell.communicate(timeout=BLOCK_SECONDS)
     except subprocess.TimeoutExpired:
         os.killpg(shell.pid, signal.SIGKILL)
         return shell.communicate()[0], f"did not end within {BLOCK_SECONDS} s"
+    everything = block.printed + (errors or "")
     if shell.returncode != 0:
-        return printed, f"exit code {shell.returncode}"
-    line = first_missing(block.expected, printed.splitlines())
-    return printed, None if line is None else f"did not print, where it should: {line}"
+        return everything, f"exit code {shell.returncode}"
+    line = first_missing(block.expected, block.printed.splitlines())
+    if line is not None:
+        return everything, f"did not print, where it should: {line}"
+    if block.before and set(block.printed.splitlines()) != set(block.before.printed.splitlines()):
+        return everything, f"does not print what the block before it does:\n{block.before.printed}"
+    return everything, None
 
 
 def main():
