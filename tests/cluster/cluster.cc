@@ -2,9 +2,11 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <ranges>
 
 namespace cluster {
 
@@ -23,13 +25,47 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// Dockerfile.ascend is built on the one image, Dockerfile.gpu on the other.
-bool has_mpi(Image image) { return image == Image::kMpi || image == Image::kAscend; }
-bool is_built(Image image) { return image == Image::kAscend || image == Image::kGpu; }
-const char* name_of(Image image) { return has_mpi(image) ? "mpi" : "torch"; }
+// What is built, from what; the others are imported.
+struct Recipe {
+  Image image;
+  Image base;
+  const char* dockerfile;
+  const char* script = nullptr;  // the context is a folder with this as train.py, else the tree's
+};
+constexpr Recipe kRecipes[] = {
+    {Image::kAscend, Image::kMpi, "Dockerfile.ascend"},
+    {Image::kGpu, Image::kTorch, "Dockerfile.gpu"},
+    {Image::kPytorch, Image::kGpu, "images/pytorch-gpu/Dockerfile", "torch_allreduce.py"},
+    {Image::kHorovod, Image::kAscend, "images/horovod-mpi/Dockerfile", "mpi_allreduce.py"},
+    {Image::kMindspore, Image::kAscend, "images/mindspore-ascend/Dockerfile", "mpi_allreduce.py"},
+    {Image::kDeepspeed, Image::kAscend, "images/deepspeed/Dockerfile", "mpi_allreduce.py"},
+    {Image::kTensorflow, Image::kAscend, "images/tensorflow-ps/Dockerfile", "mpi_allreduce.py"},
+    {Image::kInstaller, Image::kInstaller, "images/Dockerfile.installer"},
+};
+
+const Recipe* recipe_of(Image image) {
+  const auto* found = std::ranges::find(kRecipes, image, &Recipe::image);
+  return found != std::end(kRecipes) ? found : nullptr;
+}
+
+const char* name_of(Image image) { return image == Image::kMpi ? "mpi" : "torch"; }
 
 std::string tar_of(Image image) {
   return variable("TRAINIT_CLUSTER_IMAGES") + "/" + name_of(image) + ".tar";
+}
+
+// What `docker build` gets of the tree: `make` in a build stage would need packages and minutes.
+void make_context(const Recipe& recipe, const docker::Scratch& context) {
+  const fs::path source = TRAINIT_SOURCE_DIR;
+  if (recipe.script != nullptr) {
+    fs::copy_file(source / "tests/cluster" / recipe.script, context.path("train.py"));
+    return;
+  }
+  for (const char* entry : {"images", "hooks", ".dockerignore"}) {
+    fs::copy(source / entry, context.path(entry), fs::copy_options::recursive);
+  }
+  fs::create_directories(context.path("build"));
+  fs::copy_file(variable("TRAINIT_BINARY"), context.path("build/trainit"));
 }
 
 // The engine's images, each imported when the first test needs it.
@@ -37,34 +73,22 @@ class Images : public testing::Environment {
  public:
   void SetUp() override { docker::set_deadline(kDeadline); }
   void TearDown() override {
-    for (const auto& [image, tag] : tags_) run_program({"docker", "rmi", "-f", tag});
+    // The last first: what others are made from stays until they are gone.
+    for (const auto& tag : order_ | std::views::reverse) run_program({"docker", "rmi", "-f", tag});
   }
 
   std::string tag(Image image) {
     std::string& tag = tags_[image];
-    if (tag.empty()) tag = is_built(image) ? build(image) : import(image);
-    return tag;
+    if (!tag.empty()) return tag;
+    std::string made = recipe_of(image) != nullptr ? build(image) : import(image);
+    order_.push_back(made);
+    return tags_[image] = std::move(made);
   }
 
  private:
-  // With the release tree's trainit: `make` in a build stage needs packages and minutes.
-  std::string build(Image image) {
-    const docker::Scratch context;
-    const fs::path source = TRAINIT_SOURCE_DIR;
-    const char* file = image == Image::kAscend ? "Dockerfile.ascend" : "Dockerfile.gpu";
-    for (const char* entry : {file, "images", "hooks", ".dockerignore"}) {
-      fs::copy(source / entry, context.path(entry), fs::copy_options::recursive);
-    }
-    fs::create_directories(context.path("build"));
-    fs::copy_file(variable("TRAINIT_BINARY"), context.path("build/trainit"));
+  static std::string build(Image image) {
     const std::string name = docker::unique_name();
-    const std::string base = tag(image == Image::kAscend ? Image::kMpi : Image::kTorch);
-    const Output built = run_program(
-        {"env", "DOCKER_BUILDKIT=0", "docker", "build", "--network=none", "--tag", name, "--file",
-         context.path(file), "--build-arg=BASE_IMAGE=" + base, "--build-arg=BUILD_IMAGE=" + base,
-         "--build-arg=PREBUILT=1",
-         image == Image::kAscend ? "--build-arg=WITH_SSHD=1" : "--build-arg=WITH_SSHD=0",
-         context.path("")});
+    const Output built = build_image(image, name, {"env", "DOCKER_BUILDKIT=0", "docker"});
     EXPECT_EQ(built.code, 0) << built.text;
     return name;
   }
@@ -86,6 +110,7 @@ class Images : public testing::Environment {
   }
 
   std::map<Image, std::string> tags_;
+  Words order_;
 };
 
 // GoogleTest owns it.
@@ -94,6 +119,29 @@ Images* const kImages = static_cast<Images*>(testing::AddGlobalTestEnvironment(n
 }  // namespace
 
 std::string tag_of(Image image) { return kImages->tag(image); }
+
+Output build_image(Image image, const std::string& name, const Words& docker) {
+  const Recipe& recipe = *recipe_of(image);
+  const docker::Scratch context;
+  make_context(recipe, context);
+  Words argv = docker;
+  argv.insert(argv.end(), {"build", "--network=none", "--tag", name, "--file",
+                           std::string(TRAINIT_SOURCE_DIR) + "/" + recipe.dockerfile});
+  if (recipe.base != image) argv.push_back("--build-arg=BASE_IMAGE=" + tag_of(recipe.base));
+  if (recipe_of(recipe.base) == nullptr) {
+    const char* sshd = recipe.base == Image::kMpi ? "1" : "0";
+    argv.insert(argv.end(),
+                {"--build-arg=BUILD_IMAGE=" + tag_of(recipe.base), "--build-arg=PREBUILT=1",
+                 std::string("--build-arg=WITH_SSHD=") + sshd});
+  }
+  argv.push_back(context.path(""));
+  return run_program(argv);
+}
+
+Image base_of(Image image) {
+  const Recipe* recipe = recipe_of(image);
+  return recipe != nullptr ? recipe->base : image;
+}
 
 ClusterTest::ClusterTest() : network_(docker::unique_name()) {}
 
@@ -116,7 +164,7 @@ void ClusterTest::start(Image image, int index, const Node& node) {
   const std::string host = "node-" + std::to_string(index);
   Words flags = {"--hostname", host, "--network-alias",
                  host,         "-v", std::string(TRAINIT_SOURCE_DIR) + "/tests/cluster:/tests:ro"};
-  if (!is_built(image)) {
+  if (recipe_of(image) == nullptr) {
     flags.insert(flags.end(), {"-v", variable("TRAINIT_BINARY") + ":/usr/local/bin/trainit:ro"});
   }
   flags.insert(flags.end(), node.flags.begin(), node.flags.end());

@@ -25,6 +25,14 @@ enum class Image : unsigned char {
   kTorch,   // PyTorch; trainit is mounted
   kAscend,  // Dockerfile.ascend on kMpi, with sshd
   kGpu,     // Dockerfile.gpu on kTorch
+  // images/*/Dockerfile with train.py of this folder, on stand-ins for the frameworks that are not
+  // here.
+  kPytorch,     // pytorch-gpu on kGpu
+  kHorovod,     // horovod-mpi on kAscend
+  kMindspore,   // mindspore-ascend on kAscend
+  kDeepspeed,   // deepspeed on kAscend
+  kTensorflow,  // tensorflow-ps on kAscend
+  kInstaller,   // Dockerfile.installer, on nothing
 };
 
 // The users of the images.
@@ -68,8 +76,11 @@ class ClusterTest : public testing::Test {
   std::map<int, std::unique_ptr<docker::Container>> nodes_;
 };
 
-// The tag of an image, which is made when it is first asked for.
+// The tag of an image, which is made when it is first asked for; base_of, of what it is made from.
 std::string tag_of(Image image);
+Image base_of(Image image);
+// Builds one of those that are built, as `name`, by this docker program.
+docker::Output build_image(Image image, const std::string& name, const Words& docker);
 
 inline constexpr const char* kKeyFile = "/etc/job-key/id_ed25519";
 

@@ -1,0 +1,229 @@
+#!/usr/bin/python3
+"""Runs the pods of a manifest with Docker, as the kubelet would: exercise.py MANIFEST INSTALLER IMAGE WHAT
+
+The init container of image INSTALLER first, then the job's container in IMAGE, each with what the
+manifest says: command, arguments, variables, volumes, user, capabilities, read-only root, grace. WHAT:
+  end SCRIPT TEXT  the pods run SCRIPT as /workspace/train.py, end with 0 and have said TEXT
+  stop COMMAND...  COMMAND instead of the arguments; stopped when it is up, within the pod's grace
+  fail COMMAND...  COMMAND fails: the pod stays for the debug window, until it is released
+A node has two ranks here (--slots), whatever devices the manifest asks for.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import uuid
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import manifests  # noqa: E402
+
+LIMIT_S = 120
+SLOTS = '2'
+
+
+def docker(*arguments, check=True):
+    done = subprocess.run(['docker', *arguments], capture_output=True, text=True, check=False,
+                          timeout=LIMIT_S)
+    if check and done.returncode != 0:
+        sys.exit(f'docker {" ".join(arguments)}: {done.stdout}{done.stderr}')
+    return done.stdout + done.stderr
+
+
+def with_slots(document):
+    """The same job with fewer ranks."""
+    if document['kind'] == 'PyTorchJob':
+        document['spec']['nprocPerNode'] = SLOTS
+    if document['kind'] == 'MPIJob':
+        document['spec']['slotsPerWorker'] = int(SLOTS)
+    for _, pod in manifests.templates_of(document):
+        for entry in pod['containers'][0]['env']:
+            if entry['name'] in ('SLOTS', 'TRAINIT_SLOTS'):
+                entry['value'] = SLOTS
+    return document
+
+
+class Node:
+    """The machine's part of the volumes: what claims and host paths hold is there before."""
+
+    def __init__(self, root, script):
+        self.root = root
+        self.keys = self.directory('keys')
+        workspace, data = self.directory('claim-workspace'), self.directory('claim-imagenet')
+        if script:
+            shutil.copy(script, os.path.join(workspace, 'train.py'))
+        with open(os.path.join(data, 'part-0'), 'w', encoding='utf-8') as file:
+            file.write('a dataset')
+        key = os.path.join(self.keys, 'id_rsa')
+        subprocess.run(['ssh-keygen', '-q', '-t', 'ecdsa', '-b', '521', '-m', 'PEM', '-N', '', '-f',
+                        key], check=True)
+        shutil.copy(key + '.pub', os.path.join(self.keys, 'authorized_keys'))
+        os.chmod(key, 0o644)  # a secret's mode outside of /root
+
+    def directory(self, name):
+        path = os.path.join(self.root, name)
+        os.makedirs(path, exist_ok=True)
+        os.chmod(path, 0o1777)
+        return path
+
+    def volume_flags(self, pod, volume, mount):
+        path = mount['mountPath']
+        read_only = ':ro' if mount.get('readOnly') else ''
+        if volume.get('emptyDir', {}).get('medium') == 'Memory':
+            return ['--tmpfs', f'{path}:mode=1777,size=64m']
+        if 'emptyDir' in volume:
+            place = self.directory(f'{pod.host}-{volume["name"]}')
+        elif 'hostPath' in volume:
+            place = self.directory('host' + volume['hostPath']['path'].replace('/', '-'))
+        else:
+            place = self.directory('claim-' + volume['persistentVolumeClaim']['claimName'])
+        return ['--volume', f'{place}:{path}{read_only}']
+
+    def file_flags(self, pod):
+        flags = []
+        for path, content in pod.files.items():
+            place = self.keys
+            if content is not None:
+                place = os.path.join(self.directory(f'{pod.host}-files'), os.path.basename(path))
+                with open(place, 'w', encoding='utf-8') as file:
+                    file.write(content)
+            flags += ['--volume', f'{place}:{path.rstrip("/")}:ro']
+        return flags
+
+
+class Job:
+    def __init__(self, manifest, installer, image, script=''):
+        self.pods = manifests.pods_of(with_slots(manifests.workload(manifest)))
+        self.installer = installer
+        self.image = image
+        self.name = f'pods-{uuid.uuid4().hex[:8]}'
+        self.node = Node(tempfile.mkdtemp(prefix='trainit-pods.'), script)
+
+    def __enter__(self):
+        docker('network', 'create', '--internal', self.name)
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(SystemExit):
+            docker('rm', '--force', *(self.container(pod) for pod in self.pods), check=False)
+            docker('network', 'rm', self.name)
+        shutil.rmtree(self.node.root, ignore_errors=True)
+
+    def container(self, pod):
+        return f'{self.name}-{pod.host}'
+
+    def flags_of(self, pod, container):
+        of_pod, own = pod.spec['securityContext'], container['securityContext']
+        flags = [f'--user={of_pod["runAsUser"]}:{of_pod["runAsGroup"]}',
+                 f'--hostname={pod.host}']
+        flags += ['--read-only'] if own['readOnlyRootFilesystem'] else []
+        flags += ['--security-opt=no-new-privileges'] if not own['allowPrivilegeEscalation'] else []
+        flags += [f'--cap-drop={name}' for name in own['capabilities']['drop']]
+        if 'workingDir' in container:
+            flags.append(f'--workdir={container["workingDir"]}')
+        volumes = {volume['name']: volume for volume in pod.spec['volumes']}
+        for mount in container['volumeMounts']:
+            flags += self.node.volume_flags(pod, volumes[mount['name']], mount)
+        return flags
+
+    def install(self, pod):
+        for container in pod.spec['initContainers']:
+            said = docker('run', '--rm', '--network=none', *self.flags_of(pod, container),
+                          self.installer, *container['args'])
+            print(f'{pod.host}: {said.strip()}')
+
+    def start(self, pod, arguments=None):
+        """The job's container; `arguments` in the place of the manifest's."""
+        main = pod.main()
+        names = [pod.host] + [f'{pod.host}.{pod.domain}'] * bool(pod.domain)
+        flags = self.flags_of(pod, main) + self.node.file_flags(pod)
+        flags += [f'--network-alias={name}' for name in names]
+        for name, value in pod.environment().items():
+            flags += ['--env', f'{name}={value}']
+        message = os.path.join(self.node.directory(f'{pod.host}-message'), 'log')
+        with open(message, 'w', encoding='utf-8'):
+            os.chmod(message, 0o666)
+        flags += ['--volume', f'{message}:/dev/termination-log']
+        docker('run', '--detach', f'--name={self.container(pod)}', f'--network={self.name}',
+               f'--entrypoint={main["command"][0]}', *flags, self.image, *main['command'][1:],
+               *(arguments or main['args']))
+
+    def message_of(self, pod):
+        with open(os.path.join(self.node.root, f'{pod.host}-message', 'log'),
+                  encoding='utf-8') as file:
+            return file.read()
+
+    def wait(self, pod):
+        return int(docker('wait', self.container(pod)))
+
+    def logs(self, pod):
+        return docker('logs', self.container(pod))
+
+    def await_line(self, pod, text):
+        with subprocess.Popen(['docker', 'logs', '--follow', self.container(pod)], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as follower:
+            for line in follower.stdout:
+                if text in line:
+                    follower.kill()
+                    return
+        sys.exit(f'{pod.host} ended without {text!r}:\n{self.logs(pod)}')
+
+    def expect(self, pod, name, value, wanted):
+        if value != wanted:
+            sys.exit(f'{pod.host}: {name} is {value!r}, not {wanted!r}\n'
+                     + '\n'.join(self.logs(each) for each in self.pods))
+
+
+def end(job, text):
+    for pod in reversed(job.pods):
+        job.install(pod)
+    # The workers first: a name that the engine does not know yet costs a launcher seconds.
+    for pod in reversed(job.pods):
+        job.start(pod)
+    for pod in job.pods:
+        job.expect(pod, 'the exit code', job.wait(pod), 0)
+    said = ''.join(job.logs(pod) for pod in job.pods)
+    job.expect(job.pods[0], 'the output', bool(re.search(text, said)), True)
+    for pod in job.pods:
+        env = pod.environment()
+        if 'TRAINIT_DATA' in env:
+            job.expect(pod, 'the dataset', 'imagenet' in job.logs(pod), True)
+    print(said)
+
+
+def stop(job, *command):
+    pod = job.pods[0]
+    job.install(pod)
+    job.start(pod, command)
+    job.await_line(pod, 'ready')
+    docker('stop', f'--time={pod.spec["terminationGracePeriodSeconds"]}', job.container(pod))
+    job.expect(pod, 'the exit code', job.wait(pod), 143)
+    job.expect(pod, 'killed', 'exit code 143' in job.logs(pod), True)
+
+
+def fail(job, *command):
+    pod = job.pods[0]
+    job.install(pod)
+    job.start(pod, command)
+    job.await_line(pod, 'hold')
+    trainit = pod.main()['command'][0]
+    job.expect(pod, 'the state', 'hold' in docker('exec', job.container(pod), trainit, 'status',
+                                                  check=False), True)
+    docker('exec', job.container(pod), trainit, 'release')
+    job.expect(pod, 'the exit code', job.wait(pod), 7)
+    job.expect(pod, 'the termination message', '7' in job.message_of(pod), True)
+
+
+def main():
+    manifest, installer, image, what, *rest = sys.argv[1:]
+    script = rest.pop(0) if what == 'end' else ''
+    with Job(manifest, installer, image, script) as job:
+        {'end': end, 'stop': stop, 'fail': fail}[what](job, *rest)
+
+
+main()
