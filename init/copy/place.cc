@@ -14,6 +14,7 @@
 #include <climits>
 #include <optional>
 
+#include "envgen/content_hash.h"
 #include "envgen/inputs.h"
 #include "init/proc/spawn.h"
 #include "init/sys/clock.h"
@@ -52,6 +53,14 @@ std::string parent_of(const std::string& path) {
 }
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// A long name and what goes before it would be longer than a name may be.
+std::string state_name(const std::string& name) {
+  constexpr std::size_t kKept = 200;
+  const std::string full = ".trainit-copy." + name;
+  if (full.size() <= NAME_MAX) return full;
+  return full.substr(0, kKept) + "-" + std::to_string(envgen::hash_of(name));
+}
 
 // Of the mount that the path lies in; 0 where the kernel does not say. A bind mount has the device
 // of its parent, and another id.
@@ -206,7 +215,7 @@ envgen::Result<Destination> find_place(const std::string& destination) {
   const std::string parent = place.parent();
   place.state = place.mount_point
                     ? place.path + "/.trainit-copy"
-                    : (parent == "/" ? "" : parent) + "/.trainit-copy." + name_of(place.path);
+                    : (parent == "/" ? "" : parent) + "/" + state_name(name_of(place.path));
   if (name_of(place.path).starts_with(".trainit-copy")) {
     return envgen::fail(kWhatPlace, place.path, "a name that trainit keeps for itself",
                         kAnotherPlace);

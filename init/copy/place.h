@@ -10,8 +10,10 @@
 namespace copy {
 
 struct Destination {
-  std::string path;   // absolute, links resolved
-  std::string state;  // "<parent>/.trainit-copy.<name>"; of a mount point "<path>/.trainit-copy"
+  std::string path;  // absolute, links resolved
+  // "<parent>/.trainit-copy.<name>", of a long name its start and a hash; of a mount point
+  // "<path>/.trainit-copy".
+  std::string state;
   // A mount point cannot be replaced: the copy is a version below it, and <path>/current a link.
   bool mount_point = false;
   // What is there now.

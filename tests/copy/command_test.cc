@@ -130,6 +130,15 @@ TEST_F(CopyCommand, OneFile) {
   EXPECT_EQ(read(path("file")), read(path("source/sparse")));
 }
 
+TEST_F(CopyCommand, NameAsLongAsOneMayBe) {
+  const std::string name(255, 'n');
+  EXPECT_EQ(copy({path("source"), path(name)}).code, 0);
+  expect_same(name);
+  const Result second = copy({path("source"), path(name)});
+  EXPECT_TRUE(tells(second, "unchanged")) << second.out << second.err;
+  EXPECT_EQ(copy({path("source"), path(name + "n")}).code, 1);
+}
+
 TEST_F(CopyCommand, OnlyWhatIsWanted) {
   const Result result =
       copy({"--include", "file-1*", "--exclude=part-1", path("source"), path("place")});
