@@ -146,15 +146,17 @@ envgen::Status check_watches(Options& options) {
 }
 
 // What is asked of a copy without anything to copy. As a variable it is the default of an image or
-// a platform, for the jobs that have datasets.
-envgen::Status check_data(const Options& options) {
+// a platform, for the jobs that have datasets; and a variable for these that is empty says that
+// this one has none.
+envgen::Status check_data(const Options& options, const envgen::Environ& env) {
   const envgen::DataRequest& data = options.request.data;
+  const bool met = !data.specs.empty() || env.get("TRAINIT_DATA");
   for (const char* name : {"data-root", "data-version", "include", "exclude", "verify", "durable",
                            "data-link", "data-on-failure", "data-timeout", "data-workers",
                            "data-headroom", "cache-ttl", "cache-max-size"}) {
     const Given* given = find_given(options, name);
     const bool flag = given != nullptr && given->layer > 0;
-    if (auto status = check_need(options, {name, flag, {"data"}, !data.specs.empty()}); !status) {
+    if (auto status = check_need(options, {name, flag, {"data"}, met}); !status) {
       return status;
     }
   }
@@ -186,7 +188,7 @@ envgen::Status check_options(Options& options, const envgen::Environ& env) {
   if (auto status = check_restarts_or_checkpoints(options); !status) return status;
   if (auto status = check_watches(options); !status) return status;
   if (auto status = check_needs(options); !status) return status;
-  if (auto status = check_data(options); !status) return status;
+  if (auto status = check_data(options, env); !status) return status;
   return check_drain(options, env);
 }
 

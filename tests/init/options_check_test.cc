@@ -62,6 +62,7 @@ TEST(CheckOptions, WhatIsAskedOfACopyNeedsSomethingToCopy) {
   }
   EXPECT_EQ(error_of({"train"}, {"TRAINIT_DATA_ROOT=/c", "TRAINIT_VERIFY=1"}), "")
       << "the default of an image, for the jobs that have datasets";
+  EXPECT_EQ(error_of({"--data-root=/c", "train"}, {"TRAINIT_DATA="}), "") << "it has none, as said";
 }
 
 TEST(CheckOptions, DatasetsAndPatternsAreReadBeforeAnythingStarts) {
