@@ -243,13 +243,22 @@ envgen::Status fill_and_publish(Work& work, sys::Fd& lock, bool compare) {
   return status;
 }
 
+// Of a copy that never began: the lock would be left behind for good.
+void forget_unbegun(const Slot& slot) {
+  if (::access(slot.published().c_str(), F_OK) == 0) return;
+  if (::access(slot.partial().c_str(), F_OK) != 0) ::unlink(slot.lock().c_str());
+}
+
 // With the slot to ourselves.
 envgen::Status make_ready(Work& work, sys::Fd lock) {
   bool compare = false;
   const auto ready = clear_slot(work, &compare);
   if (!ready) return std::unexpected(ready.error());
   if (*ready) return {};
-  if (auto done = fill_and_publish(work, lock, compare); !done) return done;
+  if (auto done = fill_and_publish(work, lock, compare); !done) {
+    forget_unbegun(work.slot);
+    return done;
+  }
   if (!work.begun_lock.valid()) return {};
   work.wanted.identity = to_text(work.scan->identity);
   return choose_slot(work);

@@ -289,6 +289,7 @@ TEST_F(CopyCache, SaysThatTheCopyWouldNotFit) {
   order.request.headroom.bytes = std::int64_t{1} << 60;
   EXPECT_THAT(error(), AllOf(HasSubstr("found 0 B for "), HasSubstr("to stay free"),
                              HasSubstr("name a larger --data-root, or lower --data-headroom")));
+  EXPECT_EQ(::rmdir(path("cache/trainit-datasets").c_str()), 0) << "nothing is left, as a lock";
 }
 
 TEST_F(CopyCache, IsListedAndCollected) {
