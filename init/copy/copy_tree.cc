@@ -28,6 +28,7 @@ constexpr const char* kWhat = "copying";
 envgen::Status fail_on(const std::string& path, int error) {
   const char* fix = "name a place that may be written";
   if (error == ENOSPC || error == EDQUOT) fix = "make room there";
+  if (error == EISDIR) fix = "remove it";
   return envgen::fail(kWhat, path, sys::errno_text(error), fix);
 }
 

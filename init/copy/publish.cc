@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "init/copy/identity.h"
+#include "init/copy/place_journal.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -25,21 +25,9 @@ namespace copy {
 namespace {
 
 constexpr const char* kWhat = "bringing a copy to its place";
-constexpr std::string_view kPublishing = "publishing";
-constexpr std::string_view kPublished = "published";
 constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE
 constexpr unsigned kExchange = 2;   // RENAME_EXCHANGE
 
-struct Journal {
-  bool torn = false;  // the machine crashed: nothing is known
-  bool publishing = false;
-  std::uint64_t tree = 0;  // its inode; 0 = nothing was published yet
-  std::uint64_t old = 0;   // of what is replaced
-  bool old_is_ours = false;
-  std::uint64_t mode = 0;  // of the tree's root
-};
-
-std::string journal_of(const Destination& place) { return place.state + "/journal"; }
 std::string old_of(const Destination& place) { return place.state + "/old"; }
 std::string next_record_of(const Destination& place) { return place.state + "/record.next"; }
 
@@ -82,64 +70,6 @@ int rename_with(const std::string& from, const std::string& to, unsigned flags) 
 
 bool is_refused(int error) { return error == EINVAL || error == ENOSYS || error == EXDEV; }
 
-envgen::Status failed(const std::string& where, int error) {
-  const char* fix = "see that it may be written";
-  if (error == EBUSY) fix = "something is mounted on it: name a directory below it";
-  if (error == ENOSPC || error == EDQUOT) fix = "make room there";
-  if (error == EROFS) fix = "name a place that is not read-only";
-  if (error == EXDEV) fix = "it is part of the image: name a place that is not there yet";
-  return envgen::fail(kWhat, where, sys::errno_text(error), fix);
-}
-
-// By rename; one writer at a time, so the other name is always the same and no debris adds up.
-envgen::Status write_state(const std::string& path, std::string_view text, bool durable) {
-  const std::string other = path + ".new";
-  const sys::Fd fd(
-      ::open(other.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
-  const bool written = fd.valid() &&
-                       ::write(fd.get(), text.data(), text.size()) == std::ssize(text) &&
-                       (!durable || ::fsync(fd.get()) == 0);
-  if (!written || ::rename(other.c_str(), path.c_str()) != 0) {
-    return failed(path, fd.valid() && errno == 0 ? ENOSPC : errno);
-  }
-  return {};
-}
-
-std::uint64_t next_number(std::string_view& text) {
-  std::uint64_t value = 0;
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  text.remove_prefix(static_cast<std::size_t>(parsed.ptr - text.data()));
-  return value;
-}
-
-// One that is torn, after the machine crashed, says nothing.
-Journal read_journal(const Destination& place) {
-  const sys::Fd fd(::open(journal_of(place).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  std::array<char, 256> buffer{};
-  const ssize_t count = fd.valid() ? ::read(fd.get(), buffer.data(), buffer.size()) : -1;
-  std::string_view text(buffer.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
-  Journal journal;
-  journal.torn = fd.valid() && !text.ends_with('\n');
-  if (!text.ends_with('\n')) return journal;
-  journal.publishing = text.starts_with(kPublishing);
-  text.remove_prefix(std::min(text.find(' '), text.size()));
-  journal.tree = next_number(text);
-  journal.old = next_number(text);
-  journal.old_is_ours = next_number(text) == 1;
-  journal.mode = next_number(text);
-  return journal;
-}
-
-envgen::Status write_journal(const Destination& place, const Journal& journal) {
-  std::string text(journal.publishing ? kPublishing : kPublished);
-  for (const std::uint64_t number :
-       {journal.tree, journal.old, std::uint64_t{journal.old_is_ours}, journal.mode}) {
-    text += " " + std::to_string(number);
-  }
-  return write_state(journal_of(place), text + "\n", false);
-}
-
 // A directory that moves to another parent has its ".." written, which takes the permission.
 void let_move(const std::string& path) {
   struct stat status{};
@@ -179,11 +109,11 @@ void discard(const std::string& path) { std::ignore = sys::remove_tree(path); }
 envgen::Result<std::string> keep(const Destination& place, const std::string& path) {
   std::string kept = fresh_name(place, "replaced-");
   if (::rename(path.c_str(), kept.c_str()) == 0) return kept;
-  return std::unexpected(failed(path, errno).error());
+  return std::unexpected(cannot_publish(path, errno).error());
 }
 
 // What was at the place and was no copy of ours, under whatever name a killed run has left it.
-envgen::Status keep_foreign(const Destination& place, const Journal& journal) {
+envgen::Status keep_foreign(const Destination& place, const PlaceJournal& journal) {
   if (!journal.publishing || journal.old == 0 || journal.old_is_ours) return {};
   for (const std::string& path : {tree_of(place), old_of(place)}) {
     if (inode_of(path) != journal.old) continue;
@@ -193,7 +123,8 @@ envgen::Status keep_foreign(const Destination& place, const Journal& journal) {
 }
 
 // What was there goes out of the way: removed when it was a copy of ours, else kept.
-envgen::Status put_away(const Destination& place, const Journal& journal, std::string* replaced) {
+envgen::Status put_away(const Destination& place, const PlaceJournal& journal,
+                        std::string* replaced) {
   const std::string old = old_of(place);
   const std::string tree = tree_of(place);
   // Not by its inode: that of an image's file is another one once it was moved.
@@ -205,13 +136,13 @@ envgen::Status put_away(const Destination& place, const Journal& journal, std::s
     if (!kept) return std::unexpected(kept.error());
     *replaced = std::move(*kept);
   } else if (exchanged && inode_of(tree) != 0 && ::rename(tree.c_str(), old.c_str()) != 0) {
-    return failed(tree, errno);
+    return cannot_publish(tree, errno);
   }
   return {};
 }
 
 // After the data has come to its place.
-envgen::Status finish(const Destination& place, const Journal& journal, bool durable,
+envgen::Status finish(const Destination& place, const PlaceJournal& journal, bool durable,
                       std::string* replaced) {
   const std::string data = place.data();
   if (is_directory(data)) ::chmod(data.c_str(), static_cast<mode_t>(journal.mode));
@@ -224,7 +155,7 @@ envgen::Status finish(const Destination& place, const Journal& journal, bool dur
   ::rename((filling_of(place) + "/manifest").c_str(), manifest.c_str());
   const std::string record = record_of(place);
   if (::rename(next_record_of(place).c_str(), record.c_str()) != 0 && errno != ENOENT) {
-    return failed(record, errno);
+    return cannot_publish(record, errno);
   }
   if (durable) sync_directory(place.state);
   auto status = write_journal(place, {.tree = journal.tree});
@@ -240,31 +171,31 @@ envgen::Status finish(const Destination& place, const Journal& journal, bool dur
 envgen::Result<Published> replace_by_two(const Destination& place) {
   const std::string old = old_of(place);
   if (::rename(place.path.c_str(), old.c_str()) != 0) {
-    return std::unexpected(failed(place.path, errno).error());
+    return std::unexpected(cannot_publish(place.path, errno).error());
   }
   if (::rename(tree_of(place).c_str(), place.path.c_str()) == 0) return Published::kReplaced;
   const int error = errno;
   ::rename(old.c_str(), place.path.c_str());
-  return std::unexpected(failed(place.path, error).error());
+  return std::unexpected(cannot_publish(place.path, error).error());
 }
 
-envgen::Result<Published> bring(const Destination& place, const Journal& journal) {
+envgen::Result<Published> bring(const Destination& place, const PlaceJournal& journal) {
   const std::string tree = tree_of(place);
   if (rename_with(tree, place.path, kNoReplace) == 0) return Published::kRenamed;
   if (!is_refused(errno) && errno != EEXIST) {
-    return std::unexpected(failed(place.path, errno).error());
+    return std::unexpected(cannot_publish(place.path, errno).error());
   }
   // Also in place of an empty directory, which the image of a container may have. Of files it would
   // take somebody else's away.
   if (is_directory(tree) || journal.old == 0 || journal.old_is_ours) {
     if (::rename(tree.c_str(), place.path.c_str()) == 0) return Published::kRenamed;
     if (errno != ENOTEMPTY && errno != EEXIST) {
-      return std::unexpected(failed(place.path, errno).error());
+      return std::unexpected(cannot_publish(place.path, errno).error());
     }
   }
   if (rename_with(tree, place.path, kExchange) == 0) return Published::kExchanged;
   if (is_refused(errno)) return replace_by_two(place);
-  return std::unexpected(failed(place.path, errno).error());
+  return std::unexpected(cannot_publish(place.path, errno).error());
 }
 
 envgen::Result<Published> bring_version(const Destination& place) {
@@ -275,13 +206,13 @@ envgen::Result<Published> bring_version(const Destination& place) {
   if (::rename(tree_of(place).c_str(), version.c_str()) != 0 ||
       ::symlink(target.c_str(), link.c_str()) != 0 ||
       ::rename(link.c_str(), place.data().c_str()) != 0) {
-    return std::unexpected(failed(place.data(), errno).error());
+    return std::unexpected(cannot_publish(place.data(), errno).error());
   }
   return Published::kVersioned;
 }
 
 // A version that the link never came to point to is the tree still.
-void take_back_version(const Destination& place, const Journal& journal) {
+void take_back_version(const Destination& place, const PlaceJournal& journal) {
   const std::uint64_t current = inode_at(place);
   for (const std::string& version : versions_of(place)) {
     const std::uint64_t inode = inode_of(version);
@@ -306,7 +237,8 @@ std::string filling_of(const Destination& place) { return place.state + "/fillin
 std::string record_of(const Destination& place) { return place.state + "/record.json"; }
 
 envgen::Status settle(const Destination& place) {
-  Journal journal = read_journal(place);
+  if (auto files = check_state_files(place); !files) return files;
+  PlaceJournal journal = read_journal(place);
   const std::string tree = tree_of(place);
   const std::string old = old_of(place);
   if (journal.torn) {
@@ -320,7 +252,7 @@ envgen::Status settle(const Destination& place) {
   if (journal.publishing && inode_at(place) == 0 && inode_of(old) != 0 &&
       inode_of(old) == journal.old) {
     const std::string& next = inode_of(tree) == journal.tree ? tree : old;
-    if (::rename(next.c_str(), place.path.c_str()) != 0) return failed(place.path, errno);
+    if (::rename(next.c_str(), place.path.c_str()) != 0) return cannot_publish(place.path, errno);
   }
   if (journal.publishing && journal.tree != 0 && inode_at(place) == journal.tree) {
     std::string replaced;
@@ -340,7 +272,7 @@ envgen::Status settle(const Destination& place) {
 }
 
 bool is_published(const Destination& place) {
-  const Journal journal = read_journal(place);
+  const PlaceJournal journal = read_journal(place);
   return !journal.publishing && is_copy_there(place, journal.tree);
 }
 
@@ -352,21 +284,22 @@ envgen::Status check_publishable(const Destination& place) {
                         "remove it, or name another place");
   }
   const std::string into = place.mount_point ? place.path : place.parent();
-  if (::access(into.c_str(), W_OK | X_OK) != 0) return failed(into, errno);
+  if (::access(into.c_str(), W_OK | X_OK) != 0) return cannot_publish(into, errno);
   return {};
 }
 
 envgen::Result<Publication> publish(const Destination& place, const envgen::CopyRecord& record) {
   const std::string tree = tree_of(place);
   struct stat status{};
-  if (::lstat(tree.c_str(), &status) != 0) return std::unexpected(failed(tree, errno).error());
-  const Journal before = read_journal(place);
+  if (::lstat(tree.c_str(), &status) != 0)
+    return std::unexpected(cannot_publish(tree, errno).error());
+  const PlaceJournal before = read_journal(place);
   const std::uint64_t there = inode_at(place);
-  const Journal journal{.publishing = true,
-                        .tree = status.st_ino,
-                        .old = there,
-                        .old_is_ours = is_copy_there(place, before.tree),
-                        .mode = status.st_mode & 07777};
+  const PlaceJournal journal{.publishing = true,
+                             .tree = status.st_ino,
+                             .old = there,
+                             .old_is_ours = is_copy_there(place, before.tree),
+                             .mode = status.st_mode & 07777};
   auto written = write_state(next_record_of(place), record_to_json(record), record.synced);
   if (written) written = write_journal(place, journal);
   if (!written) return std::unexpected(written.error());

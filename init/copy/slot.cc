@@ -19,6 +19,7 @@ constexpr mode_t kPermissions = 07777;
 std::unexpected<envgen::Error> fail_on(const std::string& path, int error) {
   const char* fix = "name a directory with --data-root that may be written";
   if (error == ENOSPC || error == EDQUOT) fix = "make room there, as with `trainit cache gc`";
+  if (error == EISDIR) fix = "remove it: trainit keeps a file there";
   return envgen::fail(kWhat, path, sys::errno_text(error), fix);
 }
 

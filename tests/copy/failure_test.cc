@@ -224,6 +224,19 @@ TEST_F(CopyFailure, QuotaIsSaid) {
   EXPECT_FALSE(exists("place"));
 }
 
+TEST_F(CopyFailure, DirectoryInThePlaceOfAStateFileIsNamed) {
+  trees::make(path("source"), 1, 10);
+  for (const char* name : {"lock", "journal", "record.json", "manifest", "progress"}) {
+    const std::string state = ".trainit-copy." + std::string(name);
+    ASSERT_TRUE(sys::make_directories(path(state + "/" + name), 0755));
+    const Result refused = copy({path("source"), path(name)});
+    EXPECT_EQ(refused.code, 1) << name;
+    EXPECT_TRUE(mentions(refused, path(state + "/" + name) + ": found ")) << refused.err;
+    EXPECT_TRUE(mentions(refused, "; remove it\n")) << refused.err;
+    EXPECT_FALSE(exists(name));
+  }
+}
+
 TEST_F(CopyFailure, SpecialFileIsRefusedByName) {
   trees::make(path("source"), 1, 10);
   ASSERT_EQ(::mkfifo(path("source/part-0/pipe").c_str(), 0644), 0);
