@@ -32,7 +32,7 @@ constexpr std::array kTopics{
     Topic{"forward", bench::forward},   Topic{"exit", bench::exit_delay},
     Topic{"lost", bench::lost_signals}, Topic{"ranktable", bench::rank_table},
     Topic{"perf", bench::perf_watch},   Topic{"tee", bench::tee},
-    Topic{"copy", bench::copy},
+    Topic{"copy", bench::copy},         Topic{"image", bench::image},
 };
 
 std::string absolute(const char* path) {

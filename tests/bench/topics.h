@@ -18,6 +18,7 @@ void rank_table(const Field& field);    // trainit ranktable convert against Pyt
 void perf_watch(const Field& field);    // the tee with and without the performance watch
 void tee(const Field& field);           // throughput, and PID 1's part of it
 void copy(const Field& field);          // trainit copy against cp, rsync, rclone, tar, fpsync
+void image(const Field& field);         // bytes in an image, docker run with and without
 void fan_out(const Field& field, const std::string& payload);  // ranks against a fork-exec loop
 
 }  // namespace bench
