@@ -44,10 +44,14 @@ class Pump {
   bool clone(int from, int to);
 
  private:
+  // As far as the kernel copies it by itself; the rest is for `move`, which knows what fails.
+  std::uint64_t move_in_kernel(const Stretch& stretch);
+
   std::unique_ptr<char[]> buffer_;
   std::unique_ptr<char[]> other_;
   std::atomic<std::uint64_t>* moved_;
   bool may_clone_ = true;
+  bool kernel_moves_ = true;
 };
 
 }  // namespace copy

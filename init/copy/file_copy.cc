@@ -19,6 +19,8 @@ constexpr mode_t kPermissions = 07777;
 constexpr mode_t kSpecial = 07000;  // these a chown or a write takes away
 constexpr std::uint64_t kBlock = 512;
 constexpr std::uint64_t kWorthCloning = 1ULL << 20U;
+// The other files of its directory are worth to be given away meanwhile.
+constexpr std::uint64_t kWorthSharing = 1ULL << 20U;
 
 // A file that is changed within a tick of its clock after it was read has the same ctime then: what
 // was changed just now is looked at when the tick is over.
@@ -120,6 +122,8 @@ envgen::Status copy_parts(Worker& worker, Pair& pair) {
   std::vector<bool> done;
   if (!pair.fresh && !job.compare) done = job.journal->done(pair.state, parts_of(pair.size));
   for (std::uint64_t part = pair.first; part < pair.last; ++part) {
+    // Writers of one file wait for each other: other files first.
+    if (auto shared = share_rest(worker, 1); !shared) return shared;
     if (pair.last - part > 1 && worker.list.hungry()) {
       const std::uint64_t middle = part + ((pair.last - part + 1) / 2);
       Item item;
@@ -338,6 +342,9 @@ envgen::Status copy_file(Worker& worker, const Place& place, const char* name, c
   pair.from = from->get();
   pair.size = static_cast<std::uint64_t>(status.st_size);
   pair.sparse = static_cast<std::uint64_t>(status.st_blocks) * kBlock < pair.size;
+  if (pair.size >= kWorthSharing) {
+    if (auto shared = share_rest(worker, 1); !shared) return shared;
+  }
   const bool large = has_parts(pair.size);
   if (large) pair.state = state_of(worker.path, status);
   if (!place.fresh) {

@@ -139,8 +139,7 @@ envgen::Status do_entry(Worker& worker, const Place& place, const char* name, un
   return type == DT_LNK ? copy_link(worker, place, name) : copy_file(worker, place, name, name);
 }
 
-envgen::Status give_away(Worker& worker, std::string_view directory, bool fresh,
-                         std::span<const Name> names) {
+envgen::Status give_away(Worker& worker, std::span<const Name> names) {
   std::string packed;
   for (const Name& name : names) {
     packed += static_cast<char>(name.type);
@@ -149,35 +148,30 @@ envgen::Status give_away(Worker& worker, std::string_view directory, bool fresh,
   }
   Item item;
   item.kind = ItemKind::kNames;
-  item.fresh = fresh;
-  item.path = directory;
+  item.fresh = worker.rest.fresh;
+  item.path = worker.rest.directory;
   item.names = packed;
   return worker.list.push(item);
 }
 
 // The entries in `worker.names`; those that others could do meanwhile are given to them.
 envgen::Status do_names(Worker& worker, const Place& place) {
-  const std::string directory = worker.path;
-  std::span<const Name> rest(worker.names);
+  Rest& rest = worker.rest;
+  rest = {worker.path, place.fresh, worker.names};
   std::size_t until_look = 0;
-  while (!rest.empty()) {
+  while (!rest.names.empty()) {
     if (until_look-- == 0) {
       until_look = kLook;
-      while (rest.size() >= 2 * kLeast && worker.list.hungry()) {
-        const std::size_t half = rest.size() / 2;
-        auto given = give_away(worker, directory, place.fresh, rest.subspan(rest.size() - half));
-        if (!given) return given;
-        rest = rest.first(rest.size() - half);
-      }
+      if (auto shared = share_rest(worker, 2 * kLeast); !shared) return shared;
     }
-    const Name& name = rest.front();
-    worker.path.assign(directory);
-    if (!directory.empty()) worker.path += '/';
+    const Name name = rest.names.front();
+    rest.names = rest.names.subspan(1);
+    worker.path = rest.directory;
+    if (!worker.path.empty()) worker.path += '/';
     worker.path += name.text;
     if (auto done = do_entry(worker, place, name.c_str(), name.type); !done) return done;
-    rest = rest.subspan(1);
   }
-  worker.path = directory;
+  worker.path = rest.directory;
   return {};
 }
 
@@ -345,6 +339,16 @@ void name_change(Worker& worker) {
   const std::size_t size = std::min(worker.path.size(), text.size() - 1);
   std::memcpy(text.data(), worker.path.data(), size);
   text.at(size) = '\0';
+}
+
+envgen::Status share_rest(Worker& worker, std::size_t least) {
+  std::span<const Name>& names = worker.rest.names;
+  while (names.size() >= least && worker.list.hungry()) {
+    const std::size_t kept = names.size() / 2;
+    if (auto given = give_away(worker, names.subspan(kept)); !given) return given;
+    names = names.first(kept);
+  }
+  return {};
 }
 
 Worker::Worker(const Job& what, WorkList& work, int index)

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,13 @@ struct Job {
   bool seal = false;     // look whether the source is what was copied, and finish directories
 };
 
+// What of a directory is not begun.
+struct Rest {
+  std::string directory;  // below the root
+  bool fresh = false;     // the copy's was empty
+  std::span<const Name> names;
+};
+
 struct Worker {
   Worker(const Job& what, WorkList& work, int index);
 
@@ -70,6 +78,7 @@ struct Worker {
   Sums sums;
   DirectoryReader reader;
   std::vector<Name> names;
+  Rest rest;
   std::string path;  // of the entry in hand, below the root
   std::string scratch;
   std::string target;
@@ -94,6 +103,10 @@ std::unexpected<envgen::Error> cannot_write(const Worker& worker, int error);
 void note_change(Worker& worker);
 // It may have been this one, if it was one.
 void name_change(Worker& worker);
+
+// Gives half of what is left of the directory in hand, if it is so many, to each who has nothing to
+// do.
+envgen::Status share_rest(Worker& worker, std::size_t least);
 
 // The process's body: does items until there are none.
 envgen::Status work_on(Worker& worker);
