@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "tests/bench/copy_trees.h"
+#include "tests/bench/fresh_disk.h"
 #include "tests/bench/proc_files.h"
 #include "tests/bench/topics.h"
 
@@ -32,6 +33,7 @@ struct Route {
   std::string from;  // directories
   std::string to;
   bool cold = false;
+  const FreshDisk* fresh = nullptr;  // whose mount point is `to`
 };
 
 bool is_quick() { return getenv("TRAINIT_BENCH_QUICK") != nullptr; }
@@ -73,9 +75,13 @@ std::vector<Way> ways_of(const Field& field, bool large) {
 
 double time_of(const Field& field, const Way& way, const Route& route, const std::string& source) {
   const std::string to = route.to + "/copy";
-  remove_tree(to);
-  remove_tree(route.to + "/.trainit-copy.copy");
-  settle_disk(route.to);
+  if (route.fresh == nullptr) {
+    remove_tree(to);
+    remove_tree(route.to + "/.trainit-copy.copy");
+    settle_disk(route.to);
+  } else if (!route.fresh->remake()) {
+    fail("making a file system");
+  }
   settle_disk(source);
   if (route.cold && !drop_caches()) fail("dropping caches");
   const std::string script = "FROM=" + source + " TO=" + to + "; " + way.command;
@@ -103,7 +109,7 @@ void measure_route(const Field& field, const TreeShape& shape, const Route& rout
     std::vector<double> now(ways.size(), 0);
     for (const std::size_t index : shuffled(ways.size())) {
       Way& way = ways[index];
-      const bool slow = round > 1 && !way.ours && median(way.ratios) > kSlow;
+      const bool slow = is_quick() && round > 0 && !way.ours && median(way.ratios) > kSlow;
       if (!slow) now[index] = time_of(field, way, route, source);
     }
     for (std::size_t i = 0; i < ways.size(); ++i) {
@@ -113,7 +119,8 @@ void measure_route(const Field& field, const TreeShape& shape, const Route& rout
     }
   }
   show(ways, "### " + shape.name + ", " + file_system_of(source) + " to " +
-                 file_system_of(route.to) + (route.cold ? ", cold caches" : ""));
+                 (route.fresh == nullptr ? "" : "a new ") + file_system_of(route.to) +
+                 (route.cold ? ", cold caches" : ""));
   remove_tree(route.to + "/copy");
   remove_tree(route.to + "/.trainit-copy.copy");
 }
@@ -122,7 +129,7 @@ void measure_shape(const Field& field, const TreeShape& shape, const std::string
                    const std::string& memory) {
   if (!is_wanted(shape.name)) return;
   constexpr std::int64_t kSpare = 1LL << 30;
-  const std::int64_t needed = 2 * bytes_of(shape) + kSpare;
+  const std::int64_t needed = 3 * bytes_of(shape) + 2 * kSpare;
   for (const std::string& place : {disk, memory}) {
     if (free_bytes(place) >= needed) continue;
     printf("\n%s: not measured, %s has no %lld MB free\n", shape.name.c_str(), place.c_str(),
@@ -131,13 +138,24 @@ void measure_shape(const Field& field, const TreeShape& shape, const std::string
   }
   const std::string on_disk = disk + "/source";
   make_tree(on_disk, shape);
-  measure_route(field, shape, {disk, disk}, on_disk);
-  measure_route(field, shape, {disk, memory}, on_disk);
-  if (drop_caches()) {
-    measure_route(field, shape, {disk, disk, true}, on_disk);
-  } else {
-    printf("\ncold caches: not measured, they cannot be dropped here\n");
+  {
+    const FreshDisk fresh(memory, bytes_of(shape) * 3 / 2 + kSpare, 2LL * shape.files + 10'000);
+    Route route{.from = disk, .to = disk};
+    if (fresh.remake()) {
+      route.to = fresh.mount_point();
+      route.fresh = &fresh;
+    } else {
+      printf("\nno loop devices: ext4 is the one in use, with its noise\n");
+    }
+    measure_route(field, shape, route, on_disk);
+    route.cold = drop_caches();
+    if (route.cold) {
+      measure_route(field, shape, route, on_disk);
+    } else {
+      printf("\ncold caches: not measured, they cannot be dropped here\n");
+    }
   }
+  measure_route(field, shape, {.from = disk, .to = memory}, on_disk);
   remove_tree(on_disk);
   const std::string in_memory = memory + "/source";
   make_tree(in_memory, shape);

@@ -102,7 +102,8 @@ bool drop_caches() {
 
 int copy_raw(const std::string& from, const std::string& to) {
   if (mkdir(to.c_str(), 0755) != 0) return 1;
-  std::vector<char> buffer(kMiB);
+  constexpr std::size_t kBuffer = 256 << 10;
+  std::vector<char> buffer(kBuffer);
   DIR* directory = opendir(from.c_str());
   if (directory == nullptr) return 1;
   while (const dirent* entry = readdir(directory)) {
