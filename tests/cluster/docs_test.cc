@@ -94,6 +94,7 @@ TEST_F(Docs, ReadmeIsWalkedThroughAsEachOfItsThreeReaders) {
   walk("README.md", {"Building an image"});
   walk("README.md", {"Training by hand"});
   walk("README.md", {"Operating a platform"});
+  walk("README.md", {"One image, any platform"});
 }
 
 TEST_F(Docs, EachStepOfTheMigrationPrintsTheSameBeforeAndAfter) { walk("images/MIGRATION.md"); }

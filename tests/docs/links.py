@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Each link of the project's Markdown leads to a file that is there, and to a heading of it: links.py ROOT"""
+
+import os
+import re
+import sys
+
+
+def prose(path):
+    """Without fenced blocks."""
+    return re.sub(r"^```.*?^```$", "", open(path, encoding="utf-8").read(), flags=re.M | re.S)
+
+
+def anchors(path):
+    """Of the headings, as code hosts make them."""
+    names = re.findall(r"^#+ +(.*)$", prose(path), re.M)
+    return {re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-") for name in names}
+
+
+def broken(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+        if not os.path.exists(file) or (anchor and anchor not in anchors(file)):
+            yield f"{page}: {target} leads nowhere"
+
+
+def main():
+    root = os.path.abspath(sys.argv[1])
+    found = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if name != "build" and not name.startswith(".")]
+        pages = [name for name in files if name.endswith(".md")]
+        found += [line for name in pages for line in broken(os.path.join(folder, name))]
+    sys.exit("\n".join(found) or 0)
+
+
+main()
