@@ -71,6 +71,7 @@ class Docs : public ClusterTest {
                   "-C",
                   "/",
                   "PATH=" + programs_.path("bin") + ":" + getenv("PATH"),
+                  "TRAINIT_RUN_DIR=" + programs_.path("run"),  // the machine's is everybody's
                   "python3",
                   source + "/tests/docs/walk.py",
                   source + "/" + page,
