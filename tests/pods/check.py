@@ -170,9 +170,20 @@ def check_kind(document):
                 yield f'{where}: the operator looks for a container named pytorch'
         if spec['pytorchReplicaSpecs'].get('Master', {}).get('replicas') != 1:
             yield 'one master'
+        yield from check_exit_code_policy(spec['pytorchReplicaSpecs'])
     elif document['kind'] == 'MPIJob':
         if spec['mpiReplicaSpecs']['Launcher'].get('replicas') != 1:
             yield 'one launcher'
+
+
+def check_exit_code_policy(replicas):
+    """restartPolicy ExitCode takes 1 to 127 for final, and trainit's 75 asks to be started anew."""
+    for where, replica in replicas.items():
+        env = {entry['name']: entry.get('value')
+               for entry in replica['template']['spec']['containers'][0].get('env', [])}
+        asked = re.search(r'(^|,)75=(\d+)', env.get('TRAINIT_EXIT_CODES') or '')
+        if replica.get('restartPolicy') == 'ExitCode' and (not asked or int(asked.group(2)) < 128):
+            yield f'{where}: 75 is final for restartPolicy ExitCode'
 
 
 def check_job(spec, where):

@@ -4,7 +4,8 @@
 The init container of image INSTALLER first, then the job's container in IMAGE, each with what the
 manifest says: command, arguments, variables, volumes, user, capabilities, read-only root, grace. WHAT:
   end SCRIPT TEXT  the pods run SCRIPT as /workspace/train.py, end with 0 and have said TEXT
-  stop COMMAND...  COMMAND instead of the arguments; stopped when it is up, within the pod's grace
+  stop COMMAND...  COMMAND instead of the arguments, which ignores TERM and makes /tmp/ready-0 when
+                   it is up; then it is stopped. The grace and the pod's are shortened alike
   fail COMMAND...  COMMAND fails: the pod stays for the debug window, until it is released
 A node has two ranks here (--slots), whatever devices the manifest asks for.
 """
@@ -16,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 
 sys.dont_write_bytecode = True
@@ -25,6 +27,7 @@ import manifests  # noqa: E402
 
 LIMIT_S = 120
 SLOTS = '2'
+SHORT_GRACE_S = 4
 
 
 def docker(*arguments, check=True):
@@ -33,6 +36,16 @@ def docker(*arguments, check=True):
     if check and done.returncode != 0:
         sys.exit(f'docker {" ".join(arguments)}: {done.stdout}{done.stderr}')
     return done.stdout + done.stderr
+
+
+def with_short_grace(document, seconds):
+    """So much less than the manifest's, for the pod and for trainit."""
+    for _, pod in manifests.templates_of(document):
+        less = pod['terminationGracePeriodSeconds'] - seconds
+        pod['terminationGracePeriodSeconds'] = seconds
+        for entry in pod['containers'][0]['env']:
+            if entry['name'] == 'TRAINIT_GRACE':
+                entry['value'] = f'{int(entry["value"].rstrip("s")) - less}s'
 
 
 def with_slots(document):
@@ -97,8 +110,11 @@ class Node:
 
 
 class Job:
-    def __init__(self, manifest, installer, image, script=''):
-        self.pods = manifests.pods_of(with_slots(manifests.workload(manifest)))
+    def __init__(self, manifest, installer, image, what, script=''):
+        document = with_slots(manifests.workload(manifest))
+        if what == 'stop':
+            with_short_grace(document, SHORT_GRACE_S)
+        self.pods = manifests.pods_of(document)
         self.installer = installer
         self.image = image
         self.name = f'pods-{uuid.uuid4().hex[:8]}'
@@ -143,7 +159,7 @@ class Job:
         names = [pod.host] + [f'{pod.host}.{pod.domain}'] * bool(pod.domain)
         flags = self.flags_of(pod, main) + self.node.file_flags(pod)
         flags += [f'--network-alias={name}' for name in names]
-        for name, value in pod.environment().items():
+        for name, value in {**pod.environment(), 'PAYLOAD_OUT': '/tmp'}.items():
             flags += ['--env', f'{name}={value}']
         message = os.path.join(self.node.directory(f'{pod.host}-message'), 'log')
         with open(message, 'w', encoding='utf-8'):
@@ -164,14 +180,23 @@ class Job:
     def logs(self, pod):
         return docker('logs', self.container(pod))
 
+    def await_file(self, pod, volume, name):
+        path = os.path.join(self.node.root, f'{pod.host}-{volume}', name)
+        deadline = time.monotonic() + LIMIT_S
+        while not os.path.exists(path):
+            if time.monotonic() > deadline:
+                sys.exit(f'{pod.host} made no {name}:\n{self.logs(pod)}')
+            time.sleep(0.05)
+
     def await_line(self, pod, text):
-        with subprocess.Popen(['docker', 'logs', '--follow', self.container(pod)], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as follower:
+        follow = ['timeout', str(LIMIT_S), 'docker', 'logs', '--follow', self.container(pod)]
+        with subprocess.Popen(follow, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT) as follower:
             for line in follower.stdout:
                 if text in line:
-                    follower.kill()
+                    follower.terminate()
                     return
-        sys.exit(f'{pod.host} ended without {text!r}:\n{self.logs(pod)}')
+        sys.exit(f'{pod.host} ended, or time did, without {text!r}:\n{self.logs(pod)}')
 
     def expect(self, pod, name, value, wanted):
         if value != wanted:
@@ -197,13 +222,14 @@ def end(job, text):
 
 
 def stop(job, *command):
+    """trainit kills the job and ends with its own last words, before the kubelet would kill both."""
     pod = job.pods[0]
     job.install(pod)
     job.start(pod, command)
-    job.await_line(pod, 'ready')
+    job.await_file(pod, 'tmp', 'ready-0')
     docker('stop', f'--time={pod.spec["terminationGracePeriodSeconds"]}', job.container(pod))
-    job.expect(pod, 'the exit code', job.wait(pod), 143)
-    job.expect(pod, 'killed', 'exit code 143' in job.logs(pod), True)
+    job.expect(pod, 'the exit code', job.wait(pod), 137)
+    job.expect(pod, 'its last words', 'exit code 137' in job.logs(pod), True)
 
 
 def fail(job, *command):
@@ -222,7 +248,7 @@ def fail(job, *command):
 def main():
     manifest, installer, image, what, *rest = sys.argv[1:]
     script = rest.pop(0) if what == 'end' else ''
-    with Job(manifest, installer, image, script) as job:
+    with Job(manifest, installer, image, what, script) as job:
         {'end': end, 'stop': stop, 'fail': fail}[what](job, *rest)
 
 

@@ -179,6 +179,10 @@ class Checker(unittest.TestCase):
         pytorch['spec']['pytorchReplicaSpecs']['Worker']['template']['spec']['containers'][0][
             'name'] = 'train'
         self.assertIn('named pytorch', '\n'.join(check.check(pytorch)))
+        pytorch = manifests.workload('pytorchjob.yaml')
+        without(pytorch['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['containers'][0][
+            'env'], name='TRAINIT_EXIT_CODES')
+        self.assertIn('Master: 75 is final', '\n'.join(check.check(pytorch)))
 
     def test_a_wrong_option_is_refused_by_the_program(self):
         pod = manifests.pods_of(manifests.workload('job.yaml'))[0]
