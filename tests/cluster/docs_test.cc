@@ -43,15 +43,6 @@ class Docs : public ClusterTest {
   void SetUp() override {
     ClusterTest::SetUp();
     if (IsSkipped()) return;
-    const fs::path source = TRAINIT_SOURCE_DIR;
-    const fs::path clone = folder_.path("trainit");
-    fs::create_directories(clone / "build");
-    for (const auto& entry : fs::directory_iterator(source)) {
-      const std::string name = entry.path().filename();
-      if (name == ".git" || name == "build") continue;
-      fs::copy(entry.path(), clone / name, fs::copy_options::recursive);
-    }
-    fs::copy_file(getenv("TRAINIT_BINARY"), clone / "build/trainit");
     fs::create_directories(programs_.path("bin"));
     fs::create_symlink("/bin/true", programs_.path("bin/make"));
     fs::copy_file(getenv("TRAINIT_BINARY"), programs_.path("bin/trainit"));
@@ -65,24 +56,33 @@ class Docs : public ClusterTest {
                  "trainit-walk-installer"});
   }
 
+  // From an empty folder with a clone in it, which has been made.
   void walk(const std::string& page, const std::vector<std::string>& sections = {}) const {
-    const std::string source = TRAINIT_SOURCE_DIR;
+    const docker::Scratch folder;
+    const fs::path source = TRAINIT_SOURCE_DIR;
+    const fs::path clone = folder.path("trainit");
+    fs::create_directories(clone / "build");
+    for (const auto& entry : fs::directory_iterator(source)) {
+      const std::string name = entry.path().filename();
+      if (name == ".git" || name == "build") continue;
+      fs::copy(entry.path(), clone / name, fs::copy_options::recursive);
+    }
+    fs::copy_file(getenv("TRAINIT_BINARY"), clone / "build/trainit");
     Words argv = {"env",
                   "-C",
                   "/",
                   "PATH=" + programs_.path("bin") + ":" + getenv("PATH"),
                   "TRAINIT_RUN_DIR=" + programs_.path("run"),  // the machine's is everybody's
                   "python3",
-                  source + "/tests/docs/walk.py",
-                  source + "/" + page,
-                  folder_.path("")};
+                  source / "tests/docs/walk.py",
+                  source / page,
+                  folder.path("")};
     argv.insert(argv.end(), sections.begin(), sections.end());
     const Output walked = run_program(argv);
     EXPECT_EQ(walked.code, 0) << walked.text;
   }
 
  private:
-  docker::Scratch folder_;
   docker::Scratch programs_;
 };
 
@@ -91,8 +91,7 @@ TEST_F(Docs, ReadmeIsWalkedThroughAsEachOfItsThreeReaders) {
   const StandIn ascend("my-registry/mindspore-ascend:2.3", Image::kMpi);
   const StandIn builder("debian:bookworm-slim", Image::kMpi);
   const StandIn foreign("python:3.12-slim", Image::kMpi);
-  walk("README.md", {"In a minute"});
-  walk("README.md", {"Building an image"});
+  walk("README.md", {"In a minute", "Building an image"});
   walk("README.md", {"Training by hand"});
   walk("README.md", {"Operating a platform"});
   walk("README.md", {"One image, any platform"});
