@@ -37,6 +37,7 @@ struct DataRecord {
   std::int64_t stage_since_ms = 0;  // the progress has said the same phase for so long
   std::int64_t overdue_ms = 0;  // sys::monotonic_ms: killed then, and given up soon after; 0: never
   bool killed = false;
+  std::int64_t held_ms = 0;  // sys::monotonic_ms: its failure is not told before; 0: it is
 };
 
 // A stage of a copy that is over: "copying", "waiting".

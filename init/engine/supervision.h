@@ -58,6 +58,9 @@ class Supervisor {
   void take_heard(std::uint32_t index, const DataHeard& heard);
   void tend_data();
   [[nodiscard]] std::optional<std::int64_t> data_deadline() const;
+  [[nodiscard]] bool may_hold_failures() const;
+  bool hold_failure(std::uint32_t index);
+  void tell_held_failures();
   lifecycle::Ending settle(std::uint32_t index, const lifecycle::Ending& ending,
                            const std::string& failure = {});
   void keep_watch();

@@ -293,8 +293,10 @@ void Supervisor::reap() {
     warn_of_end(*record);
     // Whoever is at the keyboard talks to us until the next one has it.
     if (is_main(*record) && job_.plan.processes.size() == 1) proc::take_back_terminal(death.pid);
+    if (record->kind == TaskKind::kData && hold_failure(index)) continue;
     ended.ends.push_back({{index, record->incarnation}, ending});
   }
+  tell_held_failures();  // before the end of a resolver that has failed behind it
   if (!ended.ends.empty()) post(std::move(ended));
   // The tee ends behind the job, and finish() waits for it.
   const bool left_alone = machine_.phase() == lifecycle::Phase::kStopping && !reap_again_ &&

@@ -224,6 +224,21 @@ TEST_F(CopyFailure, QuotaIsSaid) {
   EXPECT_FALSE(exists("place"));
 }
 
+TEST_F(CopyFailure, DurableCopyThatDoesNotComeToTheDiskIsNotPublished) {
+  trees::make(path("source"), 1, 10);
+  for (const long call : {SYS_syncfs, SYS_fsync}) {
+    const Result refused = copy({"--durable", path("source"), path("place")},
+                                [call] { rules::refuse_calls({call}, EIO); });
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_TRUE(mentions(refused, "Input/output error")) << refused.err;
+    EXPECT_FALSE(exists("place"));
+  }
+  EXPECT_EQ(copy({path("source"), path("place")},
+                 [] { rules::refuse_calls({SYS_syncfs, SYS_fsync}, EIO); })
+                .code,
+            0);
+}
+
 TEST_F(CopyFailure, DirectoryInThePlaceOfAStateFileIsNamed) {
   trees::make(path("source"), 1, 10);
   for (const char* name : {"lock", "journal", "record.json", "manifest", "progress"}) {
