@@ -117,6 +117,7 @@ Context context_of(const envgen::Plan& plan, const envgen::Environ& env) {
   context.env = env;
   for (const envgen::EnvEdit& edit : plan.env) context.env.apply(edit);
   context.datasets = plan.observe.datasets;
+  for (const envgen::Dataset& one : plan.datasets) context.datasets.push_back(one.source);
   context.limits = plan.sandbox.limits;
   context.ranks = static_cast<int>(plan.processes.size());
   for (const envgen::Process& process : plan.processes) {

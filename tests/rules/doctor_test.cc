@@ -63,6 +63,12 @@ TEST_F(DoctorCommand, SaysSomethingOfEverythingAndEndsInOrder) {
   EXPECT_TRUE(std::filesystem::is_empty(path("run")));
 }
 
+TEST_F(DoctorCommand, LooksAtTheSourcesOfDatasets) {
+  const Result result = doctor({"--only", "datasets", "--data", path("absent")});
+  EXPECT_EQ(result.code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr(path("absent")));
+}
+
 TEST_F(DoctorCommand, FailsWithWhatADriversToolFound) {
   put_gpu(0);
   EXPECT_EQ(doctor({"--only", "gpu"}).code, 0);
