@@ -1,5 +1,7 @@
 #include "init/engine/state.h"
 
+#include <algorithm>
+
 #include "envgen/json.h"
 #include "envgen/secrets.h"
 
@@ -36,6 +38,10 @@ std::string text_of(const json::Value& object, const char* name) {
 std::int64_t number_of(const json::Value& object, const char* name, std::int64_t fallback) {
   auto value = object.is(json::Type::kObject) ? object.find(name) : std::nullopt;
   return value ? value->integer().value_or(fallback) : fallback;
+}
+
+std::int64_t count_of(const json::Value& object, const char* name) {
+  return std::max<std::int64_t>(number_of(object, name, 0), 0);
 }
 
 bool flag_of(const json::Value& object, const char* name) {
@@ -119,11 +125,11 @@ DataReport data_from(const json::Value& value) {
   one.state = text_of(value, "state");
   one.how = text_of(value, "how");
   one.waiting = flag_of(value, "waiting");
-  one.entries = number_of(value, "entries", 0);
-  one.bytes = number_of(value, "bytes", 0);
-  one.total_entries = number_of(value, "total_entries", 0);
-  one.total_bytes = number_of(value, "total_bytes", 0);
-  one.bytes_per_second = number_of(value, "bytes_per_second", 0);
+  one.entries = count_of(value, "entries");
+  one.bytes = count_of(value, "bytes");
+  one.total_entries = count_of(value, "total_entries");
+  one.total_bytes = count_of(value, "total_bytes");
+  one.bytes_per_second = count_of(value, "bytes_per_second");
   one.began_ms = number_of(value, "began_ms", 0);
   one.ended_ms = number_of(value, "ended_ms", 0);
   return one;

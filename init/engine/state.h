@@ -50,6 +50,8 @@ struct DataReport {
   std::int64_t bytes_per_second = 0;
   std::int64_t began_ms = 0;  // wall clock, UTC; 0 = not yet
   std::int64_t ended_ms = 0;
+
+  bool operator==(const DataReport&) const = default;
 };
 
 struct JobReport {

@@ -374,7 +374,9 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   if (!oom_group.empty()) job_.plan.warnings.push_back(std::move(oom_group));
   for (const std::string& warning : job_.plan.warnings) sys::log::warning(warning);
   if (!pass_through_) {
-    sys::log::info(starting_text(job_.plan));
+    const bool copies =
+        std::ranges::any_of(job_.data, [](const DataRecord& data) { return data.socket.valid(); });
+    sys::log::info(starting_text(job_.plan) + (copies ? ", once its data is there" : ""));
   }
   prepare_watches(job_);
   post(cluster_ready(job_.plan, hang_timeout_ms(setup_.request)));

@@ -100,6 +100,56 @@ TEST(State, ComesBackAsItWasWritten) {
   EXPECT_EQ(read.tasks[2].log, "/logs/rank-9.txt");
 }
 
+engine::DataReport copying() {
+  engine::DataReport data;
+  data.name = "imagenet";
+  data.variable = "TRAINIT_DATASET_IMAGENET";
+  data.source = "/mnt/imagenet";
+  data.state = "copying";
+  data.entries = 22'500;
+  data.bytes = 180LL << 20;
+  data.total_entries = 50'000;
+  data.total_bytes = 400LL << 20;
+  data.bytes_per_second = 31LL << 20;
+  data.began_ms = kNowMs - 5800;
+  return data;
+}
+
+TEST(State, HoldsEachDataset) {
+  JobReport report = example();
+  engine::DataReport waiting = copying();
+  waiting.waiting = true;
+  waiting.how = "copied";
+  waiting.path = "/cache/a\nb";
+  waiting.ended_ms = kNowMs;
+  report.data = {copying(), waiting};
+  EXPECT_EQ(round_trip(report).data, report.data);
+}
+
+TEST(StateText, ShowsHowFarEachDatasetIs) {
+  JobReport report = example();
+  engine::DataReport waiting = copying();
+  waiting.waiting = true;
+  engine::DataReport ready = copying();
+  ready.state = "ready";
+  ready.how = "found";
+  ready.path = "/cache/a\033b";
+  engine::DataReport failed = copying();
+  failed.state = "failed";
+  failed.how = "no space";
+  report.data = {copying(), waiting, ready, failed};
+  failed.path = failed.source;
+  report.data.push_back(failed);
+  EXPECT_THAT(state_to_text(report, kNowMs, {}),
+              AllOf(HasSubstr("\ndata imagenet: copying: 45%, 22500 of 50000 entries, 180.0 MiB of "
+                              "400.0 MiB, 31.0 MiB/s\n"),
+                    HasSubstr("\ndata imagenet: waiting for another copy, copying: 45%"),
+                    HasSubstr("\ndata imagenet: found, 22500 entries, 180.0 MiB, at /cache/a?b\n"),
+                    HasSubstr("\ndata imagenet: no space\n"),
+                    HasSubstr("\ndata imagenet: not copied, the job reads /mnt/imagenet: no "
+                              "space\n")));
+}
+
 TEST(State, SaysNullForWhatIsNotKnown) {
   const std::string json = engine::state_to_json({});
   for (const char* name : {"started_ms", "exit_code", "hold_until_ms", "expires_ms",
