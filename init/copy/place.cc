@@ -57,7 +57,7 @@ std::string name_of(const std::string& path) { return path.substr(path.rfind('/'
 // A long name and what goes before it would be longer than a name may be.
 std::string state_name(const std::string& name) {
   constexpr std::size_t kKept = 200;
-  const std::string full = ".trainit-copy." + name;
+  std::string full = ".trainit-copy." + name;
   if (full.size() <= NAME_MAX) return full;
   return full.substr(0, kKept) + "-" + std::to_string(envgen::hash_of(name));
 }
