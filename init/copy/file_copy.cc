@@ -122,9 +122,9 @@ envgen::Status copy_parts(Worker& worker, Pair& pair) {
   std::vector<bool> done;
   if (!pair.fresh && !job.compare) done = job.journal->done(pair.state, parts_of(pair.size));
   for (std::uint64_t part = pair.first; part < pair.last; ++part) {
-    // Writers of one file wait for each other: other files first.
+    // Writers of one file wait for each other, on a CPU: other files first, and CPUs to spare.
     if (auto shared = share_rest(worker, 1); !shared) return shared;
-    if (pair.last - part > 1 && worker.list.hungry()) {
+    if (pair.last - part > 1 && worker.list.hungry() && worker.list.busy() < worker.writers) {
       const std::uint64_t middle = part + ((pair.last - part + 1) / 2);
       Item item;
       item.kind = ItemKind::kRange;

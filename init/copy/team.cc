@@ -150,6 +150,11 @@ envgen::Status watch(std::vector<Member>& members, int alive, const FailureSlot&
 
 }  // namespace
 
+int available_cpus() {
+  cpu_set_t allowed{};
+  return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+}
+
 int team_size(int asked) {
   if (asked > 0) return std::min(asked, kMostWorkers);
   // They wait for the storage more than they compute: with cold caches, or a source on the network,
@@ -157,9 +162,7 @@ int team_size(int asked) {
   constexpr int kPerCpu = 4;
   constexpr int kLeast = 8;
   constexpr int kMost = 32;
-  cpu_set_t allowed{};
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return kLeast;
-  return std::clamp(kPerCpu * CPU_COUNT(&allowed), kLeast, kMost);
+  return std::clamp(kPerCpu * available_cpus(), kLeast, kMost);
 }
 
 envgen::Status run_team(int size, FailureSlot& slot,

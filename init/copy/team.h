@@ -19,7 +19,9 @@ struct FailureSlot {
   std::array<char, 20'000> text;  // the error's four parts, each ended by a NUL
 };
 
-// CPUs that this process may use, from 2 to 16; `asked` (up to 64) where it is not 0.
+// CPUs that this process may use.
+int available_cpus();
+// How many are to copy: several for each CPU, from 8 to 32; `asked` (up to 64) where it is not 0.
 int team_size(int asked);
 
 // Forks `size` processes that run body(0), body(1), ... and waits until all are done. `tick` is

@@ -38,7 +38,7 @@ struct WorkState {
   pthread_mutex_t mutex;
   pthread_cond_t wake;
   std::uint64_t top;  // bytes of the file that are in use
-  std::uint32_t busy;
+  std::atomic<std::uint32_t> busy;
   std::atomic<std::uint32_t> items;
   std::atomic<std::uint32_t> waiting;
 };
@@ -55,6 +55,8 @@ class WorkList {
   envgen::Result<std::optional<Item>> take();
   // Somebody has nothing to do: what can be divided should be.
   [[nodiscard]] bool hungry() const;
+  // How many have something to do.
+  [[nodiscard]] std::uint32_t busy() const { return state_->busy.load(std::memory_order_relaxed); }
 
  private:
   WorkList(sys::Fd file, WorkState* state) : file_(std::move(file)), state_(state) {}

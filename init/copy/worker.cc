@@ -357,6 +357,8 @@ Worker::Worker(const Job& what, WorkList& work, int index)
       number(index),
       uid(::geteuid()),
       gid(::getegid()),
+      writers(static_cast<std::uint32_t>(what.options->workers > 0 ? what.options->workers
+                                                                   : available_cpus())),
       pump(what.counters->bytes) {}
 
 envgen::Status work_on(Worker& worker) {

@@ -70,7 +70,8 @@ struct Worker {
   int number;
   uid_t uid;
   gid_t gid;
-  sys::Fd source;  // O_PATH
+  std::uint32_t writers;  // at most so many are busy when the bytes of a file are shared
+  sys::Fd source;         // O_PATH
   sys::Fd tree;
   struct stat tree_status{};
   sys::Fd links;  // see links.h

@@ -17,6 +17,7 @@ class CopyShare : public testing::Test {
   CopyShare() : list_(std::move(WorkList::create("", &board_->work)).value()) {
     job_.counters = counters_.get();
     job_.board = board_.get();
+    job_.options = &options_;
     worker_ = std::make_unique<Worker>(job_, list_, 0);
     worker_->rest.directory = "train";
   }
@@ -37,6 +38,7 @@ class CopyShare : public testing::Test {
 
   std::unique_ptr<Board> board_ = std::make_unique<Board>();
   std::unique_ptr<Counters> counters_ = std::make_unique<Counters>();
+  Options options_;
   Job job_;
   WorkList list_;
   std::unique_ptr<Worker> worker_;
