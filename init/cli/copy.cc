@@ -40,7 +40,7 @@ constexpr const char* kUsage =
     "    --exclude PATTERN   not these; repeatable, and stronger\n"
     "    --verify            read all of it again, and compare hashes\n"
     "    --durable           sync it to the disk before it appears\n"
-    "    --workers N         processes (by the CPUs)\n"
+    "    --workers N         processes (four for each CPU, from 8 to 32)\n"
     "    --headroom SIZE     of the disk that stays free: 10g, or a percentage (5%)\n"
     "    --timeout DURATION  of all of it\n"
     "    --owner UID:GID     of all that is made (the source's, as root)\n"
