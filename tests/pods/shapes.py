@@ -6,7 +6,8 @@ no manifest here uses them; what is below an unused field is ANY.
 
 Sources: Kubernetes' API reference, v1 and batch/v1 of 1.31; volcano-sh/apis batch/v1alpha1/job.go and
 bus/v1alpha1; kubeflow/training-operator 1.9 kubeflow.org/v1; kubeflow/mpi-operator 0.6 v2beta1;
-kubernetes-sigs/jobset 0.8 v1alpha2.
+kubernetes-sigs/jobset 0.8 v1alpha2. The definition of a custom resource asks for what the schema of
+a Job calls required, also where the API server would fill it in (the status of a pod's condition).
 """
 
 ANY = object()
@@ -77,7 +78,7 @@ JOB_SPEC = {
     'podFailurePolicy': {'rules!': [{
         'action!': {'FailJob', 'FailIndex', 'Ignore', 'Count'},
         'onExitCodes': {'containerName': str, 'operator!': {'In', 'NotIn'}, 'values!': [int]},
-        'onPodConditions': [{'type!': str, 'status': str}]}]},
+        'onPodConditions': [{'type!': str, 'status!': str}]}]},
     **any_of('selector manualSelector managedBy successPolicy')}
 
 VOLCANO_POLICY = {
