@@ -89,8 +89,9 @@ fuzz:
 
 binaries := amd64=build/trainit arm64=build/arm64/trainit
 
-both-builds: all
+both-builds:
 	@[ $(HOST_ARCH) = amd64 ] || { echo 'make: both architectures are built on amd64' >&2; exit 1; }
+	@$(MAKE) --no-print-directory ARCH=amd64 all
 	@$(MAKE) --no-print-directory ARCH=arm64 all
 
 images: both-builds
