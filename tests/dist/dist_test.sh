@@ -57,6 +57,9 @@ done
 for library in 'GNU C Library' libstdc++ libseccomp libcap 'Niels Lohmann' spdlog fmt xxHash 'Lee Thomason'; do
   expect "the notices name $library" grep -qi -- "$library" "$name/share/doc/trainit/copyright"
 done
+for licence in 'GNU LESSER GENERAL PUBLIC LICENSE' 'GCC RUNTIME LIBRARY EXCEPTION' 'END OF TERMS AND CONDITIONS'; do
+  expect "they hold the text: $licence" grep -q "$licence" "$name/share/doc/trainit/copyright"
+done
 
 # As dpkg installs it, into a root of its own.
 root=$work/root
@@ -88,5 +91,12 @@ config=$(tar -xOf trainit-arm64.tar manifest.json | sed 's/.*"Config":"\([^"]*\)
 expect 'the image says what it is for' grep -q '"architecture":"arm64"' \
   <(tar -xOf trainit-arm64.tar "$config")
 expect 'the image holds one file' test "$(tar -xOf trainit-arm64.tar layer.tar | tar -tf -)" = trainit
+
+# Of what was there before, a binary would be another commit's.
+both() {
+  make -n -C "$source" ARCH=arm64 images >"$work/steps" && grep -q -- '--preset release' "$work/steps" &&
+    grep -q -- '--preset arm64' "$work/steps"
+}
+expect 'make images and dist build both first, whatever ARCH says' both
 
 [ "$failures" -eq 0 ] || { echo "$failures checks failed"; exit 1; }
