@@ -85,6 +85,10 @@ envgen::Status finish_large(Worker& worker, const Place& place, const char* name
   if (to_ns(copy.st_mtim) == to_ns(status.st_mtim)) return {};
   const auto size = static_cast<std::uint64_t>(status.st_size);
   const auto done = worker.job.journal->done(state_of(worker.path, status), parts_of(size));
+  // Its parts are noted under the name that it was written by, which is looked at by itself.
+  const bool another_name =
+      status.st_nlink > 1 && copy.st_nlink > 1 && std::ranges::find(done, true) == done.end();
+  if (another_name) return {};
   if (std::ranges::find(done, false) != done.end()) {
     note_change(worker);
     return {};

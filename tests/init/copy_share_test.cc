@@ -1,6 +1,9 @@
 // What a process of a copy gives to those that have nothing to do.
 #include <dirent.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <memory>
@@ -8,11 +11,12 @@
 #include <vector>
 
 #include "init/copy/worker.h"
+#include "tests/init/child.h"
 
 namespace copy {
 namespace {
 
-class CopyShare : public testing::Test {
+class CopyShare : public child::Scratch {
  protected:
   CopyShare() : list_(std::move(WorkList::create("", &board_->work)).value()) {
     job_.counters = counters_.get();
@@ -83,6 +87,33 @@ TEST_F(CopyShare, AFewSmallFilesAreNotWorthAnItem) {
   board_->work.waiting = 1;
   ASSERT_TRUE(share_rest(*worker_, 3));
   EXPECT_EQ(worker_->rest.names.size(), 2U);
+}
+
+// Several wrote it, by one of its names: those that come first to the others cannot finish it.
+TEST_F(CopyShare, AnotherNameOfADividedFileIsNoChangeOfTheSource) {
+  const sys::Fd directory(::open(path("").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (const char* name : {"source", "copy"}) {
+    const sys::Fd file(::openat(directory.get(), name, O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    ASSERT_EQ(::ftruncate(file.get(), 2 * kPartSize), 0);
+    const std::string other = std::string(name) + ".other";
+    ASSERT_EQ(::linkat(directory.get(), name, directory.get(), other.c_str(), 0), 0);
+  }
+  constexpr timespec kWritten[2] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = 1, .tv_nsec = 0}};
+  ASSERT_EQ(::utimensat(directory.get(), "source", kWritten, 0), 0);
+  struct stat source{};
+  ASSERT_EQ(::fstatat(directory.get(), "source", &source, 0), 0);
+  auto journal = Journal::open(path(""));
+  ASSERT_TRUE(journal);
+  job_.journal = &*journal;
+  const Place place{directory.get(), directory.get(), true, false};
+  worker_->path = "other";
+  ASSERT_TRUE(finish_large(*worker_, place, "copy.other", source));
+  EXPECT_FALSE(board_->unstable);
+
+  worker_->path = "file";
+  ASSERT_TRUE(journal->add(state_of("file", source), 0));
+  ASSERT_TRUE(finish_large(*worker_, place, "copy", source));
+  EXPECT_TRUE(board_->unstable);
 }
 
 }  // namespace
