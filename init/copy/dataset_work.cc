@@ -86,6 +86,13 @@ envgen::Status make_room_for(DatasetWork& work) {
   return make_room(work.root, work.slot, need, work.order.request);
 }
 
+// Of a copy that never began, or that went on under another key: the lock would be left behind for
+// good.
+void forget_unbegun(const Slot& slot) {
+  if (::access(slot.published().c_str(), F_OK) == 0) return;
+  if (::access(slot.partial().c_str(), F_OK) != 0) ::unlink(slot.lock().c_str());
+}
+
 envgen::Status begin_partial(DatasetWork& work) {
   const std::string partial = work.slot.partial();
   // What was begun under another key holds the same, or most of it.
@@ -94,6 +101,7 @@ envgen::Status begin_partial(DatasetWork& work) {
     if (::rename(work.begun.partial().c_str(), partial.c_str()) != 0 && errno != ENOENT) {
       return envgen::fail(kWhat, partial, sys::errno_text(errno), "remove it");
     }
+    forget_unbegun(work.begun);
   }
   work.begun_lock.reset();
   if (auto made = sys::make_directories(work.slot.state(), 0755); !made) {
@@ -150,12 +158,6 @@ envgen::Status fill_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) 
   if (status) counters->get().phase = Phase::kDone;
   work.copied = true;
   return status;
-}
-
-// Of a copy that never began: the lock would be left behind for good.
-void forget_unbegun(const Slot& slot) {
-  if (::access(slot.published().c_str(), F_OK) == 0) return;
-  if (::access(slot.partial().c_str(), F_OK) != 0) ::unlink(slot.lock().c_str());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "init/sys/clock.h"
 #include "tests/init/cached.h"
+#include "tests/init/copy_fill.h"
 
 namespace copy {
 namespace {
@@ -124,6 +125,8 @@ TEST_F(CopyCacheJobs, ASourceThatChangesBetweenTheLookAndTheCopyIsCopiedAsItIsTh
   EXPECT_EQ(prepared.how, "copied");
   EXPECT_EQ(read(prepared.path + "/a"), "changed");
   EXPECT_THAT(list(), SizeIs(1)) << "what was begun under the other key was taken over";
+  EXPECT_EQ(copy_fill::shell("ls '" + path("cache/trainit-datasets") + "' | wc -l"), "2\n")
+      << "its lock, too";
   order.report = {};
   EXPECT_EQ(prepare().path, prepared.path) << "its key is that of what it holds";
 }
