@@ -15,6 +15,7 @@ namespace {
 using docker::Container;
 using docker::Program;
 using docker::run_program;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -117,6 +118,29 @@ TEST_P(Dockerfile, TurnsHealthyAndUnhealthy) {
   };
   becomes({"sleep", "1000"}, "healthy");
   becomes({"sh", "-c", "exit 3"}, "unhealthy");
+}
+
+// Of base images that know the name already.
+class PrepareImage : public ClusterTest {
+ protected:
+  static std::string prepare(const std::string& before, const std::string& behind) {
+    const std::string script = std::string(TRAINIT_SOURCE_DIR) + "/images/prepare-image";
+    const Container container(
+        {"--user=0", "--entrypoint=sh", "--volume=" + script + ":/prepare-image:ro"},
+        {"-c", before + " && /prepare-image; " + behind}, {.image = tag_of(Image::kMpi)});
+    container.wait();
+    return container.logs();
+  }
+};
+
+TEST_F(PrepareImage, GivesTheUserTheGroupOfModelArts) {
+  EXPECT_THAT(prepare("usermod -l ma-user $(id -nu 1000)", "id ma-user"),
+              HasSubstr("uid=1000(ma-user) gid=100(users)"));
+}
+
+TEST_F(PrepareImage, NamesTheUserThatHasTheName) {
+  EXPECT_THAT(prepare("useradd -u 1500 ma-user", "echo exit code $?"),
+              AllOf(HasSubstr("ma-user is uid 1500 here"), HasSubstr("exit code 1")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, Dockerfile, testing::Values(Image::kAscend, Image::kGpu),
