@@ -54,6 +54,7 @@ class Engine {
   }
   ~Engine() {
     for (const std::string& image : images_) runs({"docker", "rmi", "-f", image}, said_);
+    runs({"docker", "image", "prune", "-f", "--filter", "label=trainit.stage=build"}, said_);
     if (started_) runs({kScript, "stop", folder_}, said_);
   }
   Engine(const Engine&) = delete;
