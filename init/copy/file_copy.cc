@@ -257,6 +257,20 @@ envgen::Status copy_small(Worker& worker, const Place& place, Pair& pair,
                     verify ? std::optional(hash) : std::nullopt);
 }
 
+// A file system that does not know a size says 0, as /proc does.
+envgen::Status check_empty(Worker& worker, int file) {
+  char byte = 0;
+  const ssize_t count = ::pread(file, &byte, 1, 0);
+  if (count < 0) return cannot_read(worker, errno);
+  if (count == 0) return {};
+  struct stat now{};
+  if (::fstat(file, &now) != 0) return cannot_read(worker, errno);
+  if (now.st_size != 0) return {};  // just written: found when all is copied
+  const std::string below = worker.path.empty() ? "" : "/" + worker.path;
+  return envgen::fail("reading what is to be copied", worker.job.source + below,
+                      "bytes in a file of size 0", "exclude it, or copy it with cp");
+}
+
 // Opens the source; not valid, with no error, where it has gone.
 envgen::Result<sys::Fd> open_source(Worker& worker, const Place& place, const char* name,
                                     struct stat& status) {
@@ -274,9 +288,16 @@ envgen::Result<sys::Fd> open_source(Worker& worker, const Place& place, const ch
   bool known = ::fstat(from.get(), &status) == 0;
   if (known && wait_for_tick(status)) known = ::fstat(from.get(), &status) == 0;
   if (!known) return std::unexpected(cannot_read(worker, errno).error());
-  if (S_ISREG(status.st_mode)) return from;
-  note_change(worker);
-  return sys::Fd();
+  if (!S_ISREG(status.st_mode)) {
+    note_change(worker);
+    return sys::Fd();
+  }
+  if (status.st_size == 0) {
+    if (auto empty = check_empty(worker, from.get()); !empty) {
+      return std::unexpected(empty.error());
+    }
+  }
+  return from;
 }
 
 // Not valid, with no error, where it is one more name of what is there.

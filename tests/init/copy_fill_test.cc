@@ -124,6 +124,15 @@ TEST_F(CopyFill, DividesALargeFile) {
   EXPECT_THAT(shell("cat '" + state() + "/manifest'"), HasSubstr("p 67108864 67108864 0 1 "));
 }
 
+// As those of /proc, and of a file system on the network that does not know: an empty copy would be
+// none.
+TEST_F(CopyFill, RefusesAFileThatHidesItsSize) {
+  const auto filled = copy::fill_tree("/proc/version", tree(), state(), options_, *counters_);
+  ASSERT_FALSE(filled);
+  EXPECT_THAT(envgen::to_line(filled.error()),
+              HasSubstr("/proc/version: found bytes in a file of size 0"));
+}
+
 TEST_F(CopyFill, DividesAFlatDirectory) {
   make("seq 1000 | xargs -n 500 touch; echo x >a");
   options_.workers = 4;
