@@ -98,7 +98,9 @@ envgen::Status begin_partial(DatasetWork& work) {
   // What was begun under another key holds the same, or most of it.
   if (work.begun_lock.valid() && work.begun.key != work.slot.key &&
       ::access(partial.c_str(), F_OK) != 0) {
-    if (::rename(work.begun.partial().c_str(), partial.c_str()) != 0 && errno != ENOENT) {
+    // EXDEV: the cache is in another root now, which is another file system.
+    const bool moved = ::rename(work.begun.partial().c_str(), partial.c_str()) == 0;
+    if (!moved && errno != ENOENT && errno != EXDEV) {
       return envgen::fail(kWhat, partial, sys::errno_text(errno), "remove it");
     }
     forget_unbegun(work.begun);

@@ -397,7 +397,7 @@ envgen::Status copy_range(Worker& worker, const Item& item) {
   const sys::Fd from = open_below(worker.source.get(), worker.path, O_RDONLY | kFile);
   struct stat status{};
   const bool there = from.valid() && ::fstat(from.get(), &status) == 0;
-  if (!there && errno != ENOENT) return cannot_read(worker, errno);
+  if (!there && !is_gone(errno)) return cannot_read(worker, errno);
   if (!there || state_of(worker.path, status) != item.source) {
     note_change(worker);
     return {};

@@ -24,8 +24,6 @@ std::string shown(const std::string& root, const std::string& path) {
   return path.empty() ? root : root + "/" + path;
 }
 
-bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
-
 // The file itself is the root of both: the root's own paths are what an entry's name is elsewhere.
 envgen::Status do_file_root(Worker& worker) {
   const Place place{AT_FDCWD, AT_FDCWD, false, true};
@@ -315,6 +313,8 @@ std::string fix_for(int error, bool writing) {
 }
 
 }  // namespace
+
+bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
 
 std::unexpected<envgen::Error> cannot_read(const Worker& worker, int error) {
   return envgen::fail("reading what is to be copied", shown(worker.job.source, worker.path),

@@ -96,6 +96,9 @@ struct Place {
   bool inherits_group = false;  // what is made in it does not have our group
 };
 
+// The errno of opening what was there a moment ago: it is not any more, or is something else.
+bool is_gone(int error);
+
 // The item's failure, with what the errno means for whoever reads it.
 std::unexpected<envgen::Error> cannot_read(const Worker& worker, int error);
 std::unexpected<envgen::Error> cannot_write(const Worker& worker, int error);

@@ -89,6 +89,20 @@ TEST_F(CopyShare, AFewSmallFilesAreNotWorthAnItem) {
   EXPECT_EQ(worker_->rest.names.size(), 2U);
 }
 
+TEST_F(CopyShare, PartOfAFileThatHasGoneMeanwhileIsAChangeOfTheSource) {
+  write("train", "a file where a directory was");
+  worker_->source.reset(::open(path("").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  for (const char* gone : {"train/part", "part"}) {
+    board_->unstable = false;
+    Item item;
+    item.kind = ItemKind::kRange;
+    item.last = 1;
+    item.path = gone;
+    EXPECT_TRUE(copy_range(*worker_, item)) << gone;
+    EXPECT_TRUE(board_->unstable) << gone;
+  }
+}
+
 // Several wrote it, by one of its names: those that come first to the others cannot finish it.
 TEST_F(CopyShare, AnotherNameOfADividedFileIsNoChangeOfTheSource) {
   const sys::Fd directory(::open(path("").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
