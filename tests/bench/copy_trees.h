@@ -25,7 +25,8 @@ void settle_disk(const std::string& path);
 // False where that is not allowed.
 bool drop_caches();
 
-// read and write with 256 KiB, which stay in a CPU's cache, one file after the other, and nothing else.
+// read and write with 256 KiB, which stay in a CPU's cache, one file after the other, and nothing
+// else.
 int copy_raw(const std::string& from, const std::string& to);
 
 }  // namespace bench
