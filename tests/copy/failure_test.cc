@@ -214,6 +214,20 @@ TEST_F(CopyFailure, ParentThatMayNotBeWrittenIsNamed) {
   EXPECT_TRUE(mentions(refused, "closed")) << refused.err;
 }
 
+// Across file systems, on old kernels, below filters, and where it stops in between.
+TEST_F(CopyFailure, BytesThatTheKernelDoesNotMoveByItselfAreMovedAllTheSame) {
+  ASSERT_EQ(::mkdir(path("source").c_str(), 0755), 0);
+  constexpr std::size_t kSize = 3'000'001;
+  write("source/large", std::string(kSize, 'x'));
+  for (const int error : {EXDEV, ENOSYS, EPERM, EINVAL, EOPNOTSUPP, EIO}) {
+    const std::string place = path("place-" + std::to_string(error));
+    const Result done = copy({path("source"), place},
+                             [error] { rules::refuse_calls({SYS_copy_file_range}, error); });
+    EXPECT_EQ(done.code, 0) << done.err;
+    expect_same(path("source"), place);
+  }
+}
+
 // A project's quota; the machine that tests need not have one.
 TEST_F(CopyFailure, QuotaIsSaid) {
   trees::make(path("source"), 1, 10);

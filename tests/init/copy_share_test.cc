@@ -89,6 +89,32 @@ TEST_F(CopyShare, AFewSmallFilesAreNotWorthAnItem) {
   EXPECT_EQ(worker_->rest.names.size(), 2U);
 }
 
+TEST_F(CopyShare, BytesOfAFileAreSharedOnlyWhileThereAreCpusToSpare) {
+  const sys::Fd root(::open(path("").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  auto journal = Journal::open(path(""));
+  ASSERT_TRUE(journal);
+  job_.journal = &*journal;
+  job_.tree = path("");
+  worker_->source.reset(::open(path("").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  worker_->tree.reset(::open(path("").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  write("large", "");
+  ASSERT_EQ(::truncate(path("large").c_str(), 4 * kPartSize), 0);  // a hole: nothing is moved
+  struct stat status{};
+  ASSERT_EQ(::fstatat(root.get(), "large", &status, 0), 0);
+  board_->work.waiting = 1;
+  for (const bool spare : {false, true}) {
+    board_->work.busy = spare ? worker_->writers - 1 : worker_->writers;
+    Item item;
+    item.kind = ItemKind::kRange;
+    item.fresh = true;
+    item.last = 4;
+    item.source = state_of("large", status);
+    item.path = "large";
+    ASSERT_TRUE(copy_range(*worker_, item));
+    EXPECT_EQ(board_->work.items.load() > 0, spare);
+  }
+}
+
 TEST_F(CopyShare, PartOfAFileThatHasGoneMeanwhileIsAChangeOfTheSource) {
   write("train", "a file where a directory was");
   worker_->source.reset(::open(path("").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
