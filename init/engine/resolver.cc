@@ -251,10 +251,10 @@ std::optional<int> prepare(envgen::Plan plan, const envgen::Snapshot& base, Work
   };
   plan.cluster_id = id_of(plan);
   ::signal(SIGCHLD, SIG_DFL);  // a caller may have left it ignored: no end could be awaited
+  envgen::confine(plan, confinement.sandbox);
   auto edits = source_scripts(plan, base.env, plan.policy.script_timeout_ms);
   if (!edits) return fail(125, edits.error());
   plan.env.insert(plan.env.end(), edits->begin(), edits->end());
-  envgen::confine(plan, confinement.sandbox);
   plan.warnings.insert(plan.warnings.end(), confinement.warnings.begin(),
                        confinement.warnings.end());
   // Before its files are written: a full disk is told in full.

@@ -20,6 +20,8 @@
 #include "envgen/environment.h"
 #include "init/proc/exec.h"
 #include "init/proc/signals.h"
+#include "init/proc/spawn.h"
+#include "init/sandbox/apply.h"
 #include "init/sys/clock.h"
 #include "init/sys/facts.h"
 #include "init/sys/fd.h"
@@ -114,10 +116,27 @@ Report read_report(std::string_view bytes) {
   }
 }
 
-[[noreturn]] void become_shell(proc::Program& program, int report_fd, int environment_fd,
-                               pid_t parent) {
+void die_with(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (::getppid() != parent) ::_exit(128 + SIGKILL);
+}
+
+[[noreturn]] void give_up(const envgen::Error& error, int code) {
+  sys::log::error(to_line(error));
+  ::_exit(code);
+}
+
+// A script is the job's own code, and may be its user's to change: it has what the job has, and no
+// more. The kernel forgets the death signal with each change of credentials.
+void confine(const envgen::Sandbox& sandbox, pid_t parent) {
+  if (sandbox.identity) proc::give_standard_fds(*sandbox.identity, parent == 1);
+  if (auto dropped = sandbox::drop(sandbox); !dropped) give_up(dropped.error(), 125);
+  die_with(parent);
+}
+
+[[noreturn]] void become_shell(proc::Program& program, const envgen::Sandbox& sandbox,
+                               int report_fd, int environment_fd, pid_t parent) {
+  die_with(parent);
   ::setpgid(0, 0);
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::dup2(null, STDIN_FILENO);
@@ -127,9 +146,10 @@ Report read_report(std::string_view bytes) {
   ::fcntl(environment_fd, F_SETFD, 0);
   const std::array<int, 2> keep = {kReportFd, environment_fd};
   sys::close_descriptors(STDERR_FILENO + 1, keep);
+  confine(sandbox, parent);
+  if (auto sealed = sandbox::seal(sandbox); !sealed) give_up(sealed.error(), 125);
   const proc::StartFailure failure = program.exec();
-  sys::log::error(to_line(failure.error));
-  ::_exit(failure.exit_code);
+  give_up(failure.error, failure.exit_code);
 }
 
 struct Shell {
@@ -139,7 +159,7 @@ struct Shell {
   std::optional<int> status;
 };
 
-envgen::Result<Shell> start_shell(const std::string& path, const std::vector<std::string>& scripts,
+envgen::Result<Shell> start_shell(const envgen::Plan& plan, const std::vector<std::string>& scripts,
                                   const envgen::Environ& env) {
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -151,12 +171,14 @@ envgen::Result<Shell> start_shell(const std::string& path, const std::vector<std
   ::fcntl(shell.pipe.get(), F_SETFL, O_NONBLOCK);
   const sys::Fd high(::fcntl(report.get(), F_DUPFD_CLOEXEC, kFirstEnvironmentFd));
   const int environment_fd = high.valid() ? high.get() : kReportFd;  // a low limit on open files
-  const std::vector<std::string> argv = {path, "-c",
+  const std::vector<std::string> argv = {plan.shell, "-c",
                                          shell_text(scripts, own_program(), environment_fd)};
   proc::Program program(argv, env);
   const pid_t parent = ::getpid();
   shell.pid = ::fork();
-  if (shell.pid == 0) become_shell(program, report.get(), environment_fd, parent);
+  if (shell.pid == 0) {
+    become_shell(program, plan.sandbox, report.get(), environment_fd, parent);
+  }
   if (shell.pid < 0) {
     return envgen::fail(kWhat, "fork", sys::errno_text(errno),
                         "raise the pids limit of the container");
@@ -215,18 +237,18 @@ envgen::Environ without_doubles(const envgen::Environ& env) {
 }
 
 // The environment after `scripts` in a shell that began with `env`.
-envgen::Result<envgen::Environ> after_scripts(const std::string& shell_path,
+envgen::Result<envgen::Environ> after_scripts(const envgen::Plan& plan,
                                               const std::vector<std::string>& scripts,
                                               const envgen::Environ& env,
                                               std::int64_t deadline_ms) {
   if (scripts.empty()) return env;
   const std::int64_t timeout_ms = deadline_ms - sys::monotonic_ms();
-  auto shell = start_shell(shell_path, scripts, without_doubles(env));
+  auto shell = start_shell(plan, scripts, without_doubles(env));
   if (!shell) return std::unexpected(shell.error());
   const bool ended = await_end(*shell, deadline_ms);
   Report report = read_report(shell->bytes);
   const bool all_done = report.script >= scripts.size();
-  const std::string& script = all_done ? shell_path : scripts[report.script];
+  const std::string& script = all_done ? plan.shell : scripts[report.script];
   if (!ended) {
     return envgen::fail(kWhat, script,
                         "no end after " + std::to_string((timeout_ms + 500) / 1000) + " s",
@@ -297,16 +319,27 @@ void copy_variable(std::string_view name, const envgen::Environ& from, envgen::E
   }
 }
 
+// A script that runs as the job's user must not look for files in root's home.
+envgen::Environ at_home(envgen::Environ env, const std::optional<envgen::Identity>& who) {
+  if (!who) return env;
+  env.set("HOME", who->home);
+  if (who->name.empty()) return env;
+  env.set("USER", who->name);
+  env.set("LOGNAME", who->name);
+  return env;
+}
+
 }  // namespace
 
 envgen::Result<std::vector<envgen::EnvEdit>> source_scripts(const envgen::Plan& plan,
-                                                            const envgen::Environ& base,
+                                                            const envgen::Environ& environment,
                                                             std::int64_t timeout_ms) {
   if (plan.shell.empty() || (plan.scripts.empty() && plan.leave_scripts.empty())) {
     return std::vector<envgen::EnvEdit>{};
   }
   const std::int64_t deadline_ms = sys::monotonic_ms() + timeout_ms;
-  auto left = after_scripts(plan.shell, plan.leave_scripts, base, deadline_ms);
+  const envgen::Environ base = at_home(environment, plan.sandbox.identity);
+  auto left = after_scripts(plan, plan.leave_scripts, base, deadline_ms);
   if (!left) return std::unexpected(left.error());
 
   envgen::Environ planned = base;
@@ -316,7 +349,7 @@ envgen::Result<std::vector<envgen::EnvEdit>> source_scripts(const envgen::Plan& 
     entered.apply(edit);
   }
   copy_variable(kLibraries, *left, entered);
-  auto done = after_scripts(plan.shell, plan.scripts, entered, deadline_ms);
+  auto done = after_scripts(plan, plan.scripts, entered, deadline_ms);
   if (!done) return std::unexpected(done.error());
 
   const std::string libraries = envgen::with_planned_libraries(

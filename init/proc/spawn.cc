@@ -167,20 +167,6 @@ envgen::Status change_directory(const std::string& path) {
                       "create it, or choose another one");
 }
 
-// The pipes of the container's output are root's; the job's user could write to them, but not open
-// /dev/stdout. As runc does for its own user. A terminal is another matter where it may be a
-// person's, who gets it back.
-void give_standard_fds(const envgen::Identity& who, bool pid1) {
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    struct stat status{};
-    if (::fstat(fd, &status) != 0) continue;
-    const bool terminal = pid1 && S_ISCHR(status.st_mode) && ::isatty(fd) == 1;
-    if (!S_ISFIFO(status.st_mode) && !terminal) continue;
-    // Without CAP_CHOWN, or on a read-only file system, it stays as it is.
-    std::ignore = ::fchown(fd, who.uid, status.st_gid);
-  }
-}
-
 // A cpuset may have changed since the plan, a filter may forbid it: no reason not to compute.
 void bind_to(const SpawnSpec& spec) {
   if (spec.cpus.empty()) return;
@@ -303,6 +289,17 @@ std::unexpected<envgen::Error> fork_failed(std::string what, int error) {
 }
 
 }  // namespace
+
+void give_standard_fds(const envgen::Identity& who, bool pid1) {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat status{};
+    if (::fstat(fd, &status) != 0) continue;
+    const bool terminal = pid1 && S_ISCHR(status.st_mode) && ::isatty(fd) == 1;
+    if (!S_ISFIFO(status.st_mode) && !terminal) continue;
+    // Without CAP_CHOWN, or on a read-only file system, it stays as it is.
+    std::ignore = ::fchown(fd, who.uid, status.st_gid);
+  }
+}
 
 envgen::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved) {
   const std::string what = "starting " + (spec.argv.empty() ? "a program" : spec.argv[0]);

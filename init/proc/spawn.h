@@ -66,6 +66,11 @@ envgen::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved);
 enum class StartState : unsigned char { kPending, kRunning, kFailed };
 StartState read_start(const sys::Fd& start_pipe, StartFailure* failure);
 
+// The pipes of the container's output are root's; another user could write to them, but not open
+// /dev/stdout. They become `who`'s, as runc does for its own user. A terminal too, below a `pid1`:
+// otherwise it may be a person's, who gets it back.
+void give_standard_fds(const envgen::Identity& who, bool pid1);
+
 // Forks a child that runs `body` and exits with its result; for work that PID 1 must not do itself.
 // The child has the saved signals, an own process group, dies with its parent, and keeps no
 // descriptor of ours but 0, 1, 2, the log's and `keep`. It ends by _exit: `body` flushes what it

@@ -1,0 +1,90 @@
+#pragma once
+// The border between trainit, as root, and the user that the job runs as: a container in which
+// nothing but a directory of the test can be written. Tests attack as that user, and must fail.
+
+#include <grp.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "tests/rules/job.h"
+
+namespace escape {
+
+using rules::Instance;
+using rules::joined;
+using rules::Result;
+using rules::Spec;
+using rules::Words;
+
+inline constexpr uid_t kJob = 1000;
+inline constexpr uid_t kOther = 2000;  // another user of the node
+
+class Border : public rules::JobTest {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0 || !rules::may_unshare()) GTEST_SKIP() << "needs root and namespaces";
+    ::chmod(path("").c_str(), 0755);
+    for (const char* name : {"out", "tmp"}) make(name, 0, 01777);
+    make("home", kJob, 0755);
+    make("root", 0, 0700);
+  }
+
+  // A directory of that owner and mode, whatever the umask.
+  void make(const std::string& name, uid_t owner, mode_t mode) const {
+    ::mkdir(path(name).c_str(), 0700);
+    give(name, owner, mode);
+  }
+  void give(const std::string& name, uid_t owner, mode_t mode) const {
+    EXPECT_EQ(::lchown(path(name).c_str(), owner, owner), 0) << name;
+    EXPECT_EQ(::chmod(path(name).c_str(), mode), 0) << name;
+  }
+  [[nodiscard]] uid_t owner_of(const std::string& name) const { return status_of(name).st_uid; }
+  [[nodiscard]] bool exists(const std::string& name) const { return status_of(name).st_nlink > 0; }
+  [[nodiscard]] struct stat status_of(const std::string& name) const {
+    struct stat status{};
+    ::lstat(path(name).c_str(), &status);
+    return status;
+  }
+
+  // trainit in a pid and a mount namespace of its own, where the test's directory is the only place
+  // of the disk that can be written: an attack that succeeds costs nothing.
+  [[nodiscard]] Spec contained(Words args) const {
+    Spec spec{.args = std::move(args), .env = env()};
+    spec.before = [here = path("")] { contain(here); };
+    return spec;
+  }
+
+  // In the new process.
+  static void contain(const std::string& here) {
+    const auto must = [](bool done) {
+      if (!done) ::_exit(rules::kCannotStart);
+    };
+    must(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0);
+    must(::mount(here.c_str(), here.c_str(), nullptr, MS_BIND, nullptr) == 0);
+    must(::mount(nullptr, "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) == 0);
+    must(::chdir(here.c_str()) == 0);
+  }
+
+  // Runs `script` in a shell as `user`, in the test's directory, with nothing of ours.
+  static void as(uid_t user, const std::string& directory, const std::string& script) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      if (::setgroups(0, nullptr) != 0 || ::setresgid(user, user, user) != 0 ||
+          ::setresuid(user, user, user) != 0 || ::chdir(directory.c_str()) != 0) {
+        ::_exit(rules::kCannotStart);
+      }
+      ::execl("/bin/sh", "sh", "-ec", script.c_str(), nullptr);
+      ::_exit(rules::kCannotStart);
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    EXPECT_EQ(status, 0) << script;
+  }
+};
+
+}  // namespace escape
