@@ -28,7 +28,8 @@ envgen::Result<pid_t> HookRuns::start(std::uint32_t index, const Job& job,
                                       const proc::SavedSignals& saved) {
   const TaskRecord& record = job.records[index];
   auto run = HookRun::start(*hooks_of(job, record), hook_env(job, record, context),
-                            context.base.facts.run_dir, forced_names(job.plan), saved);
+                            context.base.facts.run_dir, forced_names(job.plan),
+                            job.plan.sandbox.identity, saved);
   if (!run) return std::unexpected(std::move(run.error()));
   const pid_t pid = run->pid();
   runs_.insert_or_assign(index, Run{std::move(*run), deadline_of(*hooks_of(job, record))});

@@ -1,5 +1,6 @@
 #include "init/engine/data_worker.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -22,6 +23,7 @@
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
+#include "init/sys/reach.h"
 
 namespace engine {
 namespace {
@@ -90,8 +92,12 @@ std::string temporary_name(const std::string& path) {
 // "" = done. The link is there at any instant, as it was or as it is to be.
 std::string replace_link(const envgen::Dataset& dataset, const std::string& copy) {
   const std::string& place = dataset.source;
+  const auto reached = sys::reach(place);
+  if (!reached) return "--data-link: " + to_line(reached.error()) + ", ignoring";
+  const int directory = reached->directory.get();
+  const char* name = reached->name.c_str();
   struct stat status{};
-  if (::lstat(place.c_str(), &status) != 0) {
+  if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
     return "--data-link: " + place + ": " + sys::errno_text(errno) + ", ignoring";
   }
   if (!S_ISLNK(status.st_mode)) {
@@ -101,14 +107,14 @@ std::string replace_link(const envgen::Dataset& dataset, const std::string& copy
            dataset.variable;
   }
   std::array<char, PATH_MAX> old{};
-  const ssize_t size = ::readlink(place.c_str(), old.data(), old.size());
+  const ssize_t size = ::readlinkat(directory, name, old.data(), old.size());
   if (size > 0 && std::string_view(old.data(), static_cast<std::size_t>(size)) == copy) return "";
-  const std::string made = temporary_name(place);
-  const bool done =
-      ::symlink(copy.c_str(), made.c_str()) == 0 && ::rename(made.c_str(), place.c_str()) == 0;
+  const std::string made = temporary_name(reached->name);
+  const bool done = ::symlinkat(copy.c_str(), directory, made.c_str()) == 0 &&
+                    ::renameat(directory, made.c_str(), directory, name) == 0;
   if (done) return "";
   const int error = errno;
-  ::unlink(made.c_str());
+  ::unlinkat(directory, made.c_str(), 0);
   return "--data-link: replacing " + place + ": " + sys::errno_text(error) +
          ", so it stays as it is: let its directory be written";
 }

@@ -59,10 +59,12 @@ void Diagnosis::read_last_words(Job& job, const lifecycle::Machine& machine,
   if (process == nullptr || record.failure) return;  // it printed nothing
   const bool teed = record.kind == lifecycle::TaskKind::kMain && process->tee && seen != nullptr;
   if (!teed && process->log.empty()) return;
+  const auto& identity = job.plan.sandbox.identity;
   auto words = LastWords::start(
       [&] {
         return teed ? last_lines_of_tee(*seen, static_cast<std::size_t>(record.process))
-                    : last_lines_in(process->log, record.started_ms);
+                    : last_lines_in(process->log, identity ? &*identity : nullptr,
+                                    record.started_ms);
       },
       saved);
   if (!words) return sys::log::debug(to_line(words.error()) + ", ignoring");

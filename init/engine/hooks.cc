@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
+#include "init/sys/reach.h"
 
 namespace engine {
 namespace {
@@ -77,11 +79,13 @@ std::string seconds(std::int64_t ms) {
 class Worker {
  public:
   Worker(const envgen::HookGroup& group, envgen::Environ env, const std::string& run_dir,
-         const std::vector<std::string>& forced_names, int messages, proc::SavedSignals saved)
+         const std::vector<std::string>& forced_names, const std::optional<envgen::Identity>& job,
+         int messages, proc::SavedSignals saved)
       : group_(group),
         env_(std::move(env)),
         run_dir_(run_dir),
         forced_names_(forced_names),
+        job_(job),
         messages_(messages),
         saved_(saved) {}
 
@@ -143,6 +147,7 @@ class Worker {
   envgen::Environ env_;  // with what was exported
   const std::string& run_dir_;
   const std::vector<std::string>& forced_names_;
+  const std::optional<envgen::Identity>& job_;
   int messages_;
   proc::SavedSignals saved_;
   proc::SignalSource signals_;
@@ -181,6 +186,10 @@ std::optional<Failure> Worker::run_hook(const std::string& path) {
 }
 
 envgen::Status Worker::start(Hook& hook, const HookFile* file) {
+  // Right before it runs; what passes nobody can change any more.
+  if (::geteuid() == 0) {
+    if (auto ours = sys::check_ours_alone(hook.path, job_ ? &*job_ : nullptr); !ours) return ours;
+  }
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return envgen::fail("", hook.path, sys::errno_text(errno), "raise RLIMIT_NOFILE (ulimit -n)");
@@ -389,10 +398,13 @@ bool Worker::may_export(const Hook& hook, const envgen::EnvEdit& edit) {
 envgen::Result<HookRun> HookRun::start(const envgen::HookGroup& group, const envgen::Environ& env,
                                        const std::string& run_dir,
                                        const std::vector<std::string>& forced_names,
+                                       const std::optional<envgen::Identity>& job,
                                        const proc::SavedSignals& saved) {
   auto body = [&](int fd) {
     proc::take_over_signals();
-    return Worker(group, env, run_dir, forced_names, fd, saved).run();
+    // PID 1 may not be dumpable; a hook opens its TRAINIT_ENV by our /proc/PID/fd.
+    ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return Worker(group, env, run_dir, forced_names, job, fd, saved).run();
   };
   auto messenger =
       fork_messenger("starting the " + std::string(name_of(group.event)) + " hooks", saved, body);

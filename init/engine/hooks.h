@@ -16,6 +16,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "envgen/environ.h"
 #include "envgen/plan.h"
 #include "envgen/result.h"
+#include "envgen/sandbox.h"
 #include "init/engine/messages.h"
 #include "init/proc/signals.h"
 #include "init/sys/fd.h"
@@ -44,11 +46,14 @@ using HookNews = std::variant<HookFailed, HookExports>;
 
 class HookRun {
  public:
+  // A hook has our rights, so as root we run none that others may change (sys::check_ours_alone):
+  // it has then failed, with 125. `job`: the job's user, where it is another.
   // `env` is what each hook gets, with TRAINIT_ENV (HookFile) and what those before it exported.
   // An exported variable of `forced_names` is left out with a warning.
   static envgen::Result<HookRun> start(const envgen::HookGroup& group, const envgen::Environ& env,
                                        const std::string& run_dir,
                                        const std::vector<std::string>& forced_names,
+                                       const std::optional<envgen::Identity>& job,
                                        const proc::SavedSignals& saved);
 
   // Of a child that writes such messages into `pipe`, which does not block.

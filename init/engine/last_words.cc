@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "init/engine/failure.h"
+#include "init/sys/reach.h"
 
 namespace engine {
 namespace {
@@ -36,18 +37,23 @@ int tell(int fd, const std::vector<std::string>& lines) {
 
 }  // namespace
 
-std::vector<std::string> last_lines_in(const std::string& path, std::int64_t since_ms) {
+std::vector<std::string> last_lines_in(const std::string& path, const envgen::Identity* job,
+                                       std::int64_t since_ms) {
   // The kernel's time of a file lags behind the clock by a tick.
   constexpr std::int64_t kTickMs = 20;
-  const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  const auto file = sys::open_to_read(path, job);
   struct stat status{};
-  if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  if (!file) {
+    if (::lstat(path.c_str(), &status) != 0) return {};
+    return {"trainit: its log is not shown: " + to_line(file.error())};
+  }
+  if (::fstat(file->get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
   const std::int64_t written_ms =
       std::int64_t{status.st_mtim.tv_sec} * 1000 + status.st_mtim.tv_nsec / 1'000'000;
   if (written_ms + kTickMs < since_ms) return {};
   std::array<char, kMostLastBytes> bytes;
   const off_t start = std::max<off_t>(status.st_size - static_cast<off_t>(bytes.size()), 0);
-  const ssize_t count = ::pread(file.get(), bytes.data(), bytes.size(), start);
+  const ssize_t count = ::pread(file->get(), bytes.data(), bytes.size(), start);
   if (count <= 0) return {};
   return last_lines_of({bytes.data(), static_cast<std::size_t>(count)}, start == 0);
 }

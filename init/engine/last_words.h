@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "envgen/result.h"
+#include "envgen/sandbox.h"
 #include "init/engine/messages.h"
 #include "init/proc/signals.h"
 #include "init/sys/fd.h"
@@ -22,8 +23,10 @@ namespace engine {
 
 // The last lines (last_lines_of) of the file at `path`; none where it was not written since
 // `since_ms` (wall clock), for then they are of an earlier process. None too where it is no regular
-// file, or cannot be read. May hang.
-std::vector<std::string> last_lines_in(const std::string& path, std::int64_t since_ms);
+// file. A log that cannot be read, or that others may have put there (sys::open_to_read), is one
+// line that says so. `job`: the job's user, where it is another. For a worker: it may hang.
+std::vector<std::string> last_lines_in(const std::string& path, const envgen::Identity* job,
+                                       std::int64_t since_ms);
 
 // The last lines of a process that goes through the tee; waits a moment for the tee to have seen
 // its end.

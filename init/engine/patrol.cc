@@ -207,6 +207,7 @@ PatrolOrder patrol_order(const Job& job, const logtee::Shared* seen, const Start
   order.stall_env = watch_env(job, envgen::HookEvent::kStall, context);
   order.health_env = watch_env(job, envgen::HookEvent::kHealth, context);
   order.forced_names = forced_names(job.plan);
+  order.job = job.plan.sandbox.identity;
   order.run_dir = context.base.facts.run_dir;
   order.saved = saved;
   return order;

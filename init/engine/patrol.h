@@ -67,6 +67,7 @@ struct PatrolOrder {
   envgen::Environ stall_env;
   envgen::Environ health_env;
   std::vector<std::string> forced_names;
+  std::optional<envgen::Identity> job;  // its user, where it is another
   std::string run_dir;
   proc::SavedSignals saved;
 };

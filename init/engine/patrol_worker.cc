@@ -42,7 +42,8 @@ class Errand {
   // false: it could not be started, and what is to be said of that is in message().
   bool start(const envgen::HookGroup& group, const envgen::Environ& env, const PatrolOrder& order) {
     message_.clear();
-    auto run = HookRun::start(group, env, order.run_dir, order.forced_names, order.saved);
+    auto run =
+        HookRun::start(group, env, order.run_dir, order.forced_names, order.job, order.saved);
     if (run) {
       run_ = std::move(*run);
     } else {

@@ -1,5 +1,6 @@
 #include "init/engine/resolver.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -24,6 +25,7 @@
 #include "init/sandbox/prepare.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
+#include "init/sys/reach.h"
 
 namespace engine {
 namespace {
@@ -126,16 +128,43 @@ envgen::Result<std::string> content_of(const envgen::PlannedFile& file) {
                       "mount it there, readable for this user, or name another");
 }
 
+constexpr mode_t kDirectoryMode = 0755;
+
+// With the job's own rights: below a directory of its user any name may lead anywhere. False where
+// that user may not.
+bool made_as(const envgen::Identity& job, const envgen::PlannedDirectory& directory) {
+  const sys::AsUser as(job);
+  if (!as.switched()) return false;
+  if (directory.clean && !sys::remove_tree(directory.path)) return false;
+  return sys::make_directories(directory.path, kDirectoryMode).has_value();
+}
+
 // One that was there keeps its owner: it may be anybody's.
 envgen::Status make_directory(const envgen::PlannedDirectory& directory,
                               const std::optional<envgen::Identity>& who) {
+  constexpr const char* kWhat = "creating a directory";
+  constexpr int kOpen = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  const bool others = directory.of_job && who.has_value();
+  if (others && made_as(*who, directory)) return {};
+  auto place = sys::reach(directory.path, {.job = who ? &*who : nullptr,
+                                           .follow_last = !directory.clean,
+                                           .make_parents = kDirectoryMode});
+  if (!place) return std::unexpected(std::move(place.error()));
   if (directory.clean) {
-    if (auto status = sys::remove_tree(directory.path); !status) return status;
+    if (auto status = sys::remove_tree(*place, directory.path); !status) return status;
   }
-  const bool made = sys::look(directory.path, false).kind == envgen::PathState::Kind::kAbsent;
-  if (auto status = sys::make_directories(directory.path, 0755); !status) return status;
-  if (!made || !directory.of_job || !who) return {};
-  if (::lchown(directory.path.c_str(), who->uid, who->gid) == 0) return {};
+  const int parent = place->directory.get();
+  const mode_t mask = ::umask(0);
+  const bool made = ::mkdirat(parent, place->name.c_str(), kDirectoryMode) == 0;
+  const int error = errno;
+  ::umask(mask);
+  // Held: between its making and its giving away somebody else's could take its place.
+  const sys::Fd fd(::openat(parent, place->name.c_str(), kOpen));
+  if (!fd.valid()) {
+    return envgen::fail(kWhat, directory.path, sys::errno_text(made ? errno : error),
+                        "make its parent writable, or choose another --work-dir");
+  }
+  if (!made || !others || ::fchown(fd.get(), who->uid, who->gid) == 0) return {};
   return envgen::fail("giving a directory to the job's user", directory.path,
                       sys::errno_text(errno),
                       "give the container CAP_CHOWN, or create it for that user");

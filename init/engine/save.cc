@@ -14,16 +14,17 @@
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
+#include "init/sys/reach.h"
 
 namespace engine {
 namespace {
 
-int touch(const std::string& path) {
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
-  const sys::Fd file(::open(path.c_str(), kFlags, 0644));
-  if (file.valid() && ::futimens(file.get(), nullptr) == 0) return 0;
-  sys::log::warning("cannot make the file " + path +
-                    " that a signal asks for (--signal): " + sys::errno_text(errno));
+int touch(const std::string& path, const std::optional<envgen::Identity>& job) {
+  constexpr std::uint32_t kMode = 0644;
+  const auto file = sys::open_to_append(path, kMode, job ? &*job : nullptr);
+  if (file && ::futimens(file->get(), nullptr) == 0) return 0;
+  const std::string why = file ? sys::errno_text(errno) : file.error().found;
+  sys::log::warning("cannot make the file " + path + " that a signal asks for (--signal): " + why);
   return 1;
 }
 
@@ -51,8 +52,9 @@ std::size_t ask_to_save(const std::vector<pid_t>& mains, int signal) {
   return asked;
 }
 
-pid_t touch_trigger(const std::string& path, const proc::SavedSignals& saved) {
-  const auto pid = proc::fork_worker(saved, -1, [&path] { return touch(path); });
+pid_t touch_trigger(const std::string& path, const std::optional<envgen::Identity>& job,
+                    const proc::SavedSignals& saved) {
+  const auto pid = proc::fork_worker(saved, -1, [&] { return touch(path, job); });
   if (pid) return *pid;
   sys::log::warning(to_line(pid.error()) + ", so " + path + " is not made");
   return 0;

@@ -4,9 +4,11 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "envgen/sandbox.h"
 #include "init/proc/signals.h"
 
 namespace engine {
@@ -21,6 +23,7 @@ std::size_t ask_to_save(const std::vector<pid_t>& mains, int signal);
 // Makes the file, or sets the time of the one that is there, in a child: the file may lie on a
 // mount that hangs. A link is not followed: with --user the job may have made it. Returns the
 // child's pid, which is to be reaped; 0 when there is none.
-pid_t touch_trigger(const std::string& path, const proc::SavedSignals& saved);
+pid_t touch_trigger(const std::string& path, const std::optional<envgen::Identity>& job,
+                    const proc::SavedSignals& saved);
 
 }  // namespace engine

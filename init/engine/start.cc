@@ -61,6 +61,11 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
   const envgen::Process& process = *planned(job, record);
   const bool main = record.kind == TaskKind::kMain;
   const bool alone = main && job.plan.processes.size() == 1;
+  // Another user's is not handed the caller's descriptors, nor a terminal at which it could type
+  // for the caller (TIOCSTI); one of PID 1's is the container's own.
+  const auto& identity = job.plan.sandbox.identity;
+  const bool foreign = main && identity && identity->uid != ::geteuid();
+  const bool apart = !alone || (foreign && !context.pid1);
   proc::SpawnSpec spec;
   spec.argv = process.argv;
   spec.env = common_env(job, context);
@@ -70,11 +75,11 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
   spec.env_file = process.env_file;
   spec.cpus = process.cpus;
   spec.no_input = !main;
-  spec.new_session = !alone;
-  spec.callers_group = alone && context.callers_group;
-  spec.foreground = alone && !context.callers_group;
+  spec.new_session = apart;
+  spec.callers_group = !apart && context.callers_group;
+  spec.foreground = !apart && !context.callers_group;
   // As exec would pass them on; with several, nobody knows whose they are.
-  spec.callers_fds = alone;
+  spec.callers_fds = alone && !foreign;
   spec.die_with_parent = !context.pid1;
   spec.share_memory = context.pass_through;
   if (main && !job.plan.sandbox.empty()) spec.sandbox = &job.plan.sandbox;

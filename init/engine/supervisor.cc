@@ -1,6 +1,7 @@
 #include "init/engine/supervisor.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -261,7 +262,8 @@ void Supervisor::answer_signal(const proc::Received& received) {
     }
   } else if (const auto* touch = std::get_if<Touch>(&meaning)) {
     // One at a time: on a mount that hangs they would pile up.
-    if (trigger_pid_ <= 0) trigger_pid_ = touch_trigger(touch->path, setup_.saved);
+    if (trigger_pid_ <= 0)
+      trigger_pid_ = touch_trigger(touch->path, job_.plan.sandbox.identity, setup_.saved);
   }
 }
 
@@ -361,6 +363,9 @@ bool Supervisor::any_main() const {
 void Supervisor::adopt_plan(envgen::Plan plan) {
   job_.waiting_for.clear();
   job_.plan = std::move(plan);
+  // A job that is confined must not change or read us by ptrace or /proc/1/mem, also where it has
+  // our uid. Otherwise there is no border, and /proc/1/fd/1 stays of use.
+  if (pid1_ && !job_.plan.sandbox.empty()) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   const int node = job_.plan.self ? job_.plan.self->node_rank : 0;
   if (job_.plan.node_count > 1) sys::log::set_origin(node, job_.host);
   timeline_.set_node(node, job_.host);

@@ -50,7 +50,7 @@ envgen::Status Tees::make_streams(const envgen::Plan& plan) {
   logtee::Work work{.feeds = {},
                     .log_max_bytes = plan.observe.log_max_bytes,
                     .log_keep = plan.observe.log_keep,
-                    .follow_links = !plan.sandbox.identity};
+                    .job = plan.sandbox.identity};
   std::vector<Streams> all;
   all.reserve(plan.processes.size());
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {

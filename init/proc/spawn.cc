@@ -25,6 +25,7 @@
 #include "init/sandbox/apply.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
+#include "init/sys/reach.h"
 
 namespace proc {
 namespace {
@@ -95,11 +96,8 @@ void take_terminal(pid_t parent_group) {
   }
 }
 
-envgen::Status put(const char* path, int flags, std::initializer_list<int> targets,
-                   const char* what, const char* fix) {
-  constexpr mode_t kMode = 0644;
-  sys::Fd fd(::open(path, flags | O_NOCTTY | O_CLOEXEC, kMode));
-  if (!fd.valid()) return envgen::fail(what, path, sys::errno_text(errno), fix);
+envgen::Status put(const sys::Fd& fd, std::initializer_list<int> targets, const char* what,
+                   const std::string& path) {
   for (const int target : targets) {
     if (::dup2(fd.get(), target) < 0) {
       return envgen::fail(what, path, sys::errno_text(errno), "");
@@ -111,19 +109,22 @@ envgen::Status put(const char* path, int flags, std::initializer_list<int> targe
 // A rank that does not own the terminal must not read from it either.
 envgen::Status redirect(const SpawnSpec& spec) {
   if (!spec.log_path.empty()) {
-    // With our rights, in a directory that may be the job's user's: no link of theirs is followed.
-    const int follow = spec.sandbox != nullptr && spec.sandbox->identity ? O_NOFOLLOW : 0;
-    auto log = put(spec.log_path.c_str(), O_WRONLY | O_APPEND | O_CREAT | follow,
-                   {STDOUT_FILENO, STDERR_FILENO}, "opening the log file",
-                   "create its directory, make it writable, or choose another log directory");
-    if (!log) return log;
+    constexpr std::uint32_t kMode = 0644;
+    const bool other = spec.sandbox != nullptr && spec.sandbox->identity;
+    auto log =
+        sys::open_to_append(spec.log_path, kMode, other ? &*spec.sandbox->identity : nullptr);
+    if (!log) return std::unexpected(std::move(log.error()));
+    auto done = put(*log, {STDOUT_FILENO, STDERR_FILENO}, "opening a log file", spec.log_path);
+    if (!done) return done;
   } else if (spec.output_fd >= 0) {
     ::dup2(spec.output_fd, STDOUT_FILENO);
     ::dup2(spec.error_fd >= 0 ? spec.error_fd : spec.output_fd, STDERR_FILENO);
   }
   if (spec.log_path.empty() && !spec.no_input) return {};
-  return put("/dev/null", O_RDONLY, {STDIN_FILENO}, "opening the standard input",
-             "the image needs /dev/null");
+  constexpr const char* kWhat = "opening the standard input";
+  const sys::Fd null(::open("/dev/null", O_RDONLY | O_NOCTTY | O_CLOEXEC));
+  if (null.valid()) return put(null, {STDIN_FILENO}, kWhat, "/dev/null");
+  return envgen::fail(kWhat, "/dev/null", sys::errno_text(errno), "the image needs /dev/null");
 }
 
 // One line each, whatever the value holds.
@@ -183,6 +184,8 @@ void bind_to(const SpawnSpec& spec) {
 // The kernel forgets the death signal with each change of credentials.
 envgen::Status confine(const SpawnSpec& spec, pid_t parent) {
   const envgen::Sandbox& sandbox = *spec.sandbox;
+  // PID 1 may not be dumpable, and its copy's /proc/self, which has oom_score_adj, is root's then.
+  ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   if (sandbox.identity) give_standard_fds(*sandbox.identity, !spec.die_with_parent);
   if (auto done = sandbox::drop(sandbox); !done) return done;
   if (spec.die_with_parent) die_with(parent);

@@ -160,6 +160,11 @@ std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* resul
   struct stat status{};
   if (::fstat(directory.get(), &status) != 0) return refused(errno);
   if (auto reason = distrust(candidate, status)) return reason;
+  // An emptyDir of Kubernetes is root's with mode 0777: what we keep there is not for others.
+  constexpr mode_t kOthers = S_IWGRP | S_IWOTH;
+  if (candidate.given && ::geteuid() == 0 && (status.st_mode & kOthers) != 0) {
+    std::ignore = ::fchmod(directory.get(), status.st_mode & 07777U & ~kOthers);
+  }
   Fd lock(::openat(directory.get(), "lock",
                    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
   if (!lock.valid()) return refused(errno);

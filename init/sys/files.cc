@@ -20,6 +20,7 @@
 
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
+#include "init/sys/reach.h"
 
 namespace sys {
 namespace {
@@ -145,6 +146,12 @@ std::unexpected<envgen::Error> fail_errno(const char* what, std::string where, i
   return envgen::fail(what, std::move(where), errno_text(error), fix_for(error));
 }
 
+// The error of a walk, told as that of what it was for.
+std::unexpected<envgen::Error> explained(const char* what, envgen::Error error) {
+  error.what = what;
+  return std::unexpected(std::move(error));
+}
+
 // Random, because several containers may write into one shared directory, all as process 1.
 std::string random_name() {
   std::uint64_t bits = 0;
@@ -205,18 +212,14 @@ int set_mode(int fd, std::uint32_t mode) {
   return no_modes && (mode & 077) != 0 ? 0 : errno;
 }
 
-int fill_and_rename(Fd fd, std::uint32_t mode, std::string_view content, const std::string& from,
-                    const std::string& to) {
+int fill_and_rename(Fd fd, std::uint32_t mode, std::string_view content, const Reached& to,
+                    const std::string& from) {
   if (const int error = write_all(fd.get(), content); error != 0) return error;
   if (const int error = set_mode(fd.get(), mode); error != 0) return error;
   // Not left to the destructor: NFS and quotas report what could not be stored here.
   if (::close(fd.release()) != 0 && errno != EINTR) return errno;
-  return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
-}
-
-std::string directory_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
+  const int directory = to.directory.get();
+  return ::renameat(directory, from.c_str(), directory, to.name.c_str()) == 0 ? 0 : errno;
 }
 
 bool is_directory(const std::string& path) {
@@ -254,53 +257,44 @@ envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  std::string_view content) {
   constexpr const char* kWhat = "writing a file";
   constexpr int kAttempts = 16;
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  auto reached = reach(path);
+  if (!reached) return explained(kWhat, std::move(reached.error()));
   std::string temporary;
   Fd fd;
   for (int attempt = 0; attempt < kAttempts && !fd.valid(); ++attempt) {
-    temporary = directory_of(path) + random_name();
-    fd.reset(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    temporary = random_name();
+    fd.reset(::openat(reached->directory.get(), temporary.c_str(), kFlags, 0600));
     if (!fd.valid() && errno != EEXIST) break;
   }
   if (!fd.valid()) return fail_errno(kWhat, path, errno);
-  const int error = fill_and_rename(std::move(fd), mode, content, temporary, path);
+  const int error = fill_and_rename(std::move(fd), mode, content, *reached, temporary);
   if (error == 0) return {};
-  ::unlink(temporary.c_str());
+  ::unlinkat(reached->directory.get(), temporary.c_str(), 0);
   return fail_errno(kWhat, path, error);
 }
 
 void overwrite_file(const std::string& path, std::string_view content) {
-  const Fd fd(::open(path.c_str(), O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC));
+  const auto reached = reach(path);
+  if (!reached) return;
+  const Fd fd(::openat(reached->directory.get(), reached->name.c_str(),
+                       O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC));
   if (fd.valid()) write_all(fd.get(), content);
 }
 
-namespace {
-
-// Not mkdir and chmod: that would take a parent's set-group-id bit away.
-int make_directory(const std::string& path, std::uint32_t mode) {
+envgen::Status make_directories(const std::string& path, std::uint32_t mode) {
+  constexpr const char* kWhat = "creating a directory";
+  if (is_directory(path)) return {};
+  auto reached = reach(path, {.follow_last = true, .make_parents = mode});
+  if (!reached) return explained(kWhat, std::move(reached.error()));
+  // Not mkdir and chmod: that would take a parent's set-group-id bit away.
   const mode_t mask = ::umask(0);
-  const int result = ::mkdir(path.c_str(), mode);
+  const int result = ::mkdirat(reached->directory.get(), reached->name.c_str(), mode);
   const int error = errno;
   ::umask(mask);
-  return result == 0 ? 0 : error;
-}
-
-}  // namespace
-
-envgen::Status make_directories(const std::string& path, std::uint32_t mode) {
-  // Mostly the parents are there: one call instead of one for each of them.
-  if (make_directory(path, mode) == 0 || is_directory(path)) return {};
-  std::size_t end = 0;
-  while (end != std::string::npos && end < path.size()) {
-    end = path.find('/', end + 1);
-    const std::string part = path.substr(0, end);
-    const int error = make_directory(part, mode);
-    // A directory that exists may answer EROFS or EACCES instead of EEXIST.
-    if (error == 0 || is_directory(part)) continue;
-    std::string where = path;
-    if (part != path) where.append(" (at ").append(part).append(")");
-    return fail_errno("creating a directory", std::move(where), error);
-  }
-  return {};
+  // A directory that exists may answer EROFS or EACCES instead of EEXIST.
+  if (result == 0 || is_directory(path)) return {};
+  return fail_errno(kWhat, path, error);
 }
 
 std::string errno_text(int error) {
@@ -323,7 +317,7 @@ struct Level {
 // still the directory it came from.
 class TreeRemover {
  public:
-  explicit TreeRemover(std::string root) : root_(std::move(root)) {}
+  TreeRemover(const Reached& place, std::string shown) : place_(place), root_(std::move(shown)) {}
   envgen::Status run();
 
  private:
@@ -332,7 +326,8 @@ class TreeRemover {
   int leave();
   int clear(std::string* subdirectory);
 
-  std::string root_;
+  const Reached& place_;
+  std::string root_;  // for messages
   Fd current_;
   std::vector<Level> levels_;
   int busy_ = 0;  // how often a directory that was emptied was not empty
@@ -414,7 +409,9 @@ int TreeRemover::clear(std::string* subdirectory) {
 }
 
 envgen::Status TreeRemover::run() {
-  if (const int error = enter(AT_FDCWD, root_); error != 0) return fail("", error);
+  if (const int error = enter(place_.directory.get(), place_.name); error != 0) {
+    return fail("", error);
+  }
   while (true) {
     std::string name;
     if (const int error = clear(&name); error != 0) return fail(name, error);
@@ -426,8 +423,8 @@ envgen::Status TreeRemover::run() {
     if (const int error = leave(); error != 0) return fail("", error);
   }
   current_.reset();
-  if (::rmdir(root_.c_str()) != 0 && errno != ENOENT) return fail("", errno);
-  return {};
+  const int result = ::unlinkat(place_.directory.get(), place_.name.c_str(), AT_REMOVEDIR);
+  return result == 0 || errno == ENOENT ? envgen::Status() : fail("", errno);
 }
 
 }  // namespace
@@ -440,14 +437,25 @@ envgen::Status remove_tree(const std::string& path) {
     return envgen::fail("removing a directory tree", path, "no directory that can be removed",
                         "name the directory itself");
   }
+  auto reached = reach(root);
+  if (reached) return remove_tree(*reached, root);
+  // No directory, no tree.
   struct stat status{};
-  if (::lstat(root.c_str(), &status) != 0) {
+  if (::lstat(root.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR)) return {};
+  return explained("removing a directory tree", std::move(reached.error()));
+}
+
+envgen::Status remove_tree(const Reached& place, const std::string& shown) {
+  const int directory = place.directory.get();
+  const char* name = place.name.c_str();
+  struct stat status{};
+  if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return {};
-    return fail_errno("removing a directory tree", path, errno);
+    return fail_errno("removing a directory tree", shown, errno);
   }
-  if (S_ISDIR(status.st_mode)) return TreeRemover(std::move(root)).run();
-  if (::unlink(root.c_str()) == 0 || errno == ENOENT) return {};
-  return fail_errno("removing a file", path, errno);
+  if (S_ISDIR(status.st_mode)) return TreeRemover(place, shown).run();
+  if (::unlinkat(directory, name, 0) == 0 || errno == ENOENT) return {};
+  return fail_errno("removing a file", shown, errno);
 }
 
 }  // namespace sys

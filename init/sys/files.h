@@ -20,9 +20,10 @@ inline constexpr std::size_t kMaxEntries = 100'000;
 // ENOTDIR counts as absent, as everywhere: "/etc/passwd/x" is not there.
 envgen::PathState look(const std::string& path, bool read_content);
 
-// Writes beside `path` and renames over it; on failure the old file is untouched and no debris is
-// left. The file has `mode`, whatever the umask. The parent directory must exist. A bind-mounted
-// file (/dev/termination-log, /etc/hosts) cannot be replaced this way: EBUSY.
+// Writes beside `path` and renames over it, in the directory that reach() (reach.h) leads to; on
+// failure the old file is untouched and no debris is left. The file has `mode`, whatever the umask.
+// The parent directory must exist. A bind-mounted file (/dev/termination-log, /etc/hosts) cannot be
+// replaced this way: EBUSY.
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  std::string_view content);
 
@@ -36,8 +37,11 @@ envgen::Status make_directories(const std::string& path, std::uint32_t mode);
 
 // rm -rf that never follows a link out of `path` and never enters another file system (a data set
 // mounted below it is not ours to delete); an absent path is fine. Directories of ours that are not
-// writable are made so. Stops at the first failure.
+// writable are made so. Stops at the first failure. The way to it is reach()'s, or was: `shown` is
+// for messages then.
 envgen::Status remove_tree(const std::string& path);
+struct Reached;
+envgen::Status remove_tree(const Reached& place, const std::string& shown);
 
 // "errno text (ENAME)"
 std::string errno_text(int error);

@@ -10,6 +10,7 @@
 
 #include "init/sys/files.h"
 #include "init/sys/log.h"
+#include "init/sys/reach.h"
 
 namespace logtee {
 namespace {
@@ -21,18 +22,17 @@ constexpr std::int64_t kRetryMs = 1000;
 
 LogFile::LogFile(std::string path, LogRule rule) : path_(std::move(path)), rule_(rule) {}
 
-bool LogFile::open() {
-  if (fd_.valid()) return true;
-  const int follow = rule_.follow_links ? 0 : O_NOFOLLOW;
+std::string LogFile::open() {
+  if (fd_.valid()) return {};
   // Of a FIFO or a terminal nobody is waited for.
-  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-  fd_.reset(::open(path_.c_str(), kFlags | follow, kMode));
-  if (!fd_.valid()) return false;
+  auto opened = sys::open_to_append(path_, kMode, rule_.job);
+  if (!opened) return to_line(opened.error());
+  fd_ = std::move(*opened);
   struct stat status{};
   // What is no regular file, as /dev/null, has no size to be kept to.
   if (::fstat(fd_.get(), &status) != 0 || !S_ISREG(status.st_mode)) rotates_ = false;
   size_ = S_ISREG(status.st_mode) ? status.st_size : 0;
-  return true;
+  return {};
 }
 
 void LogFile::write(std::string_view bytes, std::int64_t now_ms) {
@@ -41,7 +41,7 @@ void LogFile::write(std::string_view bytes, std::int64_t now_ms) {
     unsaid_ += bytes.size();
     return;
   }
-  if (!open()) return give_up(bytes.size(), errno, now_ms);
+  if (const std::string why = open(); !why.empty()) return give_up(bytes.size(), why, now_ms);
   while (!bytes.empty() && retry_ms_ == 0) {
     std::size_t part = bytes.size();
     if (rule_.max_bytes > 0 && rotates_) {
@@ -81,25 +81,27 @@ std::size_t LogFile::write_all(std::string_view bytes) {
 
 void LogFile::append(std::string_view bytes, std::int64_t now_ms) {
   const std::size_t done = write_all(bytes);
-  if (done < bytes.size()) give_up(bytes.size() - done, errno, now_ms);
+  if (done == bytes.size()) return;
+  const int error = errno;
+  // On a file system that was away the old description may stay dead.
+  if (error != ENOSPC && error != EDQUOT) fd_.reset();
+  give_up(bytes.size() - done, "writing the log file: " + path_ + ": " + sys::errno_text(error),
+          now_ms);
 }
 
-void LogFile::give_up(std::size_t bytes, int error, std::int64_t now_ms) {
+void LogFile::give_up(std::size_t bytes, const std::string& why, std::int64_t now_ms) {
   if (retry_ms_ == 0) {
-    sys::log::warning("writing the log file: " + path_ + ": " + sys::errno_text(error) +
-                      "; what does not fit is lost there, and the job goes on");
+    sys::log::warning(why + "; what does not fit is lost there, and the job goes on");
   }
   lost_ += bytes;
   unsaid_ += bytes;
   retry_ms_ = now_ms + kRetryMs;
-  // On a file system that was away the old description may stay dead.
-  if (error != ENOSPC && error != EDQUOT) fd_.reset();
 }
 
 // The note first: where there is no room for it there is none for more.
 bool LogFile::try_again(std::int64_t now_ms) {
   retry_ms_ = now_ms + kRetryMs;
-  if (!open()) return false;
+  if (!open().empty()) return false;
   const std::string note = (at_line_start_ ? "" : "\n") + std::string("trainit: ") +
                            std::to_string(unsaid_) + " bytes of output could not be written here\n";
   if (write_all(note) < note.size()) return false;
@@ -116,27 +118,34 @@ void LogFile::say_lost() const {
                     " bytes");
 }
 
+bool LogFile::move_away() const {
+  const auto reached = sys::reach_log(path_, rule_.job);
+  if (!reached) {
+    errno = ENOENT;  // said by open()
+    return false;
+  }
+  const int directory = reached->directory.get();
+  auto name = [&reached](int number) {
+    return number == 0 ? reached->name : reached->name + "." + std::to_string(number);
+  };
+  if (rule_.keep == 0) return ::unlinkat(directory, name(0).c_str(), 0) == 0;
+  for (int i = rule_.keep - 1; i >= 0; --i) {
+    const bool moved = ::renameat(directory, name(i).c_str(), directory, name(i + 1).c_str()) == 0;
+    if (!moved && (i == 0 || errno != ENOENT)) return false;
+  }
+  return true;
+}
+
 void LogFile::rotate(std::int64_t now_ms) {
   if (size_ == 0) return;
-  auto name = [this](int number) {
-    return number == 0 ? path_ : path_ + "." + std::to_string(number);
-  };
-  bool moved = true;
-  if (rule_.keep == 0) moved = ::unlink(path_.c_str()) == 0;
-  for (int i = rule_.keep - 1; i >= 0; --i) {
-    if (::rename(name(i).c_str(), name(i + 1).c_str()) != 0 && (i == 0 || errno != ENOENT)) {
-      moved = false;
-      break;
-    }
-  }
-  if (!moved && errno != ENOENT) {
+  if (!move_away() && errno != ENOENT) {
     sys::log::warning("beginning a new log file: " + path_ + ": " + sys::errno_text(errno) +
                       ", so it grows beyond --log-max-size");
     rotates_ = false;
     return;
   }
   fd_.reset();
-  if (!open()) give_up(0, errno, now_ms);
+  if (const std::string why = open(); !why.empty()) give_up(0, why, now_ms);
 }
 
 }  // namespace logtee

@@ -7,14 +7,15 @@
 #include <string>
 #include <string_view>
 
+#include "envgen/sandbox.h"
 #include "init/sys/fd.h"
 
 namespace logtee {
 
 struct LogRule {
-  std::int64_t max_bytes = 0;  // 0 = it grows
-  int keep = 0;                // so many old ones stay: PATH.1 is the youngest
-  bool follow_links = true;    // no: the directory may be another user's
+  std::int64_t max_bytes = 0;             // 0 = it grows
+  int keep = 0;                           // so many old ones stay: PATH.1 is the youngest
+  const envgen::Identity* job = nullptr;  // where it is another user; outlives the file
 };
 
 class LogFile {
@@ -29,13 +30,16 @@ class LogFile {
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
  private:
-  bool open();
+  // Why it cannot; "" = it is open.
+  std::string open();
+  // False with errno.
+  bool move_away() const;
   void rotate(std::int64_t now_ms);
   void append(std::string_view bytes, std::int64_t now_ms);
   // How much was written; less than all with errno.
   std::size_t write_all(std::string_view bytes);
   bool try_again(std::int64_t now_ms);
-  void give_up(std::size_t bytes, int error, std::int64_t now_ms);
+  void give_up(std::size_t bytes, const std::string& why, std::int64_t now_ms);
 
   std::string path_;
   LogRule rule_;

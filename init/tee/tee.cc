@@ -79,8 +79,9 @@ Tee::Tee(const Work& work, Shared& shared, const Scan& scan)
     : shared_(shared), scan_(scan), life_(work.life) {
   if (!same_file(STDOUT_FILENO, STDERR_FILENO)) err_ = std::make_unique<Echo>(STDERR_FILENO);
   const auto echoing = std::ranges::count_if(work.feeds, &Feed::echo);
-  const LogRule rule{
-      .max_bytes = work.log_max_bytes, .keep = work.log_keep, .follow_links = work.follow_links};
+  const LogRule rule{.max_bytes = work.log_max_bytes,
+                     .keep = work.log_keep,
+                     .job = work.job ? &*work.job : nullptr};
   for (std::size_t i = 0; i < work.feeds.size(); ++i) {
     const std::string& log = work.feeds[i].log;
     logs_.push_back(log.empty() ? nullptr : std::make_unique<LogFile>(log, rule));

@@ -91,7 +91,7 @@ class Hooks : public child::Scratch {
     sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
     const proc::SavedSignals saved = proc::take_over_signals();
     if (first && !first()) return 99;
-    auto started = engine::HookRun::start(group_, env_, run_dir_, forced_, saved);
+    auto started = engine::HookRun::start(group_, env_, run_dir_, forced_, {}, saved);
     if (!started) return 98;
     if (meanwhile) meanwhile(*started);
     child::say(STDOUT_FILENO, news_of(*started));

@@ -30,24 +30,24 @@ class LastWordsOf : public child::Scratch {
 
 TEST_F(LastWordsOf, AFileAreItsEnd) {
   const std::string file = write("log", std::string(100'000, 'x') + "\nlast but one\nlast\n");
-  EXPECT_THAT(last_lines_in(file, 0), ElementsAre("last but one", "last"));
+  EXPECT_THAT(last_lines_in(file, nullptr, 0), ElementsAre("last but one", "last"));
 }
 
 TEST_F(LastWordsOf, AProcessAreNotThoseOfAnEarlierOne) {
   const std::string file = write("log", "of yesterday\n");
-  EXPECT_THAT(last_lines_in(file, sys::wall_ms() + 60'000), IsEmpty());
+  EXPECT_THAT(last_lines_in(file, nullptr, sys::wall_ms() + 60'000), IsEmpty());
 }
 
 TEST_F(LastWordsOf, WhatIsNoFileAreNone) {
   ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
   for (const std::string& name : {path("fifo"), path("."), path("absent")}) {
-    EXPECT_THAT(last_lines_in(name, 0), IsEmpty()) << name;
+    EXPECT_THAT(last_lines_in(name, nullptr, 0), IsEmpty()) << name;
   }
 }
 
 TEST_F(LastWordsOf, AProcessComeFromAWorker) {
   const std::string file = write("log", "first\n\033[1msecond\033[0m\n");
-  auto words = LastWords::start([&file] { return last_lines_in(file, 0); }, {});
+  auto words = LastWords::start([&file] { return last_lines_in(file, nullptr, 0); }, {});
   ASSERT_TRUE(words);
   EXPECT_THAT(await(*words), ElementsAre("first", "second"));
   int status = 0;

@@ -117,7 +117,7 @@ class TouchTrigger : public child::Scratch {};
 // Its worker is waited for as PID 1 reaps it.
 int touch(const std::string& file) {
   sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
-  touch_trigger(file, proc::take_over_signals());
+  touch_trigger(file, {}, proc::take_over_signals());
   int status = 0;
   return ::wait(&status) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

@@ -1,0 +1,81 @@
+#pragma once
+// Paths that lead through directories of other users, where a name may be swapped for a link at any
+// moment: each component is opened in the one before it, and a link is followed only where nobody
+// but root and we could have put it there, as the kernel's protected_symlinks judges (sysctl/fs).
+// May hang on a dead mount: for children, and PID 1 in its own RUN_DIR.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "envgen/result.h"
+#include "envgen/sandbox.h"
+#include "init/sys/fd.h"
+
+namespace sys {
+
+// The directory that holds the last component of a path, open, so that nobody can swap it.
+struct Reached {
+  Fd directory;          // O_PATH
+  std::string name;      // "." for a directory without a name in another: "/", "x/..", "x/."
+  std::string weakness;  // the directory by which others may change what the path means, with owner
+                         // and mode: "/home/job (owner 1000, mode 0755)"; "" = there is none
+};
+
+struct ReachRule {
+  // Of a job that has root's group, what that group may write is foreign too.
+  const envgen::Identity* job = nullptr;
+  bool follow_last = false;                        // the last component, where it is a link
+  std::optional<std::uint32_t> make_parents = {};  // as mkdir -p, with this mode
+};
+
+// A relative path counts from the working directory. Foreign to root: what another user owns, or
+// group or others may write; to an ordinary user: what another one but root owns, or everybody may
+// write. A read-only file system is written by nobody; in a sticky directory an entry belongs to
+// its owner. An Error names the link, and whose it is; or the component that is not there.
+envgen::Result<Reached> reach(const std::string& path, const ReachRule& rule = {});
+
+// As the job's user would, following whatever that user may follow, where it may write in that
+// directory; otherwise reach(). Only root can switch; anybody else just reaches. Switches the ids
+// of the process for a moment: only for a child, and one with a single thread.
+envgen::Result<Reached> reach_as(const envgen::Identity& job, const std::string& path,
+                                 const ReachRule& rule = {});
+
+// The program or script at `path`, to be run with our rights: an Error where anybody but root and
+// we may change it, or what the path means. It names the file or directory, its owner and mode.
+// With none the path can be used as it is: nobody can change it afterwards either.
+envgen::Status check_ours_alone(const std::string& path, const envgen::Identity* job = nullptr);
+
+// A log's directory: as the job's user where that is another one than ours.
+envgen::Result<Reached> reach_log(const std::string& path, const envgen::Identity* job);
+
+// Opens for appending, or makes, a file that others may have had a hand in: a regular file of
+// root's, ours or the job's, and with one name, or nothing is opened. Where nobody else can have
+// put anything there, whatever stands there is opened: a FIFO, a terminal.
+envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
+                                  const envgen::Identity* job);
+
+// The same for reading.
+envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job);
+
+// The effective and real ids of another user, until it goes out of scope. Root's only, in a child
+// with a single thread; the signal at the parent's death is armed again each time.
+class AsUser {
+ public:
+  explicit AsUser(const envgen::Identity& who);
+  ~AsUser();
+  AsUser(const AsUser&) = delete;
+  AsUser& operator=(const AsUser&) = delete;
+  // Whether the ids are the user's now. Where not, nothing was changed.
+  [[nodiscard]] bool switched() const { return switched_; }
+
+ private:
+  std::vector<gid_t> groups_;
+  gid_t group_;
+  bool switched_ = false;
+};
+
+}  // namespace sys

@@ -1,0 +1,106 @@
+// The logs of ranks: what a job, or another user, puts where trainit writes and reads as root.
+
+#include <gmock/gmock.h>
+
+#include "tests/escape/border.h"
+
+namespace {
+
+using escape::Border;
+using escape::kJob;
+using escape::kOther;
+using escape::Result;
+using escape::Words;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// The first rank's output is ours; the second one's goes into its file.
+const std::string kSecond = "[ \"$RANK_ID\" = 1 ] || exit 0; ";
+
+class Logs : public Border {
+ protected:
+  void SetUp() override {
+    Border::SetUp();
+    write("root/secret", "the secret of root\n");
+    make("home/logs", kJob, 0755);
+  }
+
+  [[nodiscard]] Words ranks_of(const std::string& user, const std::string& logs,
+                               const std::string& script) const {
+    return ranks(2, rules::shell(kSecond + script), {"--user", user, "--log-dir", path(logs)});
+  }
+};
+
+// The first failure's last lines would be those of the file that the link leads to.
+TEST_F(Logs, AreNotReadThroughALinkOfTheJobs) {
+  const Result result = rules::run(
+      contained(ranks_of("1000:1000", "home/logs",
+                         "rm " + path("home/logs/rank-1.log") + "; ln -s " + path("root/secret") +
+                             " " + path("home/logs/rank-1.log") + "; exit 3")));
+  EXPECT_EQ(result.code, 3) << result.err;
+  EXPECT_THAT(result.err, AllOf(Not(HasSubstr("the secret")), HasSubstr("log is not shown"),
+                                HasSubstr("rank-1.log")));
+}
+
+TEST_F(Logs, AreNotReadInADirectoryThatWasSwapped) {
+  const Result result =
+      rules::run(contained(ranks_of("1000:1000", "home/logs",
+                                    "mv " + path("home/logs") + " " + path("home/old") +
+                                        "; ln -s " + path("root") + " " + path("home/logs") +
+                                        ""
+                                        "; exit 3")));
+  EXPECT_EQ(result.code, 3) << result.err;
+  EXPECT_THAT(result.err, Not(HasSubstr("the secret")));
+  EXPECT_FALSE(exists("root/rank-1.log"));
+}
+
+// Planted before the start by another user, in a directory that all may write.
+TEST_F(Logs, AreNotAppendedThroughAPlantedLink) {
+  make("tmp/shared", 0, 0777);
+  as(kOther, path("tmp/shared"), "ln -s " + path("root/secret") + " rank-1.log");
+  for (const bool job : {true, false}) {
+    Words args = ranks_of("1000:1000", "tmp/shared", "echo planted; exit 0");
+    if (!job)
+      args = ranks(2, rules::shell(kSecond + "echo planted"), {"--log-dir", path("tmp/shared")});
+    const Result result = rules::run(contained(args));
+    EXPECT_EQ(read(path("root/secret")), "the secret of root\n");
+    EXPECT_THAT(result.err, AllOf(HasSubstr("rank-1.log"), HasSubstr("link"))) << job;
+  }
+}
+
+TEST_F(Logs, AreNotAppendedToAnothersFile) {
+  make("tmp/shared", 0, 01777);
+  as(kOther, path("tmp/shared"), "echo mine >rank-1.log; chmod 666 rank-1.log");
+  const Result result =
+      rules::run(contained(ranks_of("1000:1000", "tmp/shared", "echo planted; exit 0")));
+  EXPECT_EQ(read(path("tmp/shared/rank-1.log")), "mine\n");
+  EXPECT_THAT(result.err, HasSubstr("a file of user 2000"));
+}
+
+// With the tee, which begins new files.
+TEST_F(Logs, AreNotMovedAboutInADirectoryThatWasSwapped) {
+  write("root/rank-1.log", "the secret of root\n");
+  const std::string swap = "mv " + path("home/logs") + " " + path("home/old") + "; ln -s " +
+                           path("root") + " " + path("home/logs") + "; ";
+  const Result result = rules::run(contained(
+      ranks(2,
+            rules::shell(kSecond + swap +
+                         "i=0; while [ $i -lt 2000 ]; do echo line $i of some; "
+                         "i=$((i+1)); done"),
+            {"--user", "1000:1000", "--log-dir", path("home/logs"), "--log-max-size", "4k"})));
+  EXPECT_EQ(read(path("root/rank-1.log")), "the secret of root\n");
+  EXPECT_FALSE(exists("root/rank-1.log.1")) << result.err;
+}
+
+// A directory of logs that root made a link to stays in use.
+TEST_F(Logs, AreFoundByALinkThatIsRoots) {
+  make("logs", 0, 0755);
+  ASSERT_EQ(::symlink(path("home/logs").c_str(), path("logs/link").c_str()), 0);
+  const Result result =
+      rules::run(contained(ranks_of("1000:1000", "logs/link", "echo all is well; exit 3")));
+  EXPECT_THAT(result.err, HasSubstr("all is well"));
+  EXPECT_EQ(read(path("home/logs/rank-1.log")), "all is well\n");
+}
+
+}  // namespace

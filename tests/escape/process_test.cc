@@ -1,0 +1,66 @@
+// What a process of the job inherits, and what it may do to PID 1.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/ioctl.h>
+
+#include "tests/escape/border.h"
+#include "tests/rules/shell.h"
+
+namespace {
+
+using escape::Border;
+using escape::Result;
+using escape::Spec;
+using testing::HasSubstr;
+using testing::Not;
+
+class Process : public Border {};
+
+// Of the caller's: a directory of root's, by which openat goes past every mode above it.
+TEST_F(Process, OfAnotherUserHasNoDescriptorOfTheCallers) {
+  for (const bool other : {true, false}) {
+    Spec spec = contained({"--", "/bin/sh", "-c", "echo fds: $(ls /proc/self/fd | tr '\\n' ' ')."});
+    if (other) spec.args.insert(spec.args.begin(), {"--user", "1000:1000"});
+    spec.before = [before = spec.before, root = path("root")] {
+      before();
+      const int fd = ::open(root.c_str(), O_RDONLY | O_DIRECTORY);
+      if (fd < 0 || ::dup2(fd, 17) != 17) ::_exit(rules::kCannotStart);
+    };
+    const Result result = rules::run(spec);
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.out.find(" 17 ") == std::string::npos, other) << result.out;
+  }
+}
+
+// A job that may type into root's terminal has root's shell.
+TEST_F(Process, OfAnotherUserHasNoTerminalOfTheCallers) {
+  rules::Screen screen({"/bin/sh", "-c",
+                        rules::trainit() +
+                            " --user 1000:1000 -- /bin/sh -c "
+                            "'ps -o tty= -p $$ >" +
+                            path("out/tty") + "'; echo end"},
+                       env());
+  ASSERT_TRUE(screen.await("end"));
+  EXPECT_THAT(read(path("out/tty")), HasSubstr("?"));
+}
+
+// Where it is confined, also one with PID 1's own uid.
+TEST_F(Process, ThatIsConfinedCannotReadPid1) {
+  const std::string look =
+      "cat /proc/1/environ >/dev/null 2>&1 && echo read; "
+      "echo x 2>/dev/null >>/proc/1/mem && echo opened; echo tried";
+  Spec spec = contained({"--no-new-privs", "--", "/bin/sh", "-c", look});
+  spec.before = [before = spec.before] {
+    before();
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(1000, 1000, 1000) != 0 ||
+        ::setresuid(1000, 1000, 1000) != 0) {
+      ::_exit(rules::kCannotStart);
+    }
+  };
+  give("run", 1000, 0755);
+  const Result result = rules::run(spec);
+  EXPECT_EQ(result.out, "tried\n") << result.err;
+}
+
+}  // namespace

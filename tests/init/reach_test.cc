@@ -1,0 +1,172 @@
+#include "init/sys/reach.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/init/child.h"
+
+namespace {
+
+using sys::reach;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr uid_t kOther = 2000;
+
+// Nothing is deleted or run by them: root's directories of a scratch directory.
+class Reach : public child::Scratch {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs other users";
+    ::chmod(path("").c_str(), 0755);
+    make("ours", 0, 0755);
+    make("theirs", kOther, 0755);
+    make("sticky", 0, 01777);
+    make("all", 0, 0777);
+    write("ours/file", "text");
+  }
+  void make(const std::string& name, uid_t owner, mode_t mode) const {
+    ASSERT_EQ(::mkdir(path(name).c_str(), 0700), 0);
+    ASSERT_EQ(::chown(path(name).c_str(), owner, owner), 0);
+    ASSERT_EQ(::chmod(path(name).c_str(), mode), 0);
+  }
+  void link(const std::string& to, const std::string& name, uid_t owner) const {
+    ASSERT_EQ(::symlink(to.c_str(), path(name).c_str()), 0);
+    ASSERT_EQ(::lchown(path(name).c_str(), owner, owner), 0);
+  }
+  // The name of the file that is reached, from the directory that is held.
+  static bool leads_to(const envgen::Result<sys::Reached>& reached, const std::string& file) {
+    struct stat left{};
+    struct stat right{};
+    return reached && ::fstatat(reached->directory.get(), reached->name.c_str(), &left, 0) == 0 &&
+           ::stat(file.c_str(), &right) == 0 && left.st_ino == right.st_ino;
+  }
+};
+
+TEST_F(Reach, GoesThroughDirectoriesOfOurs) {
+  for (const char* name :
+       {"ours/file", "ours//./file", "ours/../ours/file", "theirs/../ours/file"}) {
+    EXPECT_TRUE(leads_to(reach(path(name)), path("ours/file"))) << name;
+  }
+  EXPECT_THAT(reach(path("ours/file"))->weakness, IsEmpty());
+  EXPECT_EQ(reach("/")->name, ".");
+  EXPECT_EQ(reach("/")->weakness, "");
+  EXPECT_EQ(reach(path("ours/absent/x")).error().found.substr(0, 9), "No such f");
+  EXPECT_FALSE(reach(path("ours/file/x")));
+  EXPECT_FALSE(reach(""));
+}
+
+TEST_F(Reach, TellsWhoMayChangeWhatAPathMeans) {
+  make("theirs/below", 0, 0755);
+  make("sticky/ours", 0, 0755);
+  make("sticky/theirs", kOther, 0755);
+  make("group", 0, 0775);
+  ASSERT_EQ(::chown(path("group").c_str(), 0, kOther), 0);
+  EXPECT_THAT(reach(path("theirs/x"))->weakness,
+              AllOf(HasSubstr("theirs (owner 2000"), HasSubstr("mode 0755")));
+  EXPECT_THAT(reach(path("theirs/below/x"))->weakness, HasSubstr("theirs ("));
+  EXPECT_THAT(reach(path("all/x"))->weakness, HasSubstr("all ("));
+  EXPECT_THAT(reach(path("sticky/x"))->weakness, HasSubstr("sticky ("));
+  EXPECT_THAT(reach(path("sticky/ours/x"))->weakness, IsEmpty());
+  EXPECT_THAT(reach(path("sticky/theirs/x"))->weakness, HasSubstr("sticky ("));
+  EXPECT_THAT(reach(path("group/x"))->weakness, HasSubstr("group ("));
+}
+
+// As images have it that were built with umask 002, until the job has root's group.
+TEST_F(Reach, TrustsRootsGroupWhereTheJobIsNotInIt) {
+  make("roots", 0, 0775);
+  EXPECT_THAT(reach(path("roots/x"))->weakness, IsEmpty());
+  const envgen::Identity job{
+      .uid = 1000, .gid = 1000, .groups = {1000, 0}, .name = "", .home = "/"};
+  EXPECT_THAT(reach(path("roots/x"), {.job = &job})->weakness, HasSubstr("roots ("));
+}
+
+TEST_F(Reach, FollowsLinksThatOnlyRootCouldMake) {
+  link(path("ours"), "link", 0);
+  link("../ours", "sticky/link", 0);
+  link("ours/file", "file", 0);
+  EXPECT_TRUE(leads_to(reach(path("link/file")), path("ours/file")));
+  EXPECT_TRUE(leads_to(reach(path("sticky/link/file")), path("ours/file")));
+  EXPECT_TRUE(leads_to(reach(path("file"), {.follow_last = true}), path("ours/file")));
+  // Where it is not followed it is what is reached.
+  EXPECT_EQ(reach(path("file"))->name, "file");
+}
+
+TEST_F(Reach, RefusesLinksThatOthersCouldMake) {
+  link(path("ours"), "theirs/link", kOther);
+  link(path("ours"), "theirs/roots", 0);
+  link(path("ours"), "sticky/theirs", kOther);
+  link(path("ours"), "all/roots", 0);
+  for (const char* name : {"theirs/link/file", "theirs/roots/file", "sticky/theirs/file",
+                           "all/roots/file", "ours/../theirs/link/file"}) {
+    const auto reached = reach(path(name));
+    ASSERT_FALSE(reached) << name;
+    EXPECT_THAT(reached.error().found, HasSubstr("the link")) << name;
+    EXPECT_THAT(reached.error().where, path(name));
+  }
+  EXPECT_FALSE(reach(path("theirs/link"), {.follow_last = true}));
+  EXPECT_TRUE(reach(path("theirs/link")));
+}
+
+TEST_F(Reach, EndsInARingOfLinks) {
+  link("ring", "ring", 0);
+  EXPECT_THAT(reach(path("ring/x")).error().found, HasSubstr("ELOOP"));
+  EXPECT_THAT(reach(path("ring"), {.follow_last = true}).error().found, HasSubstr("ELOOP"));
+}
+
+TEST_F(Reach, MakesTheDirectoriesOnTheWay) {
+  EXPECT_TRUE(reach(path("ours/a/b/c"), {.make_parents = 0750}));
+  struct stat status{};
+  ASSERT_EQ(::stat(path("ours/a/b").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0750U);
+  EXPECT_NE(::stat(path("ours/a/b/c").c_str(), &status), 0);
+}
+
+TEST_F(Reach, AsAUserGoesWhereThatOneMayWrite) {
+  const envgen::Identity other{.uid = kOther, .gid = kOther, .groups = {}, .name = "", .home = "/"};
+  make("theirs/real", kOther, 0755);
+  link("real", "theirs/link", kOther);
+  link(path("ours"), "theirs/out", kOther);
+  const auto inside = sys::reach_as(other, path("theirs/link/x"));
+  ASSERT_TRUE(inside);
+  EXPECT_THAT(inside->weakness, HasSubstr("owner 2000"));
+  EXPECT_FALSE(sys::reach_as(other, path("theirs/out/x")));
+  // What root gave to nobody is reached by root.
+  EXPECT_TRUE(sys::reach_as(other, path("ours/x")));
+  EXPECT_EQ(::geteuid(), 0U);
+  EXPECT_EQ(::getegid(), 0U);
+}
+
+TEST_F(Reach, OpensOnlyFilesThatAreMeant) {
+  const envgen::Identity other{.uid = kOther, .gid = kOther, .groups = {}, .name = "", .home = "/"};
+  write("all/theirs", "x");
+  ASSERT_EQ(::chown(path("all/theirs").c_str(), kOther, kOther), 0);
+  EXPECT_FALSE(sys::open_to_append(path("all/theirs"), 0644, nullptr));
+  EXPECT_TRUE(sys::open_to_append(path("all/theirs"), 0644, &other));
+  write("all/two", "x");
+  ASSERT_EQ(::link(path("all/two").c_str(), path("all/names").c_str()), 0);
+  EXPECT_THAT(sys::open_to_append(path("all/two"), 0644, nullptr).error().found,
+              HasSubstr("2 names"));
+  EXPECT_TRUE(sys::open_to_append(path("all/new"), 0640, nullptr));
+  EXPECT_TRUE(sys::open_to_read(path("all/new"), nullptr));
+}
+
+TEST_F(Reach, ChecksWhatRunsWithOurRights) {
+  link("ours/file", "file", 0);
+  EXPECT_TRUE(sys::check_ours_alone(path("ours/file")));
+  EXPECT_TRUE(sys::check_ours_alone(path("file")));
+  write("theirs/file", "x");
+  EXPECT_THAT(sys::check_ours_alone(path("theirs/file")).error().found, HasSubstr("theirs ("));
+  ASSERT_EQ(::chmod(path("ours/file").c_str(), 0757), 0);
+  EXPECT_THAT(sys::check_ours_alone(path("ours/file")).error().found, HasSubstr("mode 0757"));
+  ASSERT_EQ(::chmod(path("ours/file").c_str(), 0755), 0);
+  ASSERT_EQ(::chown(path("ours/file").c_str(), kOther, 0), 0);
+  EXPECT_THAT(sys::check_ours_alone(path("file")).error().found, HasSubstr("owner 2000"));
+}
+
+}  // namespace
