@@ -112,7 +112,7 @@ envgen::Status redirect(const SpawnSpec& spec) {
     constexpr std::uint32_t kMode = 0644;
     const bool other = spec.sandbox != nullptr && spec.sandbox->identity;
     auto log =
-        sys::open_to_append(spec.log_path, kMode, other ? &*spec.sandbox->identity : nullptr);
+        sys::open_to_append(spec.log_path, kMode, other ? &*spec.sandbox->identity : nullptr, true);
     if (!log) return std::unexpected(std::move(log.error()));
     auto done = put(*log, {STDOUT_FILENO, STDERR_FILENO}, "opening a log file", spec.log_path);
     if (!done) return done;

@@ -371,19 +371,24 @@ envgen::Result<Reached> reach_log(const std::string& path, const envgen::Identit
 }
 
 envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
-                                  const envgen::Identity* job) {
-  constexpr int kFlags = O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC;
+                                  const envgen::Identity* job, bool patiently) {
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC;
   constexpr int kAttempts = 16;
   auto reached = reach_log(path, job);
   if (!reached) return no_log(std::move(reached.error()));
+  const int flags = kFlags | (patiently && reached->weakness.empty() ? 0 : O_NONBLOCK);
+  const int directory = reached->directory.get();
+  const char* name = reached->name.c_str();
   Fd fd;
   for (int attempt = 0; attempt < kAttempts && !fd.valid(); ++attempt) {
-    fd.reset(::openat(reached->directory.get(), reached->name.c_str(), kFlags));
+    fd.reset(::openat(directory, name, flags));
     if (fd.valid() || errno != ENOENT) break;
-    fd.reset(
-        ::openat(reached->directory.get(), reached->name.c_str(), kFlags | O_CREAT | O_EXCL, mode));
+    fd.reset(::openat(directory, name, flags | O_CREAT | O_EXCL, mode));
     if (!fd.valid() && errno != EEXIST) break;
   }
+  const int error = errno;
+  if (patiently && fd.valid()) ::fcntl(fd.get(), F_SETFL, O_APPEND);
+  errno = error;
   return accept(std::move(fd), *reached, path, job);
 }
 

@@ -54,9 +54,10 @@ envgen::Result<Reached> reach_log(const std::string& path, const envgen::Identit
 
 // Opens for appending, or makes, a file that others may have had a hand in: a regular file of
 // root's, ours or the job's, and with one name, or nothing is opened. Where nobody else can have
-// put anything there, whatever stands there is opened: a FIFO, a terminal.
+// put anything there, whatever stands there is opened: a FIFO, a terminal. The reader of a FIFO is
+// waited for only `patiently`, and the descriptor blocks then.
 envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
-                                  const envgen::Identity* job);
+                                  const envgen::Identity* job, bool patiently = false);
 
 // The same for reading.
 envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job);

@@ -362,6 +362,7 @@ TEST_F(SandboxUser, OwnsTheDirectoriesThatAreMadeForItAndNotTheLogs) {
 TEST_F(SandboxUser, CannotLeadTheLogElsewhereByALink) {
   const std::string secret = write("secret", "");
   ::mkdir(path("run/logs").c_str(), 0755);
+  ASSERT_EQ(::chown(path("run/logs").c_str(), kBob, kBob), 0);
   ASSERT_EQ(::symlink(secret.c_str(), path("run/logs/rank-1.log").c_str()), 0);
   const Result result =
       rules::run(spec(ranks(2, rules::shell("echo injected"), {"--user", "1000:1000"})));
