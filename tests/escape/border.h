@@ -2,9 +2,13 @@
 // The border between trainit, as root, and the user that the job runs as: a container in which
 // nothing but a directory of the test can be written. Tests attack as that user, and must fail.
 
+#include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdio.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,6 +73,30 @@ class Border : public rules::JobTest {
     must(::mount(nullptr, "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) == 0);
     must(::chdir(here.c_str()) == 0);
   }
+
+  // Two names that a user exchanges without end, until it goes out of scope.
+  class Exchange {
+   public:
+    Exchange(uid_t user, const std::string& one, const std::string& other) : pid_(::fork()) {
+      if (pid_ != 0) return;
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+      if (::setresuid(user, user, user) != 0) ::_exit(rules::kCannotStart);
+      while (::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0) {
+      }
+      ::_exit(rules::kCannotStart);
+    }
+    Exchange(const Exchange&) = delete;
+    Exchange& operator=(const Exchange&) = delete;
+    ~Exchange() {
+      EXPECT_EQ(::kill(pid_, SIGKILL), 0);
+      int status = 0;
+      ::waitpid(pid_, &status, 0);
+      EXPECT_TRUE(WIFSIGNALED(status)) << "it could not exchange them";
+    }
+
+   private:
+    pid_t pid_;
+  };
 
   // Runs `script` in a shell as `user`, in the test's directory, with nothing of ours.
   static void as(uid_t user, const std::string& directory, const std::string& script) {

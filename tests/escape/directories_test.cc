@@ -81,6 +81,23 @@ TEST_F(WorkDir, OfRootsIsMadeByRootAndGivenAway) {
   EXPECT_EQ(owner_of("work/of/the/job/device0"), kJob);
 }
 
+// Between any look and what is done after it.
+TEST_F(WorkDir, ThatIsSwappedAllTheTimeLeadsNowhereElse) {
+  make("root/victim", 0, 0755);
+  constexpr int kStarts = 25;
+  int ran = 0;
+  for (int i = 0; i < kStarts; ++i) {
+    make("root/victim/device0", 0, 0755);
+    write("root/victim/device0/precious", "x");
+    if (i == 0) as(kJob, path("home"), "ln -s " + path("root/victim") + " other");
+    const Exchange exchange(kJob, path("home/work"), path("home/other"));
+    ran += start("home/work", i % 2 == 0).code == 0 ? 1 : 0;
+    EXPECT_TRUE(exists("root/victim/device0/precious"));
+    EXPECT_EQ(owner_of("root/victim/device0"), 0U);
+  }
+  RecordProperty("starts that went through", ran);
+}
+
 // By a third user, in a directory that all may write.
 TEST_F(WorkDir, InASharedDirectoryTakesNoLinkOfOthers) {
   make("tmp/shared", 0, 0777);

@@ -96,6 +96,21 @@ TEST_F(Hooks, OfAReadOnlyVolumeRun) {
   EXPECT_EQ(read(path("out/ran")), "0\n");
 }
 
+// Its directory is exchanged all the time with one of root's that is in order.
+TEST_F(Hooks, InADirectoryThatIsSwappedAllTheTimeDoNotRun) {
+  make("home/hooks", kJob, 0755);
+  make("home/hooks/pre-start.d", kJob, 0755);
+  hook("home/hooks/pre-start.d/a", kJob, 0755);
+  hook("hooks/pre-start.d/a", 0, 0755);
+  write("hooks/pre-start.d/a", "#!/bin/sh\nexit 0\n");
+  as(kJob, path("home"), "ln -s " + path("hooks") + " other");
+  for (int i = 0; i < 20; ++i) {
+    const Exchange exchange(kJob, path("home/hooks"), path("home/other"));
+    start({"--hooks-dir", path("home/hooks")});
+    EXPECT_FALSE(exists("out/ran"));
+  }
+}
+
 TEST_F(Hooks, AfterTheStartAreAWarning) {
   hook("hooks/post-stop.d/a", kJob, 0755);
   const Result result = start();
