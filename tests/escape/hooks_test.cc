@@ -12,7 +12,6 @@ using escape::Result;
 using escape::Words;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 class Hooks : public Border {
  protected:

@@ -13,7 +13,6 @@ using escape::Border;
 using escape::Result;
 using escape::Spec;
 using testing::HasSubstr;
-using testing::Not;
 
 class Process : public Border {};
 
