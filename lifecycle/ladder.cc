@@ -41,7 +41,6 @@ void Machine::enter_stopping(TimeMs now) {
   const bool done = outcome_ == Outcome::kSucceeded || outcome_ == Outcome::kFailed;
   phase_ = Phase::kStopping;
   stage_ = Stage::kPreStop;
-  told_with_ = 0;
   budget_ = make_budget(policy_, hooks(), now);
   cancel_timer(Timer::kResolve);
   cancel_timer(Timer::kCheckpoint);
@@ -73,15 +72,22 @@ void Machine::tell_tasks(TimeMs now) {
     if (is_leftover(task.kind) || !task.live() || task.abandoned) continue;
     patient = patient || !prepares(task.kind);
     if (task.kind == TaskKind::kPreStop) signal(task, SIGTERM);
-    if (task.kind == TaskKind::kMain) {
-      told_with_ = stopped && stop_signal_ != 0 ? told_signal_ : SIGTERM;
-      signal(task, told_with_);
-    }
+    if (task.kind != TaskKind::kMain) continue;
+    signal(task, stopped && stop_signal_ != 0 ? told_signal_ : SIGTERM);
+    pass_on(task);
   }
   if (!waits_for_tasks()) return enter_sweep(now);
   if (!patient) return kill_tasks(now);
   set_timer(Timer::kKill, std::max(now, budget_.kill_at));
   await_escalation(now);
+}
+
+// A main task that was told gets each other stop signal too, whatever asked for the stop before.
+void Machine::pass_on(Task& task) {
+  if (task.kind != TaskKind::kMain || !task.live() || task.abandoned) return;
+  for (int number = 1; number <= kLastSignal; ++number) {
+    if ((stops_ & ~task.told & signal_bit(number)) != 0) signal(task, number);
+  }
 }
 
 void Machine::await_escalation(TimeMs now) {
@@ -107,7 +113,6 @@ void Machine::escalate(TimeMs now) {
   for (Task& task : tasks_) {
     if (task.kind != TaskKind::kMain || !task.live() || task.abandoned) continue;
     signal(task, number);
-    task.escalated = escalated_;
   }
   await_escalation(now);
 }
@@ -354,10 +359,7 @@ int Machine::exit_code() const {
 bool Machine::by_our_signal(const Task& task) const {
   if (task.ending.how != Ending::How::kSignaled) return false;
   const int number = task.ending.value;
-  const auto had = policy_.escalation.begin() + task.escalated;
-  return number == told_signal_ || number == told_with_ ||
-         std::any_of(policy_.escalation.begin(), had,
-                     [number](const EscalationStep& step) { return step.signal == number; });
+  return number == told_signal_ || (task.told & ~signal_bit(SIGKILL) & signal_bit(number)) != 0;
 }
 
 // A single command's own code; of several, on one node or on many, nobody's code is the job's, and

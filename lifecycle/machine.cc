@@ -9,7 +9,6 @@ namespace lifecycle {
 namespace {
 
 constexpr int kTimedOut = 124;
-constexpr int kLastSignal = 127;
 constexpr int kOwnFailure = 125;
 constexpr TimeMs kLongestMs = 1'000'000'000'000;  // 31 years; keeps now + duration in range
 
@@ -150,10 +149,13 @@ void Machine::on(const event::ResolveFailed& event, TimeMs now) {
 
 void Machine::on(const event::StopRequested& event, TimeMs now) {
   const bool first = stop_signal_ == 0;
+  const int asked = is_signal(event.signal) ? event.signal : SIGTERM;
+  const int told = is_signal(event.told) ? event.told : asked;
   if (first) {
-    stop_signal_ = is_signal(event.signal) ? event.signal : SIGTERM;
-    told_signal_ = is_signal(event.told) ? event.told : stop_signal_;
+    stop_signal_ = asked;
+    told_signal_ = told;
   }
+  stops_ |= signal_bit(told);
   if (event.signal == SIGINT) ++interrupts_;
   if (event.signal == SIGTERM) ++terms_;
   switch (phase_) {
@@ -171,8 +173,12 @@ void Machine::on(const event::StopRequested& event, TimeMs now) {
     case Phase::kPostStop:
       if (outcome_ == Outcome::kReplanned && final_code_ < 0) outcome_ = Outcome::kStopped;
       if (first) stop_sooner(now);
-      // Further TERMs are duplicates, as platforms send them.
-      if (interrupts_ >= 2 || (policy_.second_term_hurries && terms_ >= 2)) hurry(now);
+      // Further TERMs are duplicates, as platforms send them. Another signal may be the one that
+      // the job saves on.
+      if (interrupts_ >= 2 || (policy_.second_term_hurries && terms_ >= 2)) return hurry(now);
+      if (phase_ == Phase::kStopping && stage_ == Stage::kTerm) {
+        for (Task& task : tasks_) pass_on(task);
+      }
       return;
     case Phase::kExited:
       return;
@@ -473,6 +479,7 @@ void Machine::start(Task& task) {
 
 void Machine::signal(Task& task, int number) {
   task.stop_signal = number;
+  task.told |= signal_bit(number);
   actions_.emplace_back(action::Signal{ref(task), number, true});
 }
 

@@ -147,6 +147,7 @@ class Machine {
   void enter_stopping(TimeMs now);
   void settle_pre_stop(TimeMs now);
   void tell_tasks(TimeMs now);
+  void pass_on(Task& task);
   void escalate(TimeMs now);
   void await_escalation(TimeMs now);
   void kill_tasks(TimeMs now);
@@ -221,11 +222,11 @@ class Machine {
   Cause cause_;
   bool restartable_ = false;  // the cause is a main task's
   int stop_signal_ = 0;
-  int told_signal_ = 0;   // what the main tasks get for it
-  int told_with_ = 0;     // what they have got; it may have come before the stop request
-  int interrupts_ = 0;    // SIGINTs among the stop requests
-  int terms_ = 0;         // SIGTERMs
-  bool hurried_ = false;  // by the second of them
+  int told_signal_ = 0;      // what the main tasks get for it
+  std::uint64_t stops_ = 0;  // what they are to get for all stop requests, as signal_bit has them
+  int interrupts_ = 0;       // SIGINTs among the stop requests
+  int terms_ = 0;            // SIGTERMs
+  bool hurried_ = false;     // by the second of them
   Stage stage_ = Stage::kTerm;
   Next next_ = Next::kEnd;
   Budget budget_;

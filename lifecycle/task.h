@@ -47,13 +47,19 @@ struct TaskRef {
   bool operator==(const TaskRef&) const = default;
 };
 
+inline constexpr int kLastSignal = 64;
+// Of a set of signals: bit n-1 stands for signal n, 1 .. 64; any other number is in no set.
+constexpr std::uint64_t signal_bit(int signal) {
+  return signal >= 1 && signal <= kLastSignal ? 1ULL << static_cast<unsigned>(signal - 1) : 0;
+}
+
 struct Task {
   TaskKind kind = TaskKind::kMain;
   std::uint32_t ordinal = 0;  // its place among the tasks of its kind: the n-th rank, the n-th hook
   TaskState state = TaskState::kIdle;
   std::uint32_t incarnation = 0;  // 0 = never started
   int stop_signal = 0;            // the last one we sent it: its death is then ours, no cause
-  std::uint32_t escalated = 0;    // further ones that it has had, see Policy::escalation
+  std::uint64_t told = 0;         // all that we sent it, as signal_bit has them
   bool abandoned = false;         // outlived its SIGKILL (D state): no longer waited for
   Ending ending;                  // when kEnded
 

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <utility>
 
 #include "init/sys/clock.h"
+#include "lifecycle/task.h"
 
 namespace engine {
 namespace {
@@ -44,6 +47,12 @@ class Remaining {
       if (job_.stop_signal == 0 && job_.failure_code == 0) job_.stop_signal = signal;
       for (Remains::Main& main : job_.mains) main.told = main.told || has_it(main);
       begin_stop();
+      // Each other stop signal once, whatever came before.
+      if (std::exchange(passed_on_, passed_on_ | lifecycle::signal_bit(signal)) != passed_on_) {
+        for (const Remains::Main& main : job_.mains) {
+          if (!has_it(main)) ::kill(main.pid, signal);
+        }
+      }
     } else {
       for (const Remains::Main& main : job_.mains) {
         if (!has_it(main)) proc::forward_signal(main.pid, received);
@@ -96,14 +105,17 @@ class Remaining {
     if (stopping_) return;
     stopping_ = true;
     deadline_ms_ = sys::monotonic_ms() + job_.grace_ms;
+    const int signal = job_.stop_signal != 0 ? job_.stop_signal : SIGTERM;
+    passed_on_ |= lifecycle::signal_bit(signal);
     for (Remains::Main& main : job_.mains) {
-      if (!main.told) ::kill(main.pid, job_.stop_signal != 0 ? job_.stop_signal : SIGTERM);
+      if (!main.told) ::kill(main.pid, signal);
       main.told = true;
     }
   }
 
   Remains job_;
   int last_code_ = 0;
+  std::uint64_t passed_on_ = 0;  // stop signals, see lifecycle::signal_bit
   bool stopping_ = false;
   bool killed_ = false;
   std::int64_t deadline_ms_ = 0;

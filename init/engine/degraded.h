@@ -16,7 +16,7 @@ namespace engine {
 struct Remains {
   struct Main {
     pid_t pid = 0;
-    bool told = false;  // it has had a stop signal, and gets no second one
+    bool told = false;  // it has had a stop signal, and gets no second one of that kind
   };
   std::vector<Main> mains;  // the main tasks that are alive
   bool single = false;      // the job is one command: when it is stopped, its own code counts

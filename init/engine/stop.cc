@@ -9,7 +9,7 @@ using envgen::StopScope;
 
 void Stopper::begin_step() {
   groups_.clear();
-  tree_done_ = false;
+  trees_.clear();
 }
 
 void Stopper::send(const Order& order) {
@@ -37,7 +37,7 @@ void Stopper::send_to_main(const Order& order) {
 void Stopper::send_to_group(const Order& order) {
   const pid_t group = ::getpgid(order.main);
   if (group <= 1 || group == ::getpgrp()) return send_to_main(order);
-  if (!groups_.insert(group).second) return;
+  if (!groups_.insert({group, order.signal}).second) return;
   // Before the signal: one that is forked in between gets it with the others and is not noted, and
   // a second SIGTERM as a leftover is better than none.
   if (order.signal == SIGTERM) {
@@ -49,16 +49,16 @@ void Stopper::send_to_group(const Order& order) {
 // Once for all main tasks: they come in one step. A process that is forked meanwhile, or by a
 // handler of the signal, is left to the sweep behind the main tasks.
 void Stopper::send_to_tree(const Order& order) {
-  if (tree_done_) return;
+  if (trees_.contains(order.signal)) return;
   const auto below = proc::descendants(order.spared);
   if (!below) {
     if (::getpid() != 1) return send_to_group(order);
-    tree_done_ = true;
+    trees_.insert(order.signal);
     all_had_term_ = all_had_term_ || order.signal == SIGTERM;
     ::kill(-1, order.signal);
     return;
   }
-  tree_done_ = true;
+  trees_.insert(order.signal);
   for (const proc::Member& member : *below) {
     if (order.reached && member.group == ::getpgrp()) continue;
     note(member, order.signal);

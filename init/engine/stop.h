@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "envgen/request.h"
@@ -42,8 +43,8 @@ class Stopper {
   void note(const proc::Member& member, int signal);
 
   envgen::StopScope scope_;
-  std::set<pid_t> groups_;                   // signalled in this step
-  bool tree_done_ = false;                   // in this step
+  std::set<std::pair<pid_t, int>> groups_;   // and the signals that they had in this step
+  std::set<int> trees_;                      // the signals that the tree had in this step
   std::map<pid_t, std::uint64_t> had_term_;  // pid and start
   bool all_had_term_ = false;                // there was no /proc to tell them apart
 };

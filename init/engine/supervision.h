@@ -122,6 +122,7 @@ class Supervisor {
   pid_t trigger_pid_ = 0;  // that makes a trigger file; 0: none
   Publisher publisher_;
   const proc::Received* forwarding_ = nullptr;  // the signal that the current step answers
+  std::uint64_t stops_said_ = 0;  // the stop signals that the log has, see lifecycle::signal_bit
   bool reap_again_ = false;
   bool child_changed_ = false;
   std::int64_t stopped_ms_ = 0;

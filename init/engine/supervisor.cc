@@ -246,9 +246,12 @@ void Supervisor::answer_signal(const proc::Received& received) {
       meaning_of(received.signal, early_.signals, asks_to_stop(received.signal));
   if (const auto* stop = std::get_if<Stop>(&meaning)) {
     // Platforms repeat themselves; a second SIGINT says more than the first.
-    const bool news = machine_.stop_signal() == 0 || received.signal == SIGINT;
+    const std::uint64_t bit = lifecycle::signal_bit(received.signal);
+    const bool news = (stops_said_ & bit) == 0 || received.signal == SIGINT;
+    const bool first = std::exchange(stops_said_, stops_said_ | bit) == 0;
     if (!pass_through_ && news) {
-      sys::log::info(std::string(proc::signal_name(received.signal)) + " received, stopping");
+      sys::log::info(std::string(proc::signal_name(received.signal)) +
+                     (first ? " received, stopping" : " received while stopping"));
     }
     post(event::StopRequested{stop->signal, stop->told});
   } else if (const auto* forward = std::get_if<Forward>(&meaning)) {

@@ -96,7 +96,7 @@ TEST(Ladder, AFailureEndsTheOthersByTermWhateverComesLater) {
   job.running(2);
   EXPECT_EQ(job.exited(0, 3), "report, signal 1#1=15, set kill#1@7000");
   job.now = 2000;
-  EXPECT_EQ(job.stop(SIGINT), "") << "they were told, and the earlier deadline holds";
+  EXPECT_EQ(job.stop(), "") << "they were told, and the earlier deadline holds";
 }
 
 TEST(Ladder, ASecondTermIsADuplicate) {
@@ -104,7 +104,58 @@ TEST(Ladder, ASecondTermIsADuplicate) {
   job.running(1);
   job.stop();
   EXPECT_EQ(job.stop(), "");
-  EXPECT_EQ(job.stop(SIGINT), "") << "the first INT";
+  EXPECT_EQ(job.stop(SIGINT), "signal 0#1=2") << "the first INT";
+}
+
+// A job that ignores INT and saves on TERM is still to see the TERM.
+TEST(Ladder, EachOtherStopSignalReachesTheMainTasksOnceAndLeavesTheDeadline) {
+  Script job;
+  job.running(2, 1);
+  job.stop(SIGINT);
+  job.exited(1, 0);
+  job.now = 1000;
+  EXPECT_EQ(job.stop(), "signal 0#1=15");
+  EXPECT_EQ(job.stop(), "");
+  EXPECT_EQ(job.stop(SIGQUIT), "signal 0#1=3");
+  job.now = 7000;
+  EXPECT_EQ(job.fired(Timer::kKill), "signal 0#1=9, set give-up#1@7250");
+  EXPECT_EQ(job.stop(SIGHUP), "") << "after the KILL it reaches nobody";
+}
+
+TEST(Ladder, AStopThatFollowsAFailureIsPassedOnWhenItIsAnotherSignal) {
+  Script job;
+  job.running(2);
+  job.exited(0, 3);
+  EXPECT_EQ(job.stop(SIGINT), "signal 1#1=2");
+  job.signaled(1, SIGINT);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
+}
+
+TEST(Ladder, StopSignalsDuringTheDrainAllReachTheMainTasksBehindIt) {
+  Policy policy;
+  policy.drain_ms = 500;
+  Script job(policy);
+  job.running(1);
+  EXPECT_EQ(job.stop(SIGINT), "set tell#1@500");
+  EXPECT_EQ(job.stop(), "");
+  job.now = 500;
+  EXPECT_EQ(job.fired(Timer::kTell), "signal 0#1=2, signal 0#1=15, set kill#1@7000");
+}
+
+TEST(Ladder, StopSignalsAreTheSameWhenTheJobIsToldTheSame) {
+  Script job;
+  job.running(1);
+  EXPECT_EQ(job.stop(SIGTERM, SIGINT), "signal 0#1=2, set kill#1@7000");
+  EXPECT_EQ(job.stop(SIGINT), "");
+}
+
+TEST(Ladder, AServerMayDieOfAnyStopSignalThatItWasSent) {
+  Script job;
+  job.running(1, 0, SuccessPolicy::kServe);
+  job.stop(SIGINT);
+  job.stop();
+  job.signaled(0, SIGTERM);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 0");
 }
 
 TEST(Ladder, ASecondIntKillsAtOnceAllTheWayDown) {

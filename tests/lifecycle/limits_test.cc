@@ -185,7 +185,7 @@ TEST(StopSignal, ASecondTermHurriesOnRequest) {
   Script job(policy);
   job.running(1);
   EXPECT_EQ(job.stop(), "signal 0#1=15, set kill#1@7000");
-  EXPECT_EQ(job.stop(SIGINT), "") << "one of each";
+  EXPECT_EQ(job.stop(SIGINT), "signal 0#1=2") << "one of each";
   EXPECT_EQ(job.stop(), "cancel kill, signal 0#1=9, set give-up#1@250");
 }
 

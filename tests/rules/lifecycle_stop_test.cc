@@ -11,6 +11,7 @@
 namespace {
 
 using rules::Instance;
+using rules::joined;
 using rules::Result;
 using rules::shell;
 using rules::Words;
@@ -106,6 +107,55 @@ TEST_P(StopRequest, ThatComesAsASecondInterruptWaitsForNoHook) {
   instance.await_err("10-hook: hanging");
   while (instance.alive()) instance.signal(SIGINT);
   EXPECT_EQ(instance.wait(), 137);
+}
+
+// --- TERM after INT: a job that goes on at the first and saves on the second ---
+
+TEST_P(StopRequest, ThatIsAnotherSignalReachesAShellToo) {
+  Instance instance(
+      spec(joined({"--grace", "1h", "--"},
+                  shell("trap 'echo went on' INT; trap 'echo saved; exit 3' TERM; echo up\n"
+                        "while :; do sleep 1000 & wait; done"))));
+  instance.await_out("up");
+  instance.signal(SIGINT);
+  instance.await_out("went on");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 3);
+  EXPECT_EQ(instance.out(), "up\nwent on\nsaved\n");
+}
+
+TEST_P(StopRequest, ThatIsAnotherSignalReachesPythonToo) {
+  if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "needs Python";
+  Instance instance(spec({"--grace", "1h", "--", "/usr/bin/python3", "-c",
+                          "import signal, sys\n"
+                          "def save(*_):\n"
+                          "    print('saved', flush=True)\n"
+                          "    sys.exit(4)\n"
+                          "signal.signal(signal.SIGINT, lambda *_: print('went on', flush=True))\n"
+                          "signal.signal(signal.SIGTERM, save)\n"
+                          "print('up', flush=True)\n"
+                          "while True: signal.pause()\n"}));
+  instance.await_out("up");
+  instance.signal(SIGINT);
+  instance.await_out("went on");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 4);
+  EXPECT_EQ(instance.out(), "up\nwent on\nsaved\n");
+}
+
+TEST_P(StopRequest, ThatIsAnotherSignalReachesEachOfTwoRanksOnce) {
+  Instance instance(
+      two_ranks({"--grace", "1h", "--output", "inherit", "--stop-scope", "group"},
+                shell("trap '' INT; trap 'echo term >> $HERE/out/terms-$RANK; exit 0' TERM\n"
+                      "echo up-$RANK; while :; do sleep 1000 & wait; done")));
+  instance.await_out("up-0");
+  instance.await_out("up-1");
+  instance.signal(SIGINT);
+  instance.await_err("SIGINT received, stopping");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 130) << "the first one counts";
+  EXPECT_THAT(instance.err(), HasSubstr("SIGTERM received while stopping"));
+  EXPECT_EQ(read(path("out/terms-0")) + read(path("out/terms-1")), "term\nterm\n");
 }
 
 TEST_P(StopRequest, EndsAHookBeforeTheStartAndStartsNothing) {

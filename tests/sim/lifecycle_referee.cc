@@ -260,9 +260,11 @@ void Referee::believe_ends(const event::TasksEnded& event) {
 void Referee::believe_stop(const event::StopRequested& event, TimeMs now) {
   if (event.signal == SIGINT) ++interrupts_;
   if (event.signal == SIGTERM) ++terms_;
+  const int told = event.told != 0 ? event.told : event.signal;
+  if (std::find(stops_.begin(), stops_.end(), told) == stops_.end()) stops_.push_back(told);
   if (stop_signal_ != 0) return;
   stop_signal_ = event.signal;
-  told_signal_ = event.told != 0 ? event.told : event.signal;
+  told_signal_ = told;
   stopped_at_ = now;
   saving_ = false;
   const bool waits = awaits_restart() || phase_ == Phase::kHold || phase_ == Phase::kOnFailure;
@@ -370,17 +372,12 @@ int Referee::expected_code() const {
   if (!mains_started_) return told;
   bool served = success_ == SuccessPolicy::kServe;
   const Run* single = nullptr;
-  std::vector<int> ours = {told_signal_};
-  for (const Run& run : runs_) {
-    if (run.kind == TaskKind::kMain && in_job(run) && run.told) ours.push_back(run.told_with);
-  }
   for (const Run& run : runs_) {
     if (run.kind != TaskKind::kMain || !in_job(run)) continue;
     single = &run;
-    std::vector<int> its = run.told_again;
-    its.insert(its.end(), ours.begin(), ours.end());
-    const bool by_ours = run.ending.how == Ending::How::kSignaled &&
-                         std::find(its.begin(), its.end(), run.ending.value) != its.end();
+    const int by = run.ending.value;
+    const bool by_ours =
+        run.ending.how == Ending::How::kSignaled && (by == told_signal_ || has_had(run, by));
     served = served && !run.live && (run.ending.ok() || by_ours);
   }
   if (served) return 0;
@@ -417,6 +414,7 @@ void Referee::check(const action::Start& start, TimeMs now) {
          .round = round_,
          .live = true,
          .told_again = {},
+         .passed_on = {},
          .ending = {}};
 }
 
@@ -509,7 +507,16 @@ void Referee::check(const action::Signal& signal, TimeMs now) {
     run.stop_signal = SIGKILL;
     return;
   }
-  if (run.told) return check_escalation(run, signal.signal, now);
+  if (run.told) {
+    const bool asked = std::find(stops_.begin(), stops_.end(), signal.signal) != stops_.end();
+    if (run.kind != TaskKind::kMain || !asked || has_had(run, signal.signal)) {
+      return check_escalation(run, signal.signal, now);
+    }
+    require(!run.killed, "a stop signal after the KILL");
+    run.passed_on.push_back(signal.signal);
+    run.stop_signal = signal.signal;
+    return;
+  }
   check_tell(run, signal.signal, now);
   run.told = true;
   run.told_with = signal.signal;
@@ -599,6 +606,21 @@ void Referee::check_no_step_left_out(TimeMs now) {
     const auto timers = static_cast<TimeMs>(1 + next);
     require(now <= due + timers * kTimerLatencyMs, "a step was left out");
   }
+}
+
+// Each stop signal that somebody sends reaches the main tasks, whatever came before.
+void Referee::check_no_stop_left_out() {
+  for (const Run& run : runs_) {
+    if (run.kind != TaskKind::kMain || !run.live || !run.told || run.killed) continue;
+    for (const int stop : stops_) require(has_had(run, stop), "a stop signal was not passed on");
+  }
+}
+
+bool Referee::has_had(const Run& run, int signal) {
+  const auto among = [signal](const std::vector<int>& signals) {
+    return std::find(signals.begin(), signals.end(), signal) != signals.end();
+  };
+  return (run.told && run.told_with == signal) || among(run.passed_on) || among(run.told_again);
 }
 
 Referee::Shares Referee::shares() const {
@@ -802,6 +824,7 @@ void Referee::check_way_down(const Machine& after, TimeMs now) {
   require(pending, "on the way down without a timer");
   check_told_in_time(now);
   check_no_step_left_out(now);
+  check_no_stop_left_out();
   require(!nothing_left_ || after.phase() != Phase::kStopping, "waiting for nothing");
   if (after.phase() == Phase::kStopping && stop_signal_ == 0) {
     require(now - down_at_ <= policy_.grace_ms + kOverrunMs, "stopping takes too long");

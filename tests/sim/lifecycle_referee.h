@@ -31,6 +31,7 @@ struct Run {
   TimeMs killed_at = 0;
   std::vector<int> told_again = {};  // the signals of the escalation that it got
   int told_with = 0;                 // the first stop signal
+  std::vector<int> passed_on = {};   // those of further stop requests
   int stop_signal = 0;               // the last one
   lifecycle::Ending ending;
 };
@@ -109,6 +110,7 @@ class Referee {
                    const lifecycle::Machine& after);
   void check_escalation(Run& run, int signal, TimeMs now);
   void check_no_step_left_out(TimeMs now);
+  void check_no_stop_left_out();
   void check_table(const lifecycle::Machine& after);
   void check_phase(const lifecycle::Machine& after, TimeMs now);
   void check_way_down(const lifecycle::Machine& after, TimeMs now);
@@ -126,6 +128,7 @@ class Referee {
   [[nodiscard]] bool foreground_live(bool unless_killed) const;
   [[nodiscard]] bool in_job(const Run& run) const;
   [[nodiscard]] bool prepared(TaskKind kind, std::uint32_t ordinal = 0) const;
+  [[nodiscard]] static bool has_had(const Run& run, int signal);
   [[nodiscard]] bool job_over() const;
   [[nodiscard]] int expected_code() const;
   [[nodiscard]] Shares shares() const;
@@ -169,6 +172,7 @@ class Referee {
   std::vector<lifecycle::event::TaskEnd> failed_;
   int stop_signal_ = 0;
   int told_signal_ = 0;
+  std::vector<int> stops_;  // what each stop request means to a main task, each once
   int interrupts_ = 0;
   int terms_ = 0;
   TimeMs stopped_at_ = 0;

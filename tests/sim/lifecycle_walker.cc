@@ -23,6 +23,7 @@ std::vector<Ending> endings(const Run& run) {
   if (!counts && !run.killed) return all;  // whatever it says is the same
   if (run.kind == TaskKind::kMain && run.told) all.push_back({Ending::How::kSignaled, SIGTERM});
   for (const int signal : run.told_again) all.push_back({Ending::How::kSignaled, signal});
+  for (const int signal : run.passed_on) all.push_back({Ending::How::kSignaled, signal});
   if (run.killed) return {{Ending::How::kSignaled, SIGKILL}};
   if (run.confirmed || run.kind != TaskKind::kMain) {
     all.push_back({Ending::How::kExited, 3});
