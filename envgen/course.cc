@@ -47,13 +47,18 @@ void warn_of_signals(const Request& request, Plan& plan, bool saved_by_hooks) {
         "hooks");
   }
   for (const SignalRule& rule : request.signals) {
+    using Kind = SignalRule::Kind;
     const bool stops = rule.from == SIGTERM || rule.from == SIGINT;
-    if (!stops || rule.kind == SignalRule::Kind::kSignal) continue;
+    if (!stops || rule.kind == Kind::kSignal) continue;
+    // Platforms stop with TERM.
+    if (rule.kind == Kind::kForward && rule.from != SIGTERM) continue;
     plan.warnings.push_back(
         "--signal: " + signal_name(rule.from) + " stops the job no more" +
-        (rule.kind == SignalRule::Kind::kCheckpoint
+        (rule.kind == Kind::kCheckpoint
              ? ", but asks for a checkpoint, which may take --checkpoint-timeout: the platform "
                "must not kill before"
+         : rule.kind == Kind::kForward
+             ? ", but is forwarded: what does not end by it the platform will kill"
              : ": the platform will kill it"));
   }
 }

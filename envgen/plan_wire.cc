@@ -299,7 +299,7 @@ void get(Decoder& in, std::vector<SignalRule>& rules) {
   for (SignalRule& rule : rules) {
     rule.from = in.choice(kLastSignal);
     rule.kind = static_cast<SignalRule::Kind>(
-        in.choice(static_cast<std::uint8_t>(SignalRule::Kind::kNothing)));
+        in.choice(static_cast<std::uint8_t>(SignalRule::Kind::kForward)));
     rule.to = in.choice(kLastSignal);
     rule.path = in.text();
   }

@@ -42,6 +42,8 @@ const char* kind_name(SignalRule::Kind kind) {
       return "file";
     case SignalRule::Kind::kNothing:
       return "none";
+    case SignalRule::Kind::kForward:
+      return "forward";
   }
   return "signal";
 }
@@ -161,6 +163,8 @@ std::string signal_text(const SignalRule& rule) {
       return name + " touches " + rule.path + "\n";
     case SignalRule::Kind::kNothing:
       return name + " is dropped\n";
+    case SignalRule::Kind::kForward:
+      return name + " is forwarded, and stops nothing\n";
   }
   return "";
 }

@@ -77,6 +77,7 @@ struct SignalRule {
     kCheckpoint,  // the job is asked for a checkpoint and then ended, with exit code 75
     kFile,        // the file `path` is made, or its mtime set: a trigger that the job polls for
     kNothing,     // it is dropped
+    kForward,     // the job is sent it, and nothing else: a stop signal then stops nothing
   };
   int from = 0;
   Kind kind = Kind::kSignal;

@@ -222,11 +222,11 @@ constexpr std::array kTable = {
     Option{"exit-codes", "LIST", "the container's code for the job's: 143=0,1-3=75",
            [](Options& o, std::string_view v) { return set_exit_codes(v, o.request.exit_codes); },
            "a list of CODE=CODE or FIRST-LAST=CODE, 0 to 255: 143=0,1-3=75"},
-    Option{"signal", "LIST", "maps signals: TERM=INT,USR1=checkpoint,USR2=file:/PATH,HUP=none",
+    Option{"signal", "LIST", "maps signals: TERM=QUIT,INT=forward,USR1=checkpoint,HUP=none",
            [](Options& o, std::string_view v) {
              return set_parsed(parse_signal_map(v), o.request.signals);
            },
-           "a list of SIGNAL=SIGNAL, =checkpoint, =file:/PATH or =none, each signal once",
+           "a list of SIGNAL=SIGNAL, =forward, =checkpoint, =file:/PATH or =none, each signal once",
            [](std::string_view v) { return parse_signal_map(v).error(); }},
     Option{"second-term", "WHAT", "a second TERM: ignore (default), or kill as a second INT does",
            [](Options& o, std::string_view v) {

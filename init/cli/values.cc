@@ -64,6 +64,8 @@ Parsed<SignalRule> parse_signal_target(int from, std::string_view text) {
   SignalRule rule{.from = from};
   if (text == "none") {
     rule.kind = SignalRule::Kind::kNothing;
+  } else if (text == "forward") {
+    rule.kind = SignalRule::Kind::kForward;
   } else if (text == "checkpoint") {
     rule.kind = SignalRule::Kind::kCheckpoint;
   } else if (text.starts_with(kFile)) {
@@ -75,7 +77,8 @@ Parsed<SignalRule> parse_signal_target(int from, std::string_view text) {
   } else if (const auto to = proc::parse_signal(text)) {
     rule.to = *to;
   } else {
-    return std::unexpected(quoted(text) + " is no signal, and not checkpoint, file:PATH or none");
+    return std::unexpected(quoted(text) +
+                           " is no signal, and not checkpoint, forward, file:PATH or none");
   }
   return rule;
 }

@@ -61,7 +61,7 @@ bool set_signal_or_none(std::string_view value, std::optional<int>& target);
 template <class T>
 using Parsed = std::expected<T, std::string>;
 
-// "TERM=INT,USR1=checkpoint,USR2=file:/run/save,HUP=none"
+// "TERM=QUIT,INT=forward,USR1=checkpoint,USR2=file:/run/save,HUP=none"
 Parsed<std::vector<envgen::SignalRule>> parse_signal_map(std::string_view text);
 // "30s" for each event, or "pre-start=10m,on-failure=1m".
 Parsed<envgen::HookTimes> parse_hook_times(std::string_view text);

@@ -20,6 +20,8 @@ Meaning meaning_of(int signal, const std::vector<envgen::SignalRule>& rules, boo
       return Touch{rule->path};
     case envgen::SignalRule::Kind::kNothing:
       return Drop{};
+    case envgen::SignalRule::Kind::kForward:
+      return Forward{signal};
   }
   if (stops) return Stop{signal, rule->to};
   if (rule->to == SIGTERM || rule->to == SIGINT) return Stop{rule->to, rule->to};

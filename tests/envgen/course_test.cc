@@ -114,6 +114,10 @@ TEST(StopSignal, ThatNoLongerStopsTheJobIsWarnedOf) {
   job.request.signals = {{.from = SIGTERM, .kind = SignalRule::Kind::kSignal, .to = SIGINT},
                          {.from = SIGUSR1, .kind = SignalRule::Kind::kNothing}};
   EXPECT_THAT(job.plan().warnings, Not(Contains(HasSubstr("stops the job no more"))));
+  job.request.signals = {{.from = SIGINT, .kind = SignalRule::Kind::kForward}};
+  EXPECT_THAT(job.plan().warnings, Not(Contains(HasSubstr("stops the job no more"))));
+  job.request.signals = {{.from = SIGTERM, .kind = SignalRule::Kind::kForward}};
+  EXPECT_THAT(job.plan().warnings, Contains(HasSubstr("no more, but is forwarded")));
   job.request.signals = {{.from = SIGTERM, .kind = SignalRule::Kind::kNothing}};
   EXPECT_THAT(job.plan().warnings, Contains(HasSubstr("SIGTERM stops the job no more")));
 }

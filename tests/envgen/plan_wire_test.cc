@@ -20,7 +20,8 @@ PlanPolicy example_policy() {
   policy.signals = {{2, SignalRule::Kind::kSignal, 64, ""},
                     {10, SignalRule::Kind::kCheckpoint, 0, ""},
                     {12, SignalRule::Kind::kFile, 0, "/run/save"},
-                    {1, SignalRule::Kind::kNothing, 0, ""}};
+                    {1, SignalRule::Kind::kNothing, 0, ""},
+                    {2, SignalRule::Kind::kForward, 0, ""}};
   policy.second_term_kills = true;
   policy.drain_ms = 3000;
   policy.pre_stop_ms = 4000;

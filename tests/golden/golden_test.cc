@@ -52,7 +52,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Golden{"bare_hccn", "bare_hccn", ""}, Golden{"local", "local", ""},
                     Golden{"hooks", "hooks", ""},
                     Golden{"course", "local",
-                           "--signal TERM=INT,USR1=checkpoint,USR2=file:/run/save,HUP=none "
+                           "--signal TERM=INT,USR1=checkpoint,USR2=file:/run/save,HUP=none,"
+                           "INT=forward "
                            "--second-term kill --drain 3s --grace 20s --checkpoint-timeout 2m "
                            "--max-duration 12h"},
                     Golden{"data", "local",

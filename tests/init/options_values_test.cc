@@ -91,12 +91,14 @@ TEST(Duration, IsNothingElse) {
 // --- Signals ---
 
 TEST(SignalMap, SaysWhatEachSignalBecomes) {
-  auto rules = parse_signal_map("TERM=INT,sigusr1=checkpoint,12=file:/run/save,HUP=none");
+  auto rules =
+      parse_signal_map("TERM=INT,sigusr1=checkpoint,12=file:/run/save,HUP=none,INT=forward");
   ASSERT_TRUE(rules) << rules.error();
   EXPECT_THAT(*rules, ElementsAre(SignalRule{SIGTERM, Kind::kSignal, SIGINT, ""},
                                   SignalRule{SIGUSR1, Kind::kCheckpoint, 0, ""},
                                   SignalRule{SIGUSR2, Kind::kFile, 0, "/run/save"},
-                                  SignalRule{SIGHUP, Kind::kNothing, 0, ""}));
+                                  SignalRule{SIGHUP, Kind::kNothing, 0, ""},
+                                  SignalRule{SIGINT, Kind::kForward, 0, ""}));
 }
 
 TEST(SignalMap, KnowsRealTimeSignals) {
@@ -136,10 +138,11 @@ TEST(SignalMap, NamesThePartThatIsWrong) {
 }
 
 TEST(SignalMap, TellsWhatWasFoundAndWhatToGive) {
-  EXPECT_EQ(error_of({"--signal=TERM=INT,TREM=HUP", "train"}),
-            "reading the options: --signal: found \"TERM=INT,TREM=HUP\", where \"TREM\" is no "
-            "signal; give a list of SIGNAL=SIGNAL, =checkpoint, =file:/PATH or =none, each signal "
-            "once");
+  EXPECT_EQ(
+      error_of({"--signal=TERM=INT,TREM=HUP", "train"}),
+      "reading the options: --signal: found \"TERM=INT,TREM=HUP\", where \"TREM\" is no "
+      "signal; give a list of SIGNAL=SIGNAL, =forward, =checkpoint, =file:/PATH or =none, each "
+      "signal once");
 }
 
 TEST(CheckpointSignal, IsOneThatAProcessCanAnswer) {

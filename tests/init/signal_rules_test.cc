@@ -46,6 +46,12 @@ TEST(SignalRules, AnyOtherIsSentUnderItsNewName) {
   EXPECT_EQ(meaning(SIGUSR1, {{SIGUSR1, Kind::kSignal, SIGUSR2}}), "forward 12");
 }
 
+TEST(SignalRules, AStopSignalThatIsForwardedStopsNothing) {
+  const std::vector<SignalRule> rules = {{SIGINT, Kind::kForward}};
+  EXPECT_EQ(meaning(SIGINT, rules), "forward 2");
+  EXPECT_EQ(meaning(SIGTERM, rules), "stop 15 15");
+}
+
 TEST(SignalRules, MakeACheckpointAFileOrNothing) {
   const std::vector<SignalRule> rules = {{SIGTERM, Kind::kCheckpoint},
                                          {SIGUSR1, Kind::kFile, 0, "/run/stop"},

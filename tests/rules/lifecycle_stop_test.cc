@@ -4,6 +4,8 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "init/sys/clock.h"
 #include "tests/rules/lifecycle.h"
@@ -17,6 +19,14 @@ using rules::shell;
 using rules::Words;
 using testing::HasSubstr;
 using testing::Not;
+
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
 
 class SignalMap : public rules::LifecycleTest {};
 RULES_EITHER_WAY(SignalMap);
@@ -57,6 +67,32 @@ TEST_P(SignalMap, MakesAFileOrNothingOfASignalThatTheJobThenDoesNotSee) {
   for (const int unseen : {SIGUSR2, SIGHUP, SIGWINCH}) {
     EXPECT_THAT(instance.out(), Not(HasSubstr("signal " + std::to_string(unseen) + " ")));
   }
+}
+
+TEST_P(SignalMap, ForwardsAStopSignalToAJobThatAnswersItAndGoesOn) {
+  Instance instance(
+      spec({"--signal", "INT=forward", "--", rules::payload(), "print-signals", "TERM"}));
+  instance.await_out("ready");
+  const std::string answered = "signal " + std::to_string(SIGINT) + " ";
+  for (int i = 1; i <= 3; ++i) {  // of an ordinary INT the second would kill
+    instance.signal(SIGINT);
+    while (count(instance.out(), answered) < i && instance.await_more()) {
+    }
+  }
+  EXPECT_TRUE(instance.alive());
+  EXPECT_THAT(instance.err(), Not(HasSubstr("stopping")));
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143) << "TERM still stops";
+}
+
+TEST_P(SignalMap, LeavesTheStartOfAJobAloneWhenItForwards) {
+  make_fifo("go");
+  hook("pre-start", "echo preparing; read x < $HERE/go");
+  Instance instance(job({"--signal", "INT=forward"}, shell("exit 5")));
+  instance.await_err("preparing");
+  instance.signal(SIGINT);
+  std::ofstream(path("go")) << "x\n";
+  EXPECT_EQ(instance.wait(), 5);
 }
 
 TEST_P(SignalMap, SaysWhenItsFileCannotBeMadeAndTheJobGoesOn) {
