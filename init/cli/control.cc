@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "init/cli/values.h"
@@ -82,7 +83,11 @@ int ask(std::string_view name, Arguments arguments, envgen::Environ env) {
   if (options->help) return print(usage());
   const std::string run_dir = sys::find_run_dir(env);
   if (run_dir.empty()) return no_instance("asking the instance", run_dir);
-  auto reply = engine::send_control(run_dir, asked->request);
+  sys::Fd connection;
+  auto reply =
+      engine::send_control(run_dir, asked->request, engine::kControlTimeoutMs, &connection);
+  // Open until this process has ended, which the instance waits for.
+  std::ignore = connection.release();
   if (!reply) {
     complain(reply.error());
     return kNoInstance;

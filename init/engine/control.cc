@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "init/sys/clock.h"
 #include "init/sys/files.h"
 
 namespace engine {
@@ -165,7 +166,45 @@ std::optional<ControlRequest> ControlServer::read_request(int client) {
 void ControlServer::answer(int client, ControlAnswer answer, std::int64_t value_ms) {
   const Record record{.op = static_cast<std::uint32_t>(answer), .argument = value_ms};
   (void)!::send(client, &record, sizeof record, MSG_DONTWAIT | MSG_NOSIGNAL);
-  drop(client);
+  const auto asked = std::ranges::find(clients_, client, &sys::Fd::get);
+  if (asked == clients_.end()) return;
+  ::shutdown(client, SHUT_WR);  // that was all
+  forget_gone();
+  if (answered_.size() >= kMostClients) answered_.erase(answered_.begin());
+  answered_.push_back(std::move(*asked));
+  clients_.erase(asked);
+}
+
+void ControlServer::forget_gone() {
+  std::erase_if(answered_, [](const sys::Fd& client) {
+    char byte = 0;
+    return ::recv(client.get(), &byte, 1, MSG_DONTWAIT) == 0;
+  });
+}
+
+void ControlServer::see_off(std::int64_t most_ms) {
+  for (std::size_t i = 0; i < kMostClients && listener_.valid(); ++i) {
+    if (accept_client() < 0) break;
+  }
+  listener_.reset();
+  spare_.reset();
+  const std::int64_t deadline_ms = sys::monotonic_ms() + most_ms;
+  while (true) {
+    std::vector<int> waiting;
+    for (const sys::Fd& client : clients_) waiting.push_back(client.get());
+    for (const int client : waiting) {
+      if (read_request(client)) answer(client, ControlAnswer::kNotNow);
+    }
+    forget_gone();
+    std::vector<pollfd> sources;
+    for (const sys::Fd& client : clients_) sources.push_back({client.get(), POLLIN, 0});
+    for (const sys::Fd& client : answered_) sources.push_back({client.get(), POLLIN, 0});
+    const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
+    if (sources.empty() || left_ms <= 0) return;
+    if (::poll(sources.data(), sources.size(), static_cast<int>(left_ms)) < 0 && errno != EINTR) {
+      return;
+    }
+  }
 }
 
 void ControlServer::drop(int client) {
@@ -173,7 +212,7 @@ void ControlServer::drop(int client) {
 }
 
 envgen::Result<ControlReply> send_control(const std::string& run_dir, const ControlRequest& request,
-                                          int timeout_ms) {
+                                          int timeout_ms, sys::Fd* connection) {
   const std::string path = socket_path(run_dir);
   sockaddr_un address;
   if (!fill_address(path, &address)) {
@@ -204,6 +243,7 @@ envgen::Result<ControlReply> send_control(const std::string& run_dir, const Cont
     return ControlReply{.answer = ControlAnswer::kUnknown};
   }
   std::memcpy(&record, bytes, sizeof record);
+  if (connection != nullptr) *connection = std::move(fd);
   return reply_of(record);
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 // RUN_DIR/control: a SOCK_SEQPACKET socket with records of one size, for `trainit release`, `hold`,
-// `checkpoint` and `extend`. Only root and the user of the instance may send (SO_PEERCRED). No
-// client is waited for: of more than 16 that say nothing the oldest are dropped, and each has one
-// answer at most. What a request means for the job is control_answers.h's.
+// `checkpoint` and `extend`. Only root and the user of the instance may send (SO_PEERCRED). While
+// the job runs no client is waited for: of more than 16 that say nothing the oldest are dropped,
+// and each has one answer at most. Before the end they are: PID 1 takes its namespace with it, and
+// a client that is killed there has failed for whoever called it. What a request means for the job
+// is control_answers.h's.
 
 #include <cstdint>
 #include <optional>
@@ -57,18 +59,25 @@ class ControlServer {
   // A request from a client that may send one; other clients are answered and dropped here.
   std::optional<ControlRequest> read_request(int client);
   void answer(int client, ControlAnswer answer, std::int64_t value_ms = 0);
+  // The last thing that it does: answers those who have asked too late, and waits until each
+  // client's process has ended or closed its end, at most so long.
+  void see_off(std::int64_t most_ms);
 
  private:
   void turn_away();
   void drop(int client);
+  void forget_gone();
   sys::Fd listener_;
   sys::Fd spare_;  // given up for a moment to turn a client away
   std::vector<sys::Fd> clients_;
+  std::vector<sys::Fd> answered_;  // who may still be there
 };
 
 // The client's side. An instance that this user may not even reach is kRefused, an answer of
-// another version kUnknown.
+// another version kUnknown. `connection`, where it is given, gets the open socket: the instance
+// waits for its end before it takes the namespace with it.
 envgen::Result<ControlReply> send_control(const std::string& run_dir, const ControlRequest& request,
-                                          int timeout_ms = kControlTimeoutMs);
+                                          int timeout_ms = kControlTimeoutMs,
+                                          sys::Fd* connection = nullptr);
 
 }  // namespace engine

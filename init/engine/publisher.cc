@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <utility>
 
@@ -51,6 +52,8 @@ void Publisher::close() {
   if (run_dir_.lock.valid()) ::unlink((run_dir_.path + "/control").c_str());
   // What the job has put into a second instance's directory stays.
   if (own_dir_ != run_dir_.path) ::rmdir(own_dir_.c_str());
+  constexpr std::int64_t kFarewellMs = 1000;
+  control_.see_off(kFarewellMs);
 }
 
 }  // namespace engine

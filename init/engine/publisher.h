@@ -31,7 +31,8 @@ class Publisher {
   // A failure is said once until a write succeeds again. The `last` state is written in place where
   // there is no room to replace the file.
   void write(const JobReport& report, bool last);
-  // Takes the control socket away, and the own directory of a second instance when it is empty.
+  // Takes the control socket away, and the own directory of a second instance when it is empty;
+  // waits a moment for the control clients.
   void close();
 
  private:

@@ -78,9 +78,15 @@ class Control : public child::Scratch {
     if (::recv(fd.get(), &record, sizeof record, 0) != sizeof record) return std::nullopt;
     return static_cast<ControlAnswer>(record.op);
   }
+  static std::optional<ControlAnswer> answer_within(const sys::Fd& fd) {
+    pollfd state{fd.get(), POLLIN, 0};
+    ::poll(&state, 1, 60'000);
+    return answer_to(fd);
+  }
+  // It says nothing more.
   static bool hung_up(const sys::Fd& fd) {
-    pollfd state{fd.get(), 0, 0};
-    return ::poll(&state, 1, 0) == 1 && (state.revents & POLLHUP) != 0;
+    pollfd state{fd.get(), POLLRDHUP, 0};
+    return ::poll(&state, 1, 0) == 1 && (state.revents & (POLLHUP | POLLRDHUP)) != 0;
   }
 
   ControlServer server_;
@@ -179,7 +185,7 @@ TEST_F(Control, DoesNotWaitForAClientThatNeverReads) {
   }
   EXPECT_TRUE(server_.read_request(accepted));
   server_.answer(accepted, ControlAnswer::kNotNow);
-  EXPECT_LT(::fcntl(accepted, F_GETFD), 0);  // one request a connection
+  EXPECT_TRUE(server_.clients().empty()) << "one request a connection";
 }
 
 TEST_F(Control, ServesANewClientAlthoughManyOldOnesSayNothing) {
@@ -207,6 +213,37 @@ TEST_F(Control, AnswersEachOfAFloodOnceAndKeepsNothing) {
     ASSERT_TRUE(hung_up(fd)) << i;
   }
   EXPECT_TRUE(server_.clients().empty());
+}
+
+// --- The end: PID 1 takes its namespace with it ---
+
+TEST_F(Control, SeesItsClientsOffBeforeTheEnd) {
+  sys::Fd answered = client({.op = 1});
+  ASSERT_TRUE(server_.read_request(accepted_));
+  server_.answer(accepted_, ControlAnswer::kDone);
+  sys::Fd late = client({.op = 1});  // has asked, and was not read
+  sys::Fd later = connect();         // was not accepted
+  const Record record;
+  ASSERT_EQ(::send(later.get(), &record, sizeof record, MSG_NOSIGNAL), sizeof record);
+  const pid_t leaving = ::fork();
+  if (leaving == 0) {
+    const bool heard = answer_within(late) == ControlAnswer::kNotNow &&
+                       answer_within(later) == ControlAnswer::kNotNow;
+    ::_exit(heard ? 0 : 1);
+  }
+  for (sys::Fd* ours : {&answered, &late, &later}) ours->reset();
+  server_.see_off(60'000);
+  EXPECT_EQ(child::wait_for(leaving), 0);
+  EXPECT_TRUE(server_.clients().empty());
+}
+
+TEST_F(Control, WaitsAtItsEndForNobodyWhoStays) {
+  sys::Fd stays = client({.op = 1});
+  ASSERT_TRUE(server_.read_request(accepted_));
+  server_.answer(accepted_, ControlAnswer::kDone);
+  const sys::Fd silent = connect();
+  server_.see_off(1);
+  EXPECT_EQ(answer_to(stays), ControlAnswer::kDone);
 }
 
 TEST_F(Control, RefusesAnotherUserByItsMode) {

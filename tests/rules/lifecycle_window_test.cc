@@ -1,11 +1,16 @@
 // The debug window with what stays in it, the job's time limit, and requests that nobody may send.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include <cstring>
+#include <filesystem>
+#include <tuple>
 
 #include "envgen/json.h"
 #include "tests/rules/lifecycle.h"
@@ -41,6 +46,57 @@ TEST_P(Window, OpensBehindTheFailuresHooksAndKeepsTheServices) {
   EXPECT_EQ(tool({"release"}).code, 0);
   EXPECT_EQ(instance.wait(), 3);
   EXPECT_EQ(journal(), "on-failure 3\npost-stop\n");
+}
+
+// `docker exec C trainit release`, in the namespace that ends with PID 1.
+int release_inside(const Instance& instance, const Words& env) {
+  const pid_t helper = ::fork();
+  if (helper == 0) {
+    const std::string space = "/proc/" + std::to_string(instance.pid()) + "/ns/pid";
+    const sys::Fd fd(::open(space.c_str(), O_RDONLY | O_CLOEXEC));
+    if (::setns(fd.get(), CLONE_NEWPID) != 0) ::_exit(99);
+    const pid_t inside = ::fork();
+    if (inside == 0) {
+      std::vector<char*> variables;
+      for (const std::string& one : env) variables.push_back(const_cast<char*>(one.c_str()));
+      variables.push_back(nullptr);
+      const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+      ::dup2(null, STDOUT_FILENO);
+      std::ignore = ::nice(19);  // behind the instance on their one processor
+      ::execle(rules::trainit().c_str(), "trainit", "release", nullptr, variables.data());
+      ::_exit(98);
+    }
+    int status = 0;
+    ::waitpid(inside, &status, 0);
+    ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+  }
+  return child::wait_for(helper);
+}
+
+class Release : public rules::LifecycleTest {};
+RULES_EITHER_WAY(Release);
+
+// The instance ends at once, and its namespace with it.
+TEST_P(Release, IsAnsweredAndEndsWellAlthoughItEndsTheNamespace) {
+  if (!GetParam() || !rules::may_unshare()) GTEST_SKIP() << "needs a pid namespace";
+  constexpr int kTimes = 200;
+  cpu_set_t all;
+  cpu_set_t first;
+  ::sched_getaffinity(0, sizeof all, &all);
+  CPU_ZERO(&first);
+  for (int cpu = 0; CPU_COUNT(&first) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &first);
+  }
+  ::sched_setaffinity(0, sizeof first, &first);
+  for (int i = 0; i < kTimes; ++i) {
+    std::filesystem::remove_all(path("run"));
+    Instance instance(spec({"--hold", "1h", "--", "/bin/sh", "-c", "exit 3"}));
+    instance.await_err("kept for debugging");
+    EXPECT_EQ(release_inside(instance, env()), 0) << i;
+    EXPECT_EQ(instance.wait(), 3);
+    if (HasFailure()) break;
+  }
+  ::sched_setaffinity(0, sizeof all, &all);
 }
 
 TEST_P(Window, IsFourHoursWithATerminal) {
