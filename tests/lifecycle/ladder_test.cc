@@ -50,6 +50,17 @@ TEST(Stop, WhileDataIsCopiedKillsTheCopyAndWaitsForNothingThatHangs) {
   EXPECT_EQ(job.fired(Timer::kGiveUp, 2), "sweep 0, EXIT 143");
 }
 
+TEST(Stop, WhatAKilledCopyLeavesBehindIsGivenNoMoreThanTheGrace) {
+  Policy policy;
+  policy.grace_ms = 300;
+  policy.kill_reserve_ms = 10;
+  Script job(policy, {kData});
+  job.begin();
+  EXPECT_EQ(job.stop(), "signal 0#1=9, set give-up#1@200");
+  job.now = 200;
+  EXPECT_EQ(job.fired(Timer::kGiveUp), "sweep 15, set sweep#1@295");
+}
+
 TEST(Stop, NothingStartsAfterIt) {
   Script job(standard(), {kResolve});
   job.begin();

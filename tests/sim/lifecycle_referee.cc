@@ -15,8 +15,6 @@ bool foreground(TaskKind kind) { return kind != TaskKind::kService && kind != Ta
 // They have nothing to save, and are killed at once.
 bool prepares(TaskKind kind) { return kind == TaskKind::kData || kind == TaskKind::kResolve; }
 
-// The three waits for killed processes that policy.h allows after the grace, and late timers.
-constexpr TimeMs kOverrunMs = 3 * kReapMs + 6 * Referee::kTimerLatencyMs;
 // Each share of a grace that is too small for all of them is rounded down.
 constexpr TimeMs kRoundingMs = 3;
 constexpr TimeMs kMostMs = 1'000'000'000'000;
@@ -80,7 +78,7 @@ void Referee::judge(const Event& event, const std::vector<Action>& actions, cons
   const bool was_up = up();
   believe(event, now);
   settle();
-  if (was_up && !up()) down_at_ = now;
+  if (was_up && !up()) begin_down(now);
   for (const Action& action : actions) {
     require(!exited_, "an action after Exit");
     std::visit([this, now](const auto& what) { check(what, now); }, action);
@@ -100,6 +98,15 @@ void Referee::judge(const Event& event, const std::vector<Action>& actions, cons
 }
 
 // --- What the events mean ---
+
+void Referee::begin_down(TimeMs now) {
+  down_at_ = now;
+  reaps_ = 0;
+}
+
+// Late timers, and the waits for killed processes that policy.h allows after the grace: as many as
+// there were.
+TimeMs Referee::overrun_ms() const { return reaps_ * kReapMs + 6 * kTimerLatencyMs; }
 
 void Referee::believe(const Event& event, TimeMs now) {
   forwarding_ = false;
@@ -159,7 +166,7 @@ void Referee::believe_request(const Event& event, TimeMs now) {
     quiet_ = phase_ != Phase::kHold;  // Release, HoldFor
     const auto* hold = std::get_if<event::HoldFor>(&event);
     if (hold != nullptr && !quiet_) hold_until_ = now + not_less_than_0(hold->duration_ms);
-    if (hold == nullptr && !quiet_) down_at_ = now;
+    if (hold == nullptr && !quiet_) begin_down(now);
   }
 }
 
@@ -181,7 +188,7 @@ void Referee::believe_checkpoint(bool keep_running, TimeMs now) {
     const bool to_be_run = phase_ == Phase::kPreparing || phase_ == Phase::kAutoRestart;
     quiet_ = !to_be_run || keep_running;
     if (quiet_) return;
-    if (awaits_restart()) down_at_ = now;
+    if (awaits_restart()) begin_down(now);
     return end_as(Verdict::kRescheduled);
   }
   if (!live(TaskKind::kCheckpoint, true)) {
@@ -268,7 +275,7 @@ void Referee::believe_stop(const event::StopRequested& event, TimeMs now) {
   stopped_at_ = now;
   saving_ = false;
   const bool waits = awaits_restart() || phase_ == Phase::kHold || phase_ == Phase::kOnFailure;
-  if (waits) down_at_ = now;
+  if (waits) begin_down(now);
   const bool replanned = verdict_ == Verdict::kReplanned && !code_;
   if (verdict_ == Verdict::kOpen || awaits_restart() || replanned) end_as(Verdict::kStopped);
 }
@@ -286,7 +293,7 @@ void Referee::believe_timer(const event::TimerFired& event, TimeMs now) {
     case Timer::kRestart:
       return believe_restart();
     case Timer::kHold:
-      down_at_ = now;
+      begin_down(now);
       return;
     case Timer::kCheckpoint:
       require(saving_, "the time of no checkpoint is over");
@@ -294,7 +301,7 @@ void Referee::believe_timer(const event::TimerFired& event, TimeMs now) {
       return;
     case Timer::kExpire:
       expires_at_ = 0;
-      if (awaits_restart()) down_at_ = now;
+      if (awaits_restart()) begin_down(now);
       if (verdict_ == Verdict::kOpen || awaits_restart()) return end_as(Verdict::kExpired);
       expired_ = true;
       return;
@@ -630,9 +637,14 @@ Referee::Shares Referee::shares() const {
   const TimeMs before = std::max(policy_.drain_ms, pre_stop);
   const TimeMs after = policy_.kill_reserve_ms + post_stop;
   const TimeMs most = grace - grace / 4;
-  if (before + after <= most) return {policy_.drain_ms, before, grace - after};
+  TimeMs reserve = policy_.kill_reserve_ms;
+  if (before + after <= most) {
+    return {policy_.drain_ms, before, grace - after, grace - after + reserve / 2};
+  }
   const TimeMs tell = before * most / (before + after);
-  return {std::min(policy_.drain_ms, tell), tell, tell + grace / 4};
+  reserve = reserve * most / (before + after);
+  const TimeMs kill = tell + grace / 4;
+  return {std::min(policy_.drain_ms, tell), tell, kill, kill + reserve / 2};
 }
 
 // What comes later, the end of a task that outlived its KILL, no longer counts.
@@ -667,7 +679,7 @@ void Referee::check(const action::SweepAdopted& sweep, TimeMs now) {
   if (swept_ && sweep_ == 0 && expired_ && stop_signal_ == 0 && restart_due()) {
     verdict_ = Verdict::kExpired;
     mains_started_ = false;
-    down_at_ = now;
+    begin_down(now);
   }
   if (sweep_ == 0) {
     stuck_ = live(TaskKind::kMain);
@@ -686,6 +698,8 @@ void Referee::check(const action::SetTimer& timer, TimeMs now) {
   if (timer.timer == Timer::kExpire) {
     require(timer.at == std::max(now, expires_at_), "the end of the job's time");
   }
+  if (timer.timer == Timer::kGiveUp) ++reaps_;
+  if (timer.timer == Timer::kSweep) check_patience(timer.at, now);
   if (timer.timer == Timer::kCheckpoint) require(timer.at == saving_until_, "what was granted");
   if (timer.timer != Timer::kRestart) return;
   TimeMs delay = policy_.restart_backoff_ms;
@@ -697,6 +711,19 @@ void Referee::check(const action::SetTimer& timer, TimeMs now) {
   restart_was_due_ = restart_due();
   if (verdict_ == Verdict::kFailed) ++answered_;
   require(timer.at == now + std::max(delay, policy_.restart_least_ms), "the wrong backoff");
+}
+
+// How long what is left behind may take for its TERM.
+void Referee::check_patience(TimeMs until, TimeMs now) {
+  const bool stops_now = stop_signal_ != 0 && stopped_at_ == now;  // with the whole grace before it
+  const TimeMs from = stops_now ? now : down_at_;
+  require(until <= std::max(now, from + shares().sweep_kill + kRoundingMs),
+          "leftovers are given more than the grace");
+  const bool copied = std::any_of(runs_.begin(), runs_.end(), [](const Run& run) {
+    return run.kind == TaskKind::kData && run.killed;
+  });
+  require(!copied || stops_now || until <= now + kReapMs,
+          "patience with what a copy leaves behind");
 }
 
 void Referee::check(const action::CancelTimer& timer, TimeMs /*now*/) {
@@ -816,7 +843,7 @@ void Referee::check_limit(const Event& event, const std::vector<Action>& actions
 
 void Referee::check_way_down(const Machine& after, TimeMs now) {
   if (stop_signal_ != 0) {
-    require(now <= stopped_at_ + policy_.grace_ms + kOverrunMs, "the grace is over");
+    require(now <= stopped_at_ + policy_.grace_ms + overrun_ms(), "the grace is over");
   }
   if (up() || exited_) return;
   bool pending = after.phase() == Phase::kOnFailure && live(TaskKind::kOnFailure, true);
@@ -827,10 +854,10 @@ void Referee::check_way_down(const Machine& after, TimeMs now) {
   check_no_stop_left_out();
   require(!nothing_left_ || after.phase() != Phase::kStopping, "waiting for nothing");
   if (after.phase() == Phase::kStopping && stop_signal_ == 0) {
-    require(now - down_at_ <= policy_.grace_ms + kOverrunMs, "stopping takes too long");
+    require(now - down_at_ <= policy_.grace_ms + overrun_ms(), "stopping takes too long");
   }
   if (after.phase() == Phase::kPostStop && stop_signal_ == 0) {
-    const TimeMs most = policy_.grace_ms + policy_.post_stop_ms + kOverrunMs;
+    const TimeMs most = policy_.grace_ms + policy_.post_stop_ms + overrun_ms();
     require(now - phase_since_ <= most, "post-stop takes too long");
   }
 }

@@ -75,9 +75,11 @@ class Referee {
     TimeMs drain = 0;
     TimeMs tell = 0;
     TimeMs kill = 0;
+    TimeMs sweep_kill = 0;
   };
 
   void believe(const lifecycle::Event& event, TimeMs now);
+  void begin_down(TimeMs now);
   void believe_ends(const lifecycle::event::TasksEnded& event);
   void believe_stop(const lifecycle::event::StopRequested& event, TimeMs now);
   void believe_timer(const lifecycle::event::TimerFired& event, TimeMs now);
@@ -111,6 +113,7 @@ class Referee {
   void check_escalation(Run& run, int signal, TimeMs now);
   void check_no_step_left_out(TimeMs now);
   void check_no_stop_left_out();
+  void check_patience(TimeMs until, TimeMs now);
   void check_table(const lifecycle::Machine& after);
   void check_phase(const lifecycle::Machine& after, TimeMs now);
   void check_way_down(const lifecycle::Machine& after, TimeMs now);
@@ -132,6 +135,7 @@ class Referee {
   [[nodiscard]] bool job_over() const;
   [[nodiscard]] int expected_code() const;
   [[nodiscard]] Shares shares() const;
+  [[nodiscard]] TimeMs overrun_ms() const;
   [[nodiscard]] bool up() const { return verdict_ == Verdict::kOpen || saving_; }
   [[nodiscard]] bool gets_ready() const;
   [[nodiscard]] bool hurried() const {
@@ -177,6 +181,7 @@ class Referee {
   int terms_ = 0;
   TimeMs stopped_at_ = 0;
   TimeMs down_at_ = 0;  // when the way down began that is under way
+  int reaps_ = 0;       // waits for killed processes since then
 
   bool saving_ = false;  // a checkpoint that ends the job
   TimeMs saving_until_ = 0;
