@@ -2,29 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "envgen/secret_operands.h"
+#include "envgen/secret_text.h"
 
 namespace envgen {
 namespace {
-
-constexpr std::string_view kMask = "***";
-constexpr std::string_view kBlank = " \t\n\r\f\v";
-constexpr std::string_view kQuotes = "\"'\\";  // '\' stands before a quote within quotes
-
-bool is_alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-
-// Of names, options and tokens.
-bool is_word(char c) { return is_alnum(c) || c == '_' || c == '-' || c == '.'; }
-
-// "--hub.api-key" -> "HUB_API_KEY"
-std::string canonical(std::string_view name) {
-  name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
-  std::string result(name);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) {
-    return c == '-' || c == '.' ? '_' : static_cast<char>(std::toupper(c));
-  });
-  return result;
-}
 
 struct Shape {
   std::string_view start;
@@ -33,27 +16,29 @@ struct Shape {
 };
 
 bool has_known_shape(std::string_view word) {
-  static constexpr std::array<Shape, 21> kShapes = {{{"hf_", 20},
-                                                     {"ghp_", 20},
-                                                     {"gho_", 20},
-                                                     {"ghs_", 20},
-                                                     {"ghu_", 20},
-                                                     {"ghr_", 20},
-                                                     {"npm_", 20},
-                                                     {"AKIA", 16},
-                                                     {"ASIA", 16},
-                                                     {"LTAI", 12},
-                                                     {"github_pat_", 20, false},
-                                                     {"dckr_pat_", 20, false},
-                                                     {"glpat-", 20, false},
-                                                     {"xoxa-", 20, false},
-                                                     {"xoxb-", 20, false},
-                                                     {"xoxp-", 20, false},
-                                                     {"wandb_v1_", 20, false},
-                                                     {"sk-", 40, false},
-                                                     {"nvapi-", 40, false},
-                                                     {"pypi-", 40, false},
-                                                     {"AIza", 35, false}}};
+  static constexpr std::array<Shape, 22> kShapes = {
+      {{"hf_", 20},
+       {"ghp_", 20},
+       {"gho_", 20},
+       {"ghs_", 20},
+       {"ghu_", 20},
+       {"ghr_", 20},
+       {"npm_", 20},
+       {"AKIA", 16},
+       {"ASIA", 16},
+       {"LTAI", 12},
+       {"github_pat_", 20, false},
+       {"dckr_pat_", 20, false},
+       {"glpat-", 20, false},
+       {"xoxa-", 20, false},
+       {"xoxb-", 20, false},
+       {"xoxp-", 20, false},
+       {"wandb_v1_", 20, false},
+       {"sk-", 40, false},
+       {"nvapi-", 40, false},
+       {"pypi-", 40, false},
+       {"LS0tLS1CRUdJTi", 40},  // "-----BEGIN " in base64
+       {"AIza", 35, false}}};
   constexpr std::size_t kLeastJwt = 40;
   if (word.starts_with("eyJ") && word.size() >= kLeastJwt && word.contains('.')) return true;
   return std::ranges::any_of(kShapes, [word](const Shape& shape) {
@@ -69,23 +54,27 @@ bool is_header(const std::string& name) {
          name == "COOKIE" || (name.starts_with("X_") && is_secret_name(name));
 }
 
-struct Span {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
-
-// From `at` over any of `set`.
-std::size_t after(std::string_view text, std::size_t at, std::string_view set) {
-  return std::min(text.find_first_not_of(set, at), text.size());
+// `Pwd=` of a connection string; the working directory is a path.
+bool is_password(std::string_view text, std::size_t begin, std::string_view word, Span value) {
+  if (value.empty() || canonical(word) != "PWD") return false;
+  return (begin > 0 && text[begin - 1] == ';') ||
+         !std::string_view("/.~").contains(text[value.begin]);
 }
 
-// The value that starts at `at`: what is between quotes, else up to where a word of a shell or of
-// an address ends.
-Span value_at(std::string_view text, std::size_t at) {
-  const std::size_t begin = after(text, at, kQuotes);
-  const bool quoted = begin > at;
-  return {begin, std::min(text.find_first_of(quoted ? "\"'\\" : " \t\n\r\"'\\&;|<>()`", begin),
-                          text.size())};
+// "Bearer KEY"; not "the bearer token has expired".
+Span value_of_bearer(std::string_view text, std::size_t end, std::string_view word) {
+  constexpr std::array<std::string_view, 7> kOrdinary = {
+      "TOKEN", "TOKENS", "AUTH", "AUTHENTICATION", "AUTHORIZATION", "REALM", "SCHEME"};
+  if (canonical(word) != "BEARER" || end == text.size() || text[end] != ' ') return {};
+  const Span value = value_at(text, after(text, end, " "));
+  const std::string_view next = text.substr(value.begin, value.end - value.begin);
+  if (std::ranges::find(kOrdinary, canonical(next.substr(0, next.find_first_of("= ")))) !=
+      kOrdinary.end()) {
+    return {};
+  }
+  const bool letters = std::ranges::all_of(next, [](char c) { return c >= 'a' && c <= 'z'; });
+  constexpr std::size_t kLongest = 15;  // of an ordinary word
+  return word[0] == 'b' && letters && next.size() <= kLongest ? Span{} : value;
 }
 
 // Where the value of the name that ends at `end` stands; an empty span when it has none.
@@ -99,8 +88,12 @@ Span value_of(std::string_view text, std::size_t begin, std::size_t end, bool co
     const std::size_t value = after(text, sign + 1, kBlank);
     return {value, std::min(text.find_first_of("\"'\\\n", value), text.size())};
   }
-  if (!is_secret_name(name)) return {};
-  if (next == '=' && sign == end) return value_at(text, sign + 1);
+  const bool assigned = next == '=' && sign == end;
+  if (assigned && is_password(text, begin, word, value_at(text, sign + 1))) {
+    return value_at(text, sign + 1);
+  }
+  if (!is_secret_name(name)) return value_of_bearer(text, end, word);
+  if (assigned) return value_at(text, sign + 1);
   // Without quotes it is a sentence: "the key: not found"; as a part of them a path: "/ssh/key":
   // no.
   const bool quoted =
@@ -113,22 +106,25 @@ Span value_of(std::string_view text, std::size_t begin, std::size_t end, bool co
   if (command && word.starts_with('-') && closing == end && sign > end && next != '-') {
     return value_at(text, sign);
   }
-  return {};
+  return value_of_bearer(text, end, word);
 }
 
-std::string mask_words(std::string_view text, bool command) {
+std::string mask_words(std::string_view text, bool command, Operands& operands) {
   std::string result;
   std::size_t at = 0;
   while (at < text.size()) {
     if (!is_word(text[at])) {
+      operands.pass(text, at);
       result += text[at++];
       continue;
     }
     std::size_t end = at;
     while (end < text.size() && is_word(text[end])) ++end;
     const std::string_view word = text.substr(at, end - at);
-    const Span value = value_of(text, at, end, command);
-    if (value.end > value.begin) {
+    const Span operand = operands.value_of(text, at, end);
+    const Span named = value_of(text, at, end, command);
+    const Span value = named.empty() ? operand : named;
+    if (!value.empty() && !is_stand_in(text, value)) {
       result.append(text.substr(at, value.begin - at)).append(kMask);
       end = value.end;
     } else {
@@ -139,93 +135,38 @@ std::string mask_words(std::string_view text, bool command) {
   return result;
 }
 
-std::string mask(std::string_view text, bool command) {
+std::string mask(std::string_view text, bool command, Operands& operands) {
   if (text.contains("PRIVATE KEY-----")) return std::string(kMask);
-  return mask_words(mask_url_credentials(text), command);
+  return mask_words(mask_addresses(text), command, operands);
 }
 
-// "https://conda.anaconda.org/t/TOKEN/channel": the length of "/t/TOKEN", else 0.
-std::size_t token_in_path(std::string_view path) {
-  if (!path.starts_with("/t/")) return 0;
-  const std::size_t end = path.find_first_of("/ \t\n\"'?#", 3);
-  return end == std::string_view::npos ? path.size() : end;
-}
-
-// `wandb login KEY`, `huggingface-cli login KEY`: nothing names what follows.
-bool is_login_operand(std::string_view argument) {
-  constexpr std::size_t kLeast = 20;
-  return argument.size() >= kLeast && std::ranges::all_of(argument, is_word) &&
-         !argument.starts_with('-');
-}
-
-std::string mask_logins(std::string_view script) {
-  std::string result;
-  bool after_login = false;
-  while (!script.empty()) {
-    const std::size_t blank = after(script, 0, kBlank);
-    result += script.substr(0, blank);
-    script.remove_prefix(blank);
-    const std::string_view word =
-        script.substr(0, std::min(script.find_first_of(kBlank), script.size()));
-    result += after_login && is_login_operand(word) ? kMask : word;
-    after_login = word == "login" || (after_login && word.starts_with('-'));
-    script.remove_prefix(word.size());
-  }
-  return result;
+// "user:password@host:port", whatever the password holds.
+std::string masked_proxy(std::string_view value) {
+  const std::size_t at = value.rfind('@');
+  if (at == std::string_view::npos) return std::string(value);
+  const std::size_t scheme = value.find("://");
+  const std::size_t begin = scheme < at ? scheme + 3 : 0;
+  return std::string(value.substr(0, begin)).append(kMask).append(value.substr(at));
 }
 
 }  // namespace
 
-bool is_secret_name(std::string_view name) {
-  static constexpr std::array<std::string_view, 18> kMarks = {
-      "PASSWORD",   "PASSWD",      "PASSPHRASE", "PASSCODE",  "SECRET",
-      "CREDENTIAL", "API_KEY",     "APIKEY",     "COOKIE",    "WEBHOOK",
-      "AKSK",       "PRIVATE_KEY", "ACCESS_KEY", "ACCESSKEY", "CONNECTION_STRING",
-      "SIGNATURE",  "SSHPASS",     "CONN_STR"};
-  // Too short to look for inside other words: a part between underscores. AK and SK are Huawei's.
-  static constexpr std::array<std::string_view, 13> kParts = {
-      "AK", "SK", "PASS", "PWD", "PW", "PAT", "KEY", "AUTH", "DSN", "JWT", "SIG", "SAS", "BEARER"};
-  const std::string upper = canonical(name);
-  if (upper == "PWD" || upper == "OLDPWD") return false;  // the working directory
-  auto contains = [&upper](std::string_view mark) { return upper.contains(mark); };
-  const std::string framed = "_" + upper + "_";
-  auto has_part = [&framed](std::string_view part) {
-    return framed.contains("_" + std::string(part) + "_");
-  };
-  // At the end only: tokenizers and numbers of tokens are no secrets, nor are keyboards.
-  if (upper.ends_with("TOKEN") || upper.ends_with("KEY")) return true;
-  return std::ranges::any_of(kMarks, contains) || std::ranges::any_of(kParts, has_part);
+std::string mask_secrets(std::string_view text) {
+  Operands operands(true);
+  return mask(text, false, operands);
 }
-
-std::string mask_url_credentials(std::string_view text) {
-  std::string result;
-  while (true) {
-    const std::size_t scheme = text.find("://");
-    if (scheme == std::string_view::npos) return result.append(text);
-    const std::size_t start = scheme + 3;
-    const std::size_t end = std::min(text.find_first_of("/ \t\n\"'?#", start), text.size());
-    const std::string_view authority = text.substr(start, end - start);
-    const std::size_t at = authority.rfind('@');
-    result += text.substr(0, start);
-    if (at != std::string_view::npos) result += kMask;
-    result += at == std::string_view::npos ? authority : authority.substr(at);
-    text.remove_prefix(end);
-    if (const std::size_t token = token_in_path(text); token > 0) {
-      result.append("/t/").append(kMask);
-      text.remove_prefix(token);
-    }
-  }
-}
-
-std::string mask_secrets(std::string_view text) { return mask(text, false); }
 
 std::string masked_value(std::string_view name, std::string_view value) {
-  return is_secret_name(name) ? std::string(kMask) : mask(value, true);
+  if (is_secret_name(name)) return std::string(kMask);
+  Operands operands(false);
+  const bool proxy = canonical(name).ends_with("PROXY");
+  return mask(proxy ? masked_proxy(value) : std::string(value), true, operands);
 }
 
 std::string masked_entry(std::string_view entry) {
   const std::size_t equals = entry.find('=');
-  if (equals == std::string_view::npos) return mask(entry, true);
+  Operands operands(false);
+  if (equals == std::string_view::npos) return mask(entry, true, operands);
   const std::string_view name = entry.substr(0, equals);
   return std::string(name) + "=" + masked_value(name, entry.substr(equals + 1));
 }
@@ -234,23 +175,27 @@ std::vector<std::string> masked_arguments(const std::vector<std::string>& argume
   std::vector<std::string> masked;
   masked.reserve(arguments.size());
   bool secret_follows = false;
-  bool login = false;
+  bool script_follows = false;  // `sh -c`
+  Operands operands(false);
   for (const std::string& argument : arguments) {
     const bool option = argument.starts_with('-');
     const std::size_t equals = argument.find('=');
     const std::string_view name = std::string_view(argument).substr(0, equals);
     // "HF_TOKEN=x", "--token=x", Hydra's "+hub.token=x"; not a script that holds one.
     const bool is_name = name.find_first_of(kBlank) == std::string_view::npos;
-    const bool secret = is_name && is_secret_name(name.substr(name.starts_with('+') ? 1 : 0));
-    if ((secret_follows && !option) || (login && is_login_operand(argument))) {
+    const bool secret = is_name && (option || !script_follows) &&
+                        is_secret_name(name.substr(name.starts_with('+') ? 1 : 0));
+    const Span value = {equals == std::string::npos ? 0 : equals + 1, argument.size()};
+    const bool taken = operands.takes(argument) || (secret_follows && !option);
+    if (taken && !is_stand_in(argument, {0, argument.size()})) {
       masked.emplace_back(kMask);
-    } else if (secret && equals != std::string::npos) {
+    } else if (secret && equals != std::string::npos && !is_stand_in(argument, value)) {
       masked.push_back(argument.substr(0, equals + 1) + std::string(kMask));
     } else {
-      masked.push_back(mask_logins(mask(argument, true)));
+      masked.push_back(mask(argument, true, operands));
     }
     secret_follows = option && secret && equals == std::string::npos;
-    login = argument == "login" || (login && option);
+    script_follows = option && !argument.starts_with("--") && argument.ends_with('c');
   }
   return masked;
 }

@@ -114,7 +114,11 @@ int print(std::string_view text) {
 }
 
 int complain(const envgen::Error& error) {
-  write_to(STDERR_FILENO, "trainit: error: " + envgen::mask_secrets(to_line(error)) + "\n");
+  const std::string line = to_line(error);
+  const std::string shown = envgen::mask_secrets(line);
+  // Where the text to type is a part of it.
+  const char* note = shown != line ? " (*** stands for what looks like a credential)" : "";
+  write_to(STDERR_FILENO, "trainit: error: " + shown + note + "\n");
   return kFailed;
 }
 

@@ -125,5 +125,217 @@ TEST(Secrets, InCommandsAreMasked) {
   EXPECT_EQ(masked_entry("EXTRA_ARGS=--lr 1 --api-key x1"), "EXTRA_ARGS=--lr 1 --api-key ***");
 }
 
+// What stands in a plan or a snapshot: a script in one argument, the command's words, a variable's
+// value.
+void expect_masked(const char* script) {
+  EXPECT_THAT(masked_arguments({"sh", "-c", script})[2],
+              testing::AllOf(Not(HasSubstr("canary")), HasSubstr("***")))
+      << script;
+  EXPECT_THAT(masked_value("COMMAND", script), Not(HasSubstr("canary"))) << script;
+}
+
+TEST(Secrets, OfALoginAreMaskedHoweverTheyAreQuoted) {
+  for (const char* form :
+       {"wandb login %; python a.py", "wandb login \"%\"", "(cd /x && wandb login %)",
+        "wandb login '%'&&python a.py", "sh -c \"wandb login \\\"%\\\"\"",
+        "wandb login --host https://wandb.example.cn %", "/opt/bin/huggingface-cli login %|cat",
+        "`wandb login %`"}) {
+    std::string script = form;
+    script.replace(script.find('%'), 1, "canary-0f1e2d3c4b5a69788796a5b4");
+    expect_masked(script.c_str());
+  }
+  EXPECT_EQ(masked_entry("A=wandb login 0123456789abcdef0123456789abcdef01234567; python a.py"),
+            "A=wandb login ***; python a.py");
+}
+
+TEST(Secrets, OfAddressesWithoutASchemeAreMasked) {
+  EXPECT_EQ(masked_entry("http_proxy=bob:x@proxy:3128"), "http_proxy=***@proxy:3128");
+  EXPECT_EQ(masked_entry("HTTPS_PROXY=bob:x/y@z@10.0.0.1:80"), "HTTPS_PROXY=***@10.0.0.1:80");
+  EXPECT_EQ(masked_entry("all_proxy=socks5://bob:x#y@proxy:80"), "all_proxy=socks5://***@proxy:80");
+  EXPECT_EQ(mask_secrets("pip --proxy bob:x1@proxy.cn:80 install"),
+            "pip --proxy ***@proxy.cn:80 install");
+  EXPECT_EQ(mask_secrets("export PIP_PROXY=bob:p=1@proxy"), "export PIP_PROXY=***@proxy");
+  EXPECT_EQ(mask_secrets("a 'bob:x@[::1]:80', b:c@h"), "a '***@[::1]:80', ***@h");
+  EXPECT_EQ(mask_secrets("http://bob:a#b?c@proxy:80/x"), "http://***@proxy:80/x");
+  for (const char* text :
+       {"git@github.com:org/repo.git", "user@host:/path", "mailto:bob@example.com",
+        "ubuntu:22.04@sha256:0123456789abcdef", "node1:8@rack2", "registry/name:tag@sha256:0a",
+        "+model:big@_global_:x", "a: b@c", "0:4@1.5", "http://[::1]:80/a@b", "http://h:80/x:y@z"}) {
+    EXPECT_EQ(mask_secrets(text), text);
+  }
+}
+
+TEST(Secrets, OfConnectionStringsAreMasked) {
+  EXPECT_EQ(mask_secrets("Server=db;Uid=bob;Pwd=canary;Database=x"),
+            "Server=db;Uid=bob;Pwd=***;Database=x");
+  EXPECT_EQ(masked_entry("DB=DRIVER=x;UID=bob;PWD=/canary"), "DB=DRIVER=x;UID=bob;PWD=***");
+  EXPECT_EQ(mask_secrets("pwd='canary'"), "pwd='***'");
+  for (const char* text : {"PWD=/home/ma-user", "cd /x && PWD=/y sh", "OLDPWD=/a", "PWD=$HOME",
+                           "\"PWD\": \"/home\""}) {
+    EXPECT_EQ(mask_secrets(text), text);
+  }
+}
+
+TEST(Secrets, OfAnAuthorizationAreMasked) {
+  EXPECT_EQ(masked_entry("AUTHORIZATION=Basic canary"), "AUTHORIZATION=***");
+  for (const char* script :
+       {"export AUTHORIZATION=Bearer\\ canary", "AUTHORIZATION=\"Bearer canary1\" python a.py",
+        "curl -H 'Authorization: Bearer canary1' h", "--header 'Authorization=Basic canary1'",
+        "x Bearer canary-1", "--auth \"bearer canary1\"", "h: bearer CANARYcanary"}) {
+    expect_masked(script);
+  }
+  for (const char* text :
+       {"the bearer token has expired", "bearer of the ring", "Bearer", "a bearer",
+        "WWW-Authenticate: Bearer realm=\"x\"", "Basic training begins"}) {
+    EXPECT_EQ(mask_secrets(text), text);
+  }
+}
+
+TEST(Secrets, OfTheNamesThatPlatformsGiveAreKnown) {
+  for (const char* name : {"TOKEN_1",
+                           "HF_TOKEN2",
+                           "API_KEY_2",
+                           "KEY1",
+                           "TOKEN_01",
+                           "AWS_CREDS",
+                           "REGISTRY_CREDS",
+                           "CREDS",
+                           "GCP_CREDS_JSON",
+                           "awsCreds",
+                           "DBPASS",
+                           "MYSQL_PASS",
+                           "dbPass",
+                           "REDISPASS",
+                           "PASS",
+                           "PASS_1",
+                           "DB_PASS_PROD",
+                           "ID_RSA",
+                           "SSH_ID_RSA",
+                           "ID_ED25519",
+                           "GIT_ID_RSA_B64",
+                           "DOCKERCONFIGJSON",
+                           ".dockerconfigjson",
+                           "DOCKER_CONFIG_JSON",
+                           "AUTHORIZATION",
+                           "HTTP_AUTHORIZATION",
+                           "FEISHU_WEBHOOK",
+                           "DINGTALK_SECRET",
+                           "BEARER"}) {
+    EXPECT_TRUE(is_secret_name(name)) << name;
+  }
+  for (const char* name : {"BYPASS",           "COMPASS",        "KERNEL_BYPASS",
+                           "COMPASS_DATA",     "BYPASS_CACHE",   "LOWPASS",
+                           "FORWARD_PASS",     "PASSES",         "PASSIVE",
+                           "PASS_RATE",        "PASS_AT_1",      "PASSENGERS",
+                           "COMPASSES",        "MONKEY",         "TOKENIZERS_PARALLELISM",
+                           "EOS_TOKEN",        "pad-token",      "TOKENS_1",
+                           "TOKEN_COUNT",      "num_tokens_2",   "num_key_value_heads",
+                           "key_padding_mask", "SSH_PUBLIC_KEY", "ID_RSA_PUB",
+                           "input_key",        "DOCKER_CONFIG",  "CREDITS",
+                           "SACRED",           "ACCREDITED",     "PYTHONPATH",
+                           "RANK_1",           "AUTHOR",         "HCCL_WHITELIST_DISABLE",
+                           "NCCL_IB_PKEYS",    "MASTER_PORT",    "KEYS",
+                           "LS_COLORS"}) {
+    EXPECT_FALSE(is_secret_name(name)) << name;
+  }
+}
+
+TEST(Secrets, OfWebhooksAreMasked) {
+  EXPECT_EQ(mask_secrets("post https://hooks.slack.com/services/T0/B0/canary now"),
+            "post https://hooks.slack.com/*** now");
+  EXPECT_EQ(masked_entry("NOTIFY=https://open.feishu.cn/open-apis/bot/v2/hook/canary-1"),
+            "NOTIFY=https://open.feishu.cn/open-apis/bot/v2/hook/***");
+  EXPECT_EQ(
+      masked_entry("NOTIFY=https://oapi.dingtalk.com/robot/send?access_token=canary&timestamp=1"),
+      "NOTIFY=https://oapi.dingtalk.com/robot/send?access_token=***&timestamp=1");
+  for (const char* script : {"curl hooks.slack.com/services/T0/B0/canary",
+                             "\"https://open.larksuite.com/open-apis/bot/hook/canary\"",
+                             "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=canary",
+                             "https://discord.com/api/webhooks/1/canary",
+                             "https://api.telegram.org/botcanary/sendMessage",
+                             "https://oapi.dingtalk.com/robot/send?access_token=canary&sign=1"}) {
+    expect_masked(script);
+  }
+  EXPECT_EQ(mask_secrets("https://open.feishu.cn/open-apis/docs"),
+            "https://open.feishu.cn/open-apis/docs");
+}
+
+TEST(Secrets, ThatAToolTakesWithoutANameAreMasked) {
+  for (const char* script : {"curl -u bob:canary https://h/x",
+                             "curl -sSu bob:canary h",
+                             "curl -fL -ubob:canary h",
+                             "curl --user 'bob:can ary canary' h",
+                             "curl -x p:1 -U \"bob:canary\" h",
+                             "curl --proxy-user bob:canary h",
+                             "curl 'https://h?a=1&b=2' -u bob:canary",
+                             "sshpass -p canary ssh h",
+                             "sshpass -p 'my canary' scp a b",
+                             "sshpass -pcanary ssh h",
+                             "sshpass -p'my canary' ssh h",
+                             "sudo /usr/bin/sshpass -p !canary ssh h",
+                             "mysql -h db -u bob -pcanary x",
+                             "mysqldump -pcanary! x",
+                             "mariadb -p'a canary'",
+                             "obsutil config -i=canary1 -k=canary2 -e=obs.cn",
+                             "./obsutil cp a b -i canary -k canary -t=canary",
+                             "ossutil64 cp a b -i canary -k canary",
+                             "redis-cli -h h -a canary ping",
+                             "docker login -u bob -p canary reg.cn",
+                             "aws configure set aws_secret_access_key canary",
+                             "aws configure set aws_access_key_id 'canary'",
+                             "aws configure set profile.x.aws_session_token canary",
+                             "npm config set my-token canary",
+                             "cd /x; curl -u bob:canary h; ls"}) {
+    expect_masked(script);
+  }
+  EXPECT_THAT(masked_arguments({"curl", "-u", "bob:x", "h"}),
+              ElementsAre("curl", "-u", "***", "h"));
+  EXPECT_THAT(masked_arguments({"sshpass", "-p", "a b", "ssh"}),
+              ElementsAre("sshpass", "-p", "***", "ssh"));
+  EXPECT_THAT(masked_arguments({"mysql", "-px", "db"}), ElementsAre("mysql", "-p***", "db"));
+  EXPECT_THAT(masked_arguments({"obsutil", "config", "-i=x", "-k=y"}),
+              ElementsAre("obsutil", "config", "-i=***", "-k=***"));
+  EXPECT_THAT(masked_arguments({"aws", "configure", "set", "aws_secret_access_key", "x"}),
+              ElementsAre("aws", "configure", "set", "aws_secret_access_key", "***"));
+}
+
+TEST(Secrets, AreNotSeenInOrdinaryCommands) {
+  for (const char* script : {"docker run -p 80:80 -u 1000:1000 image",
+                             "python -u train.py",
+                             "python -u a:b",
+                             "curl -o out.u h",
+                             "curl -u $BOB h",
+                             "mysql -p db",
+                             "mysql --port=3306 -h db",
+                             "mkdir -p /data/x",
+                             "ssh -p 22 host",
+                             "cp -a x y",
+                             "curl h; docker run -p 80:80 x",
+                             "set -o pipefail",
+                             "git config set user.name bob",
+                             "export HF_TOKEN=$HF_TOKEN",
+                             "wandb login $KEY",
+                             "python a.py --token ${HF_TOKEN}",
+                             "TOKEN=$(cat /run/token) python a.py",
+                             "ssh login python train.py",
+                             "obsutil cp -r a b -f",
+                             "docker login registry.cn-hangzhou.aliyuncs.com",
+                             "python a.py --num_key_value_heads 8",
+                             "make -k -i",
+                             "aws configure set region cn-north-1",
+                             "login to a_directory_of_many_letters"}) {
+    EXPECT_EQ(masked_arguments({"sh", "-c", script})[2], script);
+  }
+}
+
+// What a refusal tells the user to type.
+TEST(Secrets, AreNoStandIns) {
+  const std::string example = "use: bash -c \"KEY=VALUE python3 train.py\"";
+  EXPECT_EQ(mask_secrets(example), example);
+  EXPECT_THAT(masked_arguments({"KEY=VALUE", "python3"}), ElementsAre("KEY=VALUE", "python3"));
+  EXPECT_EQ(mask_secrets("bash -c 'HF_TOKEN=$TOKEN python3'"), "bash -c 'HF_TOKEN=$TOKEN python3'");
+  EXPECT_EQ(mask_secrets("PASSWORD=$ecret1"), "PASSWORD=***");
+}
+
 }  // namespace
 }  // namespace envgen

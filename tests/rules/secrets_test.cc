@@ -25,23 +25,56 @@ class Secrets : public rules::JobTest {
   // The environment of a job that logs in everywhere.
   [[nodiscard]] Words env_with_secrets() const {
     const std::string canary = kCanary;
-    return joined(
-        env(), {"HF_TOKEN=" + canary, "WANDB_API_KEY=" + canary, "AWS_SECRET_ACCESS_KEY=" + canary,
-                "AWS_ACCESS_KEY_ID=" + canary, "MA_SECURITY_TOKEN=" + canary, "OBS_SK=" + canary,
-                "MLFLOW_TRACKING_PASSWORD=" + canary, "DB_URL=mysql://bob:" + canary + "@db/x",
-                "http_proxy=http://bob:" + canary + "@proxy:3128",
-                "DATA=https://bucket/x?Signature=" + canary, "EXTRA_ARGS=--lr 1 --token " + canary,
-                "DOCKER_AUTH_CONFIG={\"auths\":{\"r\":{\"auth\":\"" + canary + "\"}}}",
-                "TRAIN_CONFIG={\"hub\": {\"api_key\": \"" + canary + "\"}}"});
+    return joined(env(),
+                  {"HF_TOKEN=" + canary,
+                   "WANDB_API_KEY=" + canary,
+                   "AWS_SECRET_ACCESS_KEY=" + canary,
+                   "AWS_ACCESS_KEY_ID=" + canary,
+                   "MA_SECURITY_TOKEN=" + canary,
+                   "OBS_SK=" + canary,
+                   "MLFLOW_TRACKING_PASSWORD=" + canary,
+                   "DB_URL=mysql://bob:" + canary + "@db/x",
+                   "http_proxy=http://bob:" + canary + "@proxy:3128",
+                   "DATA=https://bucket/x?Signature=" + canary,
+                   "EXTRA_ARGS=--lr 1 --token " + canary,
+                   "DOCKER_AUTH_CONFIG={\"auths\":{\"r\":{\"auth\":\"" + canary + "\"}}}",
+                   "TRAIN_CONFIG={\"hub\": {\"api_key\": \"" + canary + "\"}}",
+                   "ftp_proxy=bob:" + canary + "@proxy:3128",
+                   "AUTHORIZATION=Bearer " + canary,
+                   "TOKEN_1=" + canary,
+                   "REGISTRY_CREDS=" + canary,
+                   "DBPASS=" + canary,
+                   "ID_RSA=" + canary,
+                   "DOCKERCONFIGJSON=" + canary,
+                   "DB=Server=db;Uid=bob;Pwd=" + canary + ";Database=x",
+                   "NOTIFY=https://hooks.slack.com/services/T0/B0/" + canary,
+                   "SETUP=wandb login \"" + canary + "\"; sshpass -p " + canary + " ssh host"});
   }
 
   // A command that is given them as well; they are arguments that the payload passes by.
   [[nodiscard]] static Words command_with_secrets(Words command) {
     const std::string canary = kCanary;
     return joined(std::move(command),
-                  {"--token=" + canary, "--api-key", canary, "HUB_TOKEN=" + canary,
-                   "https://bob:" + canary + "@host/data", "+hub.password=" + canary,
-                   "export HF_TOKEN=" + canary + "; python a.py --secret " + canary});
+                  {"--token=" + canary,
+                   "--api-key",
+                   canary,
+                   "HUB_TOKEN=" + canary,
+                   "https://bob:" + canary + "@host/data",
+                   "+hub.password=" + canary,
+                   "export HF_TOKEN=" + canary + "; python a.py --secret " + canary,
+                   "(wandb login " + canary + ")",
+                   "obsutil config -i=" + canary + " -k=" + canary,
+                   "curl -u bob:" + canary + " https://h",
+                   "aws",
+                   "configure",
+                   "set",
+                   "aws_secret_access_key",
+                   canary,
+                   "sshpass",
+                   "-p",
+                   canary,
+                   "mysql",
+                   "-p" + canary});
   }
 
   [[nodiscard]] Result run(Words args) const {
@@ -124,6 +157,16 @@ TEST_F(Secrets, AreInNoMessageAboutBadInput) {
     EXPECT_THAT(result.err, HasSubstr("error"));
     expect_none(result);
   }
+}
+
+TEST_F(Secrets, LeaveTheLineThatARefusalSaysToType) {
+  const Result example =
+      run({"plan", "--platform", "vk", "--", "KEY=VALUE", "python3", "train.py"});
+  EXPECT_THAT(example.err, HasSubstr("use: bash -c \"KEY=VALUE python3 train.py\"\n"));
+  const Result secret =
+      run({"plan", "--platform", "vk", "--", "HF_TOKEN=" + std::string(kCanary), "python3"});
+  EXPECT_THAT(secret.err, HasSubstr("use: bash -c \"HF_TOKEN=*** python3\" (*** stands for"));
+  expect_none(secret);
 }
 
 TEST_F(Secrets, AreInNoStatus) {

@@ -1,0 +1,37 @@
+#pragma once
+// What the parts of secrets.h share: words and values in a text.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace envgen {
+
+inline constexpr std::string_view kMask = "***";
+inline constexpr std::string_view kBlank = " \t\n\r\f\v";
+inline constexpr std::string_view kQuotes = "\"'\\";  // '\' stands before a quote within quotes
+inline constexpr std::string_view kWordEnds = " \t\n\r\"'\\&;|<>()`";
+
+struct Span {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  [[nodiscard]] bool empty() const { return end <= begin; }
+};
+
+bool is_alnum(char c);
+// Of names, options and tokens: letters, digits, '_', '-' and '.'.
+bool is_word(char c);
+// "--hub.api-key" -> "HUB_API_KEY"
+std::string canonical(std::string_view name);
+// From `at` over any of `set`.
+std::size_t after(std::string_view text, std::size_t at, std::string_view set);
+// The value that starts at `at`: what is between quotes, else up to where a word of a shell or of
+// an address ends; with "Bearer" or its like also the word behind.
+Span value_at(std::string_view text, std::size_t at);
+// What stands in a secret's place and is none: "$NAME", "$(command)", the word VALUE, "***".
+bool is_stand_in(std::string_view text, Span value);
+
+// Of addresses: what mask_url_credentials does, and "user:password@host" without a scheme.
+std::string mask_addresses(std::string_view text);
+
+}  // namespace envgen
