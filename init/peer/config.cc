@@ -76,12 +76,12 @@ envgen::Result<std::string> sshd_config(const Paths& paths, int port, const std:
   }
   std::string text = "Port " + std::to_string(port) + "\n";
   text += "HostKey " + quoted(paths.host_key) + "\n";
-  text += "AuthorizedKeysFile .ssh/authorized_keys " +
-          quoted(without_tokens(paths.authorized_keys)) + "\n";
+  text += "AuthorizedKeysFile " + quoted(without_tokens(paths.authorized_keys)) + "\n";
   text += "ForceCommand exec " + shell_word(program) + " peer session --dir " +
           shell_word(paths.directory) + "\n";
-  // Keys only. StrictModes: a mounted secret has a foreign owner. PermitRootLogin's
-  // forced-commands-only looks at the command of a key, never at ForceCommand.
+  // Keys only. StrictModes: it refuses a run directory below /tmp; the file is ours, and keys.cc
+  // judges what goes into it. PermitRootLogin's forced-commands-only looks at the command of a key,
+  // never at ForceCommand.
   text +=
       "PubkeyAuthentication yes\n"
       "PasswordAuthentication no\n"
@@ -101,8 +101,7 @@ envgen::Result<std::string> sshd_config(const Paths& paths, int port, const std:
       "UseDNS no\n";
   text +=
       "PidFile none\n"
-      "X11Forwarding no\n"
-      "AllowAgentForwarding no\n"
+      "DisableForwarding yes\n"
       "PermitUserRC no\n"
       "PrintMotd no\n"
       "PrintLastLog no\n"

@@ -1,10 +1,14 @@
 #include "init/peer/keys.h"
 
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
 
 #include "init/peer/tool.h"
 #include "init/sys/files.h"
@@ -50,6 +54,50 @@ std::string with_newline(std::string text) {
   return text;
 }
 
+// Without links; "" where there is nothing.
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  return real ? real.get() : "";
+}
+
+bool is_read_only(const std::string& path) {
+  struct statvfs system{};
+  return ::statvfs(path.c_str(), &system) == 0 && (system.f_flag & ST_RDONLY) != 0;
+}
+
+// What of `path`, a file or a directory on the way to it up to `home`, others than its owner may
+// write: "/home/a/.ssh, mode 0777"; "" where nothing is. As sshd's StrictModes, which is off, but
+// for what a mounted secret is: read-only, or of root's in a sticky directory.
+std::string writable_by_others(const std::string& path, const std::string& home) {
+  const std::string top = real_path(home);
+  bool kept = false;  // nobody else may rename what lies in a sticky directory
+  for (std::string at = real_path(path); !at.empty();) {
+    struct stat status{};
+    if (::stat(at.c_str(), &status) != 0) return at + ", " + sys::errno_text(errno);
+    const bool sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0 && kept;
+    if ((status.st_mode & 022) != 0 && !sticky && !is_read_only(at)) {
+      std::array<char, 16> mode{};
+      std::snprintf(mode.data(), mode.size(), "%04o", status.st_mode & 07777U);
+      return at + ", mode " + mode.data();
+    }
+    if (at == top || at == "/") break;
+    kept = status.st_uid == 0 || status.st_uid == ::geteuid();
+    at.resize(std::max<std::size_t>(at.rfind('/'), 1));
+  }
+  return {};
+}
+
+// A key file of the home directory's, or why it may not decide who logs in.
+envgen::Result<std::string> key_file(const std::string& path, const std::string& home) {
+  if (const std::string weak = writable_by_others(path, home); !weak.empty()) {
+    return envgen::fail("reading who may log in", path, "others may write " + weak,
+                        "take that from them (chmod go-w), or give the job's key by --ssh-key");
+  }
+  const envgen::PathState state = sys::look(path, true);
+  return with_newline(state.content);
+}
+
 std::string default_keys(const KeyTools& tools, const std::string& home) {
   constexpr std::array<const char*, 4> kNames = {"id_rsa", "id_ecdsa", "id_ed25519", "id_dsa"};
   std::string keys;
@@ -57,12 +105,18 @@ std::string default_keys(const KeyTools& tools, const std::string& home) {
     const std::string path = home + "/.ssh/" + name;
     struct stat status{};
     if (::stat(path.c_str(), &status) != 0) continue;
+    const bool has_half = is_file(path + ".pub");
+    auto source = key_file(has_half ? path + ".pub" : path, home);
+    if (!source) {
+      sys::log::warning(envgen::to_line(source.error()) + "; ignoring it");
+      continue;
+    }
     if (status.st_uid == ::geteuid() && (status.st_mode & 077) != 0) {
       sys::log::warning(path + " may be read by others, so the ssh client refuses it: chmod 600, " +
                         "or give it by --ssh-key, which makes a private copy");
     }
-    if (const auto half = sys::look(path + ".pub", true); half.kind == Kind::kFile) {
-      keys += with_newline(half.content);
+    if (has_half) {
+      keys += *source;
     } else if (const auto derived = public_half(path, tools)) {
       keys += with_newline(*derived);
     } else {
@@ -117,7 +171,13 @@ envgen::Status authorize(const Paths& paths, const KeyTools& tools, bool with_ke
     keys = default_keys(tools, home);
   }
   const std::string own = home + "/.ssh/authorized_keys";
-  if (keys.empty() && !is_file(own)) {
+  if (is_file(own)) {
+    auto given = key_file(own, home);
+    if (!given && keys.empty()) return std::unexpected(given.error());
+    if (!given) sys::log::warning(envgen::to_line(given.error()) + "; ignoring it");
+    if (given) keys += *given;
+  }
+  if (keys.empty()) {
     return envgen::fail("deciding who may log in", own,
                         "neither that file nor a key of the ssh client beside it",
                         "give all nodes one key: --ssh-key FILE, or " + home + "/.ssh/id_ed25519");

@@ -23,8 +23,10 @@ envgen::Status make_host_key(const Paths& paths, const KeyTools& tools);
 // the ssh client refuses, and was often pasted: line ends are mended.
 envgen::Status copy_key(const Paths& paths, const std::string& file);
 
-// Writes paths.authorized_keys: the public half of paths.key when `with_key`, else those of the
-// client's default keys, `home`/.ssh/id_*. An error when nobody could log in.
+// Writes paths.authorized_keys, the only file that sshd looks at: the public half of paths.key when
+// `with_key`, else those of the client's default keys, `home`/.ssh/id_*; and what stands in
+// `home`/.ssh/authorized_keys. What others may write decides nothing. An error when nobody could
+// log in.
 envgen::Status authorize(const Paths& paths, const KeyTools& tools, bool with_key,
                          const std::string& home);
 

@@ -33,9 +33,9 @@ TEST(PeerConfig, ListensOnThePortAndRunsEverySessionThroughThisProgram) {
 
 TEST(PeerConfig, LetsKeysInAndNothingElse) {
   const std::string text = config_of(kPaths, "/opt/trainit");
-  for (const char* line :
-       {"PasswordAuthentication no\n", "KbdInteractiveAuthentication no\n",
-        "PubkeyAuthentication yes\n", "PermitRootLogin prohibit-password\n", "UsePAM no\n"}) {
+  for (const char* line : {"PasswordAuthentication no\n", "KbdInteractiveAuthentication no\n",
+                           "PubkeyAuthentication yes\n", "PermitRootLogin prohibit-password\n",
+                           "UsePAM no\n", "DisableForwarding yes\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
 }
@@ -44,7 +44,7 @@ TEST(PeerConfig, QuotesPathsForTheShellAndForSshd) {
   const std::string text = config_of(Paths("/tmp/a b%h"), "/opt/it's/trainit");
   EXPECT_THAT(text, HasSubstr("ForceCommand exec '/opt/it'\\''s/trainit' peer session --dir "
                               "'/tmp/a b%h'\n"));
-  EXPECT_THAT(text, HasSubstr(".ssh/authorized_keys \"/tmp/a b%%h/authorized_keys\"\n"));
+  EXPECT_THAT(text, HasSubstr("AuthorizedKeysFile \"/tmp/a b%%h/authorized_keys\"\n"));
 }
 
 TEST(PeerConfig, RefusesPathsThatALineCannotHold) {

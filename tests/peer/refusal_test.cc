@@ -7,6 +7,10 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <utility>
+#include <vector>
 
 #include "tests/peer/machine.h"
 
@@ -125,6 +129,31 @@ TEST_P(Refusal, OfNoKeyAtAll) {
   expect(rules::run(keyless), 125, home() + "/.ssh/authorized_keys", "--ssh-key");
 }
 
+// sshd's own check is off. Each way to write another key into the file.
+TEST_P(Refusal, OfKeysThatOthersMayWrite) {
+  const std::string folder = home() + "/.ssh";
+  const std::string file = folder + "/authorized_keys";
+  ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
+  std::ofstream(file, std::ios::binary) << "ssh-ed25519 AAAA somebody\n";
+  give(file);
+  give(folder);
+  rules::Spec keyless = spec();
+  keyless.args.erase(keyless.args.begin() + 6, keyless.args.begin() + 8);
+  for (const auto& [weak, mode] : std::vector<std::pair<std::string, mode_t>>{
+           {home(), 0777}, {home(), 0720}, {folder, 0777}, {folder, 0770}, {file, 0666}}) {
+    struct stat before{};
+    ASSERT_EQ(::stat(weak.c_str(), &before), 0);
+    ASSERT_EQ(::chmod(weak.c_str(), mode), 0);
+    expect(rules::run(keyless), 125, "others may write " + weak + ", mode 0", "chmod go-w");
+    // The job's key is enough.
+    const Result with_key = rules::run(spec());
+    EXPECT_EQ(with_key.code, 124);
+    EXPECT_THAT(with_key.err, HasSubstr("others may write " + weak));
+    ASSERT_EQ(::chmod(weak.c_str(), before.st_mode & 07777), 0);
+  }
+  EXPECT_TRUE(sys::remove_tree(folder));
+}
+
 TEST_P(Refusal, OfAFullDisk) {
   const auto full = [this] {
     ::mkdir(directory().c_str(), 0700);
@@ -164,7 +193,21 @@ TEST_P(AsRoot, OfMissingCapabilities) {
          "a user other than root");
 }
 
-class Odd : public Refusal {};
+class Odd : public Refusal {
+ protected:
+  // The job's public key as ~/.ssh/authorized_keys.
+  void authorize() const {
+    const std::string folder = home() + "/.ssh";
+    ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
+    const Result half = rules::run({.args = {"ssh-keygen", "-y", "-f", key()},
+                                    .env = {"HOME=/home/root"},
+                                    .pid1 = false,
+                                    .program = "/usr/bin/ssh-keygen"});
+    std::ofstream(folder + "/authorized_keys", std::ios::binary) << half.out;
+    give(folder + "/authorized_keys");
+    give(folder);
+  }
+};
 INSTANTIATE_TEST_SUITE_P(As, Odd, testing::Values(kRoot, kWorker), peers::name_of_user);
 
 // Each of these works, until nobody comes.
@@ -185,6 +228,43 @@ TEST_P(Odd, WithAHostKeyThatWasCutShort) {
   write("ssh/host_key", "-----BEGIN OPENSSH PRIVATE KEY-----\n", 0600);
   give(directory() + "/host_key");
   const auto serve = worker();
+  EXPECT_EQ(ssh("true").code, 0);
+}
+
+// As Kubernetes mounts a secret: a sticky directory for all, read-only, of links.
+TEST_P(Odd, WithAuthorizedKeysInAMountedSecret) {
+  ::chmod(key().c_str(), 0600);
+  authorize();
+  const std::string folder = home() + "/.ssh";
+  ASSERT_EQ(::mkdir((folder + "/..data").c_str(), 0755), 0);
+  ASSERT_EQ(
+      ::rename((folder + "/authorized_keys").c_str(), (folder + "/..data/authorized_keys").c_str()),
+      0);
+  ASSERT_EQ(::symlink("..data/authorized_keys", (folder + "/authorized_keys").c_str()), 0);
+  ASSERT_EQ(::chmod(folder.c_str(), 01777), 0);
+  rules::Spec serve =
+      peer("serve", {"--port", std::to_string(port()), "--launcher-timeout-ms", "1"});
+  serve.before = [this, folder, who = user()] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(folder.c_str(), folder.c_str(), nullptr, MS_BIND, nullptr) != 0 ||
+        ::mount(nullptr, folder.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) != 0) {
+      ::_exit(98);
+    }
+    peers::become(who);
+  };
+  const Result result = rules::run(serve);
+  EXPECT_EQ(result.code, 124) << result.err;
+  EXPECT_THAT(result.err, testing::Not(HasSubstr("others may write")));
+  EXPECT_THAT(read(directory() + "/authorized_keys"), HasSubstr("ssh-ed25519 "));
+  EXPECT_TRUE(sys::remove_tree(folder));
+}
+
+TEST_P(Odd, ForwardsNothing) {
+  const auto serve = worker();
+  rules::Spec forward = client("true");
+  forward.args.insert(forward.args.begin() + 1,
+                      {"-o", "ExitOnForwardFailure=yes", "-R", "0:127.0.0.1:1"});
+  EXPECT_EQ(rules::run(forward).code, 255);
   EXPECT_EQ(ssh("true").code, 0);
 }
 
