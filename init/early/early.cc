@@ -8,6 +8,7 @@
 #include "init/early/early.h"
 
 #include <asm/unistd.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -358,9 +359,27 @@ void wait_a_moment(const Command& command, pid_t child) {
   end_if_done(child);
 }
 
+// Of a set-user-ID program, or one with file capabilities, which main() refuses. Root's own is the
+// change of a security module's domain. `vector`: behind the environment.
+bool may_be_borrowed(const long* vector) {
+  long uid = 0;
+  long effective_uid = 0;
+  long gid = 0;
+  long effective_gid = 0;
+  bool secure = false;
+  for (; vector[0] != AT_NULL; vector += 2) {
+    if (vector[0] == AT_SECURE) secure = vector[1] != 0;
+    if (vector[0] == AT_UID) uid = vector[1];
+    if (vector[0] == AT_EUID) effective_uid = vector[1];
+    if (vector[0] == AT_GID) gid = vector[1];
+    if (vector[0] == AT_EGID) effective_gid = vector[1];
+  }
+  return secure && (uid != 0 || uid != effective_uid || gid != effective_gid);
+}
+
 }  // namespace
 
-// `stack`: argc, argv, nullptr, envp, nullptr, as the kernel leaves them.
+// `stack`: argc, argv, nullptr, envp, nullptr, the auxiliary vector, as the kernel leaves them.
 extern "C" void early_stage(long* stack) {
   call(__NR_rt_sigprocmask, SIG_SETMASK, address(&kAll), address(&g_handover.mask), sizeof kAll);
   g_handover.blocked = true;
@@ -369,6 +388,9 @@ extern "C" void early_stage(long* stack) {
   const long argc = stack[0];
   auto** argv = reinterpret_cast<char**>(stack + 1);
   command.self = static_cast<pid_t>(call(__NR_getpid));
+  char** rest = argv + argc + 1;
+  while (*rest != nullptr) ++rest;
+  if (may_be_borrowed(reinterpret_cast<const long*>(rest + 1))) return;
   if (!take_words(argc, argv, command) || !take_environment(argv + argc + 1, command)) return;
   if (command.called == Called::kTrainit && (!has_standard_fds() || may_have_hooks())) return;
   if (!may_be_parent(command)) return;
