@@ -68,8 +68,17 @@ struct Scan {
   TreeSize size;
 };
 
+// What is copied: a directory or, where `only` is set, the one file of that name in it; the
+// directory itself does not count then, nor do patterns.
+struct Root {
+  std::string path;
+  std::string only = "";
+};
+// Of an absolute path with its links resolved.
+Root root_of(const std::string& path, bool directory);
+
 // What a tree holds, by several processes.
-envgen::Result<Scan> scan_tree(const std::string& source, const Options& options,
+envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
                                const SharedCounters& counters);
 
 // Makes `tree`, which is nobody else's and may be what an earlier run left, a copy of `source`.
@@ -77,7 +86,7 @@ envgen::Result<Scan> scan_tree(const std::string& source, const Options& options
 // see envgen/manifest.h). What is proven of an earlier run is kept. Processes that it starts die
 // with the caller; it may be killed at any instant. Errors: the source changes all the time, a
 // special file, no space, no permission; each names the file and what to do.
-envgen::Result<Scan> fill_tree(const std::string& source, const std::string& tree,
+envgen::Result<Scan> fill_tree(const Root& source, const std::string& tree,
                                const std::string& state_dir, const Options& options,
                                const SharedCounters& counters);
 

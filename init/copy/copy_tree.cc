@@ -87,7 +87,7 @@ envgen::Result<std::optional<Copied>> find_unchanged(const Source& source, const
   if (!record || !is_of(*record, source, place, options) || !is_published(place)) {
     return std::nullopt;
   }
-  auto scan = scan_tree(source.path, options, counters);
+  auto scan = scan_tree(root_of(source.path, source.directory), options, counters);
   if (!scan) return std::unexpected(scan.error());
   if (to_text(scan->identity) != record->identity) return std::nullopt;
   if (!verify_tree(place.data() + (place.mount_point ? "/" : ""), place.state + "/manifest",
@@ -141,7 +141,8 @@ envgen::Result<Copied> copy_anew(const Source& source, const Destination& place,
   if (auto begun = begin_filling(source, place); !begun) {
     return std::unexpected(begun.error());
   }
-  auto scan = fill_tree(source.path, tree_of(place), filling, options, counters);
+  auto scan =
+      fill_tree(root_of(source.path, source.directory), tree_of(place), filling, options, counters);
   if (!scan) return std::unexpected(scan.error());
   counters.get().phase = Phase::kPublishing;
   if (options.report) options.report(counters.get());

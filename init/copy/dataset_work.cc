@@ -71,13 +71,13 @@ envgen::Status make_room_for(DatasetWork& work) {
   auto space = space_of(work.root, work.order.request.headroom);
   if (!space) return std::unexpected(space.error());
   const bool enough = space->free_bytes >= need.bytes && space->free_inodes >= need.inodes;
-  if (!enough && ::access(work.slot.partial_data().c_str(), F_OK) == 0) {
+  if (!enough && ::access(work.slot.partial().c_str(), F_OK) == 0) {
     auto counters = SharedCounters::anonymous();
     if (!counters) return std::unexpected(counters.error());
     Options all = work.options;
     all.filter = {};
     all.report = {};
-    const auto there = scan_tree(work.slot.partial_data(), all, *counters);
+    const auto there = scan_tree({work.slot.partial()}, all, *counters);
     if (there) {
       need.bytes -= std::min(need.bytes, there->size.allocated);
       need.inodes -= std::min(need.inodes, there->size.entries);
@@ -134,8 +134,8 @@ envgen::Status fill_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) 
   Options options = work.options;
   options.compare = compare;
   options.lock_fd = lock.get();
-  const auto filled =
-      fill_tree(work.source.path, slot.partial_data(), slot.state(), options, *counters);
+  const auto filled = fill_tree(root_of(work.source.path, work.source.directory),
+                                slot.partial_data(), slot.state(), options, *counters);
   if (!filled) return std::unexpected(filled.error());
   if (work.wanted.version.empty() && to_text(filled->identity) != work.wanted.identity) {
     // It changed since it was looked at: this is a copy of something else.
@@ -175,7 +175,7 @@ bool is_late(const Options& options) {
 envgen::Status scan_source(DatasetWork& work) {
   auto counters = SharedCounters::anonymous();
   if (!counters) return std::unexpected(counters.error());
-  auto scan = scan_tree(work.source.path, work.options, *counters);
+  auto scan = scan_tree(root_of(work.source.path, work.source.directory), work.options, *counters);
   if (!scan) return std::unexpected(scan.error());
   work.scan = *scan;
   return {};

@@ -132,9 +132,8 @@ envgen::Status note_part(Worker& worker, std::uint64_t begin, std::uint64_t size
 
 envgen::Status look_at(Worker& worker, const Place& place, const char* name) {
   struct stat status{};
-  const int follow = worker.path.empty() ? 0 : AT_SYMLINK_NOFOLLOW;
   worker.target.clear();
-  if (::fstatat(place.from, name, &status, follow) != 0 ||
+  if (::fstatat(place.from, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
       (S_ISLNK(status.st_mode) && !read_target(worker.target, place.from, name))) {
     if (errno != ENOENT && errno != EINVAL) return cannot_read(worker, errno);
     note_change(worker);

@@ -266,8 +266,7 @@ envgen::Status check_empty(Worker& worker, int file) {
   struct stat now{};
   if (::fstat(file, &now) != 0) return cannot_read(worker, errno);
   if (now.st_size != 0) return {};  // just written: found when all is copied
-  const std::string below = worker.path.empty() ? "" : "/" + worker.path;
-  return envgen::fail("reading what is to be copied", worker.job.source + below,
+  return envgen::fail("reading what is to be copied", worker.job.source + "/" + worker.path,
                       "bytes in a file of size 0", "exclude it, or copy it with cp");
 }
 
@@ -301,19 +300,19 @@ envgen::Result<sys::Fd> open_source(Worker& worker, const Place& place, const ch
 }
 
 // Not valid, with no error, where it is one more name of what is there.
-envgen::Result<sys::Fd> open_copy(Worker& worker, const Place& place, const char* as,
+envgen::Result<sys::Fd> open_copy(Worker& worker, const Place& place, const char* name,
                                   const struct stat& status, int flags, mode_t mode) {
   const bool linked = status.st_nlink > 1;
   for (;;) {
-    const auto link = linked ? link_to_first(worker, place, as, status) : false;
+    const auto link = linked ? link_to_first(worker, place, name, status) : false;
     if (!link) return std::unexpected(link.error());
     if (*link) return sys::Fd();
-    sys::Fd to(::openat(place.to, as, flags | O_NOFOLLOW | O_CLOEXEC, mode));
+    sys::Fd to(::openat(place.to, name, flags | O_NOFOLLOW | O_CLOEXEC, mode));
     if (!to.valid()) return std::unexpected(cannot_write(worker, errno).error());
-    const auto first = linked ? claim_first(worker, place, as, status) : true;
+    const auto first = linked ? claim_first(worker, place, name, status) : true;
     if (!first) return std::unexpected(first.error());
     if (*first) return to;
-    if (::unlinkat(place.to, as, 0) != 0) {
+    if (::unlinkat(place.to, name, 0) != 0) {
       return std::unexpected(cannot_write(worker, errno).error());
     }
   }
@@ -352,7 +351,7 @@ envgen::Status finish_file(Worker& worker, int file, const struct stat& status, 
   return {};
 }
 
-envgen::Status copy_file(Worker& worker, const Place& place, const char* name, const char* as) {
+envgen::Status copy_file(Worker& worker, const Place& place, const char* name) {
   struct stat status{};
   auto from = open_source(worker, place, name, status);
   if (!from) return std::unexpected(from.error());
@@ -369,7 +368,7 @@ envgen::Status copy_file(Worker& worker, const Place& place, const char* name, c
   const bool large = has_parts(pair.size);
   if (large) pair.state = state_of(worker.path, status);
   if (!place.fresh) {
-    auto there = look_there(worker, place, as, from->get(), status);
+    auto there = look_there(worker, place, name, from->get(), status);
     if (!there) return std::unexpected(there.error());
     if (*there == There::kKept) return {};
     pair.fresh = *there == There::kNothing;
@@ -382,7 +381,7 @@ envgen::Status copy_file(Worker& worker, const Place& place, const char* name, c
   // Others may have to open it, whatever its mode is to be.
   const mode_t mode = (status.st_mode & kPermissions) | (large ? S_IRUSR | S_IWUSR : 0U);
   const int flags = (reads ? O_RDWR : O_WRONLY) | create;
-  const auto to = open_copy(worker, place, as, status, flags, mode);
+  const auto to = open_copy(worker, place, name, status, flags, mode);
   if (!to) return std::unexpected(to.error());
   if (!to->valid()) {
     return note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt);

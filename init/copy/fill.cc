@@ -67,8 +67,28 @@ envgen::Status clear_scratch(const Job& job) {
   return {};
 }
 
-envgen::Status prepare(Job& job) {
+// One file is filled in a directory of its own, and is the tree when it is whole.
+envgen::Status take_in(const Job& job, const std::string& tree) {
+  struct stat status{};
+  if (::lstat(tree.c_str(), &status) != 0) return {};
+  if (!S_ISREG(status.st_mode)) return sys::remove_tree(tree);
+  if (auto made = sys::make_directories(job.tree, 0700); !made) return made;
+  const std::string inside = job.tree + "/" + job.only;
+  if (::rename(tree.c_str(), inside.c_str()) == 0) return {};
+  return envgen::fail("copying", inside, sys::errno_text(errno), "remove it");
+}
+
+envgen::Status bring_out(const Job& job, const std::string& tree) {
+  const std::string inside = job.tree + "/" + job.only;
+  if (::rename(inside.c_str(), tree.c_str()) == 0) return sys::remove_tree(job.tree);
+  return envgen::fail("copying", tree, sys::errno_text(errno), "run it again: it goes on");
+}
+
+envgen::Status prepare(Job& job, const std::string& tree) {
   if (auto made = sys::make_directories(job.state, 0700); !made) return made;
+  if (!job.only.empty()) {
+    if (auto taken = take_in(job, tree); !taken) return taken;
+  }
   if (auto begun = read_beginning(job); !begun) return begun;
   return check_room(job);
 }
@@ -130,7 +150,7 @@ envgen::Status sync_tree(Worker& worker) {
   return {};
 }
 
-envgen::Status finish(Job& job, int size) {
+envgen::Status finish(Job& job, int size, const std::string& tree) {
   // What is quick was not asked in between.
   if (auto room = check_room(job); !room) return room;
   struct stat status{};
@@ -139,6 +159,9 @@ envgen::Status finish(Job& job, int size) {
   }
   if (auto joined = join_manifests(job.state, size); !joined) return joined;
   if (auto cleared = sys::remove_tree(job.state + "/links"); !cleared) return cleared;
+  if (!job.only.empty()) {
+    if (auto brought = bring_out(job, tree); !brought) return brought;
+  }
   if (!job.options->durable) return {};
   job.counters->phase = Phase::kSyncing;
   return run_phase(job, 1, {}, false, sync_tree);
@@ -146,12 +169,19 @@ envgen::Status finish(Job& job, int size) {
 
 }  // namespace
 
-envgen::Result<Scan> scan_tree(const std::string& source, const Options& options,
+Root root_of(const std::string& path, bool directory) {
+  if (directory) return {.path = path};
+  const std::size_t slash = path.rfind('/');
+  return {.path = path.substr(0, std::max<std::size_t>(slash, 1)), .only = path.substr(slash + 1)};
+}
+
+envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
                                const SharedCounters& counters) {
   auto board = make_board();
   if (!board) return std::unexpected(board.error());
   Job job;
-  job.source = source;
+  job.source = source.path;
+  job.only = source.only;
   job.options = &options;
   job.counters = &counters.get();
   job.board = board->get();
@@ -166,19 +196,20 @@ envgen::Result<Scan> scan_tree(const std::string& source, const Options& options
   return Scan{sums.identity, sums.size};
 }
 
-envgen::Result<Scan> fill_tree(const std::string& source, const std::string& tree,
+envgen::Result<Scan> fill_tree(const Root& source, const std::string& tree,
                                const std::string& state_dir, const Options& options,
                                const SharedCounters& counters) {
   auto board = make_board();
   if (!board) return std::unexpected(board.error());
   Job job;
-  job.source = source;
-  job.tree = tree;
+  job.source = source.path;
+  job.only = source.only;
+  job.tree = source.only.empty() ? tree : state_dir + "/one";
   job.state = state_dir;
   job.options = &options;
   job.counters = &counters.get();
   job.board = board->get();
-  if (auto prepared = prepare(job); !prepared) return std::unexpected(prepared.error());
+  if (auto prepared = prepare(job, tree); !prepared) return std::unexpected(prepared.error());
   auto journal = Journal::open(state_dir);
   if (!journal) return std::unexpected(journal.error());
   job.journal = &*journal;
@@ -188,7 +219,7 @@ envgen::Result<Scan> fill_tree(const std::string& source, const std::string& tre
     auto stable = run_round(job, size, scan);
     if (!stable) return std::unexpected(stable.error());
     if (!*stable) continue;
-    if (auto done = finish(job, size); !done) return std::unexpected(done.error());
+    if (auto done = finish(job, size, tree); !done) return std::unexpected(done.error());
     warn(job);
     if (options.report) options.report(counters.get());
     return scan;

@@ -74,11 +74,8 @@ envgen::Status seal_late(Worker& worker) {
 
 envgen::Status finish_large(Worker& worker, const Place& place, const char* name,
                             const struct stat& status) {
-  const bool root = worker.path.empty();
-  const int directory = root ? AT_FDCWD : place.to;
-  const char* as = root ? worker.job.tree.c_str() : name;
   struct stat copy{};
-  if (::fstatat(directory, as, &copy, AT_SYMLINK_NOFOLLOW) != 0) {
+  if (::fstatat(place.to, name, &copy, AT_SYMLINK_NOFOLLOW) != 0) {
     note_change(worker);  // it came after all was copied
     return {};
   }
@@ -93,7 +90,7 @@ envgen::Status finish_large(Worker& worker, const Place& place, const char* name
     note_change(worker);
     return {};
   }
-  const sys::Fd file(::openat(directory, as, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  const sys::Fd file(::openat(place.to, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   if (!file.valid()) return cannot_write(worker, errno);
   return finish_file(worker, file.get(), status, false, true);
 }

@@ -78,7 +78,7 @@ envgen::Status check_link(Worker& worker, int directory, const envgen::ManifestL
 
 envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
   using envgen::ManifestType;
-  worker.path = line.path;
+  worker.path = worker.job.only.empty() ? line.path : worker.job.only;
   if (line.type != ManifestType::kPart) {
     worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
     ++worker.sums.size.entries;
@@ -90,10 +90,7 @@ envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
     return check_link(worker, directory.get(), line,
                       slash == std::string::npos ? line.path : line.path.substr(slash + 1));
   }
-  const bool root_file = line.path.empty() && line.type != ManifestType::kDirectory;
-  const sys::Fd file = root_file
-                           ? sys::Fd(::open(worker.job.source.c_str(), worker.read_flags))
-                           : open_below(worker.source.get(), line.path, O_RDONLY | O_NONBLOCK);
+  const sys::Fd file = open_below(worker.source.get(), worker.path, O_RDONLY | O_NONBLOCK);
   struct stat status{};
   if (!file.valid() || ::fstat(file.get(), &status) != 0) {
     return not_as_noted(worker, sys::errno_text(errno));
@@ -171,8 +168,12 @@ envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
     return no_manifest(manifest, sys::errno_text(errno));
   }
   if (status.st_size == 0) return no_manifest(manifest, "nothing");
+  struct stat copy{};
+  const bool file = ::lstat(tree.c_str(), &copy) == 0 && S_ISREG(copy.st_mode);
+  const Root root = root_of(tree, !file);
   Job job;
-  job.source = tree;
+  job.source = root.path;
+  job.only = root.only;
   job.state = manifest;
   job.options = &options;
   job.counters = &counters.get();
@@ -184,7 +185,7 @@ envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
   const std::uint64_t noted = job.board->sums.value().size.entries;
   Options all = options;
   all.filter = {};
-  auto scan = scan_tree(tree, all, counters);
+  auto scan = scan_tree(root, all, counters);
   if (!scan) return std::unexpected(scan.error());
   if (scan->size.entries == noted) return {};
   return envgen::fail("checking a copy by its manifest", tree,

@@ -21,15 +21,8 @@ constexpr std::size_t kLook = 32;   // entries between two looks at who has noth
 constexpr std::size_t kLeast = 16;  // entries that are worth to be given away
 
 std::string shown(const std::string& root, const std::string& path) {
-  return path.empty() ? root : root + "/" + path;
-}
-
-// The file itself is the root of both: the root's own paths are what an entry's name is elsewhere.
-envgen::Status do_file_root(Worker& worker) {
-  const Place place{AT_FDCWD, AT_FDCWD, false, true};
-  worker.read_flags &= ~O_NOFOLLOW;
-  if (worker.job.seal) return look_at(worker, place, worker.job.source.c_str());
-  return copy_file(worker, place, worker.job.source.c_str(), worker.job.tree.c_str());
+  if (path.empty()) return root;
+  return root.ends_with('/') ? root + path : root + "/" + path;
 }
 
 envgen::Status make_tree(const Worker& worker, bool& fresh) {
@@ -127,14 +120,14 @@ envgen::Status do_entry(Worker& worker, const Place& place, const char* name, un
     }
     type = type_of(status.st_mode);
   }
-  if (!filter.takes_all() &&
+  if (!filter.takes_all() && worker.job.only.empty() &&
       !(type == DT_DIR ? filter.enters(worker.path) : filter.takes_file(worker.path))) {
     return {};
   }
   if (type == DT_DIR) return do_subdirectory(worker, place, name);
   if (type != DT_REG && type != DT_LNK) return refuse(worker, type);
   if (worker.job.seal) return look_at(worker, place, name);
-  return type == DT_LNK ? copy_link(worker, place, name) : copy_file(worker, place, name, name);
+  return type == DT_LNK ? copy_link(worker, place, name) : copy_file(worker, place, name);
 }
 
 envgen::Status give_away(Worker& worker, std::span<const Name> names) {
@@ -173,7 +166,7 @@ envgen::Status do_names(Worker& worker, const Place& place) {
   return {};
 }
 
-// Opens the directory of `worker.path` in both trees.
+// The directory of `worker.path`, opened in both trees.
 struct Opened {
   sys::Fd from;
   sys::Fd to;
@@ -182,10 +175,10 @@ struct Opened {
   bool gone = false;
 };
 
-envgen::Result<Opened> open_both(Worker& worker) {
+envgen::Result<Opened> open_both(Worker& worker, int access) {
   Opened opened;
-  constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
-  opened.from = open_below(worker.source.get(), worker.path, kDirectory);
+  const int flags = access | O_DIRECTORY;
+  opened.from = open_below(worker.source.get(), worker.path, flags);
   if (!opened.from.valid() || ::fstat(opened.from.get(), &opened.source) != 0) {
     if (!is_gone(errno) || worker.path.empty()) return cannot_read(worker, errno);
     opened.gone = true;
@@ -193,7 +186,7 @@ envgen::Result<Opened> open_both(Worker& worker) {
     return opened;
   }
   if (worker.job.tree.empty()) return opened;
-  opened.to = open_below(worker.tree.get(), worker.path, kDirectory);
+  opened.to = open_below(worker.tree.get(), worker.path, flags);
   if (!opened.to.valid() || ::fstat(opened.to.get(), &opened.copy) != 0) {
     return cannot_write(worker, errno);
   }
@@ -219,7 +212,7 @@ envgen::Status make_writable(const Worker& worker, const Opened& opened) {
 envgen::Status do_directory(Worker& worker, const Item& item) {
   worker.path = item.path;
   bool fresh = item.fresh;
-  auto opened = open_both(worker);
+  auto opened = open_both(worker, O_RDONLY);
   if (!opened) return std::unexpected(opened.error());
   if (opened->gone) return {};
   if (worker.job.seal) {
@@ -246,7 +239,8 @@ envgen::Status do_directory(Worker& worker, const Item& item) {
 
 envgen::Status do_batch(Worker& worker, const Item& item) {
   worker.path = item.path;
-  auto opened = open_both(worker);
+  // Names are known: the directory need not be readable.
+  auto opened = open_both(worker, O_PATH);
   if (!opened) return std::unexpected(opened.error());
   if (opened->gone) return {};
   // The item's memory is the list's, which is used meanwhile.
@@ -265,10 +259,15 @@ envgen::Status do_root(Worker& worker) {
   worker.path.clear();
   struct stat status{};
   if (::fstat(worker.source.get(), &status) != 0) return cannot_read(worker, errno);
-  if (S_ISREG(status.st_mode)) return do_file_root(worker);
   if (!S_ISDIR(status.st_mode)) return refuse(worker, type_of(status.st_mode));
   Item item;
   item.kind = ItemKind::kDirectory;
+  std::string only;
+  if (!worker.job.only.empty()) {
+    item.kind = ItemKind::kNames;
+    only = std::string(1, static_cast<char>(DT_REG)) + worker.job.only + '\0';
+    item.names = only;
+  }
   if (!worker.job.seal) {
     if (auto made = make_tree(worker, item.fresh); !made) return made;
   }

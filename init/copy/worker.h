@@ -43,9 +43,10 @@ struct Board {
 
 // What is to be done, the same for all.
 struct Job {
-  std::string source;
-  std::string tree;   // "" = there is none: the source is only looked at
-  std::string state;  // directory
+  std::string source;  // a directory
+  std::string only;    // of it, see Root; "" = all of it
+  std::string tree;    // a directory; "" = there is none: the source is only looked at
+  std::string state;   // a directory
   const Options* options = nullptr;
   Counters* counters = nullptr;
   Board* board = nullptr;
@@ -116,8 +117,7 @@ envgen::Status share_rest(Worker& worker, std::size_t least);
 envgen::Status work_on(Worker& worker);
 
 // --- one entry, `worker.path`, of a place ---
-// `as`: its name in the copy.
-envgen::Status copy_file(Worker& worker, const Place& place, const char* name, const char* as);
+envgen::Status copy_file(Worker& worker, const Place& place, const char* name);
 envgen::Status copy_link(Worker& worker, const Place& place, const char* name);
 envgen::Status copy_range(Worker& worker, const Item& item);
 // After all is copied: what it is now, and the last act on a file that several wrote.

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <random>
 #include <set>
@@ -120,27 +121,17 @@ class Watcher {
   pid_t pid_ = -1;
 };
 
-class CopyCrash : public child::Scratch {
+// Copies that are killed at moments of a seed.
+class Crash : public child::Scratch {
  protected:
-  CopyCrash() {
-    for (const std::uint64_t seed : {1, 2}) {
-      const std::string source = path("source-" + std::to_string(seed));
-      trees::make(source, seed, kFiles);
-      sources_.push_back(source);
-      wanted_.push_back(trees::entries_of(source));
-      const sys::Fd fd(::open(source.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-      complete_.insert(trees::glance(fd.get()));
-    }
-  }
-
   // The microseconds of a copy that nobody disturbs.
-  std::int64_t undisturbed_us() {
+  std::int64_t undisturbed_us(const std::string& source) {
+    constexpr int kTrials = 5;
     std::vector<std::int64_t> times;
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < kTrials; ++i) {
       const std::string place = path("trial-" + std::to_string(i));
       const std::int64_t before = now_us();
-      const pid_t copy = start_copy(sources_[0], place, path("said"), renames_);
-      EXPECT_EQ(child::wait_for(copy), 0) << read(path("said"));
+      finish(source, place);
       times.push_back(now_us() - before);
       EXPECT_TRUE(sys::remove_tree(place));
     }
@@ -165,28 +156,67 @@ class CopyCrash : public child::Scratch {
     return run;
   }
 
-  void kill_at_random(int wanted_kills);
+  // Undisturbed.
+  void finish(const std::string& source, const std::string& place) {
+    const pid_t copy = start_copy(source, place, path("said"), renames_);
+    EXPECT_EQ(child::wait_for(copy), 0) << read(path("said"));
+  }
+
+  // Kills copies until one is done, of which they were `kills`.
+  int kill_until_done(const std::string& source, const std::string& place, std::int64_t usual_us) {
+    int kills = 0;
+    for (bool again = true; again; again = random_() % 3 != 0) {
+      ++runs_;
+      const auto after_us = static_cast<std::int64_t>(random_() % (usual_us + 1));
+      if (run_and_kill(source, place, after_us) == Run::kDone) return kills;
+      ++kills;
+    }
+    finish(source, place);
+    return kills;
+  }
+
+  std::uint64_t seed() {
+    const char* given = std::getenv("TRAINIT_SEED");
+    const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10)
+                                                : static_cast<std::uint64_t>(sys::wall_ms());
+    RecordProperty("seed", std::to_string(seed));
+    random_.seed(seed);
+    return seed;
+  }
 
   Renames renames_ = Renames::kExchange;
+  std::mt19937_64 random_;
+  int runs_ = 0;
+};
+
+class CopyCrash : public Crash {
+ protected:
+  CopyCrash() {
+    for (const std::uint64_t seed : {1, 2}) {
+      const std::string source = path("source-" + std::to_string(seed));
+      trees::make(source, seed, kFiles);
+      sources_.push_back(source);
+      wanted_.push_back(trees::entries_of(source));
+      const sys::Fd fd(::open(source.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      complete_.insert(trees::glance(fd.get()));
+    }
+  }
+
+  void kill_at_random(int wanted_kills);
+
   std::vector<std::string> sources_;
   std::vector<trees::Entries> wanted_;
   std::set<std::string> complete_;
-  std::mt19937_64 random_;
 };
 
 void CopyCrash::kill_at_random(int wanted_kills) {
-  const char* given = std::getenv("TRAINIT_SEED");
-  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10)
-                                              : static_cast<std::uint64_t>(sys::wall_ms());
-  RecordProperty("seed", std::to_string(seed));
+  const std::uint64_t seed = this->seed();
   SCOPED_TRACE("TRAINIT_SEED=" + std::to_string(seed));
-  random_.seed(seed);
-  const std::int64_t usual_us = undisturbed_us();
+  const std::int64_t usual_us = undisturbed_us(sources_[0]);
   int kills = 0;
-  int runs = 0;
   std::string place;
   std::optional<Watcher> watcher;
-  for (int round = 0; kills < wanted_kills && runs < kMostRuns && !HasFailure(); ++round) {
+  for (int round = 0; kills < wanted_kills && runs_ < kMostRuns && !HasFailure(); ++round) {
     constexpr int kRoundsOfAPlace = 6;
     if (round % kRoundsOfAPlace == 0) {
       watcher.reset();
@@ -194,23 +224,14 @@ void CopyCrash::kill_at_random(int wanted_kills) {
       watcher.emplace(place, complete_, renames_);
     }
     const auto which = static_cast<std::size_t>(round) % sources_.size();
-    Run run = Run::kKilled;
-    while (run == Run::kKilled && (runs++ == 0 || random_() % 3 != 0)) {
-      const auto after_us = static_cast<std::int64_t>(random_() % (usual_us + 1));
-      run = run_and_kill(sources_[which], place, after_us);
-      kills += run == Run::kKilled ? 1 : 0;
-    }
-    if (run == Run::kKilled) {
-      const pid_t last = start_copy(sources_[which], place, path("said"), renames_);
-      ASSERT_EQ(child::wait_for(last), 0) << read(path("said"));
-    }
+    kills += kill_until_done(sources_[which], place, usual_us);
     EXPECT_EQ(trees::differences(wanted_[which], trees::entries_of(place)),
               std::vector<std::string>{});
     EXPECT_EQ(watcher->finding(), "");
   }
-  EXPECT_GE(kills, wanted_kills) << runs << " runs of " << usual_us << " us";
-  std::printf("%d kills in %d runs of %ld us, seed %lu\n", kills, runs, static_cast<long>(usual_us),
-              static_cast<unsigned long>(seed));
+  EXPECT_GE(kills, wanted_kills) << runs_ << " runs of " << usual_us << " us";
+  std::printf("%d kills in %d runs of %ld us, seed %lu\n", kills, runs_,
+              static_cast<long>(usual_us), static_cast<unsigned long>(seed));
 }
 
 TEST_F(CopyCrash, IsCompleteOrNotThereWheneverAnyProcessIsKilled) { kill_at_random(kKills); }
@@ -219,5 +240,69 @@ TEST_F(CopyCrash, IsCompleteOrNotThereWhereNothingCanBeExchanged) {
   renames_ = Renames::kPlain;
   kill_at_random(kKills / 5);
 }
+
+constexpr std::uint64_t kMiB = 1ULL << 20U;
+
+// No MiB of it is like another one.
+void make_large_file(const std::string& file, std::uint64_t size) {
+  std::vector<std::uint64_t> block(kMiB / sizeof(std::uint64_t));
+  std::mt19937_64 random(size);
+  for (std::uint64_t& word : block) word = random();
+  const sys::Fd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0640));
+  for (std::uint64_t at = 0; at < size; at += kMiB) {
+    block.front() = at;
+    const std::uint64_t count = std::min(kMiB, size - at);
+    ASSERT_EQ(::pwrite(fd.get(), block.data(), count, static_cast<off_t>(at)),
+              static_cast<ssize_t>(count));
+  }
+}
+
+// Where the contents of two files part; -1 where they are the same.
+std::int64_t first_difference(const std::string& left, const std::string& right) {
+  const std::array files = {sys::Fd(::open(left.c_str(), O_RDONLY | O_CLOEXEC)),
+                            sys::Fd(::open(right.c_str(), O_RDONLY | O_CLOEXEC))};
+  std::array<std::string, 2> blocks = {std::string(kMiB, 'l'), std::string(kMiB, 'r')};
+  for (off_t at = 0;; at += static_cast<off_t>(kMiB)) {
+    std::array<ssize_t, 2> counts{};
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      counts.at(i) = ::pread(files.at(i).get(), blocks.at(i).data(), kMiB, at);
+    }
+    if (counts[0] < 0 || counts[0] != counts[1]) return at;
+    const auto count = static_cast<std::size_t>(counts[0]);
+    if (count == 0) return -1;
+    if (std::memcmp(blocks[0].data(), blocks[1].data(), count) != 0) return at;
+  }
+}
+
+// One file as the source, of several parts: some are written when it is killed.
+class LargeFile : public Crash, public testing::WithParamInterface<std::uint64_t> {};
+
+TEST_P(LargeFile, IsTheWholeFileOrNotThereWheneverAnyProcessIsKilled) {
+  constexpr int kWanted = 20;
+  const std::uint64_t seed = this->seed();
+  SCOPED_TRACE("TRAINIT_SEED=" + std::to_string(seed));
+  const std::string source = path("large.tar");
+  make_large_file(source, GetParam());
+  const std::int64_t usual_us = undisturbed_us(source);
+  int kills = 0;
+  for (int round = 0; kills < kWanted && runs_ < kMostRuns && !HasFailure(); ++round) {
+    const std::string place = path("place-" + std::to_string(round) + ".tar");
+    kills += kill_until_done(source, place, usual_us);
+    EXPECT_EQ(first_difference(source, place), -1);
+    struct stat wanted{};
+    struct stat got{};
+    ASSERT_EQ(::stat(source.c_str(), &wanted) | ::stat(place.c_str(), &got), 0);
+    EXPECT_EQ(got.st_mode, wanted.st_mode);
+    EXPECT_EQ(got.st_mtim.tv_nsec, wanted.st_mtim.tv_nsec);
+    ASSERT_EQ(::unlink(place.c_str()), 0);
+  }
+  EXPECT_GE(kills, kWanted) << runs_ << " runs of " << usual_us << " us";
+  std::printf("%d kills in %d runs of %ld us, seed %lu\n", kills, runs_,
+              static_cast<long>(usual_us), static_cast<unsigned long>(seed));
+}
+
+INSTANTIATE_TEST_SUITE_P(CopyCrash, LargeFile,
+                         testing::Values(700'000'000, 1'400'000'000, 2'000'000'001),
+                         [](const auto& size) { return std::to_string(size.param) + "Bytes"; });
 
 }  // namespace

@@ -127,7 +127,7 @@ TEST_F(CopyFill, DividesALargeFile) {
 // As those of /proc, and of a file system on the network that does not know: an empty copy would be
 // none.
 TEST_F(CopyFill, RefusesAFileThatHidesItsSize) {
-  const auto filled = copy::fill_tree("/proc/version", tree(), state(), options_, *counters_);
+  const auto filled = copy::fill_tree({"/proc", "version"}, tree(), state(), options_, *counters_);
   ASSERT_FALSE(filled);
   EXPECT_THAT(envgen::to_line(filled.error()),
               HasSubstr("/proc/version: found bytes in a file of size 0"));
@@ -141,9 +141,10 @@ TEST_F(CopyFill, DividesAFlatDirectory) {
 }
 
 TEST_F(CopyFill, CopiesASingleFile) {
-  make("echo one >file; chmod 640 file; touch -d 2012-12-12 file; ln -s file link");
+  make("echo one >file; chmod 640 file; touch -d 2012-12-12 file; ln file link");
   for (const char* name : {"/file", "/link", "/file"}) {
-    const std::string from = source() + name;
+    const std::string path = source() + name;
+    const copy::Root from = copy::root_of(path, false);
     const auto filled = copy::fill_tree(from, tree(), state(), options_, *counters_);
     ASSERT_TRUE(filled) << envgen::to_line(filled.error());
     const auto scanned = copy::scan_tree(from, options_, *counters_);
@@ -152,8 +153,35 @@ TEST_F(CopyFill, CopiesASingleFile) {
     EXPECT_EQ(filled->size.entries, 1U);
     EXPECT_EQ(read(tree()), "one\n");
     EXPECT_EQ(shell("stat -c '%a %y %F' '" + tree() + "'"),
-              shell("stat -L -c '%a %y %F' '" + from + "'"));
+              shell("stat -c '%a %y %F' '" + path + "'"));
   }
+}
+
+TEST_F(CopyFill, DividesASingleLargeFile) {
+  make(
+      "truncate -s 1G file; for i in {0..15}; do echo $i | dd of=file bs=1M seek=$((i * 64)) "
+      "conv=notrunc status=none; done; touch other");
+  options_.workers = 8;
+  const auto filled = copy::fill_tree({source(), "file"}, tree(), state(), options_, *counters_);
+  ASSERT_TRUE(filled) << envgen::to_line(filled.error());
+  EXPECT_EQ(shell("cmp '" + source() + "/file' '" + tree() + "'"), "");
+}
+
+// Neither its directory's other entries nor its list of them are anybody's business.
+TEST_F(CopyFill, CopiesASingleFileOfADirectoryThatMayNotBeListed) {
+  if (!child::is_root()) GTEST_SKIP() << "needs root, to be somebody else";
+  make("echo one >file; mkfifo other; chmod 711 .");
+  ASSERT_EQ(::mkdir(path("own").c_str(), 0777), 0);
+  ASSERT_EQ(::chown(path("own").c_str(), 65534, 65534), 0);
+  const child::Outcome outcome = child::run([&] {
+    if (!child::become_nobody()) return 2;
+    const auto filled = copy::fill_tree({source(), "file"}, path("own/tree"), path("own/state"),
+                                        options_, *counters_);
+    if (!filled) std::puts(envgen::to_line(filled.error()).c_str());
+    return 0;
+  });
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(read(path("own/tree")), "one\n");
 }
 
 TEST_F(CopyFill, TakesOnlyWhatTheFilterTakes) {
@@ -187,7 +215,7 @@ TEST_F(CopyFill, NamesWhatItMayNotRead) {
   const child::Outcome outcome = child::run([&] {
     if (!child::become_nobody()) return 2;
     const auto filled =
-        copy::fill_tree(source(), path("own/tree"), path("own/state"), options_, *counters_);
+        copy::fill_tree({source()}, path("own/tree"), path("own/state"), options_, *counters_);
     if (!filled) std::puts(envgen::to_line(filled.error()).c_str());
     return 0;
   });
@@ -208,7 +236,7 @@ TEST_F(CopyFill, CopiesDirectoriesThatMayNotBeWrittenAsAUser) {
     if (!child::become_nobody()) return 2;
     for (int run = 0; run < 2; ++run) {
       const auto filled =
-          copy::fill_tree(source(), path("own/tree"), path("own/state"), options_, *counters_);
+          copy::fill_tree({source()}, path("own/tree"), path("own/state"), options_, *counters_);
       if (!filled) std::puts(envgen::to_line(filled.error()).c_str());
     }
     return 0;
@@ -219,7 +247,7 @@ TEST_F(CopyFill, CopiesDirectoriesThatMayNotBeWrittenAsAUser) {
 }
 
 TEST_F(CopyFill, SaysThatThereIsNoSource) {
-  const auto filled = copy::fill_tree(path("nothing"), tree(), state(), options_, *counters_);
+  const auto filled = copy::fill_tree({path("nothing")}, tree(), state(), options_, *counters_);
   ASSERT_FALSE(filled);
   EXPECT_EQ(envgen::to_line(filled.error()),
             "reading what is to be copied: " + path("nothing") +
@@ -229,7 +257,7 @@ TEST_F(CopyFill, SaysThatThereIsNoSource) {
 TEST_F(CopyFill, RefusesACopyInsideItsSource) {
   make("mkdir a; echo 1 >a/b");
   const auto filled =
-      copy::fill_tree(source(), source() + "/a/tree", path("state"), options_, *counters_);
+      copy::fill_tree({source()}, source() + "/a/tree", path("state"), options_, *counters_);
   ASSERT_FALSE(filled);
   EXPECT_THAT(envgen::to_line(filled.error()), HasSubstr("the copy itself inside its source"));
 }
@@ -251,7 +279,7 @@ TEST_F(CopyFill, SaysThatTheDiskIsFull) {
       return 2;
     }
     const auto filled =
-        copy::fill_tree(source(), path("disk/tree"), path("disk/state"), options_, *counters_);
+        copy::fill_tree({source()}, path("disk/tree"), path("disk/state"), options_, *counters_);
     if (!filled) std::puts(envgen::to_line(filled.error()).c_str());
     return 0;
   });
