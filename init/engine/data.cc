@@ -60,6 +60,8 @@ void take(DataRecord& data, DataNews news, sys::Fd lease, DataHeard& heard) {
       data.overdue_ms = 0;
       return;
     case DataNews::Kind::kFailed:
+    case DataNews::Kind::kMissing:
+      data.missing = news.kind == DataNews::Kind::kMissing;
       end_stage(data, heard);
       data.how = std::move(news.text);
       data.exit_code = news.exit_code;
@@ -142,7 +144,7 @@ lifecycle::Ending settle_data(DataRecord& data, const envgen::DataRequest& reque
     data.how = failure.empty() ? how_ended(data, ending) : failure;
     data.exit_code = data.killed ? kTimedOut : kOwnFailure;
   }
-  if (request.on_failure == envgen::OnDataFailure::kFail) {
+  if (data.missing || request.on_failure == envgen::OnDataFailure::kFail) {
     return {Ending::How::kExited, data.exit_code};
   }
   data.path = data.dataset.source;

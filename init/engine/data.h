@@ -27,11 +27,12 @@ struct DataRecord {
   State state = State::kIdle;
   DataProgress progress;
   envgen::RateWindow window;
-  std::string path;   // of the copy or, where that failed, of the source; "" = not known yet
-  std::string how;    // "copied"; of one that failed why
-  int exit_code = 0;  // that a failure stands for
-  sys::Fd lease;      // closed by the kernel when this process ends
-  sys::Fd socket;     // to hear of the child
+  std::string path;      // of the copy or, where that failed, of the source; "" = not known yet
+  std::string how;       // "copied"; of one that failed why
+  int exit_code = 0;     // that a failure stands for
+  bool missing = false;  // there is no source
+  sys::Fd lease;         // closed by the kernel when this process ends
+  sys::Fd socket;        // to hear of the child
   std::int64_t began_ms = 0;  // wall clock, UTC
   std::int64_t ended_ms = 0;
   std::int64_t stage_since_ms = 0;  // the progress has said the same phase for so long

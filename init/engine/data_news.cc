@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kNumberBytes = 8;
 constexpr std::size_t kMostTextBytes = 4096;
-constexpr auto kKinds = static_cast<std::uint64_t>(DataNews::Kind::kFailed);
+constexpr auto kKinds = static_cast<std::uint64_t>(DataNews::Kind::kMissing);
 
 void put(std::string& out, std::uint64_t value) {
   for (std::size_t i = 0; i < kNumberBytes; ++i) out += static_cast<char>(value >> (8 * i));

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -136,10 +137,10 @@ int see_to_source(const DataOrder& order, const std::string& copy, int pipe) {
   return 0;
 }
 
-// By a process of its own: the source may hang by now.
-void finish_at_source(const DataOrder& order, const std::string& copy, int socket) {
-  auto worker = fork_messenger("looking at the source of the data", order.saved,
-                               [&](int pipe) { return see_to_source(order, copy, pipe); });
+// By a process of its own, as the source may hang by now: what it says.
+void at_source(const DataOrder& order, int socket, const std::function<int(int pipe)>& body,
+               const std::function<void(std::string text)>& hear) {
+  auto worker = fork_messenger("looking at the source of the data", order.saved, body);
   if (!worker) return warn(socket, to_line(worker.error()) + ", ignoring");
   constexpr std::uint32_t kMostBytes = 16U << 10;
   MessagePipe messages(std::move(worker->pipe), 1, kMostBytes);
@@ -152,10 +153,29 @@ void finish_at_source(const DataOrder& order, const std::string& copy, int socke
       return warn(socket, order.dataset.source + " does not answer any more, ignoring");
     }
     messages.read([&](std::uint32_t /*kind*/, std::string_view text) {
-      warn(socket, std::string(text));
+      hear(std::string(text));
       return true;
     });
   }
+}
+
+void finish_at_source(const DataOrder& order, const std::string& copy, int socket) {
+  at_source(
+      order, socket, [&](int pipe) { return see_to_source(order, copy, pipe); },
+      [socket](const std::string& text) { warn(socket, text); });
+}
+
+// A mistyped name, or a mount that was forgotten: nothing that a job could read instead.
+bool is_missing(const DataOrder& order, int socket) {
+  bool missing = false;
+  const auto look = [&order](int pipe) {
+    struct stat status{};
+    if (::stat(order.dataset.source.c_str(), &status) == 0) return 0;
+    if (errno == ENOENT || errno == ENOTDIR) send_message(pipe, 1, "missing");
+    return 0;
+  };
+  at_source(order, socket, look, [&missing](const std::string&) { missing = true; });
+  return missing;
 }
 
 // Whom the job's files have to be readable for, where that is not who we are.
@@ -172,10 +192,8 @@ envgen::Result<std::optional<copy::Owner>> owner_of(const envgen::Request& reque
   return owner;
 }
 
-int say_failed(int socket, const envgen::Error& error, bool late) {
-  const int code = late ? kTimedOut : kOwnFailure;
-  send_data_news(socket,
-                 {.kind = DataNews::Kind::kFailed, .exit_code = code, .text = to_line(error)});
+int say_failed(int socket, const envgen::Error& error, DataNews::Kind kind, int code) {
+  send_data_news(socket, {.kind = kind, .exit_code = code, .text = to_line(error)});
   return 1;
 }
 
@@ -187,7 +205,7 @@ int prepare_data(const DataOrder& order, int socket) {
   ::signal(SIGCHLD, SIG_DFL);
   ::signal(SIGTERM, SIG_DFL);
   const auto owner = owner_of(order.request);
-  if (!owner) return say_failed(socket, owner.error(), false);
+  if (!owner) return say_failed(socket, owner.error(), DataNews::Kind::kFailed, kOwnFailure);
   Reporter reporter(order, socket);
   auto prepared = copy::prepare_dataset(
       {.dataset = order.dataset,
@@ -198,7 +216,10 @@ int prepare_data(const DataOrder& order, int socket) {
   if (!prepared) {
     const std::int64_t timeout_ms = order.request.data.timeout_ms;
     const bool late = timeout_ms > 0 && sys::monotonic_ms() - began_ms >= timeout_ms;
-    return say_failed(socket, prepared.error(), late);
+    if (late) return say_failed(socket, prepared.error(), DataNews::Kind::kFailed, kTimedOut);
+    const auto kind =
+        is_missing(order, socket) ? DataNews::Kind::kMissing : DataNews::Kind::kFailed;
+    return say_failed(socket, prepared.error(), kind, kOwnFailure);
   }
   for (const std::string& warning : prepared->warnings) warn(socket, warning);
   DataNews ready{.kind = DataNews::Kind::kReady, .path = prepared->path, .text = prepared->how};

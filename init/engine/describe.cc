@@ -73,8 +73,9 @@ std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, T
   std::string text = who(job, end.task.index);
   if (kind == TaskKind::kData) {
     const auto which = static_cast<std::size_t>(record.process);
-    return text + ": " + job.data[which].how +
-           "; the job does not start without it (--data-on-failure source: it reads the source)";
+    const DataRecord& data = job.data[which];
+    text += ": " + data.how + "; the job does not start without it";
+    return data.missing ? text : text + " (--data-on-failure source: it reads the source)";
   }
   if (record.event && !record.hook_message.empty()) return record.hook_message;
   if (record.failure) return text + " could not start: " + to_line(record.failure->error);

@@ -189,24 +189,36 @@ TEST_P(Data, BelongsToTheJobsUser) {
 // --- Failures ---
 
 TEST_P(Data, ThatCannotBeCopiedIsReadAtItsSource) {
-  const std::string absent = path("mnt/absent");
-  const Result result = rules::run(job({"--data", absent, "--data-root", path("cache")},
-                                       shell("echo $TRAINIT_DATASET_ABSENT; exit 4")));
+  ASSERT_EQ(::mkfifo(path("mnt/imagenet/pipe").c_str(), 0600), 0);
+  const Result result = rules::run(copying({}, shell("echo $TRAINIT_DATASET_IMAGENET; exit 4")));
   EXPECT_EQ(result.code, 4);
-  EXPECT_EQ(result.out, absent + "\n");
-  EXPECT_THAT(result.err, AllOf(HasSubstr("warning: data absent: "),
-                                HasSubstr("; the job reads " + absent + " instead")));
+  EXPECT_EQ(result.out, path("mnt/imagenet\n"));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("warning: data imagenet: "),
+                                HasSubstr("; the job reads " + path("mnt/imagenet") + " instead")));
 }
 
 TEST_P(Data, ThatCannotBeCopiedEndsTheJobWhereThatIsAskedFor) {
-  const Result result = rules::run(
-      job({"--data", path("mnt/absent"), "--data-root", path("cache"), "--data-on-failure", "fail"},
-          {"echo", "started"}));
+  ASSERT_EQ(::mkfifo(path("mnt/imagenet/pipe").c_str(), 0600), 0);
+  const Result result = rules::run(copying({"--data-on-failure", "fail"}, {"echo", "started"}));
   EXPECT_EQ(result.code, 125);
   EXPECT_EQ(result.out, "");
-  EXPECT_THAT(result.err, AllOf(HasSubstr("first failure: data absent: "),
-                                HasSubstr("the job does not start without it")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("first failure: data imagenet: "),
+                                HasSubstr("the job does not start without it (--data-on-")));
   EXPECT_THAT(tool({"status"}).out, HasSubstr("state error"));
+}
+
+// There is nothing that it could read instead.
+TEST_P(Data, ThatIsNotThereEndsTheJobWhateverIsAskedFor) {
+  for (const std::string& place : {std::string(), "=" + path("scratch/there")}) {
+    const Result result = rules::run(job({"--data", path("mnt/absent") + place, "--data-root",
+                                          path("cache"), "--data-on-failure", "source"},
+                                         {"echo", "started"}));
+    EXPECT_EQ(result.code, 125);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err,
+                AllOf(HasSubstr("first failure: data absent: "),
+                      HasSubstr("No such file or directory"), Not(HasSubstr("--data-on-failure"))));
+  }
 }
 
 TEST_P(Data, ThatTakesTooLongIsReadAtItsSource) {
