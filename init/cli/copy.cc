@@ -45,7 +45,8 @@ constexpr const char* kUsage =
     "    --timeout DURATION  of all of it\n"
     "    --owner UID:GID     of all that is made (the source's, as root)\n"
     "    --json              the result as JSON\n"
-    "SRC is only read. Kept: contents, permissions, mtimes, symbolic and hard links, holes.\n";
+    "SRC is only read. Kept: contents, permissions, mtimes, symbolic and hard links, holes; of\n"
+    "what gets another owner or group no set-ID bits.\n";
 
 struct Line {
   std::vector<std::string> include;

@@ -4,7 +4,7 @@
 //
 // Kept: contents, permissions, mtimes, owners (as root), symbolic and hard links, holes, empty
 // directories, names of any bytes, paths of any length. Not kept: extended attributes, ACLs,
-// atimes. Refused by name: devices, FIFOs, sockets.
+// atimes, set-ID bits where the owner changes. Refused by name: devices, FIFOs, sockets.
 
 #include <cstdint>
 #include <functional>
@@ -29,6 +29,7 @@ struct Options {
   bool verify = false;
   bool durable = false;
   std::optional<Owner> owner;  // of all that is made; else the source's, as root
+  bool set_ids = true;         // stay where the owner and the group stay; data has no need of them
   // Of an earlier run nothing is trusted: contents are compared. A copy that the machine has been
   // started anew since is always looked at like that.
   bool compare = false;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "init/copy/access.h"
 #include "init/copy/links.h"
 #include "init/copy/worker.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr mode_t kPermissions = 07777;
 constexpr mode_t kSpecial = 07000;  // these a chown or a write takes away
+constexpr mode_t kSetIds = 06000;
 constexpr std::uint64_t kBlock = 512;
 constexpr std::uint64_t kWorthCloning = 1ULL << 20U;
 // The other files of its directory are worth to be given away meanwhile.
@@ -342,7 +344,14 @@ envgen::Status finish_file(Worker& worker, int file, const struct stat& status, 
     }
     worker.job.board->no_owners = true;
   }
-  const mode_t mode = status.st_mode & kPermissions;
+  mode_t mode = status.st_mode & kPermissions;
+  if ((mode & kSetIds) != 0) {
+    // Whose it is in the end, its directory and its file system have a say in.
+    struct stat made{};
+    const bool same =
+        ::fstat(file, &made) == 0 && made.st_uid == status.st_uid && made.st_gid == status.st_gid;
+    if (!same) mode &= ~kSetIds;
+  }
   if ((!created || (mode & kSpecial) != 0) && ::fchmod(file, mode) != 0) {
     return cannot_write(worker, errno);
   }
@@ -357,6 +366,7 @@ envgen::Status copy_file(Worker& worker, const Place& place, const char* name) {
   if (!from) return std::unexpected(from.error());
   if (!from->valid()) return {};
   add_entry(worker.sums, worker.path, status, {}, worker.scratch);
+  narrow(worker, status);
   worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
   Pair pair;
   pair.from = from->get();
@@ -379,7 +389,8 @@ envgen::Status copy_file(Worker& worker, const Place& place, const char* name) {
   const bool reads = worker.job.options->verify || !pair.fresh;
   const int create = pair.fresh ? O_CREAT | O_EXCL : 0;
   // Others may have to open it, whatever its mode is to be.
-  const mode_t mode = (status.st_mode & kPermissions) | (large ? S_IRUSR | S_IWUSR : 0U);
+  const mode_t mode =
+      (status.st_mode & kPermissions & ~kSpecial) | (large ? S_IRUSR | S_IWUSR : 0U);
   const int flags = (reads ? O_RDWR : O_WRONLY) | create;
   const auto to = open_copy(worker, place, name, status, flags, mode);
   if (!to) return std::unexpected(to.error());

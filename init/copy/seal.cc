@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "init/copy/access.h"
 #include "init/copy/worker.h"
 
 namespace copy {
@@ -36,12 +37,13 @@ envgen::Status seal_directory(Worker& worker, int directory, const struct stat& 
   add_entry(worker.sums, worker.path, status, {}, worker.scratch);
   if (worker.job.tree.empty()) return {};
   if (to_ns(status.st_ctim) >= worker.job.rules.begun_ns) name_change(worker);
-  const mode_t mode = status.st_mode & kPermissions;
+  struct stat now = status;
+  narrow(worker, now);
+  const mode_t mode = now.st_mode & kPermissions;
   const bool late = worker.uid != 0 && (mode & kEntered) != kEntered;
   if (late) {
     if (auto noted = note_late(worker, mode); !noted) return noted;
   }
-  struct stat now = status;
   if (late) now.st_mode |= kEntered;
   return finish_file(worker, directory, now, false, true);
 }
@@ -92,7 +94,9 @@ envgen::Status finish_large(Worker& worker, const Place& place, const char* name
   }
   const sys::Fd file(::openat(place.to, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   if (!file.valid()) return cannot_write(worker, errno);
-  return finish_file(worker, file.get(), status, false, true);
+  struct stat now = status;
+  narrow(worker, now);
+  return finish_file(worker, file.get(), now, false, true);
 }
 
 }  // namespace copy

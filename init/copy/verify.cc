@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint64_t kPiece = 65536;  // bytes of the manifest, for one process at a time
 constexpr mode_t kPermissions = 07777;
+constexpr mode_t kSetIds = 06000;
 
 std::unexpected<envgen::Error> not_as_noted(const Worker& worker, const std::string& found) {
   return envgen::fail("checking a copy by its manifest", worker.job.source + "/" + worker.path,
@@ -101,6 +102,9 @@ envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
     return not_as_noted(worker, "something of another type");
   }
   if ((status.st_mode & kPermissions) != line.mode) return not_as_noted(worker, "another mode");
+  if (!worker.job.options->set_ids && (line.mode & kSetIds) != 0) {
+    return not_as_noted(worker, "a set-ID bit, which data does not have");
+  }
   if (directory) return {};
   if (static_cast<std::uint64_t>(status.st_size) != line.size) {
     return not_as_noted(

@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "init/copy/access.h"
 #include "init/sys/files.h"
 
 namespace copy {
@@ -219,6 +220,7 @@ envgen::Status do_directory(Worker& worker, const Item& item) {
     if (auto done = seal_directory(worker, opened->to.get(), opened->source); !done) return done;
   } else {
     add_entry(worker.sums, worker.path, opened->source, {}, worker.scratch);
+    narrow(worker, opened->source);
     worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
     if (auto done =
             note_entry(worker, envgen::ManifestType::kDirectory, opened->source, std::nullopt);

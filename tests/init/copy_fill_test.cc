@@ -39,7 +39,7 @@ TEST_F(CopyFill, GivesAllToTheOwnerThatIsAskedFor) {
   options_.owner = copy::Owner{.uid = 1234, .gid = 5678};
   fill_well();
   EXPECT_EQ(shell("find '" + tree() + "' ! -uid 1234 -o ! -gid 5678"), "");
-  EXPECT_EQ(shell("stat -c %a '" + tree() + "/a/b'"), "4755\n");
+  EXPECT_EQ(shell("stat -c %a '" + tree() + "/a/b'"), "755\n");
 }
 
 TEST_F(CopyFill, KeepsNamesOfAnyBytes) {
