@@ -77,6 +77,8 @@ struct Root {
 };
 // Of an absolute path with its links resolved.
 Root root_of(const std::string& path, bool directory);
+// Of a copy, which is on a local file system.
+Root root_of_copy(const std::string& path);
 
 // What a tree holds, by several processes.
 envgen::Result<Scan> scan_tree(const Root& source, const Options& options,

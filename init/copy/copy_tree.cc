@@ -14,6 +14,7 @@
 #include "init/copy/copy.h"
 #include "init/copy/place.h"
 #include "init/copy/publish.h"
+#include "init/copy/room.h"
 #include "init/copy/slot.h"
 #include "init/sys/boot.h"
 #include "init/sys/clock.h"
@@ -78,17 +79,20 @@ bool is_of(const envgen::CopyRecord& record, const Source& source, const Destina
          (record.hashed || can_be_trusted(record, sys::boot_id()));
 }
 
-// What is there, when neither it nor the source has changed since.
+// What is there, when neither it nor the source has changed since. `scan` gets what the source
+// holds, where it was looked at.
 envgen::Result<std::optional<Copied>> find_unchanged(const Source& source, const Destination& place,
                                                      const Options& options,
-                                                     const SharedCounters& counters) {
+                                                     const SharedCounters& counters,
+                                                     std::optional<Scan>& scan) {
   const envgen::PathState file = sys::look(record_of(place), true);
   const auto record = envgen::parse_record(file.content, record_of(place));
   if (!record || !is_of(*record, source, place, options) || !is_published(place)) {
     return std::nullopt;
   }
-  auto scan = scan_tree(root_of(source.path, source.directory), options, counters);
-  if (!scan) return std::unexpected(scan.error());
+  auto scanned = scan_tree(root_of(source.path, source.directory), options, counters);
+  if (!scanned) return std::unexpected(scanned.error());
+  scan = *scanned;
   if (to_text(scan->identity) != record->identity) return std::nullopt;
   if (!verify_tree(place.data() + (place.mount_point ? "/" : ""), place.state + "/manifest",
                    options, counters))
@@ -120,6 +124,17 @@ envgen::CopyRecord record_for(const Source& source, const Destination& place,
           .boot_id = sys::boot_id(),
           .synced = options.durable,
           .hashed = options.verify};
+}
+
+envgen::Status check_room_for(const Source& source, const Destination& place,
+                              const Options& options, const SharedCounters& counters,
+                              std::optional<Scan>& scan) {
+  if (!scan) {
+    auto scanned = scan_tree(root_of(source.path, source.directory), options, counters);
+    if (!scanned) return std::unexpected(scanned.error());
+    scan = *scanned;
+  }
+  return check_room_for(scan->size, source, place, options);
 }
 
 // What an earlier run left counts for the same source only: in another one a file of the same name,
@@ -191,8 +206,11 @@ envgen::Result<Copied> copy_tree(const std::string& source_path, const std::stri
   counters->get().started_ms = sys::wall_ms();
   Options options = asked;
   options.lock_fd = held->get();
-  auto found = find_unchanged(*source, *place, options, *counters);
+  std::optional<Scan> scan;
+  auto found = find_unchanged(*source, *place, options, *counters, scan);
   if (!found) return std::unexpected(found.error());
+  if (!*found) status = check_room_for(*source, *place, options, *counters, scan);
+  if (!status) return std::unexpected(status.error());
   auto copied = *found ? envgen::Result<Copied>(std::move(**found))
                        : copy_anew(*source, *place, options, *counters);
   if (copied) counters->get().phase = Phase::kDone;

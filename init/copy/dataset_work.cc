@@ -9,7 +9,7 @@
 
 #include "init/copy/eviction.h"
 #include "init/copy/look.h"
-#include "init/copy/space.h"
+#include "init/copy/room.h"
 #include "init/sys/boot.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
@@ -64,25 +64,10 @@ envgen::Result<bool> clear_slot(DatasetWork& work, bool* compare) {
   return false;
 }
 
-// What an unfinished copy has already. It is looked at only where it matters: it may be large.
 envgen::Status make_room_for(DatasetWork& work) {
-  const TreeSize& size = work.scan->size;
-  Need need{.bytes = size.allocated, .inodes = size.entries};
   auto space = space_of(work.root, work.order.request.headroom);
   if (!space) return std::unexpected(space.error());
-  const bool enough = space->free_bytes >= need.bytes && space->free_inodes >= need.inodes;
-  if (!enough && ::access(work.slot.partial().c_str(), F_OK) == 0) {
-    auto counters = SharedCounters::anonymous();
-    if (!counters) return std::unexpected(counters.error());
-    Options all = work.options;
-    all.filter = {};
-    all.report = {};
-    const auto there = scan_tree({work.slot.partial()}, all, *counters);
-    if (there) {
-      need.bytes -= std::min(need.bytes, there->size.allocated);
-      need.inodes -= std::min(need.inodes, there->size.entries);
-    }
-  }
+  const Need need = need_of(work.scan->size, *space, {work.slot.partial()}, work.options);
   return make_room(work.root, work.slot, need, work.order.request);
 }
 

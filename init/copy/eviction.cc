@@ -15,20 +15,10 @@ namespace {
 
 constexpr const char* kWhat = "making room for a dataset";
 
-bool has_room(const Space& space, const Need& need) {
-  return space.free_bytes >= need.bytes && space.free_inodes >= need.inodes;
-}
-
 envgen::Status no_room(const std::string& root, const Space& space, const Need& need) {
-  const bool inodes = space.free_bytes >= need.bytes;
-  std::string found = inodes ? std::to_string(space.free_inodes) + " free inodes for " +
-                                   std::to_string(need.inodes) + " entries"
-                             : envgen::size_text(space.free_bytes) + " for " +
-                                   envgen::size_text(need.bytes) + ", with " +
-                                   envgen::size_text(space.headroom) + " to stay free";
-  found += ", and nothing that is not in use and would make room";
-  return envgen::fail(kWhat, root, std::move(found),
-                      "free space there, name a larger --data-root, or lower --data-headroom");
+  return envgen::fail(
+      kWhat, root, shortage(space, need) + ", and nothing that is not in use and would make room",
+      "free space there, name a larger --data-root, or lower --data-headroom");
 }
 
 // All that may go, the least recently used first.

@@ -8,17 +8,12 @@
 #include "envgen/dataset.h"
 #include "envgen/result.h"
 #include "init/copy/slot.h"
+#include "init/copy/space.h"
 
 namespace copy {
 
 // Removes the slot of `entry`; false where it is in use, or was used since it was looked at.
 envgen::Result<bool> evict(const std::string& root, const envgen::CacheEntry& entry);
-
-// What a copy needs.
-struct Need {
-  std::uint64_t bytes = 0;
-  std::uint64_t inodes = 0;
-};
 
 // Removes what is due (time to live, the cache's size with the copy in it), then, where it is
 // needed, the least recently used. `own`: the slot that room is made for, which counts as nothing.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "init/copy/phase.h"
+#include "init/copy/space.h"
 #include "init/sys/boot.h"
 #include "init/sys/files.h"
 
@@ -167,12 +168,46 @@ envgen::Status finish(Job& job, int size, const std::string& tree) {
   return run_phase(job, 1, {}, false, sync_tree);
 }
 
+// A disk that is full is of no use to anybody. Not who writes the copy alone may have found it so.
+bool is_full(const Job& job) {
+  constexpr std::uint64_t kLeast = 1ULL << 20U;  // bytes
+  if (job.board->full) return true;
+  const auto space = space_of(job.state, job.options->headroom);
+  return space &&
+         (space->available_bytes < std::max(kLeast, space->headroom) || space->free_inodes == 0);
+}
+
+envgen::Result<Scan> fill(Job& job, const std::string& tree) {
+  if (auto prepared = prepare(job, tree); !prepared) return std::unexpected(prepared.error());
+  auto journal = Journal::open(job.state);
+  if (!journal) return std::unexpected(journal.error());
+  job.journal = &*journal;
+  const int size = team_size(job.options->workers);
+  Scan scan;
+  for (int round = 1; round <= kRounds; ++round) {
+    auto stable = run_round(job, size, scan);
+    if (!stable) return std::unexpected(stable.error());
+    if (!*stable) continue;
+    if (auto done = finish(job, size, tree); !done) return std::unexpected(done.error());
+    warn(job);
+    if (job.options->report) job.options->report(*job.counters);
+    return scan;
+  }
+  return std::unexpected(changes_all_the_time(job));
+}
+
 }  // namespace
 
 Root root_of(const std::string& path, bool directory) {
   if (directory) return {.path = path};
   const std::size_t slash = path.rfind('/');
   return {.path = path.substr(0, std::max<std::size_t>(slash, 1)), .only = path.substr(slash + 1)};
+}
+
+Root root_of_copy(const std::string& path) {
+  struct stat status{};
+  const bool file = ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  return root_of(path, !file);
 }
 
 envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
@@ -209,22 +244,11 @@ envgen::Result<Scan> fill_tree(const Root& source, const std::string& tree,
   job.options = &options;
   job.counters = &counters.get();
   job.board = board->get();
-  if (auto prepared = prepare(job, tree); !prepared) return std::unexpected(prepared.error());
-  auto journal = Journal::open(state_dir);
-  if (!journal) return std::unexpected(journal.error());
-  job.journal = &*journal;
-  const int size = team_size(options.workers);
-  Scan scan;
-  for (int round = 1; round <= kRounds; ++round) {
-    auto stable = run_round(job, size, scan);
-    if (!stable) return std::unexpected(stable.error());
-    if (!*stable) continue;
-    if (auto done = finish(job, size, tree); !done) return std::unexpected(done.error());
-    warn(job);
-    if (options.report) options.report(counters.get());
-    return scan;
+  auto filled = fill(job, tree);
+  if (!filled && is_full(job)) {
+    for (const std::string& path : {tree, job.state}) std::ignore = sys::remove_tree(path);
   }
-  return std::unexpected(changes_all_the_time(job));
+  return filled;
 }
 
 }  // namespace copy

@@ -22,11 +22,12 @@ envgen::Status check_room(const Job& job) {
   if (job.tree.empty()) return {};
   const auto space = space_of(job.state, job.options->headroom);
   if (!space || space->available_bytes >= space->headroom) return {};
+  job.board->full = true;
   return envgen::fail("copying", job.tree,
                       envgen::size_text(space->available_bytes) +
                           " free on its file system, of which " +
                           envgen::size_text(space->headroom) + " are to stay free",
-                      "make room there, or lower the headroom; run it again: it goes on");
+                      "make room there, or lower the headroom; what was copied is removed");
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <limits>
 
+#include "envgen/copy_progress.h"
 #include "init/sys/files.h"
 
 namespace copy {
@@ -26,6 +27,19 @@ envgen::Result<Space> space_of(const std::string& path, const envgen::Headroom& 
   space.free_inodes =
       status.f_files == 0 ? std::numeric_limits<std::uint64_t>::max() : status.f_favail;
   return space;
+}
+
+bool has_room(const Space& space, const Need& need) {
+  return space.free_bytes >= need.bytes && space.free_inodes >= need.inodes;
+}
+
+std::string shortage(const Space& space, const Need& need) {
+  if (space.free_bytes >= need.bytes) {
+    return std::to_string(space.free_inodes) + " free inodes for " + std::to_string(need.inodes) +
+           " entries";
+  }
+  return envgen::size_text(space.free_bytes) + " for " + envgen::size_text(need.bytes) + ", with " +
+         envgen::size_text(space.headroom) + " to stay free";
 }
 
 }  // namespace copy

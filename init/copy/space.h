@@ -19,4 +19,13 @@ struct Space {
 // Of the one that `path` lies on.
 envgen::Result<Space> space_of(const std::string& path, const envgen::Headroom& headroom);
 
+// What a copy needs.
+struct Need {
+  std::uint64_t bytes = 0;
+  std::uint64_t inodes = 0;
+};
+bool has_room(const Space& space, const Need& need);
+// What there is of it, for an error.
+std::string shortage(const Space& space, const Need& need);
+
 }  // namespace copy

@@ -172,9 +172,7 @@ envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
     return no_manifest(manifest, sys::errno_text(errno));
   }
   if (status.st_size == 0) return no_manifest(manifest, "nothing");
-  struct stat copy{};
-  const bool file = ::lstat(tree.c_str(), &copy) == 0 && S_ISREG(copy.st_mode);
-  const Root root = root_of(tree, !file);
+  const Root root = root_of_copy(tree);
   Job job;
   job.source = root.path;
   job.only = root.only;

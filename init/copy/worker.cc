@@ -297,8 +297,10 @@ envgen::Status do_item(Worker& worker, const Item& item) {
   return {};
 }
 
+bool is_full(int error) { return error == ENOSPC || error == EDQUOT; }
+
 std::string fix_for(int error, bool writing) {
-  if (error == ENOSPC || error == EDQUOT) return "make room there; run it again: it goes on";
+  if (is_full(error)) return "make room there; what was copied is removed";
   if (error == EROFS) return "mount it writable, or copy to another place";
   if (error == EACCES || error == EPERM) {
     return writing ? "let the place be written, or copy as its owner"
@@ -323,6 +325,7 @@ std::unexpected<envgen::Error> cannot_read(const Worker& worker, int error) {
 }
 
 std::unexpected<envgen::Error> cannot_write(const Worker& worker, int error) {
+  if (is_full(error)) worker.job.board->full = true;
   return envgen::fail("writing a copy", shown(worker.job.tree, worker.path), sys::errno_text(error),
                       fix_for(error, true));
 }

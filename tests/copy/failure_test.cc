@@ -70,13 +70,53 @@ class CopyMount : public CopyFailure {
   }
 };
 
-TEST_F(CopyMount, FullDiskIsSaidAndTheNextRunGoesOn) {
+TEST_F(CopyMount, WantOfRoomIsSaidBeforeAnythingIsWritten) {
+  trees::make(path("source"), 1, 60);
+  ASSERT_EQ(::mkdir(path("large").c_str(), 0755), 0);
+  write("large/file", std::string(3'000'000, 'x'));
+  on_disk("2m", [this] {
+    for (const std::string& source : {path("source"), path("large"), path("large/file")}) {
+      const Result refused = copy({"--headroom", "0", source, path("disk/place")});
+      EXPECT_EQ(refused.code, 1);
+      EXPECT_TRUE(mentions(refused, "looking for room for a copy: ")) << refused.err;
+      EXPECT_TRUE(mentions(refused, "0 B to stay free; make room there")) << refused.err;
+      EXPECT_FALSE(exists("disk/place"));
+      EXPECT_FALSE(exists("disk/.trainit-copy.place/tree"));
+      EXPECT_FALSE(exists("disk/.trainit-copy.place/filling"));
+    }
+    change_disk(0, "size=16m,nr_inodes=40");
+    const Result refused = copy({"--headroom", "0", path("source"), path("disk/place")});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_TRUE(mentions(refused, "free inodes for ")) << refused.err;
+    EXPECT_EQ(copy({"--headroom", "0", path("large"), path("disk/place")}).code, 0);
+  });
+}
+
+// What a run that was killed has written is not needed again.
+TEST_F(CopyMount, UnfinishedCopyCountsAsRoom) {
+  ASSERT_EQ(::mkdir(path("source").c_str(), 0755), 0);
+  write("source/file", std::string(3'000'000, 'x'));
+  on_disk("5m", [this] {
+    ASSERT_TRUE(sys::make_directories(path("disk/.trainit-copy.place/tree"), 0755));
+    ASSERT_TRUE(sys::make_directories(path("disk/.trainit-copy.place/filling"), 0755));
+    write("disk/.trainit-copy.place/tree/file", std::string(3'000'000, 'x'));
+    const Result done = copy({"--headroom", "0", path("source"), path("disk/place")});
+    EXPECT_EQ(done.code, 0) << done.err;
+  });
+}
+
+// The file system does not say what it has, or somebody else was faster.
+TEST_F(CopyMount, DiskThatBecomesFullIsLeftAsItWas) {
   trees::make(path("source"), 1, 60);
   on_disk("1500k", [this] {
-    const Result full = copy({"--headroom", "0%", path("source"), path("disk/place")});
+    const Result full = copy({"--headroom", "0%", path("source"), path("disk/place")},
+                             [] { rules::refuse_calls({SYS_statfs}, ENOSYS); });
     EXPECT_EQ(full.code, 1);
-    EXPECT_TRUE(mentions(full, "room")) << full.err;
+    EXPECT_TRUE(mentions(full, "No space left on device")) << full.err;
+    EXPECT_TRUE(mentions(full, "what was copied is removed")) << full.err;
     EXPECT_FALSE(exists("disk/place"));
+    EXPECT_FALSE(exists("disk/.trainit-copy.place/tree"));
+    EXPECT_FALSE(exists("disk/.trainit-copy.place/filling"));
     change_disk(0, "size=16m");
     EXPECT_EQ(copy({"--headroom", "0%", path("source"), path("disk/place")}).code, 0);
     expect_same(path("source"), path("disk/place"));
@@ -236,6 +276,7 @@ TEST_F(CopyFailure, QuotaIsSaid) {
   EXPECT_EQ(refused.code, 1);
   EXPECT_TRUE(mentions(refused, "quota")) << refused.err;
   EXPECT_FALSE(exists("place"));
+  EXPECT_FALSE(exists(".trainit-copy.place/tree"));
 }
 
 TEST_F(CopyFailure, DurableCopyThatDoesNotComeToTheDiskIsNotPublished) {
