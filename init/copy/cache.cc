@@ -144,6 +144,7 @@ envgen::Result<Options> options_of(const Preparation& order) {
   options.durable = request.durable;
   options.owner = order.owner;
   options.set_ids = false;
+  options.shared = order.dataset.destination.empty();
   options.headroom = request.headroom;
   if (request.timeout_ms > 0) options.deadline_ms = sys::monotonic_ms() + request.timeout_ms;
   options.report = [&order](const Counters& counters) {

@@ -29,6 +29,7 @@ struct Options {
   bool verify = false;
   bool durable = false;
   std::optional<Owner> owner;  // of all that is made; else the source's, as root
+  bool shared = false;         // others come to the copy, who need not come to the source
   bool set_ids = true;         // stay where the owner and the group stay; data has no need of them
   // Of an earlier run nothing is trusted: contents are compared. A copy that the machine has been
   // started anew since is always looked at like that.

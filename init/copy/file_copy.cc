@@ -366,7 +366,7 @@ envgen::Status copy_file(Worker& worker, const Place& place, const char* name) {
   if (!from) return std::unexpected(from.error());
   if (!from->valid()) return {};
   add_entry(worker.sums, worker.path, status, {}, worker.scratch);
-  narrow(worker, status);
+  narrow(worker, from->get(), status);
   worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
   Pair pair;
   pair.from = from->get();

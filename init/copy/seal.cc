@@ -33,19 +33,19 @@ envgen::Status note_late(Worker& worker, mode_t mode) {
 
 }  // namespace
 
-envgen::Status seal_directory(Worker& worker, int directory, const struct stat& status) {
+envgen::Status seal_directory(Worker& worker, int from, int to, const struct stat& status) {
   add_entry(worker.sums, worker.path, status, {}, worker.scratch);
   if (worker.job.tree.empty()) return {};
   if (to_ns(status.st_ctim) >= worker.job.rules.begun_ns) name_change(worker);
   struct stat now = status;
-  narrow(worker, now);
+  narrow(worker, from, now);
   const mode_t mode = now.st_mode & kPermissions;
   const bool late = worker.uid != 0 && (mode & kEntered) != kEntered;
   if (late) {
     if (auto noted = note_late(worker, mode); !noted) return noted;
   }
   if (late) now.st_mode |= kEntered;
-  return finish_file(worker, directory, now, false, true);
+  return finish_file(worker, to, now, false, true);
 }
 
 envgen::Status seal_late(Worker& worker) {
@@ -92,10 +92,15 @@ envgen::Status finish_large(Worker& worker, const Place& place, const char* name
     note_change(worker);
     return {};
   }
+  const sys::Fd from(::openat(place.from, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  if (!from.valid()) {
+    note_change(worker);
+    return {};
+  }
   const sys::Fd file(::openat(place.to, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   if (!file.valid()) return cannot_write(worker, errno);
   struct stat now = status;
-  narrow(worker, now);
+  narrow(worker, from.get(), now);
   return finish_file(worker, file.get(), now, false, true);
 }
 

@@ -217,10 +217,12 @@ envgen::Status do_directory(Worker& worker, const Item& item) {
   if (!opened) return std::unexpected(opened.error());
   if (opened->gone) return {};
   if (worker.job.seal) {
-    if (auto done = seal_directory(worker, opened->to.get(), opened->source); !done) return done;
+    if (auto done = seal_directory(worker, opened->from.get(), opened->to.get(), opened->source);
+        !done)
+      return done;
   } else {
     add_entry(worker.sums, worker.path, opened->source, {}, worker.scratch);
-    narrow(worker, opened->source);
+    narrow(worker, opened->from.get(), opened->source);
     worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
     if (auto done =
             note_entry(worker, envgen::ManifestType::kDirectory, opened->source, std::nullopt);

@@ -85,6 +85,8 @@ struct Worker {
   std::string path;  // of the entry in hand, below the root
   std::string scratch;
   std::string target;
+  std::string acl = std::string(4096, '\0');  // the attribute of a file
+  std::optional<dev_t> no_acls;               // a file system that has none
   Pump pump;
   ManifestFile manifest;
   int read_flags = O_RDONLY | O_NOATIME | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
@@ -125,7 +127,7 @@ envgen::Status copy_range(Worker& worker, const Item& item);
 envgen::Status look_at(Worker& worker, const Place& place, const char* name);
 envgen::Status finish_large(Worker& worker, const Place& place, const char* name,
                             const struct stat& status);
-envgen::Status seal_directory(Worker& worker, int directory, const struct stat& status);
+envgen::Status seal_directory(Worker& worker, int from, int to, const struct stat& status);
 // The directories whose modes would have kept us from what is below them, the deepest first.
 envgen::Status seal_late(Worker& worker);
 // A line of the manifest.
