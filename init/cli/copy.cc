@@ -34,8 +34,9 @@ constexpr const char* kUsage =
     "    makes DST a copy of the directory or file SRC, by several processes; DST appears when it\n"
     "    is complete, and never partly. Killed, it goes on where it was when it is run again.\n"
     "    0 done or there already, 1 failed, 124 timed out, 125 bad input, 128+n by a signal\n"
-    "    DST that is there is exchanged for the copy; what is no copy of trainit's is kept in\n"
-    "    .trainit-copy.<name> beside it. A mount point gets DST/current, a link to the copy.\n"
+    "    DST that is there is exchanged for the copy; what is no copy of trainit's, or was changed\n"
+    "    since, is kept in .trainit-copy.<name> beside it. A mount point gets DST/current, a link to\n"
+    "    the copy.\n"
     "    --include PATTERN   only these files: *.rec, train/**; repeatable\n"
     "    --exclude PATTERN   not these; repeatable, and stronger\n"
     "    --verify            read all of it again, and compare hashes\n"
@@ -187,7 +188,7 @@ std::string to_text(const copy::Copied& copied, std::int64_t took_ms) {
   text += ": " + sys::printable(copied.path) + ", " + published_name(copied.how);
   if (copied.kept.entries > 0) text += "; kept of an earlier run " + amount(copied.kept);
   if (!copied.replaced.empty()) {
-    text += "; what was there before is in " + sys::printable(copied.replaced) + ", remove it";
+    text += "; " + sys::printable(copy::kept_line(copied.replaced, copied.why));
   }
   return text + "\n";
 }

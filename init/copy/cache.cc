@@ -163,6 +163,9 @@ envgen::Result<Prepared> prepare_at_its_place(const Preparation& order, Options 
   options.warn = [&warnings](const std::string& line) { warnings.push_back(line); };
   auto copied = copy_tree(source->path, order.dataset.destination, options);
   if (!copied) return std::unexpected(copied.error());
+  if (!copied->replaced.empty()) {
+    warnings.push_back(order.dataset.destination + ": " + kept_line(copied->replaced, copied->why));
+  }
   Prepared prepared{.path = std::move(copied->path),
                     .lease = {},
                     .how = copied->how == Published::kUnchanged ? "found" : "copied",

@@ -18,6 +18,8 @@
 
 namespace copy {
 
+struct Standing;
+
 struct Owner {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
@@ -96,9 +98,10 @@ envgen::Result<Scan> fill_tree(const Root& source, const std::string& tree,
 
 // Whether `tree` is what `manifest` says, by several processes: entries, sizes, modes, targets of
 // links, and contents where the manifest has their hashes. The error names what is not. For a copy
-// that a crash of the machine may have harmed.
+// that a crash of the machine may have harmed. With `standing` no more than that asks.
 envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
-                           const Options& options, const SharedCounters& counters);
+                           const Options& options, const SharedCounters& counters,
+                           Standing* standing = nullptr);
 
 // How a copy came to its place.
 enum class Published : unsigned char {
@@ -116,7 +119,10 @@ struct Copied {
   TreeSize size;
   TreeSize kept;         // of it, what was there from an earlier run
   std::string replaced;  // where what was at the place is kept; "" = nothing, or a copy of ours
+  std::string why;       // what had become of it, where it was one
 };
+// For a person: where what was there before is.
+std::string kept_line(const std::string& where, const std::string& why);
 
 // `trainit copy`: a copy of `source` at `place`. The record, the manifest and what is not finished
 // lie beside it, in `<parent>/.trainit-copy.<name>` (of a mount point: in `<place>/.trainit-copy`).

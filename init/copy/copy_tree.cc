@@ -87,16 +87,22 @@ envgen::Result<std::optional<Copied>> find_unchanged(const Source& source, const
                                                      std::optional<Scan>& scan) {
   const envgen::PathState file = sys::look(record_of(place), true);
   const auto record = envgen::parse_record(file.content, record_of(place));
-  if (!record || !is_of(*record, source, place, options) || !is_published(place)) {
-    return std::nullopt;
-  }
+  if (!record || !is_of(*record, source, place, options)) return std::nullopt;
   auto scanned = scan_tree(root_of(source.path, source.directory), options, counters);
   if (!scanned) return std::unexpected(scanned.error());
   scan = *scanned;
   if (to_text(scan->identity) != record->identity) return std::nullopt;
-  if (!verify_tree(place.data() + (place.mount_point ? "/" : ""), place.state + "/manifest",
-                   options, counters))
+  auto standing = check_published(place, source.path, options, counters);
+  if (standing && (options.verify || !can_be_trusted(*record, sys::boot_id()))) {
+    standing = verify_tree(place.data() + (place.mount_point ? "/" : ""), place.state + "/manifest",
+                           options, counters);
+  }
+  if (!standing) {
+    if (options.warn && place.exists) {
+      options.warn(standing.error().where + ": " + standing.error().found + "; copying it anew");
+    }
     return std::nullopt;
+  }
   if (!can_be_trusted(*record, sys::boot_id())) {
     envgen::CopyRecord proven = *record;
     proven.boot_id = sys::boot_id();
@@ -107,7 +113,8 @@ envgen::Result<std::optional<Copied>> find_unchanged(const Source& source, const
                 .how = Published::kUnchanged,
                 .size = scan->size,
                 .kept = scan->size,
-                .replaced = ""};
+                .replaced = "",
+                .why = ""};
 }
 
 envgen::CopyRecord record_for(const Source& source, const Destination& place,
@@ -169,7 +176,8 @@ envgen::Result<Copied> copy_anew(const Source& source, const Destination& place,
                 .kept = {.entries = counters.get().kept_entries,
                          .bytes = counters.get().kept_bytes,
                          .allocated = 0},
-                .replaced = std::move(publication->replaced)};
+                .replaced = std::move(publication->replaced),
+                .why = std::move(publication->why)};
 }
 
 }  // namespace
@@ -183,6 +191,11 @@ std::string to_text(const Options& options) {
   return text;
 }
 
+std::string kept_line(const std::string& where, const std::string& why) {
+  return "what was there before is in " + where + (why.empty() ? "" : " (" + why + ")") +
+         ", remove it";
+}
+
 envgen::Result<Copied> copy_tree(const std::string& source_path, const std::string& destination,
                                  const Options& asked) {
   auto source = find_source(source_path, asked.deadline_ms);
@@ -194,11 +207,14 @@ envgen::Result<Copied> copy_tree(const std::string& source_path, const std::stri
   if (!status) return std::unexpected(status.error());
   auto held = lock(*place, asked);
   if (!held) return std::unexpected(held.error());
-  status = settle(*place);
+  auto settled = settle(*place);
+  if (!settled) return std::unexpected(settled.error());
+  if (!settled->replaced.empty() && asked.warn)
+    asked.warn(kept_line(settled->replaced, settled->why));
   // Others may have been there in the meantime.
-  if (status) place = find_place(destination);
+  place = find_place(destination);
   if (!place) return std::unexpected(place.error());
-  if (status) status = check_apart(*source, *place);
+  status = check_apart(*source, *place);
   if (status) status = check_publishable(*place);
   if (!status) return std::unexpected(status.error());
   auto counters = SharedCounters::create(place->state + "/progress");

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <iterator>
+#include <tuple>
 
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -45,15 +46,14 @@ PlaceJournal read_journal(const Destination& place) {
   text.remove_prefix(std::min(text.find(' '), text.size()));
   journal.tree = next_number(text);
   journal.old = next_number(text);
-  journal.old_is_ours = next_number(text) == 1;
+  std::ignore = next_number(text);  // an earlier version's
   journal.mode = next_number(text);
   return journal;
 }
 
 envgen::Status write_journal(const Destination& place, const PlaceJournal& journal) {
   std::string text(journal.publishing ? kPublishing : kPublished);
-  for (const std::uint64_t number :
-       {journal.tree, journal.old, std::uint64_t{journal.old_is_ours}, journal.mode}) {
+  for (const std::uint64_t number : {journal.tree, journal.old, std::uint64_t{0}, journal.mode}) {
     text += " " + std::to_string(number);
   }
   return write_state(journal_of(place), text + "\n", false);

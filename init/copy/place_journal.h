@@ -1,6 +1,6 @@
 #pragma once
 // What is known of the last publication at a place, for whoever comes after a kill: one line,
-// "publishing" or "published" and five numbers, in the file `journal` of the state directory.
+// "publishing" or "published" and numbers, in the file `journal` of the state directory.
 
 #include <cstdint>
 #include <string>
@@ -16,7 +16,6 @@ struct PlaceJournal {
   bool publishing = false;
   std::uint64_t tree = 0;  // its inode; 0 = nothing was published yet
   std::uint64_t old = 0;   // of what is replaced
-  bool old_is_ours = false;
   std::uint64_t mode = 0;  // of the tree's root
 };
 

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "init/copy/identity.h"
 #include "init/copy/place_journal.h"
+#include "init/copy/standing.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -25,8 +25,9 @@ namespace copy {
 namespace {
 
 constexpr const char* kWhat = "bringing a copy to its place";
-constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE
-constexpr unsigned kExchange = 2;   // RENAME_EXCHANGE
+constexpr std::string_view kVersions = ".trainit-copy/v-";  // of a mount point
+constexpr unsigned kNoReplace = 1;                          // RENAME_NOREPLACE
+constexpr unsigned kExchange = 2;                           // RENAME_EXCHANGE
 
 std::string old_of(const Destination& place) { return place.state + "/old"; }
 std::string next_record_of(const Destination& place) { return place.state + "/record.next"; }
@@ -40,21 +41,6 @@ std::uint64_t inode_of(const std::string& path) {
 std::uint64_t inode_at(const Destination& place) {
   struct stat status{};
   return ::stat(place.data().c_str(), &status) == 0 ? status.st_ino : 0;
-}
-
-// What is at the place is the tree of this inode. The inode of a copy that somebody has removed may
-// be that of another directory by now: one that is younger than the record of the copy.
-bool is_copy_there(const Destination& place, std::uint64_t tree) {
-  if (tree == 0 || inode_at(place) != tree) return false;
-  struct stat record{};
-  struct statx there{};
-  constexpr unsigned kBorn = STATX_BTIME;
-  if (::lstat(record_of(place).c_str(), &record) != 0) return false;
-  if (::statx(AT_FDCWD, place.data().c_str(), 0, kBorn, &there) != 0) return true;
-  if ((there.stx_mask & kBorn) == 0) return true;  // its file system does not say
-  const timespec born{.tv_sec = there.stx_btime.tv_sec,
-                      .tv_nsec = static_cast<long>(there.stx_btime.tv_nsec)};
-  return to_ns(born) <= to_ns(record.st_mtim);
 }
 
 bool is_directory(const std::string& path) {
@@ -91,20 +77,29 @@ std::string fresh_name(const Destination& place, const std::string& prefix) {
   return path;
 }
 
-std::vector<std::string> versions_of(const Destination& place) {
-  std::vector<std::string> versions;
+// Of the state directory, those that begin so.
+std::vector<std::string> names_of(const Destination& place, std::string_view prefix) {
+  std::vector<std::string> names;
   const sys::Dir directory(::opendir(place.state.c_str()));
-  if (!directory) return versions;
+  if (!directory) return names;
   while (const dirent* entry = ::readdir(directory.get())) {
-    if (std::string_view(entry->d_name).starts_with("v-")) {
-      versions.push_back(place.state + "/" + entry->d_name);
+    if (std::string_view(entry->d_name).starts_with(prefix)) {
+      names.push_back(place.state + "/" + entry->d_name);
     }
   }
-  return versions;
+  return names;
 }
 
 // The copy is there whether this succeeds or not; the next run tries again.
 void discard(const std::string& path) { std::ignore = sys::remove_tree(path); }
+
+void discard_gone(const Destination& place) {
+  for (const std::string& path : names_of(place, "gone-")) discard(path);
+}
+
+Standee copy_at(const Destination& place, const std::string& path) {
+  return {.tree = path, .manifest = place.state + "/manifest", .record = record_of(place)};
+}
 
 envgen::Result<std::string> keep(const Destination& place, const std::string& path) {
   std::string kept = fresh_name(place, "replaced-");
@@ -112,41 +107,41 @@ envgen::Result<std::string> keep(const Destination& place, const std::string& pa
   return std::unexpected(cannot_publish(path, errno).error());
 }
 
-// What was at the place and was no copy of ours, under whatever name a killed run has left it.
-envgen::Status keep_foreign(const Destination& place, const PlaceJournal& journal) {
-  if (!journal.publishing || journal.old == 0 || journal.old_is_ours) return {};
-  for (const std::string& path : {tree_of(place), old_of(place)}) {
-    if (inode_of(path) != journal.old) continue;
-    if (auto kept = keep(place, path); !kept) return std::unexpected(kept.error());
+// What was at the place goes out of the way, wherever it lies now: to be removed where a walk has
+// just proven that it is the copy whose manifest is there, and nothing besides; else kept.
+envgen::Status put_away(const Destination& place, const std::string& path,
+                        Publication* publication) {
+  if (inode_of(path) == 0 || ::rmdir(path.c_str()) == 0) return {};
+  const bool was_ours = inode_of(record_of(place)) != 0;
+  const envgen::Status removable =
+      was_ours ? check_removable(copy_at(place, path)) : envgen::fail(kWhat, path, "", "");
+  if (removable) {
+    const std::string gone = fresh_name(place, "gone-");
+    if (::rename(path.c_str(), gone.c_str()) != 0) return cannot_publish(path, errno);
+    return {};
   }
-  return {};
-}
-
-// What was there goes out of the way: removed when it was a copy of ours, else kept.
-envgen::Status put_away(const Destination& place, const PlaceJournal& journal,
-                        std::string* replaced) {
-  const std::string old = old_of(place);
-  const std::string tree = tree_of(place);
-  // Not by its inode: that of an image's file is another one once it was moved.
-  const bool exchanged = journal.old != 0 && inode_of(tree) != 0;
-  const std::string there = exchanged ? tree : old;
-  if (inode_of(there) == 0) return {};
-  if (!journal.old_is_ours && ::rmdir(there.c_str()) != 0 && errno != ENOENT) {
-    auto kept = keep(place, there);
-    if (!kept) return std::unexpected(kept.error());
-    *replaced = std::move(*kept);
-  } else if (exchanged && inode_of(tree) != 0 && ::rename(tree.c_str(), old.c_str()) != 0) {
-    return cannot_publish(tree, errno);
-  }
+  auto kept = keep(place, path);
+  if (!kept) return std::unexpected(kept.error());
+  publication->replaced = std::move(*kept);
+  if (was_ours) publication->why = removable.error().found;
   return {};
 }
 
 // After the data has come to its place.
 envgen::Status finish(const Destination& place, const PlaceJournal& journal, bool durable,
-                      std::string* replaced) {
+                      Publication* publication) {
   const std::string data = place.data();
   if (is_directory(data)) ::chmod(data.c_str(), static_cast<mode_t>(journal.mode));
-  if (auto status = put_away(place, journal, replaced); !status) return status;
+  // Another name of what is at the place now, where a file was brought there by a link.
+  if (inode_of(tree_of(place)) == journal.tree) discard(tree_of(place));
+  // An exchange has left there what was at the place.
+  for (const std::string& path : {tree_of(place), old_of(place)}) {
+    if (auto status = put_away(place, path, publication); !status) return status;
+  }
+  for (const std::string& version : names_of(place, "v-")) {
+    if (inode_of(version) == journal.tree) continue;
+    if (auto status = put_away(place, version, publication); !status) return status;
+  }
   if (durable) {
     sync_directory(place.mount_point ? place.path : place.parent());
     sync_directory(place.state);
@@ -157,13 +152,12 @@ envgen::Status finish(const Destination& place, const PlaceJournal& journal, boo
   if (::rename(next_record_of(place).c_str(), record.c_str()) != 0 && errno != ENOENT) {
     return cannot_publish(record, errno);
   }
+  // A file's ctime is that of the rename.
+  if (!is_directory(data)) ::utimensat(AT_FDCWD, record.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   if (durable) sync_directory(place.state);
   auto status = write_journal(place, {.tree = journal.tree});
   if (!status) return status;
-  for (const std::string& version : versions_of(place)) {
-    if (inode_of(version) != journal.tree) discard(version);
-  }
-  discard(old_of(place));
+  discard_gone(place);
   discard(filling_of(place));
   return {};
 }
@@ -179,19 +173,24 @@ envgen::Result<Published> replace_by_two(const Destination& place) {
   return std::unexpected(cannot_publish(place.path, error).error());
 }
 
-envgen::Result<Published> bring(const Destination& place, const PlaceJournal& journal) {
+envgen::Result<Published> bring(const Destination& place) {
   const std::string tree = tree_of(place);
   if (rename_with(tree, place.path, kNoReplace) == 0) return Published::kRenamed;
   if (!is_refused(errno) && errno != EEXIST) {
     return std::unexpected(cannot_publish(place.path, errno).error());
   }
   // Also in place of an empty directory, which the image of a container may have. Of files it would
-  // take somebody else's away.
-  if (is_directory(tree) || journal.old == 0 || journal.old_is_ours) {
+  // take one away.
+  if (is_directory(tree)) {
     if (::rename(tree.c_str(), place.path.c_str()) == 0) return Published::kRenamed;
     if (errno != ENOTEMPTY && errno != EEXIST) {
       return std::unexpected(cannot_publish(place.path, errno).error());
     }
+  } else if (::link(tree.c_str(), place.path.c_str()) == 0) {
+    ::unlink(tree.c_str());
+    return Published::kRenamed;
+  } else if (inode_at(place) == 0 && ::rename(tree.c_str(), place.path.c_str()) == 0) {
+    return Published::kRenamed;  // its file system has no links either
   }
   if (rename_with(tree, place.path, kExchange) == 0) return Published::kExchanged;
   if (is_refused(errno)) return replace_by_two(place);
@@ -213,16 +212,25 @@ envgen::Result<Published> bring_version(const Destination& place) {
 
 // A version that the link never came to point to is the tree still.
 void take_back_version(const Destination& place, const PlaceJournal& journal) {
-  const std::uint64_t current = inode_at(place);
-  for (const std::string& version : versions_of(place)) {
+  if (!journal.publishing || inode_of(tree_of(place)) != 0) return;
+  for (const std::string& version : names_of(place, "v-")) {
     const std::uint64_t inode = inode_of(version);
-    if (inode == current) continue;
-    if (journal.publishing && inode == journal.tree && inode_of(tree_of(place)) == 0) {
-      ::rename(version.c_str(), tree_of(place).c_str());
-    } else {
-      discard(version);
-    }
+    if (inode != journal.tree || inode == inode_at(place)) continue;
+    ::rename(version.c_str(), tree_of(place).c_str());
+    return;
   }
+}
+
+// Killed between the two renames: what was there is away, and the new one is not there yet.
+envgen::Status end_two_renames(const Destination& place, const PlaceJournal& journal) {
+  const std::string old = old_of(place);
+  const std::string tree = tree_of(place);
+  struct stat status{};
+  if (!journal.publishing || place.mount_point || inode_of(old) == 0) return {};
+  if (::lstat(place.path.c_str(), &status) == 0) return {};
+  const std::string& next = inode_of(tree) == journal.tree ? tree : old;
+  if (::rename(next.c_str(), place.path.c_str()) != 0) return cannot_publish(place.path, errno);
+  return {};
 }
 
 }  // namespace
@@ -236,44 +244,58 @@ std::string tree_of(const Destination& place) { return place.state + "/tree"; }
 std::string filling_of(const Destination& place) { return place.state + "/filling"; }
 std::string record_of(const Destination& place) { return place.state + "/record.json"; }
 
-envgen::Status settle(const Destination& place) {
-  if (auto files = check_state_files(place); !files) return files;
+envgen::Result<Publication> settle(const Destination& place) {
+  Publication publication;
+  if (auto files = check_state_files(place); !files) return std::unexpected(files.error());
   PlaceJournal journal = read_journal(place);
   const std::string tree = tree_of(place);
-  const std::string old = old_of(place);
+  discard_gone(place);
   if (journal.torn) {
     // Either may be what was at the place, and none of our doing.
     std::ignore = keep(place, tree);
-    std::ignore = keep(place, old);
-    if (auto status = write_journal(place, {}); !status) return status;
+    std::ignore = keep(place, old_of(place));
+    if (auto status = write_journal(place, {}); !status) return std::unexpected(status.error());
     journal = {};
   }
-  // Killed between the two renames: what was there is away, and the new one is not there yet.
-  if (journal.publishing && inode_at(place) == 0 && inode_of(old) != 0 &&
-      inode_of(old) == journal.old) {
-    const std::string& next = inode_of(tree) == journal.tree ? tree : old;
-    if (::rename(next.c_str(), place.path.c_str()) != 0) return cannot_publish(place.path, errno);
-  }
+  if (auto status = end_two_renames(place, journal); !status)
+    return std::unexpected(status.error());
   if (journal.publishing && journal.tree != 0 && inode_at(place) == journal.tree) {
-    std::string replaced;
-    return finish(place, journal, true, &replaced);
+    if (auto status = finish(place, journal, true, &publication); !status)
+      return std::unexpected(status.error());
+    return publication;
   }
   if (place.mount_point) take_back_version(place, journal);
-  if (auto status = keep_foreign(place, journal); !status) return status;
-  if (journal.publishing) {
-    journal.publishing = false;
-    journal.tree = journal.old_is_ours ? journal.old : 0;
-    if (auto status = write_journal(place, journal); !status) return status;
+  // Whatever a killed run has left of what was at the place, under whatever name.
+  if (journal.publishing && inode_of(tree) != 0 && inode_of(tree) != journal.tree) {
+    if (auto status = put_away(place, tree, &publication); !status)
+      return std::unexpected(status.error());
   }
-  discard(old);
+  if (auto status = put_away(place, old_of(place), &publication); !status)
+    return std::unexpected(status.error());
+  if (journal.publishing) {
+    if (auto status = write_journal(place, {}); !status) return std::unexpected(status.error());
+  }
+  discard_gone(place);
   // Notes of a run whose tree is gone are about nothing.
-  if (inode_of(tree) == 0) return sys::remove_tree(filling_of(place));
-  return {};
+  if (inode_of(tree) == 0) {
+    if (auto gone = sys::remove_tree(filling_of(place)); !gone)
+      return std::unexpected(gone.error());
+  }
+  return publication;
 }
 
-bool is_published(const Destination& place) {
-  const PlaceJournal journal = read_journal(place);
-  return !journal.publishing && is_copy_there(place, journal.tree);
+envgen::Status check_published(const Destination& place, const std::string& source,
+                               const Options& options, const SharedCounters& counters) {
+  if (read_journal(place).publishing || inode_at(place) == 0) {
+    return envgen::fail(kWhat, place.data(), "no copy that was published", "copy it again");
+  }
+  const envgen::PathState file = sys::look(record_of(place), true);
+  const auto record = envgen::parse_record(file.content, record_of(place));
+  if (!record) return std::unexpected(record.error());
+  // A slash: the link of a mount point is followed.
+  const std::string tree = place.data() + (place.mount_point ? "/" : "");
+  return check_standing(copy_at(place, tree), {.hashed = record->hashed, .source = source}, options,
+                        counters);
 }
 
 envgen::Status check_publishable(const Destination& place) {
@@ -282,6 +304,13 @@ envgen::Status check_publishable(const Destination& place) {
   if (place.mount_point && ::lstat(data.c_str(), &status) == 0 && !S_ISLNK(status.st_mode)) {
     return envgen::fail(kWhat, data, "something that is no link to a version",
                         "remove it, or name another place");
+  }
+  std::array<char, 64> target{};
+  const ssize_t size =
+      place.mount_point ? ::readlink(data.c_str(), target.data(), target.size()) : 0;
+  if (size > 0 &&
+      !std::string_view(target.data(), static_cast<std::size_t>(size)).starts_with(kVersions)) {
+    return envgen::fail(kWhat, data, "a link that is not ours", "remove it, or name another place");
   }
   const std::string into = place.mount_point ? place.path : place.parent();
   if (::access(into.c_str(), W_OK | X_OK) != 0) return cannot_publish(into, errno);
@@ -293,12 +322,9 @@ envgen::Result<Publication> publish(const Destination& place, const envgen::Copy
   struct stat status{};
   if (::lstat(tree.c_str(), &status) != 0)
     return std::unexpected(cannot_publish(tree, errno).error());
-  const PlaceJournal before = read_journal(place);
-  const std::uint64_t there = inode_at(place);
   const PlaceJournal journal{.publishing = true,
                              .tree = status.st_ino,
-                             .old = there,
-                             .old_is_ours = is_copy_there(place, before.tree),
+                             .old = inode_at(place),
                              .mode = status.st_mode & 07777};
   auto written = write_state(next_record_of(place), record_to_json(record), record.synced);
   if (written) written = write_journal(place, journal);
@@ -307,10 +333,10 @@ envgen::Result<Publication> publish(const Destination& place, const envgen::Copy
     let_move(tree);
     let_move(place.path);
   }
-  auto how = place.mount_point ? bring_version(place) : bring(place, journal);
+  auto how = place.mount_point ? bring_version(place) : bring(place);
   if (!how) return std::unexpected(how.error());
-  Publication publication{.how = *how, .replaced = ""};
-  auto done = finish(place, journal, record.synced, &publication.replaced);
+  Publication publication{.how = *how, .replaced = "", .why = ""};
+  auto done = finish(place, journal, record.synced, &publication);
   if (!done) return std::unexpected(done.error());
   return publication;
 }

@@ -77,6 +77,62 @@ envgen::Status check_link(Worker& worker, int directory, const envgen::ManifestL
   return not_as_noted(worker, "a link to another place");
 }
 
+// Touched since it was published, and of the same size and mtime: its contents decide.
+envgen::Status compare_touched(Worker& worker, const envgen::ManifestLine& line) {
+  const Standing& standing = *worker.job.standing;
+  worker.job.board->touched = true;
+  const sys::Fd copy = worker.path.empty()
+                           ? sys::Fd(::open(worker.job.source.c_str(), worker.read_flags))
+                           : open_below(worker.source.get(), worker.path, O_RDONLY | O_NONBLOCK);
+  if (!copy.valid()) return not_as_noted(worker, sys::errno_text(errno));
+  if (line.hash) return check_hash(worker, copy.get(), line);
+  if (standing.hashed && has_parts(line.size)) return {};  // its parts have their own lines
+  if (standing.source.empty()) return not_as_noted(worker, "touched after it was copied");
+  const sys::Fd root(::open(standing.source.c_str(), O_PATH | O_CLOEXEC));
+  const sys::Fd source =
+      line.path.empty()
+          ? sys::Fd(::open(standing.source.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))
+          : open_below(root.get(), line.path, O_RDONLY | O_NONBLOCK);
+  if (!source.valid()) return not_as_noted(worker, "touched after it was copied");
+  envgen::ContentHash hash;
+  bool same = true;
+  const Moved moved = worker.pump.compare({source.get(), copy.get(), 0, line.size}, hash, same);
+  if (!moved.whole()) return cannot_read(worker, moved.error);
+  return same ? envgen::Status() : not_as_noted(worker, "other bytes than the source has");
+}
+
+// By what the file system says of it; see standing.h.
+envgen::Status check_standing_line(Worker& worker, const envgen::ManifestLine& line) {
+  using envgen::ManifestType;
+  const Standing& standing = *worker.job.standing;
+  sys::Fd below;
+  if (!worker.path.empty()) below = open_below(worker.source.get(), worker.path, O_PATH);
+  const int entry = worker.path.empty() ? worker.source.get() : below.get();
+  struct stat status{};
+  if (::fstat(entry, &status) != 0) return not_as_noted(worker, sys::errno_text(errno));
+  const bool root = line.path.empty();
+  const bool touched = to_ns(status.st_ctim) > standing.published_ns && !(root && standing.moved);
+  if (line.type == ManifestType::kPart) {
+    return touched ? compare_touched(worker, line) : envgen::Status();
+  }
+  const mode_t type = status.st_mode & S_IFMT;
+  if (type != (line.type == ManifestType::kDirectory ? S_IFDIR
+               : line.type == ManifestType::kLink    ? S_IFLNK
+                                                     : S_IFREG)) {
+    return not_as_noted(worker, "something of another type");
+  }
+  if (type == S_IFLNK) return check_link(worker, entry, line, "");
+  // Bits may come to it, as of a volume's fsGroup.
+  if ((status.st_mode & line.mode) != line.mode) return not_as_noted(worker, "another mode");
+  if (type == S_IFDIR) return {};
+  if (static_cast<std::uint64_t>(status.st_size) != line.size) {
+    return not_as_noted(
+        worker, std::to_string(status.st_size) + " bytes, not " + std::to_string(line.size));
+  }
+  if (to_ns(status.st_mtim) != line.mtime_ns) return not_as_noted(worker, "another mtime");
+  return touched ? compare_touched(worker, line) : envgen::Status();
+}
+
 envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
   using envgen::ManifestType;
   worker.path = worker.job.only.empty() ? line.path : worker.job.only;
@@ -84,6 +140,7 @@ envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
     worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
     ++worker.sums.size.entries;
   }
+  if (worker.job.standing != nullptr) return check_standing_line(worker, line);
   if (line.type == ManifestType::kLink) {
     const std::size_t slash = line.path.rfind('/');
     const std::string above = slash == std::string::npos ? "" : line.path.substr(0, slash);
@@ -164,7 +221,8 @@ std::vector<Item> pieces_of(std::uint64_t size) {
 }  // namespace
 
 envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
-                           const Options& options, const SharedCounters& counters) {
+                           const Options& options, const SharedCounters& counters,
+                           Standing* standing) {
   auto board = make_board();
   if (!board) return std::unexpected(board.error());
   struct stat status{};
@@ -177,6 +235,7 @@ envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
   job.source = root.path;
   job.only = root.only;
   job.state = manifest;
+  job.standing = standing;
   job.options = &options;
   job.counters = &counters.get();
   job.board = board->get();
@@ -185,6 +244,7 @@ envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
   auto done = run_phase(job, team_size(options.workers), pieces, false, check_pieces);
   if (!done) return done;
   const std::uint64_t noted = job.board->sums.value().size.entries;
+  if (standing != nullptr) standing->touched = job.board->touched;
   Options all = options;
   all.filter = {};
   auto scan = scan_tree(root, all, counters);

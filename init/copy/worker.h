@@ -22,6 +22,7 @@
 #include "init/copy/identity.h"
 #include "init/copy/journal.h"
 #include "init/copy/manifest_file.h"
+#include "init/copy/standing.h"
 #include "init/copy/team.h"
 #include "init/copy/work_list.h"
 
@@ -38,6 +39,7 @@ struct Board {
   std::atomic<bool> full;       // there is no room left, or less than is to stay free
   std::atomic<bool> no_links;   // the target's file system has no hard links
   std::atomic<bool> no_owners;  // it, or the kernel, does not let us give files away
+  std::atomic<bool> touched;    // see standing.h
   std::atomic<std::uint32_t> noted;
   std::array<std::array<char, 1024>, kNoted> changed;  // paths for the error, each ended by a NUL
 };
@@ -52,6 +54,7 @@ struct Job {
   Counters* counters = nullptr;
   Board* board = nullptr;
   Journal* journal = nullptr;
+  const Standing* standing = nullptr;  // verify_tree: no more than this is asked
   envgen::ProofRules rules;
   bool compare = false;  // what is there is proven by its contents
   bool seal = false;     // look whether the source is what was copied, and finish directories

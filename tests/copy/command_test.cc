@@ -80,6 +80,20 @@ TEST_F(CopyCommand, DirectoryOfSomebodyElseIsKept) {
   expect_same("place");
 }
 
+// What a job wrote into it, and a source that is copied again.
+TEST_F(CopyCommand, CopyThatSomebodyWroteToIsKept) {
+  EXPECT_EQ(copy({path("source"), path("place")}).code, 0);
+  write("place/ckpt", "precious");
+  const Result result = copy({path("source"), path("place")});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_NE(result.err.find("entries, not"), std::string::npos) << result.err;
+  const std::string kept = path(".trainit-copy.place/replaced-");
+  const std::size_t at = result.out.find(kept);
+  ASSERT_NE(at, std::string::npos) << result.out;
+  EXPECT_EQ(read(result.out.substr(at, result.out.find(' ', at) - at) + "/ckpt"), "precious");
+  expect_same("place");
+}
+
 // The same sizes and times: only the contents differ.
 TEST_F(CopyCommand, AnotherSourceOfTheSameLooksIsNotTakenForTheFirst) {
   trees::make(path("other"), 2, 60);
@@ -119,6 +133,24 @@ TEST_F(CopyCommand, CopyOfAnotherBootIsProvenByHashesOrMadeAnew) {
   ASSERT_EQ(::utimensat(AT_FDCWD, path("place/large").c_str(), times.data(), 0), 0);
   EXPECT_TRUE(tells(copy({path("source"), path("place")}), "exchanged"));
   expect_same("place");
+}
+
+// Touched, and nothing else: its bytes decide.
+TEST_F(CopyCommand, CopyThatWasTouchedIsCompared) {
+  EXPECT_EQ(copy({path("source"), path("place")}).code, 0);
+  const Words touched = {path("place/large"), path("place/part-0/file-1")};
+  for (const bool harm : {false, true}) {
+    for (const std::string& file : touched) {
+      struct stat status{};
+      ASSERT_EQ(::stat(file.c_str(), &status), 0);
+      if (harm && file == touched[0]) std::fstream(file, std::ios::in | std::ios::out) << "damaged";
+      const std::array<timespec, 2> times = {status.st_atim, status.st_mtim};
+      ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), times.data(), 0), 0);
+    }
+    const Result result = copy({path("source"), path("place")});
+    EXPECT_TRUE(tells(result, harm ? "exchanged" : "unchanged")) << result.out << result.err;
+    expect_same("place");
+  }
 }
 
 TEST_F(CopyCommand, OneFile) {

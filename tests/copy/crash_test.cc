@@ -15,9 +15,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "init/sys/clock.h"
 #include "tests/copy/tree.h"
@@ -184,6 +187,32 @@ class Crash : public child::Scratch {
     return seed;
   }
 
+  // A job writes into its copy: what it wrote must be found at the place, or be kept beside it.
+  void plant(const std::string& place, int round) {
+    if (!jobs_write_) return;
+    const std::string name = "precious-" + std::to_string(round);
+    std::ofstream(place + "/" + name) << name;
+    planted_.push_back(name);
+  }
+  void expect_nothing_lost(const std::string& place) {
+    std::vector<std::string> found;
+    std::vector<std::string> trees = {place};
+    const std::string state = path(".trainit-copy." + place.substr(place.rfind('/') + 1));
+    for (const auto& entry : std::filesystem::directory_iterator(state)) {
+      if (entry.path().filename().string().starts_with("replaced-")) trees.push_back(entry.path());
+    }
+    for (const std::string& name : std::exchange(planted_, {})) {
+      const bool kept = std::ranges::any_of(
+          trees, [&](const std::string& tree) { return read(tree + "/" + name) == name; });
+      EXPECT_TRUE(kept) << name << " is in none of " << trees.size();
+    }
+    // And a copy that nobody wrote to is not.
+    EXPECT_TRUE(jobs_write_ || trees.size() == 1) << trees.size() - 1 << " kept";
+  }
+
+  bool jobs_write_ = false;
+  std::vector<std::string> planted_;
+
   Renames renames_ = Renames::kExchange;
   std::mt19937_64 random_;
   int runs_ = 0;
@@ -220,21 +249,33 @@ void CopyCrash::kill_at_random(int wanted_kills) {
     constexpr int kRoundsOfAPlace = 6;
     if (round % kRoundsOfAPlace == 0) {
       watcher.reset();
+      if (!place.empty()) expect_nothing_lost(place);
       place = path("place-" + std::to_string(round));
-      watcher.emplace(place, complete_, renames_);
+      if (!jobs_write_) watcher.emplace(place, complete_, renames_);
     }
     const auto which = static_cast<std::size_t>(round) % sources_.size();
     kills += kill_until_done(sources_[which], place, usual_us);
     EXPECT_EQ(trees::differences(wanted_[which], trees::entries_of(place)),
               std::vector<std::string>{});
-    EXPECT_EQ(watcher->finding(), "");
+    if (watcher) {
+      EXPECT_EQ(watcher->finding(), "");
+    }
+    plant(place, round);
   }
+  expect_nothing_lost(place);
   EXPECT_GE(kills, wanted_kills) << runs_ << " runs of " << usual_us << " us";
   std::printf("%d kills in %d runs of %ld us, seed %lu\n", kills, runs_,
               static_cast<long>(usual_us), static_cast<unsigned long>(seed));
 }
 
 TEST_F(CopyCrash, IsCompleteOrNotThereWheneverAnyProcessIsKilled) { kill_at_random(kKills); }
+
+TEST_F(CopyCrash, NothingThatAJobWroteIsLostWheneverAnyProcessIsKilled) {
+  jobs_write_ = true;
+  kill_at_random(kKills / 4);
+  renames_ = Renames::kPlain;
+  kill_at_random(kKills / 10);
+}
 
 TEST_F(CopyCrash, IsCompleteOrNotThereWhereNothingCanBeExchanged) {
   renames_ = Renames::kPlain;

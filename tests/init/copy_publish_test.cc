@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "init/copy/publish.h"
 #include "tests/init/child.h"
+#include "tests/init/copy_fill.h"
 
 namespace {
 
@@ -17,6 +20,7 @@ envgen::CopyRecord some_record(const copy::Destination& place) {
   envgen::CopyRecord record;
   record.source = "/source";
   record.path = place.data();
+  record.boot_id = "this one";
   record.identity = std::string(32, '0');
   return record;
 }
@@ -28,24 +32,66 @@ bool exists(const std::string& path) {
 
 class CopyPublish : public child::Scratch {
  protected:
+  CopyPublish() { sys::make_directories(path("source/sub"), 0755).value(); }
+
   // What a copy has made by then; it is told apart by the text of its file.
   [[nodiscard]] copy::Destination prepare(const std::string& destination, const std::string& text,
                                           mode_t mode = 0755) const {
     auto place = copy::find_place(path(destination));
     EXPECT_TRUE(place) << to_line(place.error());
     EXPECT_TRUE(sys::make_directories(place->state, 0755));
-    EXPECT_TRUE(sys::make_directories(copy::tree_of(*place) + "/sub", 0755));
-    EXPECT_TRUE(sys::make_directories(copy::filling_of(*place), 0755));
-    std::ofstream(copy::tree_of(*place) + "/sub/file") << text;
-    std::ofstream(copy::filling_of(*place) + "/manifest") << text;
-    EXPECT_EQ(::chmod(copy::tree_of(*place).c_str(), mode), 0);
+    write("source/sub/file", text);
+    EXPECT_EQ(::chmod(path("source").c_str(), mode), 0);
+    fill(path("source"), *place);
     return *place;
+  }
+  // The same of one file.
+  void prepare_file(const copy::Destination& place, const std::string& text) const {
+    EXPECT_TRUE(sys::make_directories(place.state, 0755));
+    fill(write("one", text), place);
+  }
+  static void fill(const std::string& source, const copy::Destination& place) {
+    copy::Options options;
+    options.headroom.percent = 0;
+    options.workers = 1;
+    auto counters = copy::SharedCounters::anonymous();
+    auto filled =
+        copy::fill_tree(source, copy::tree_of(place), copy::filling_of(place), options, *counters);
+    EXPECT_TRUE(filled) << to_line(filled.error());
+  }
+
+  // "" = as it was published.
+  static std::string changed(const copy::Destination& place) {
+    auto counters = copy::SharedCounters::anonymous();
+    const auto standing = copy::check_published(place, "", {}, *counters);
+    return standing ? "" : standing.error().found;
+  }
+  // What of the state directory holds `name`.
+  static std::vector<std::string> kept(const copy::Destination& place, const std::string& name) {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(place.state)) {
+      if (exists(entry.path().string() + "/" + name)) found.push_back(entry.path().filename());
+    }
+    return found;
   }
 
   static copy::Publication publish(const copy::Destination& place) {
     auto published = copy::publish(place, some_record(place));
     EXPECT_TRUE(published) << envgen::to_line(published.error());
     return published.value_or(copy::Publication{});
+  }
+
+  // Its ticks are some milliseconds.
+  void wait_for_the_clock_of_files() const {
+    const auto now = [this] {
+      write("clock", "");
+      struct stat status{};
+      EXPECT_EQ(::stat(path("clock").c_str(), &status), 0);
+      return std::pair(status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
+    };
+    const auto before = now();
+    while (now() <= before) {
+    }
   }
 
   static std::string text_at(const copy::Destination& place) {
@@ -59,8 +105,8 @@ TEST_F(CopyPublish, ComesByRenameWhereNothingIs) {
   EXPECT_EQ(published.how, copy::Published::kRenamed);
   EXPECT_EQ(published.replaced, "");
   EXPECT_EQ(text_at(place), "new");
-  EXPECT_TRUE(copy::is_published(place));
-  EXPECT_EQ(read(place.state + "/manifest"), "new");
+  EXPECT_EQ(changed(place), "");
+  EXPECT_NE(read(place.state + "/manifest").find("sub/file"), std::string::npos);
   EXPECT_TRUE(exists(place.state + "/record.json"));
   EXPECT_FALSE(exists(copy::filling_of(place)));
 }
@@ -99,30 +145,34 @@ TEST_F(CopyPublish, DirectoryThatSomebodyMadeInItsPlaceIsNotTakenForTheCopy) {
   publish(place);
   ASSERT_EQ(::rename(place.path.c_str(), path("elsewhere").c_str()), 0);
   ASSERT_EQ(::mkdir(place.path.c_str(), 0755), 0);
-  EXPECT_FALSE(copy::is_published(place));
+  EXPECT_NE(changed(place), "");
 }
 
 TEST_F(CopyPublish, FileReplacesACopyOfOursAndKeepsWhatIsNot) {
   write("place", "mine");
   auto place = copy::find_place(path("place"));
   ASSERT_TRUE(place);
-  ASSERT_TRUE(sys::make_directories(place->state, 0755));
-  std::ofstream(copy::tree_of(*place)) << "first";
+  prepare_file(*place, "first");
   const copy::Publication first = publish(*place);
   EXPECT_EQ(first.how, copy::Published::kExchanged);
   EXPECT_EQ(read(first.replaced), "mine");
   EXPECT_EQ(read(place->path), "first");
-  std::ofstream(copy::tree_of(*place)) << "second";
+  prepare_file(*place, "second");
   const copy::Publication second = publish(*place);
-  EXPECT_EQ(second.how, copy::Published::kRenamed);
+  EXPECT_EQ(second.how, copy::Published::kExchanged);
   EXPECT_EQ(second.replaced, "");
   EXPECT_EQ(read(place->path), "second");
+  std::ofstream(place->path) << "edited";
+  prepare_file(*place, "third");
+  EXPECT_EQ(read(publish(*place).replaced), "edited");
 }
 
 TEST_F(CopyPublish, KeepsThePermissionsOfItsRoot) {
   const auto outcome = child::run([this] {
     if (child::is_root() &&
-        (::chown(path("").c_str(), 65534, 65534) != 0 || !child::become_nobody())) {
+        (::chown(path("").c_str(), 65534, 65534) != 0 ||
+         ::chown(path("source").c_str(), 65534, 65534) != 0 ||
+         ::chown(path("source/sub").c_str(), 65534, 65534) != 0 || !child::become_nobody())) {
       return 1;
     }
     for (int round = 0; round < 2; ++round) {
@@ -147,16 +197,17 @@ TEST_F(CopyPublish, EndsWhatWasKilledBeforeTheRecord) {
   struct stat old{};
   ASSERT_EQ(::stat(copy::tree_of(place).c_str(), &old), 0);
   std::ofstream(place.state + "/journal")
-      << "publishing " << status.st_ino << " " << old.st_ino << " 1 " << 0750 << "\n";
+      << "publishing " << status.st_ino << " " << old.st_ino << " 1 " << 0755 << "\n";
   ASSERT_EQ(
       ::rename((place.state + "/record.json").c_str(), (place.state + "/record.next").c_str()), 0);
-  EXPECT_FALSE(copy::is_published(place));
+  EXPECT_NE(changed(place), "");
+  ASSERT_EQ(::chmod(place.path.c_str(), 0700), 0);
   ASSERT_TRUE(copy::settle(place));
-  EXPECT_TRUE(copy::is_published(place));
+  EXPECT_EQ(changed(place), "");
   EXPECT_TRUE(exists(place.state + "/record.json"));
   EXPECT_FALSE(exists(copy::tree_of(place)));
   ASSERT_EQ(::stat(place.path.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 07777U, 0750U);
+  EXPECT_EQ(status.st_mode & 07777U, 0755U);
 }
 
 TEST_F(CopyPublish, EndsWhatWasKilledBetweenTwoRenames) {
@@ -184,7 +235,7 @@ TEST_F(CopyPublish, PutsBackWhatWasThereWhenTheNewOneIsGone) {
   std::ofstream(place->state + "/journal") << "publishing 1 " << old.st_ino << " 1 493\n";
   ASSERT_TRUE(copy::settle(*place));
   EXPECT_EQ(text_at(*place), "old");
-  EXPECT_TRUE(copy::is_published(*place));
+  EXPECT_EQ(changed(*place), "");
 }
 
 // Killed halfway; and before the next run somebody made, or took away, what is at the place.
@@ -204,31 +255,84 @@ TEST_F(CopyPublish, KeepsWhatIsNoCopyOfOursWhoeverChangedThePlaceMeanwhile) {
     }
     ASSERT_TRUE(copy::settle(*place));
     EXPECT_FALSE(exists(there)) << "it would be taken for what an earlier run left";
-    std::vector<std::string> kept;
-    for (const auto& entry : std::filesystem::directory_iterator(place->state)) {
-      if (exists(entry.path().string() + "/precious")) kept.push_back(entry.path().filename());
-    }
-    ASSERT_EQ(kept.size(), 1U);
-    EXPECT_TRUE(kept[0].starts_with("replaced-")) << kept[0];
+    const auto names = kept(*place, "precious");
+    ASSERT_EQ(names.size(), 1U);
+    EXPECT_TRUE(names[0].starts_with("replaced-")) << names[0];
   }
 }
 
-TEST_F(CopyPublish, DirectoryThatHasTheInodeOfACopyThatIsGoneIsKept) {
-  ASSERT_EQ(::mkdir(path("place").c_str(), 0755), 0);
-  write("place/precious", "mine");
-  struct statx born{};
-  if (::statx(AT_FDCWD, path("place").c_str(), 0, STATX_BTIME, &born) != 0 ||
-      (born.stx_mask & STATX_BTIME) == 0) {
-    GTEST_SKIP() << "no times of birth here";
+// Whatever a job did to its copy, at the place or right before somebody replaces it.
+TEST_F(CopyPublish, CopyThatWasChangedIsKept) {
+  const std::vector<std::pair<std::string, std::function<void(const std::string&)>>> changes = {
+      {"5 entries, not 3",
+       [](const std::string& at) {
+         ASSERT_TRUE(sys::make_directories(at + "/ckpt", 0755));
+         std::ofstream(at + "/ckpt/precious") << "mine";
+       }},
+      {"2 bytes, not 3", [](const std::string& at) { std::ofstream(at + "/sub/file") << "me"; }},
+      {"another mtime", [](const std::string& at) { std::ofstream(at + "/sub/file") << "our"; }},
+      {"touched after it was copied",
+       [](const std::string& at) {
+         struct stat status{};
+         ASSERT_EQ(::stat((at + "/sub/file").c_str(), &status), 0);
+         std::ofstream(at + "/sub/file") << "our";
+         const timespec times[2] = {status.st_atim, status.st_mtim};
+         ASSERT_EQ(::utimensat(AT_FDCWD, (at + "/sub/file").c_str(), times, 0), 0);
+       }},
+      {"something of another type",
+       [](const std::string& at) {
+         ASSERT_EQ(::rename((at + "/sub").c_str(), (at + "-sub").c_str()), 0);
+         ASSERT_EQ(::symlink((at + "-sub").c_str(), (at + "/sub").c_str()), 0);
+       }},
+  };
+  int number = 0;
+  for (const auto& [found, change] : changes) {
+    const std::string name = "place-" + std::to_string(number++);
+    const copy::Destination place = prepare(name, "old");
+    publish(place);
+    wait_for_the_clock_of_files();
+    change(place.path);
+    EXPECT_EQ(changed(place), found);
+    const std::string before = copy_fill::listing(place.path);
+    const copy::Publication published = publish(prepare(name, "new"));
+    EXPECT_EQ(published.why, found);
+    EXPECT_EQ(copy_fill::listing(published.replaced), before);
+    EXPECT_EQ(text_at(place), "new");
+    EXPECT_EQ(changed(place), "");
   }
+}
+
+// Killed right after the exchange; before the next run the old copy, or what is now at the place,
+// gets something.
+TEST_F(CopyPublish, KeepsWhatCameToTheOldCopyBeforeTheRecovery) {
+  publish(prepare("place", "old"));
   const copy::Destination place = prepare("place", "new");
-  std::ofstream(place.state + "/record.json") << record_to_json(some_record(place));
-  const timespec earlier[2] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = 1, .tv_nsec = 0}};
-  ASSERT_EQ(::utimensat(AT_FDCWD, (place.state + "/record.json").c_str(), earlier, 0), 0);
-  std::ofstream(place.state + "/journal") << "published " << born.stx_ino << " 0 0 0\n";
-  EXPECT_FALSE(copy::is_published(place));
-  const copy::Publication published = publish(place);
-  EXPECT_EQ(read(published.replaced + "/precious"), "mine");
+  struct stat tree{};
+  struct stat old{};
+  ASSERT_EQ(::stat(copy::tree_of(place).c_str(), &tree), 0);
+  ASSERT_EQ(::stat(place.path.c_str(), &old), 0);
+  ASSERT_EQ(::rename(place.path.c_str(), path("aside").c_str()), 0);
+  ASSERT_EQ(::rename(copy::tree_of(place).c_str(), place.path.c_str()), 0);
+  ASSERT_EQ(::rename(path("aside").c_str(), copy::tree_of(place).c_str()), 0);
+  std::ofstream(place.state + "/journal")
+      << "publishing " << tree.st_ino << " " << old.st_ino << " 1 " << 0755 << "\n";
+  std::ofstream(place.state + "/record.next") << record_to_json(some_record(place));
+  std::ofstream(copy::tree_of(place) + "/precious") << "mine";
+  const auto settled = copy::settle(place);
+  ASSERT_TRUE(settled) << to_line(settled.error());
+  EXPECT_EQ(settled->why, "4 entries, not 3");
+  EXPECT_EQ(read(settled->replaced + "/precious"), "mine");
+  EXPECT_EQ(text_at(place), "new");
+  EXPECT_EQ(changed(place), "");
+}
+
+TEST_F(CopyPublish, LinkOfSomebodyElseIsNotReplacedAtAMountPoint) {
+  auto place = copy::find_place(path("disk"));
+  ASSERT_TRUE(place);
+  place->mount_point = true;
+  ASSERT_EQ(::mkdir(path("disk").c_str(), 0755), 0);
+  ASSERT_EQ(::symlink("/elsewhere", path("disk/current").c_str()), 0);
+  EXPECT_FALSE(copy::check_publishable(*place));
 }
 
 TEST_F(CopyPublish, KeepsAllWhenTheJournalIsTorn) {
@@ -236,7 +340,7 @@ TEST_F(CopyPublish, KeepsAllWhenTheJournalIsTorn) {
   std::ofstream(place.state + "/journal") << "publish";
   ASSERT_TRUE(copy::settle(place));
   EXPECT_FALSE(exists(copy::tree_of(place)));
-  EXPECT_FALSE(copy::is_published(place));
+  EXPECT_NE(changed(place), "");
 }
 
 TEST_F(CopyPublish, TreeOfARunThatWasKilledWhileItFilledStays) {
@@ -261,7 +365,7 @@ TEST_F(CopyPublish, MountPointGetsAVersionAndALink) {
       EXPECT_EQ(publish(place).how, copy::Published::kVersioned);
       EXPECT_EQ(place.data(), path("disk/current"));
       EXPECT_EQ(text_at(place), text);
-      EXPECT_TRUE(copy::is_published(place));
+      EXPECT_EQ(changed(place), "");
     }
     return testing::Test::HasFailure() ? 1 : 0;
   });
