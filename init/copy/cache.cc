@@ -89,7 +89,8 @@ envgen::Status wait(DatasetWork& work, int turn) {
 
 // `lock`: shared. nullopt: nothing that may be handed out.
 envgen::Result<std::optional<Prepared>> take(DatasetWork& work, sys::Fd lock) {
-  const Look look = look_at(work.slot, work.wanted, work.options.verify);
+  const Look look = look_through(work.slot, work.wanted, work.options);
+  work.changed = look.found == Found::kChanged ? look.why : "";
   const bool usable =
       look.found == Found::kUnsure && work.as_it_is && can_be_trusted(look.record, sys::boot_id());
   if (look.found != Found::kReady && !usable) return std::nullopt;
@@ -117,6 +118,11 @@ envgen::Result<Prepared> obtain(DatasetWork& work) {
       // Those that use it may do so for weeks.
       constexpr int kPatience = 20;
       work.as_it_is = others_only_use_it && turn >= kPatience;
+      if (work.as_it_is && !work.changed.empty()) {
+        return envgen::fail(kWhat, work.slot.data(),
+                            work.changed + ", and another job that uses it",
+                            "end that job, or name another --data-root");
+      }
       if (auto waited = wait(work, turn); !waited) return std::unexpected(waited.error());
       continue;
     }
@@ -192,6 +198,7 @@ envgen::Result<Prepared> prepare_dataset(const Preparation& order) {
                    .slot = {},
                    .begun = {},
                    .begun_lock = {},
+                   .changed = "",
                    .warnings = {}};
   work.options.warn = [&work](const std::string& line) { work.warnings.push_back(line); };
   auto source = locate_source(order.dataset.source, work.options.deadline_ms);

@@ -43,7 +43,7 @@ envgen::Result<bool> prove_by_hashes(DatasetWork& work, envgen::CopyRecord recor
 
 // Leaves in the slot what may be taken over as an unfinished copy. True: it is ready as it is.
 envgen::Result<bool> clear_slot(DatasetWork& work, bool* compare) {
-  const Look look = look_at(work.slot, work.wanted, work.options.verify);
+  const Look look = look_through(work.slot, work.wanted, work.options);
   switch (look.found) {
     case Found::kReady:
       return true;
@@ -54,6 +54,12 @@ envgen::Result<bool> clear_slot(DatasetWork& work, bool* compare) {
       if (auto done = unpublish(work.slot); !done) return std::unexpected(done.error());
       return false;
     }
+    case Found::kChanged:
+      work.warnings.push_back(look.why +
+                              ": changed since it was copied, comparing it with its source");
+      *compare = true;
+      if (auto done = unpublish(work.slot); !done) return std::unexpected(done.error());
+      return false;
     case Found::kBroken:
       work.warnings.push_back(look.why + ", copying it again");
       break;

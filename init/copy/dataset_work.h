@@ -31,6 +31,7 @@ struct DatasetWork {
   bool copied = false;
   bool waited = false;
   bool as_it_is = false;  // what is published is taken, though it was not verified as is asked
+  std::string changed;    // what somebody has changed in what is published; "" = nothing
   std::vector<std::string> warnings;
 };
 

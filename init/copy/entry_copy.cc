@@ -112,6 +112,10 @@ envgen::Status note_entry(Worker& worker, envgen::ManifestType type, const struc
                           std::optional<std::uint64_t> hash) {
   if (!worker.manifest.valid()) return {};
   const bool file = type == envgen::ManifestType::kFile;
+  constexpr mode_t kForAll = S_IROTH | S_IXOTH;
+  if (S_ISDIR(status.st_mode) && (status.st_mode & kForAll) != kForAll) {
+    worker.job.board->closed = true;
+  }
   return worker.manifest.add({.type = type,
                               .size = file ? static_cast<std::uint64_t>(status.st_size) : 0,
                               .mtime_ns = to_ns(status.st_mtim),

@@ -158,7 +158,8 @@ envgen::Status finish(Job& job, int size, const std::string& tree) {
   if (::lstat((job.state + "/late").c_str(), &status) == 0) {
     if (auto done = run_phase(job, 1, {}, false, seal_late); !done) return done;
   }
-  if (auto joined = join_manifests(job.state, size); !joined) return joined;
+  if (auto joined = join_manifests(job.state, size, job.board->closed ? 0600 : 0644); !joined)
+    return joined;
   if (auto cleared = sys::remove_tree(job.state + "/links"); !cleared) return cleared;
   if (!job.only.empty()) {
     if (auto brought = bring_out(job, tree); !brought) return brought;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "init/copy/standing.h"
 #include "init/sys/boot.h"
 #include "init/sys/files.h"
 
@@ -29,6 +30,24 @@ Look look_at(const Slot& slot, const envgen::CopyRecord& wanted, bool verify) {
     look.found = Found::kUnsure;
     look.why = "it was copied without --verify";
   }
+  return look;
+}
+
+Look look_through(const Slot& slot, const envgen::CopyRecord& wanted, const Options& options) {
+  Look look = look_at(slot, wanted, options.verify);
+  const bool published =
+      look.found == Found::kReady ||
+      (look.found == Found::kUnsure && can_be_trusted(look.record, sys::boot_id()));
+  if (!published) return look;
+  const auto counters = SharedCounters::anonymous();
+  const envgen::Status standing =
+      !counters ? std::unexpected(counters.error())
+                : check_standing({slot.data(), slot.manifest(), slot.record()},
+                                 {.hashed = look.record.hashed, .source = wanted.source}, options,
+                                 *counters);
+  if (standing) return look;
+  look.found = Found::kChanged;
+  look.why = standing.error().where + ": " + standing.error().found;
   return look;
 }
 

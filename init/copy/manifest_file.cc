@@ -1,6 +1,7 @@
 #include "init/copy/manifest_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -59,11 +60,14 @@ envgen::Status ManifestFile::flush() {
   return {};
 }
 
-envgen::Status join_manifests(const std::string& directory, int count) {
+envgen::Status join_manifests(const std::string& directory, int count, std::uint32_t mode) {
   const std::string path = directory + "/manifest";
   const std::string made = path + ".new";
   const sys::Fd whole = open_new(made);
-  if (!whole.valid() || !write_text(whole.get(), envgen::kManifestTitle)) return not_written(made);
+  if (!whole.valid() || ::fchmod(whole.get(), mode) != 0 ||
+      !write_text(whole.get(), envgen::kManifestTitle)) {
+    return not_written(made);
+  }
   std::string buffer(kBuffer, '\0');
   for (int number = 0; number < count; ++number) {
     const std::string part = part_path(directory, number);

@@ -1,6 +1,7 @@
 #pragma once
 // The manifest while it is made: each process writes its own, and they are joined at the end.
 
+#include <cstdint>
 #include <string>
 
 #include "envgen/manifest.h"
@@ -25,6 +26,6 @@ class ManifestFile {
 };
 
 // Makes `<directory>/manifest` of those of `count` processes, and removes these.
-envgen::Status join_manifests(const std::string& directory, int count);
+envgen::Status join_manifests(const std::string& directory, int count, std::uint32_t mode);
 
 }  // namespace copy

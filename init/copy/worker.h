@@ -40,6 +40,7 @@ struct Board {
   std::atomic<bool> no_links;   // the target's file system has no hard links
   std::atomic<bool> no_owners;  // it, or the kernel, does not let us give files away
   std::atomic<bool> touched;    // see standing.h
+  std::atomic<bool> closed;     // not everybody may read the names of all that is copied
   std::atomic<std::uint32_t> noted;
   std::array<std::array<char, 1024>, kNoted> changed;  // paths for the error, each ended by a NUL
 };

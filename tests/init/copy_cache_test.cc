@@ -4,6 +4,7 @@
 #include "init/sys/boot.h"
 #include "init/sys/clock.h"
 #include "tests/init/cached.h"
+#include "tests/init/copy_fill.h"
 
 namespace copy {
 namespace {
@@ -195,11 +196,49 @@ TEST_F(CopyCache, ComparesWithTheSourceWhereThereAreNoHashes) {
   const std::string entry = entry_of(first);
   first.lease.reset();
   harm(entry + "/data/a");
-  EXPECT_EQ(prepare().how, "found") << "no crash: not looked at";
   change_record(entry, [](envgen::CopyRecord& record) { record.boot_id = "the one before"; });
   const Prepared again = prepare();
   EXPECT_EQ(read(again.path + "/a"), "one");
   change_record(entry, [](envgen::CopyRecord& record) { EXPECT_TRUE(record.synced); });
+}
+
+// Jobs can write to what they are given; the next one gets what was copied.
+TEST_F(CopyCache, MendsWhatAJobHasChangedAndSaysSo) {
+  struct Change {
+    std::string found;
+    std::function<void(const std::string&)> make;
+  };
+  const std::vector<Change> changes = {
+      {"5 entries, not 4", [](const std::string& at) { std::ofstream(at + "/d/more") << "x"; }},
+      {"/d/b: ", [](const std::string& at) { EXPECT_EQ(::unlink((at + "/d/b").c_str()), 0); }},
+      {"4 bytes, not 3", [](const std::string& at) { std::ofstream(at + "/a") << "four"; }},
+      {"another mtime", [](const std::string& at) { std::ofstream(at + "/a") << "two"; }},
+      {"/data/a: other bytes than ", [](const std::string& at) { harm(at + "/a"); }},
+      {"another mode", [](const std::string& at) { EXPECT_EQ(::chmod(at.c_str(), 0700), 0); }},
+  };
+  for (const Change& change : changes) {
+    Prepared first = prepare();
+    first.lease.reset();
+    change.make(first.path);
+    const Prepared again = prepare();
+    EXPECT_EQ(again.how, "copied");
+    EXPECT_EQ(again.path, first.path);
+    EXPECT_THAT(again.warnings,
+                ElementsAre(AllOf(HasSubstr(change.found), HasSubstr("changed since"))));
+    EXPECT_EQ(copy_fill::listing(again.path), copy_fill::listing(path("source")));
+    EXPECT_EQ(read(again.path + "/a"), "one");
+    EXPECT_EQ(prepare().how, "found");
+  }
+}
+
+TEST_F(CopyCache, FindsWhatWasOnlyTouched) {
+  const Prepared first = prepare();
+  ASSERT_EQ(::chmod((first.path + "/a").c_str(), 0664), 0);
+  for (int round = 0; round < 2; ++round) {
+    const Prepared again = prepare();
+    EXPECT_EQ(again.how, "found");
+    EXPECT_THAT(again.warnings, IsEmpty());
+  }
 }
 
 TEST_F(CopyCache, VerifiesWhatWasCopiedWithoutWhenThatIsAsked) {
