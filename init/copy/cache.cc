@@ -151,6 +151,7 @@ envgen::Result<Options> options_of(const Preparation& order) {
   options.owner = order.owner;
   options.set_ids = false;
   options.shared = order.dataset.destination.empty();
+  options.job = order.job;
   options.headroom = request.headroom;
   if (request.timeout_ms > 0) options.deadline_ms = sys::monotonic_ms() + request.timeout_ms;
   options.report = [&order](const Counters& counters) {
@@ -173,7 +174,7 @@ envgen::Result<Prepared> prepare_at_its_place(const Preparation& order, Options 
     warnings.push_back(order.dataset.destination + ": " + kept_line(copied->replaced, copied->why));
   }
   Prepared prepared{.path = std::move(copied->path),
-                    .lease = {},
+                    .lease = std::move(copied->lease),
                     .how = copied->how == Published::kUnchanged ? "found" : "copied",
                     .size = copied->size,
                     .warnings = std::move(warnings)};

@@ -31,7 +31,7 @@ namespace copy {
 // A dataset, ready to be read.
 struct Prepared {
   std::string path;
-  sys::Fd lease;    // shared lock: the copy stays while this is open. Not valid: a place of its own
+  sys::Fd lease;    // shared lock: the copy stays while this is open
   std::string how;  // "copied", "found", "waited for another job's copy": for a person
   TreeSize size;
   std::vector<std::string> warnings;
@@ -46,7 +46,8 @@ struct Report {
 struct Preparation {
   envgen::Dataset dataset;
   envgen::DataRequest request;
-  std::optional<Owner> owner;  // the job's user, where that is another one
+  std::optional<Owner> owner;             // the job's user, where that is another one
+  const envgen::Identity* job = nullptr;  // the same
   std::function<void(const Report&)> report = {};
 };
 

@@ -14,7 +14,9 @@
 #include "envgen/dataset.h"
 #include "envgen/path_filter.h"
 #include "envgen/result.h"
+#include "envgen/sandbox.h"
 #include "init/copy/progress.h"
+#include "init/sys/fd.h"
 
 namespace copy {
 
@@ -36,6 +38,8 @@ struct Options {
   // Of an earlier run nothing is trusted: contents are compared. A copy that the machine has been
   // started anew since is always looked at like that.
   bool compare = false;
+  // The user that a place is for, where that is another one than ours: see place.h.
+  const envgen::Identity* job = nullptr;
   envgen::Headroom headroom;
   std::int64_t deadline_ms = 0;  // sys::monotonic_ms; 0 = none
   // A descriptor with an flock, which every process that writes keeps open: when the caller is
@@ -120,13 +124,14 @@ struct Copied {
   TreeSize kept;         // of it, what was there from an earlier run
   std::string replaced;  // where what was at the place is kept; "" = nothing, or a copy of ours
   std::string why;       // what had become of it, where it was one
+  sys::Fd lease;         // nobody replaces what is there while this is open
 };
 // For a person: where what was there before is.
 std::string kept_line(const std::string& where, const std::string& why);
 
 // `trainit copy`: a copy of `source` at `place`. The record, the manifest and what is not finished
 // lie beside it, in `<parent>/.trainit-copy.<name>` (of a mount point: in `<place>/.trainit-copy`).
-// Two at once wait for one another.
+// Two at once wait for one another. A copy in use is not replaced: an error.
 envgen::Result<Copied> copy_tree(const std::string& source, const std::string& place,
                                  const Options& options);
 

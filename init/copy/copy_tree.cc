@@ -44,7 +44,7 @@ envgen::Result<sys::Fd> lock(const Destination& place, const Options& options) {
   constexpr int kEveryMs = 100;
   const std::string path = place.state + "/lock";
   while (true) {
-    sys::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
+    sys::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!fd.valid()) return std::unexpected(fail_on(path, errno).error());
     while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
@@ -69,11 +69,32 @@ envgen::Result<sys::Fd> lock(const Destination& place, const Options& options) {
   }
 }
 
+// Who uses what is at the place has a shared lock on it, as long as it does.
+envgen::Result<sys::Fd> open_lease(const Destination& place) {
+  const std::string path = place.state + "/lease";
+  sys::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd.valid()) return std::unexpected(fail_on(path, errno).error());
+  return fd;
+}
+
+// What is at the place may be replaced as long as this is open: nobody uses it.
+envgen::Result<sys::Fd> claim(const Destination& place) {
+  auto lease = open_lease(place);
+  while (lease && ::flock(lease->get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return std::unexpected(fail_on(place.state, errno).error());
+    return envgen::fail(kWhat, place.data(), "a copy that is in use by another job",
+                        "wait for that job's end, name another place, or name none: the node's "
+                        "cache keeps a copy for each");
+  }
+  return lease;
+}
+
 // The copy that is there is one of this source and of these options. What a crash of the machine
 // may have harmed can be proven by its hashes only.
 bool is_of(const envgen::CopyRecord& record, const Source& source, const Destination& place,
            const Options& options) {
-  return record.source == source.path && record.path == place.data() &&
+  return record.source == source.path && record.path == place.real_data() &&
          record.options == to_text(options) && (record.hashed || !options.verify) &&
          (record.synced || !options.durable) &&
          (record.hashed || can_be_trusted(record, sys::boot_id()));
@@ -109,12 +130,13 @@ envgen::Result<std::optional<Copied>> find_unchanged(const Source& source, const
     auto written = sys::write_file_atomic(record_of(place), 0644, record_to_json(proven));
     if (!written) return std::unexpected(written.error());
   }
-  return Copied{.path = place.data(),
+  return Copied{.path = place.real_data(),
                 .how = Published::kUnchanged,
                 .size = scan->size,
                 .kept = scan->size,
                 .replaced = "",
-                .why = ""};
+                .why = "",
+                .lease = {}};
 }
 
 envgen::CopyRecord record_for(const Source& source, const Destination& place,
@@ -123,7 +145,7 @@ envgen::CopyRecord record_for(const Source& source, const Destination& place,
           .identity = to_text(scan.identity),
           .version = "",
           .options = to_text(options),
-          .path = place.data(),
+          .path = place.real_data(),
           .entries = scan.size.entries,
           .bytes = scan.size.bytes,
           .allocated = scan.size.allocated,
@@ -160,6 +182,8 @@ envgen::Status begin_filling(const Source& source, const Destination& place) {
 envgen::Result<Copied> copy_anew(const Source& source, const Destination& place,
                                  const Options& options, const SharedCounters& counters) {
   const std::string filling = filling_of(place);
+  auto claimed = place.exists ? claim(place) : sys::Fd();
+  if (!claimed) return std::unexpected(claimed.error());
   if (auto begun = begin_filling(source, place); !begun) {
     return std::unexpected(begun.error());
   }
@@ -170,14 +194,15 @@ envgen::Result<Copied> copy_anew(const Source& source, const Destination& place,
   if (options.report) options.report(counters.get());
   auto publication = publish(place, record_for(source, place, options, *scan));
   if (!publication) return std::unexpected(publication.error());
-  return Copied{.path = place.data(),
+  return Copied{.path = place.real_data(),
                 .how = publication->how,
                 .size = scan->size,
                 .kept = {.entries = counters.get().kept_entries,
                          .bytes = counters.get().kept_bytes,
                          .allocated = 0},
                 .replaced = std::move(publication->replaced),
-                .why = std::move(publication->why)};
+                .why = std::move(publication->why),
+                .lease = {}};
 }
 
 }  // namespace
@@ -196,40 +221,67 @@ std::string kept_line(const std::string& where, const std::string& why) {
          ", remove it";
 }
 
+namespace {
+
+envgen::Result<Copied> copy_to(HeldPlace& held, const Source& source, const Options& asked) {
+  const Destination& place = held.place;
+  auto locked = lock(place, asked);
+  if (!locked) return std::unexpected(locked.error());
+  auto settled = settle(place);
+  if (!settled) return std::unexpected(settled.error());
+  if (!settled->replaced.empty() && asked.warn) {
+    asked.warn(kept_line(settled->replaced, settled->why));
+  }
+  // Others may have been there in the meantime.
+  auto status = look_again(held);
+  if (status) status = check_apart(source, place);
+  if (status) status = check_publishable(place);
+  if (!status) return std::unexpected(status.error());
+  auto counters = SharedCounters::create(place.state + "/progress");
+  if (!counters) return std::unexpected(counters.error());
+  counters->get().started_ms = sys::wall_ms();
+  Options options = asked;
+  options.lock_fd = locked->get();
+  std::optional<Scan> scan;
+  auto found = find_unchanged(source, place, options, *counters, scan);
+  if (!found) return std::unexpected(found.error());
+  if (!*found) status = check_room_for(source, place, options, *counters, scan);
+  if (!status) return std::unexpected(status.error());
+  auto copied = *found ? envgen::Result<Copied>(std::move(**found))
+                       : copy_anew(source, place, options, *counters);
+  if (!copied) return copied;
+  counters->get().phase = Phase::kDone;
+  auto lease = open_lease(place);
+  if (!lease) return std::unexpected(lease.error());
+  if (::flock(lease->get(), LOCK_SH | LOCK_NB) == 0) copied->lease = std::move(*lease);
+  return copied;
+}
+
+}  // namespace
+
 envgen::Result<Copied> copy_tree(const std::string& source_path, const std::string& destination,
                                  const Options& asked) {
   auto source = find_source(source_path, asked.deadline_ms);
   if (!source) return std::unexpected(source.error());
-  auto place = find_place(destination);
+  // Before anything is made.
+  const auto place = find_place(destination);
   if (!place) return std::unexpected(place.error());
-  auto status = check_apart(*source, *place);
-  if (status) status = sys::make_directories(place->state, 0755);
-  if (!status) return std::unexpected(status.error());
-  auto held = lock(*place, asked);
+  if (auto apart = check_apart(*source, *place); !apart) return std::unexpected(apart.error());
+  auto held = hold_place(destination, asked.job);
   if (!held) return std::unexpected(held.error());
-  auto settled = settle(*place);
-  if (!settled) return std::unexpected(settled.error());
-  if (!settled->replaced.empty() && asked.warn)
-    asked.warn(kept_line(settled->replaced, settled->why));
-  // Others may have been there in the meantime.
-  place = find_place(destination);
-  if (!place) return std::unexpected(place.error());
-  status = check_apart(*source, *place);
-  if (status) status = check_publishable(*place);
-  if (!status) return std::unexpected(status.error());
-  auto counters = SharedCounters::create(place->state + "/progress");
-  if (!counters) return std::unexpected(counters.error());
-  counters->get().started_ms = sys::wall_ms();
+  if (auto apart = check_apart(*source, held->place); !apart) {
+    return std::unexpected(apart.error());
+  }
   Options options = asked;
-  options.lock_fd = held->get();
-  std::optional<Scan> scan;
-  auto found = find_unchanged(*source, *place, options, *counters, scan);
-  if (!found) return std::unexpected(found.error());
-  if (!*found) status = check_room_for(*source, *place, options, *counters, scan);
-  if (!status) return std::unexpected(status.error());
-  auto copied = *found ? envgen::Result<Copied>(std::move(**found))
-                       : copy_anew(*source, *place, options, *counters);
-  if (copied) counters->get().phase = Phase::kDone;
+  if (asked.warn) options.warn = [&](const std::string& line) { asked.warn(held->told(line)); };
+  auto copied = copy_to(*held, *source, options);
+  if (!copied) {
+    envgen::Error error = std::move(copied.error());
+    error.where = held->told(std::move(error.where));
+    error.found = held->told(std::move(error.found));
+    return std::unexpected(std::move(error));
+  }
+  copied->replaced = held->told(std::move(copied->replaced));
   return copied;
 }
 

@@ -85,23 +85,6 @@ bool is_mount_point(const std::string& path, const struct stat& status) {
   return mount_id(path) != mount_id(parent);
 }
 
-// Below a directory that others may write to (/tmp), only what is ours.
-envgen::Status check_owner(const std::string& state) {
-  struct stat status{};
-  struct stat above{};
-  if (::lstat(state.c_str(), &status) != 0 || ::stat(parent_of(state).c_str(), &above) != 0) {
-    return {};
-  }
-  if (!S_ISDIR(status.st_mode)) {
-    return envgen::fail(kWhatPlace, state, "no directory", "remove it");
-  }
-  if ((above.st_mode & S_ISVTX) != 0 && status.st_uid != ::geteuid()) {
-    return envgen::fail(kWhatPlace, state, "somebody else's directory",
-                        "remove it, or name another place");
-  }
-  return {};
-}
-
 // The links of what is there of it resolved; the rest is still to be made.
 envgen::Result<std::string> resolved_by_parents(const std::string& path) {
   std::string above = parent_of(path);
@@ -189,38 +172,48 @@ bool lies_in(const std::string& path, const std::string& directory) {
 
 std::string Destination::parent() const { return parent_of(path); }
 
+envgen::Status describe_place(Destination& place) {
+  if (place.real == "/") {
+    return envgen::fail(kWhatPlace, "/", "the root directory", "name a directory below it");
+  }
+  const std::string name = name_of(place.real);
+  if (name.starts_with(".trainit-copy")) {
+    return envgen::fail(kWhatPlace, place.real, "a name that trainit keeps for itself",
+                        kAnotherPlace);
+  }
+  struct stat status{};
+  place.exists = ::lstat(place.path.c_str(), &status) == 0;
+  place.directory = place.mount_point = false;
+  if (place.exists) {
+    place.directory = S_ISDIR(status.st_mode);
+    if (!place.directory && !S_ISREG(status.st_mode)) {
+      return envgen::fail(kWhatPlace, place.real, "neither a directory nor a regular file",
+                          kAnotherPlace);
+    }
+    place.device = status.st_dev;
+    place.inode = status.st_ino;
+    place.mount_point = place.directory && is_mount_point(place.path, status);
+    if (!place.mount_point && lies_in(working_directory(), place.real)) {
+      return envgen::fail(kWhatPlace, place.real, "the working directory in it",
+                          "start in another directory, or name another place");
+    }
+  }
+  const std::string parent = place.parent();
+  place.state = place.mount_point ? place.path + "/.trainit-copy"
+                                  : (parent == "/" ? "" : parent) + "/" + state_name(name);
+  return {};
+}
+
 envgen::Result<Destination> find_place(const std::string& destination) {
   struct stat status{};
   Destination place;
   auto path = resolve_place(destination, &status, &place.exists);
   if (!path) return std::unexpected(path.error());
   place.path = std::move(*path);
-  if (place.path == "/") {
-    return envgen::fail(kWhatPlace, "/", "the root directory", "name a directory below it");
+  place.real = place.path;
+  if (auto described = describe_place(place); !described) {
+    return std::unexpected(described.error());
   }
-  if (place.exists) {
-    place.directory = S_ISDIR(status.st_mode);
-    if (!place.directory && !S_ISREG(status.st_mode)) {
-      return envgen::fail(kWhatPlace, place.path, "neither a directory nor a regular file",
-                          kAnotherPlace);
-    }
-    place.device = status.st_dev;
-    place.inode = status.st_ino;
-    place.mount_point = place.directory && is_mount_point(place.path, status);
-    if (!place.mount_point && lies_in(working_directory(), place.path)) {
-      return envgen::fail(kWhatPlace, place.path, "the working directory in it",
-                          "start in another directory, or name another place");
-    }
-  }
-  const std::string parent = place.parent();
-  place.state = place.mount_point
-                    ? place.path + "/.trainit-copy"
-                    : (parent == "/" ? "" : parent) + "/" + state_name(name_of(place.path));
-  if (name_of(place.path).starts_with(".trainit-copy")) {
-    return envgen::fail(kWhatPlace, place.path, "a name that trainit keeps for itself",
-                        kAnotherPlace);
-  }
-  if (auto owned = check_owner(place.state); !owned) return std::unexpected(owned.error());
   return place;
 }
 
@@ -262,15 +255,15 @@ envgen::Result<Source> find_source(const std::string& path, std::int64_t deadlin
 
 envgen::Status check_apart(const Source& source, const Destination& place) {
   constexpr const char* kWhat = "comparing the source and the place of a copy";
-  const std::string both = source.path + " and " + place.path;
+  const std::string both = source.path + " and " + place.real;
   const bool same = place.exists && source.device == place.device && source.inode == place.inode;
-  if (same || source.path == place.path) {
+  if (same || source.path == place.real) {
     return envgen::fail(kWhat, both, "one and the same", kAnotherPlace);
   }
-  if (lies_in(place.path, source.path)) {
+  if (lies_in(place.real, source.path)) {
     return envgen::fail(kWhat, both, "the place inside the source", kAnotherPlace);
   }
-  if (lies_in(source.path, place.path)) {
+  if (lies_in(source.path, place.real)) {
     return envgen::fail(kWhat, both, "the source inside the place", kAnotherPlace);
   }
   if (place.exists && source.directory != place.directory) {

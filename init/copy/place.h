@@ -6,11 +6,14 @@
 #include <string>
 
 #include "envgen/result.h"
+#include "envgen/sandbox.h"
+#include "init/sys/fd.h"
 
 namespace copy {
 
 struct Destination {
-  std::string path;  // absolute, links resolved
+  std::string path;       // absolute, links resolved; held (below): by way of a descriptor
+  std::string real = "";  // the path as it is told and noted
   // "<parent>/.trainit-copy.<name>", of a long name its start and a hash; of a mount point
   // "<path>/.trainit-copy".
   std::string state;
@@ -25,11 +28,33 @@ struct Destination {
   [[nodiscard]] std::string parent() const;
   // Where the data is to be read.
   [[nodiscard]] std::string data() const { return mount_point ? path + "/current" : path; }
+  [[nodiscard]] std::string real_data() const { return mount_point ? real + "/current" : real; }
 };
 
 // Makes nothing; parents may be missing. Follows a link. Errors: the root directory, a link to
 // nothing, a device, the working directory: whoever is in it would stay in what is replaced.
 envgen::Result<Destination> find_place(const std::string& destination);
+
+// A place that is worked at: its parents and its state directory are made, and the latter is ours
+// alone. Where somebody else may change what the path means, as a job's user in its home, the paths
+// lead through descriptors (/proc/self/fd/N), and nothing that is swapped later has any effect.
+struct HeldPlace {
+  Destination place;
+  sys::Fd directory;  // that the place lies in; of a mount point itself
+  sys::Fd state;
+
+  // A text with the paths as they are told.
+  [[nodiscard]] std::string told(std::string text) const;
+};
+
+// `job`: the user that the place is for, where that is another one: it is reached as that user
+// would. Errors: a link that leads to where the user may not write, or one of somebody else; a
+// state directory that is another user's.
+envgen::Result<HeldPlace> hold_place(const std::string& destination, const envgen::Identity* job);
+// Of a place whose paths are known: what is there, and where its state directory lies.
+envgen::Status describe_place(Destination& place);
+// What is there by now.
+envgen::Status look_again(HeldPlace& held);
 
 // What is copied, as a process that looked at it said.
 struct Source {

@@ -127,11 +127,23 @@ envgen::Status put_away(const Destination& place, const std::string& path,
   return {};
 }
 
+// What let_move() has taken from it; the name may be another one's by now.
+void restore_mode(const std::string& path, const PlaceJournal& journal) {
+  const auto mode = static_cast<mode_t>(journal.mode);
+  const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status{};
+  if (fd.valid() && ::fstat(fd.get(), &status) == 0 && status.st_ino == journal.tree) {
+    ::fchmod(fd.get(), mode);
+  } else if (::geteuid() != 0 && is_directory(path)) {
+    ::chmod(path.c_str(), mode);  // it may not be read
+  }
+}
+
 // After the data has come to its place.
 envgen::Status finish(const Destination& place, const PlaceJournal& journal, bool durable,
                       Publication* publication) {
   const std::string data = place.data();
-  if (is_directory(data)) ::chmod(data.c_str(), static_cast<mode_t>(journal.mode));
+  if (!place.mount_point) restore_mode(data, journal);
   // Another name of what is at the place now, where a file was brought there by a link.
   if (inode_of(tree_of(place)) == journal.tree) discard(tree_of(place));
   // An exchange has left there what was at the place.

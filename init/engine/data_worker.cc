@@ -179,17 +179,13 @@ bool is_missing(const DataOrder& order, int socket) {
 }
 
 // Whom the job's files have to be readable for, where that is not who we are.
-envgen::Result<std::optional<copy::Owner>> owner_of(const envgen::Request& request) {
-  std::optional<copy::Owner> owner;
-  if (request.sandbox.user.empty()) return owner;
+envgen::Result<std::optional<envgen::Identity>> job_of(const envgen::Request& request) {
+  if (request.sandbox.user.empty()) return std::nullopt;
   envgen::SandboxRequest user;
   user.user = request.sandbox.user;
   const auto prepared = sandbox::prepare(user, false);
   if (!prepared) return std::unexpected(prepared.error());
-  if (const auto& identity = prepared->sandbox.identity) {
-    owner = copy::Owner{.uid = identity->uid, .gid = identity->gid};
-  }
-  return owner;
+  return prepared->sandbox.identity;
 }
 
 int say_failed(int socket, const envgen::Error& error, DataNews::Kind kind, int code) {
@@ -204,13 +200,16 @@ int prepare_data(const DataOrder& order, int socket) {
   // A caller may have left them ignored: no end could be awaited, and no stop would be heard.
   ::signal(SIGCHLD, SIG_DFL);
   ::signal(SIGTERM, SIG_DFL);
-  const auto owner = owner_of(order.request);
-  if (!owner) return say_failed(socket, owner.error(), DataNews::Kind::kFailed, kOwnFailure);
+  const auto job = job_of(order.request);
+  if (!job) return say_failed(socket, job.error(), DataNews::Kind::kFailed, kOwnFailure);
+  std::optional<copy::Owner> owner;
+  if (*job) owner = copy::Owner{.uid = (*job)->uid, .gid = (*job)->gid};
   Reporter reporter(order, socket);
   auto prepared = copy::prepare_dataset(
       {.dataset = order.dataset,
        .request = order.request.data,
-       .owner = *owner,
+       .owner = owner,
+       .job = *job ? &**job : nullptr,
        .report = [&reporter](const copy::Report& report) { reporter.report(report); }});
   reporter.end();
   if (!prepared) {

@@ -109,16 +109,53 @@ TEST_F(CopyCache, IsUsedAsLongAsAJobHasIt) {
   EXPECT_GT(list()[0].used_ms, all.now_ms - 60'000);
 }
 
-TEST_F(CopyCache, CopiesToAPlaceOfItsOwnWithoutALease) {
+TEST_F(CopyCache, CopiesToAPlaceOfItsOwn) {
   order.dataset.destination = path("place");
   order.request.version = "v1";
   const Prepared prepared = prepare();
   EXPECT_EQ(prepared.path, path("place"));
-  EXPECT_FALSE(prepared.lease.valid());
+  EXPECT_TRUE(prepared.lease.valid());
   EXPECT_EQ(prepared.how, "copied");
   EXPECT_THAT(prepared.warnings, ElementsAre("--data-version is for the node's cache, ignoring"));
   EXPECT_EQ(prepare().how, "found");
   EXPECT_THAT(list(), IsEmpty());
+}
+
+TEST_F(CopyCache, PlaceThatAJobUsesIsNotTakenFromIt) {
+  order.dataset.destination = path("place");
+  Prepared first = prepare();
+  const Prepared second = prepare();
+  EXPECT_EQ(second.how, "found") << "two may use it";
+  add("a", "changed");
+  EXPECT_THAT(error(),
+              AllOf(HasSubstr(path("place") + ": found a copy that is in use by another job"),
+                    HasSubstr("name another place")));
+  EXPECT_EQ(read(path("place/a")), "one");
+  first.lease.reset();
+  EXPECT_THAT(error(), HasSubstr("in use by another job")) << "the other one is still there";
+}
+
+TEST_F(CopyCache, PlaceIsRenewedWhenNobodyUsesIt) {
+  order.dataset.destination = path("place");
+  prepare();
+  add("a", "changed");
+  EXPECT_EQ(prepare().how, "copied");
+  EXPECT_EQ(read(path("place/a")), "changed");
+}
+
+TEST_F(CopyCache, WhatAJobWroteAtItsPlaceIsKeptAndNamed) {
+  order.dataset.destination = path("place");
+  prepare();
+  write("place/ckpt", "precious");
+  const Prepared again = prepare();
+  EXPECT_EQ(again.how, "copied");
+  ASSERT_THAT(again.warnings, SizeIs(2));
+  EXPECT_THAT(again.warnings[0], HasSubstr("5 entries, not 4; copying it anew"));
+  const std::string& line = again.warnings[1];
+  EXPECT_THAT(line, HasSubstr("what was there before is in"));
+  const std::size_t at = line.find(path(".trainit-copy.place/replaced-"));
+  ASSERT_NE(at, std::string::npos) << line;
+  EXPECT_EQ(read(line.substr(at, line.find(' ', at) - at) + "/ckpt"), "precious");
 }
 
 TEST_F(CopyCache, HasThePermissionsOfItsRoot) {

@@ -1,0 +1,127 @@
+// The place of a copy (--data SRC=DST) in a directory of the job's.
+
+#include <gmock/gmock.h>
+
+#include "tests/escape/border.h"
+
+namespace {
+
+using escape::Border;
+using escape::kJob;
+using escape::kOther;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class Place : public Border {
+ protected:
+  void SetUp() override {
+    Border::SetUp();
+    if (IsSkipped()) return;
+    make("mnt", 0, 0755);
+    make("mnt/ds", 0, 0755);
+    make("mnt/ds/pre-start.d", 0, 0755);
+    write("mnt/ds/pre-start.d/hook", "evil");
+    make("etc", 0, 0755);
+    make("etc/hooks", 0, 0755);
+    make("etc/hooks/pre-start.d", 0, 0755);
+    write("etc/hooks/pre-start.d/hook", "ours");
+  }
+
+  [[nodiscard]] rules::Result run(const std::string& place) const {
+    return rules::run(contained({"--user", "1000:1000", "--data", path("mnt/ds") + "=" + place,
+                                 "--", "/bin/sh", "-c", "echo reads $TRAINIT_DATASET_DS"}));
+  }
+  void expect_hooks_untouched() const {
+    EXPECT_EQ(read(path("etc/hooks/pre-start.d/hook")), "ours");
+    EXPECT_EQ(owner_of("etc/hooks"), 0U);
+    EXPECT_EQ(owner_of("etc/hooks/pre-start.d"), 0U);
+    EXPECT_FALSE(exists("etc/.trainit-copy.hooks"));
+  }
+};
+
+TEST_F(Place, IsMadeInADirectoryOfTheJobs) {
+  for (int round = 0; round < 2; ++round) {
+    const rules::Result result = run(path("home/new/ds"));
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.out, "reads " + path("home/new/ds") + "\n") << result.err;
+    EXPECT_THAT(result.err, HasSubstr(round == 0 ? "copied in" : "found in"));
+    EXPECT_THAT(result.err, Not(HasSubstr("/proc/self")));
+  }
+  EXPECT_EQ(owner_of("home/new"), kJob);
+  EXPECT_EQ(owner_of("home/new/ds"), kJob);
+  EXPECT_EQ(read(path("home/new/ds/pre-start.d/hook")), "evil");
+  EXPECT_EQ(owner_of("home/new/.trainit-copy.ds"), 0U);
+  write("home/new/ds/ckpt", "precious");
+  const rules::Result again = run(path("home/new/ds"));
+  EXPECT_THAT(again.err, AllOf(HasSubstr(path("home/new/.trainit-copy.ds/replaced-")),
+                               Not(HasSubstr("/proc/self"))));
+}
+
+TEST_F(Place, LinkOfTheJobsIsFollowedAsFarAsTheJobMayWrite) {
+  make("scratch", kJob, 0755);
+  as(kJob, path("home"), "mkdir ../scratch/real; ln -s ../scratch/real ds");
+  const rules::Result inside = run(path("home/ds"));
+  EXPECT_EQ(inside.out, "reads " + path("scratch/real") + "\n") << inside.err;
+  as(kJob, path("home"), "rm ds; ln -s " + path("etc/hooks") + " ds");
+  const rules::Result outside = run(path("home/ds"));
+  EXPECT_EQ(outside.out, "reads " + path("mnt/ds") + "\n") << outside.err;
+  EXPECT_THAT(outside.err, HasSubstr("where user 1000 may not write"));
+  expect_hooks_untouched();
+}
+
+TEST_F(Place, ParentThatTheJobMadeALinkIsNotFollowed) {
+  as(kJob, path("home"), "ln -s " + path("etc") + " data");
+  const rules::Result result = run(path("home/data/hooks"));
+  EXPECT_EQ(result.out, "reads " + path("mnt/ds") + "\n") << result.err;
+  EXPECT_THAT(result.err, HasSubstr("link"));
+  expect_hooks_untouched();
+}
+
+// What copies keep beside a place is trusted: it must be ours.
+TEST_F(Place, StateDirectoryOfTheJobsIsRefused) {
+  as(kJob, path("home"),
+     "mkdir .trainit-copy.ds; ln -s " + path("etc/hooks") + " .trainit-copy.ds/tree");
+  const rules::Result made = run(path("home/ds"));
+  EXPECT_THAT(made.err, HasSubstr("a directory of user 1000"));
+  as(kJob, path("home"),
+     "rm -r .trainit-copy.ds; ln -s " + path("etc/hooks") + " .trainit-copy.ds");
+  const rules::Result linked = run(path("home/ds"));
+  EXPECT_THAT(linked.err, HasSubstr("no directory"));
+  EXPECT_EQ(linked.out, "reads " + path("mnt/ds") + "\n");
+  expect_hooks_untouched();
+}
+
+// The job swaps its directory for a link again and again while the copy is made.
+TEST_F(Place, WhatIsSwappedMeanwhileHasNoEffect) {
+  make("home/a", kJob, 0755);
+  const pid_t attacker = ::fork();
+  if (attacker == 0) {
+    if (::setresgid(kJob, kJob, kJob) != 0 || ::setresuid(kJob, kJob, kJob) != 0) ::_exit(1);
+    const std::string place = path("home/a");
+    const std::string target = path("etc");
+    while (::getppid() != 1) {
+      std::ignore = ::rename(place.c_str(), (place + "-away").c_str());
+      std::ignore = ::symlink(target.c_str(), place.c_str());
+      std::ignore = ::unlink(place.c_str());
+      std::ignore = ::rename((place + "-away").c_str(), place.c_str());
+    }
+    ::_exit(0);
+  }
+  for (int round = 0; round < 20; ++round) {
+    write("mnt/ds/round", std::to_string(round));
+    std::ignore = run(path("home/a/hooks"));
+  }
+  ::kill(attacker, SIGKILL);
+  ::waitpid(attacker, nullptr, 0);
+  expect_hooks_untouched();
+}
+
+TEST_F(Place, OfAnotherUserInASharedDirectoryIsNotWorkedAt) {
+  as(kOther, path("tmp"), "mkdir -m 0777 .trainit-copy.ds; ln -s " + path("etc/hooks") + " link");
+  EXPECT_THAT(run(path("tmp/ds")).err, HasSubstr("a directory of user 2000"));
+  EXPECT_THAT(run(path("tmp/link")).err, HasSubstr("may not write"));
+  expect_hooks_untouched();
+}
+
+}  // namespace
