@@ -17,6 +17,7 @@ struct CacheEntry {
   std::int64_t used_ms = 0;       // the last use, wall clock, UTC
   bool in_use = false;            // a job holds it
   bool partial = false;           // not finished; `in_use`: somebody is at it
+  std::string store = "";         // the directory that it lies in
 
   bool operator==(const CacheEntry&) const = default;
 };

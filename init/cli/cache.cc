@@ -45,7 +45,7 @@ struct Root {
 };
 
 bool is_same(const CacheEntry& a, const CacheEntry& b) {
-  return a.key == b.key && a.partial == b.partial;
+  return a.key == b.key && a.partial == b.partial && a.store == b.store;
 }
 
 bool holds(const std::vector<CacheEntry>& entries, const CacheEntry& wanted) {

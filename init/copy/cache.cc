@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "init/copy/dataset_work.h"
@@ -14,6 +15,7 @@
 #include "init/copy/origin.h"
 #include "init/copy/place.h"
 #include "init/copy/slot.h"
+#include "init/copy/store.h"
 #include "init/sys/boot.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
@@ -28,24 +30,26 @@ envgen::Status late(const DatasetWork& work, std::string found) {
                       "give it more time with --data-timeout; what was copied is kept");
 }
 
+bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
 // Where it is or was begun already, else where there is room.
 envgen::Status choose_slot(DatasetWork& work) {
-  work.slot.key = key_of(work.order.dataset.name, work.wanted);
+  work.slot.key = key_of(work.order.dataset.name, work.wanted, work.variant);
   const envgen::DataRequest& request = work.order.request;
   for (const std::string& root : data_roots(request.root)) {
+    const auto store = own_store(root);
+    if (!store) continue;
     work.root = root;
-    work.slot.store = store_of(root);
-    if (::access(work.slot.published().c_str(), F_OK) == 0 ||
-        ::access(work.slot.partial().c_str(), F_OK) == 0) {
-      return {};
-    }
+    work.slot.store = store->path;
+    if (is_there(work.slot.published()) || is_there(work.slot.partial())) return {};
   }
   const std::uint64_t bytes = work.scan ? work.scan->size.allocated : 0;
   auto root = choose_root(request.root, bytes, request.headroom);
   if (!root) return std::unexpected(root.error());
   work.root = std::move(*root);
-  work.slot.store = store_of(work.root);
-  if (auto made = make_store(work.root); !made) return made;
+  auto made = make_store(work.root);
+  if (!made) return std::unexpected(made.error());
+  work.slot.store = std::move(*made);
   auto store = find_place(work.slot.store);
   if (!store) return std::unexpected(store.error());
   store->exists = false;  // a file is not copied over it, but into it
@@ -57,8 +61,7 @@ envgen::Result<Prepared> hand_out(DatasetWork& work, sys::Fd lock,
   constexpr int kRead = R_OK;
   if (::access(work.slot.data().c_str(), kRead) != 0) {
     return envgen::fail(kWhat, work.slot.data(), sys::errno_text(errno),
-                        "another user's copy: let this user read the source's files, or name a "
-                        "--data-root of its own");
+                        "let this user read the source's files, or name a --data-root of its own");
   }
   touch(lock);
   // Begun under another key, and not needed any more.
@@ -100,6 +103,29 @@ envgen::Result<std::optional<Prepared>> take(DatasetWork& work, sys::Fd lock) {
   return std::move(*prepared);
 }
 
+// A copy that somebody else has made whom we trust, as it is; nullopt: there is none. What is not
+// right about it is not ours to mend.
+std::optional<Prepared> borrow(DatasetWork& work) {
+  const Slot own = work.slot;
+  if (is_there(own.published())) return std::nullopt;
+  for (const std::string& root : data_roots(work.order.request.root)) {
+    for (const std::string& store : trusted_stores(root, work.source.owner)) {
+      work.slot = {.store = store, .key = key_of(work.order.dataset.name, work.wanted)};
+      if (!is_there(work.slot.record())) continue;
+      auto shared = try_lock(work.slot, Hold::kShared);
+      if (!shared || !shared->valid()) continue;
+      auto prepared = take(work, std::move(*shared));
+      if (prepared && *prepared) return std::move(*prepared);
+      if (!work.changed.empty()) {
+        work.warnings.push_back(work.changed + ": changed since another user copied it");
+      }
+    }
+  }
+  work.changed.clear();
+  work.slot = own;
+  return std::nullopt;
+}
+
 envgen::Result<Prepared> obtain(DatasetWork& work) {
   constexpr int kMostCopies = 5;
   int copies = 0;
@@ -118,10 +144,16 @@ envgen::Result<Prepared> obtain(DatasetWork& work) {
       // Those that use it may do so for weeks.
       constexpr int kPatience = 20;
       work.as_it_is = others_only_use_it && turn >= kPatience;
-      if (work.as_it_is && !work.changed.empty()) {
-        return envgen::fail(kWhat, work.slot.data(),
-                            work.changed + ", and another job that uses it",
-                            "end that job, or name another --data-root");
+      // Neither to be used nor to be mended: another slot for the same.
+      constexpr int kMostVariants = 3;
+      if (work.as_it_is && turn > kPatience && work.variant < kMostVariants) {
+        ++work.variant;
+        work.warnings.push_back((work.changed.empty() ? work.slot.data() : work.changed) +
+                                ", and another job uses it: copying it anew beside it");
+        work.as_it_is = false;
+        if (auto chosen = choose_slot(work); !chosen) return std::unexpected(chosen.error());
+        turn = 0;
+        continue;
       }
       if (auto waited = wait(work, turn); !waited) return std::unexpected(waited.error());
       continue;
@@ -212,7 +244,10 @@ envgen::Result<Prepared> prepare_dataset(const Preparation& order) {
     if (auto scanned = scan_source(work); !scanned) return std::unexpected(scanned.error());
     work.wanted.identity = to_text(work.scan->identity);
   }
-  if (auto chosen = choose_slot(work); !chosen) return std::unexpected(chosen.error());
+  // An error is told where nobody else has it either.
+  const auto chosen = choose_slot(work);
+  if (auto borrowed = borrow(work)) return std::move(*borrowed);
+  if (!chosen) return std::unexpected(chosen.error());
   return obtain(work);
 }
 

@@ -7,13 +7,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "init/copy/cache.h"
 #include "init/copy/eviction.h"
 #include "init/copy/slot.h"
+#include "init/copy/store.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
+#include "init/sys/reach.h"
 
 namespace copy {
 namespace {
@@ -42,6 +45,7 @@ std::string key_in(std::string_view name) {
 bool is_in_use(const Slot& slot) {
   struct stat status{};
   if (::lstat(slot.lock().c_str(), &status) != 0 && errno == ENOENT) return false;
+  if (::access(slot.store.c_str(), W_OK) != 0) return is_held(slot);
   const auto lock = try_lock(slot, Hold::kExclusive);
   return !lock || !lock->valid();
 }
@@ -49,6 +53,7 @@ bool is_in_use(const Slot& slot) {
 // Of an unfinished one, as much as its copiers say.
 envgen::CacheEntry describe(const Slot& slot, bool partial) {
   envgen::CacheEntry entry;
+  entry.store = slot.store;
   entry.key = slot.key;
   entry.partial = partial;
   entry.in_use = is_in_use(slot);
@@ -69,11 +74,31 @@ envgen::CacheEntry describe(const Slot& slot, bool partial) {
   return entry;
 }
 
+// Root looks after other users' stores as these users: what lies there is what they like.
+class AsOwner {
+ public:
+  explicit AsOwner(const std::string& store) {
+    struct stat status{};
+    if (::geteuid() != 0 || ::lstat(store.c_str(), &status) != 0 || status.st_uid == 0) return;
+    envgen::Identity owner;
+    owner.uid = status.st_uid;
+    owner.gid = status.st_gid;
+    user_.emplace(owner);
+  }
+  [[nodiscard]] bool may() const { return !user_ || user_->switched(); }
+
+ private:
+  std::optional<sys::AsUser> user_;
+};
+
 // A job that takes weeks has used its copy until now, not only when it began.
-void note_use(const std::string& root, const std::vector<envgen::CacheEntry>& entries) {
+void note_use(const std::vector<envgen::CacheEntry>& entries) {
   for (const envgen::CacheEntry& entry : entries) {
-    const Slot slot{.store = store_of(root), .key = entry.key};
-    if (entry.in_use) ::utimensat(AT_FDCWD, slot.lock().c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+    const Slot slot{.store = entry.store, .key = entry.key};
+    const AsOwner owner(entry.store);
+    if (entry.in_use && owner.may()) {
+      ::utimensat(AT_FDCWD, slot.lock().c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+    }
   }
 }
 
@@ -90,13 +115,15 @@ void forget_old_sources(const std::string& store, std::int64_t now_ms) {
 
 }  // namespace
 
-envgen::Result<std::vector<envgen::CacheEntry>> list_cache(const std::string& root) {
+namespace {
+
+envgen::Status list_store(const std::string& store, std::vector<envgen::CacheEntry>& entries) {
   constexpr std::size_t kMost = 100'000;
-  const std::string store = store_of(root);
-  std::vector<envgen::CacheEntry> entries;
+  const AsOwner owner(store);
+  if (!owner.may()) return {};
   const sys::Dir directory(::opendir(store.c_str()));
   if (!directory) {
-    if (errno == ENOENT) return entries;
+    if (errno == ENOENT) return {};
     return envgen::fail(kWhat, store, sys::errno_text(errno), "name another --data-root");
   }
   std::vector<std::pair<std::string, bool>> found;
@@ -106,15 +133,42 @@ envgen::Result<std::vector<envgen::CacheEntry>> list_cache(const std::string& ro
     if (!key.empty() && found.size() < kMost) found.emplace_back(key, name.ends_with(kPartial));
   }
   std::ranges::sort(found);
-  entries.reserve(found.size());
+  entries.reserve(entries.size() + found.size());
   for (const auto& [key, partial] : found) {
     entries.push_back(describe({.store = store, .key = key}, partial));
   }
+  return {};
+}
+
+}  // namespace
+
+envgen::Result<std::vector<envgen::CacheEntry>> list_cache(const std::string& root) {
+  std::vector<envgen::CacheEntry> entries;
+  envgen::Status last;
+  for (const Store& store : stores_of(root)) {
+    if (auto listed = list_store(store.path, entries); !listed) last = std::move(listed);
+  }
+  if (entries.empty() && !last) return std::unexpected(last.error());
   return entries;
 }
 
-envgen::Result<bool> evict(const std::string& root, const envgen::CacheEntry& entry) {
-  const Slot slot{.store = store_of(root), .key = entry.key};
+envgen::Result<std::vector<envgen::CacheEntry>> list_removable(const std::string& root) {
+  auto entries = list_cache(root);
+  if (!entries || ::geteuid() == 0) return entries;
+  std::erase_if(*entries, [](const envgen::CacheEntry& entry) {
+    return ::access(entry.store.c_str(), W_OK) != 0;
+  });
+  return entries;
+}
+
+envgen::Result<bool> evict(const envgen::CacheEntry& entry) {
+  const Slot slot{.store = entry.store, .key = entry.key};
+  const AsOwner owner(entry.store);
+  if (!owner.may()) return false;
+  if (::access(slot.store.c_str(), W_OK) != 0) {
+    return envgen::fail(kWhat, slot.published(), sys::errno_text(errno),
+                        "remove it as its owner, or as root");
+  }
   const bool known = mtime_ms(slot.lock()) != 0;
   const auto lock = try_lock(slot, Hold::kExclusive);
   if (!lock) return std::unexpected(lock.error());
@@ -130,15 +184,15 @@ envgen::Result<std::vector<envgen::CacheEntry>> collect_garbage(const std::strin
                                                                 bool dry_run) {
   auto entries = list_cache(root);
   if (!entries) return entries;
-  if (!dry_run) note_use(root, *entries);
+  if (!dry_run) note_use(*entries);
   std::vector<envgen::CacheEntry> chosen = choose_evictions(std::move(*entries), limits);
   if (dry_run) return chosen;
-  forget_old_sources(store_of(root), limits.now_ms);
+  if (const auto store = own_store(root)) forget_old_sources(store->path, limits.now_ms);
   std::vector<envgen::CacheEntry> removed;
   removed.reserve(chosen.size());
   envgen::Error last;
   for (envgen::CacheEntry& entry : chosen) {
-    auto gone = evict(root, entry);
+    auto gone = evict(entry);
     if (!gone) {
       last = std::move(gone.error());
     } else if (*gone) {

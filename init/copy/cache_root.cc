@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "init/copy/cache.h"
-#include "init/copy/slot.h"
 #include "init/copy/space.h"
+#include "init/copy/store.h"
 #include "init/sys/files.h"
 
 namespace copy {
@@ -32,7 +32,7 @@ envgen::Status check_root(const std::string& root) {
   }
   // Where the cache is there already, others' copies may be used without.
   const int error = ::access(root.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
-  if (error != 0 && ::access(store_of(root).c_str(), X_OK) != 0) {
+  if (error != 0 && stores_of(root).empty()) {
     return envgen::fail(kWhat, root, sys::errno_text(error),
                         "let it be written, or name another directory with --data-root");
   }

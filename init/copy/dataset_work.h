@@ -24,6 +24,7 @@ struct DatasetWork {
   std::optional<Scan> scan;
   std::string root;
   Slot slot;
+  int variant = 0;  // of the key, where another slot for the same is not to be had
   // Of a source that changed while it was copied: the slot that its copy was begun in, and its
   // lock.
   Slot begun;

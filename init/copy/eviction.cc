@@ -31,9 +31,11 @@ envgen::Status evict_until_there_is_room(const std::string& root, const Slot& ow
   auto space = space_of(root, headroom);
   if (!space) return std::unexpected(space.error());
   if (has_room(*space, need)) return {};
-  auto entries = list_cache(root);
+  auto entries = list_removable(root);
   if (!entries) return std::unexpected(entries.error());
-  std::erase_if(*entries, [&own](const auto& entry) { return entry.key == own.key; });
+  std::erase_if(*entries, [&own](const auto& entry) {
+    return entry.key == own.key && entry.store == own.store;
+  });
   const std::vector<envgen::CacheEntry> unused = all_unused(*entries);
   Space best = *space;
   for (const envgen::CacheEntry& entry : unused) {
@@ -43,7 +45,7 @@ envgen::Status evict_until_there_is_room(const std::string& root, const Slot& ow
   }
   if (!has_room(best, need)) return no_room(root, *space, need);
   for (const envgen::CacheEntry& entry : unused) {
-    std::ignore = evict(root, entry);
+    std::ignore = evict(entry);
     space = space_of(root, headroom);
     if (!space) return std::unexpected(space.error());
     if (has_room(*space, need)) return {};
@@ -60,16 +62,18 @@ envgen::Status make_room(const std::string& root, const Slot& own, const Need& n
     return envgen::fail(kWhat, root, envgen::size_text(need.bytes) + " to be copied",
                         "raise --cache-max-size, or copy less with --include and --exclude");
   }
-  auto entries = list_cache(root);
+  auto entries = list_removable(root);
   if (!entries) return std::unexpected(entries.error());
-  std::erase_if(*entries, [&own](const auto& entry) { return entry.key == own.key; });
+  std::erase_if(*entries, [&own](const auto& entry) {
+    return entry.key == own.key && entry.store == own.store;
+  });
   const envgen::CacheLimits limits = {
       .now_ms = sys::wall_ms(),
       .ttl_ms = request.cache_ttl_ms,
       .max_bytes = most == 0 ? 0 : std::max<std::uint64_t>(most - need.bytes, 1)};
   // What cannot be removed (it is another user's) stays: there may be room all the same.
   for (const envgen::CacheEntry& entry : choose_evictions(std::move(*entries), limits)) {
-    std::ignore = evict(root, entry);
+    std::ignore = evict(entry);
   }
   return evict_until_there_is_room(root, own, need, request.headroom);
 }

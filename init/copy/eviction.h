@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "envgen/cache_policy.h"
 #include "envgen/dataset.h"
@@ -13,7 +14,9 @@
 namespace copy {
 
 // Removes the slot of `entry`; false where it is in use, or was used since it was looked at.
-envgen::Result<bool> evict(const std::string& root, const envgen::CacheEntry& entry);
+envgen::Result<bool> evict(const envgen::CacheEntry& entry);
+// Of list_cache (cache.h) those that are ours to remove: for root all.
+envgen::Result<std::vector<envgen::CacheEntry>> list_removable(const std::string& root);
 
 // Removes what is due (time to live, the cache's size with the copy in it), then, where it is
 // needed, the least recently used. `own`: the slot that room is made for, which counts as nothing.

@@ -6,6 +6,7 @@
 #include <climits>
 
 #include "init/copy/slot.h"
+#include "init/copy/store.h"
 #include "init/sys/clock.h"
 
 namespace copy {
@@ -14,9 +15,10 @@ namespace {
 // "" where `path` is no copy in a cache.
 std::string origin_of(const std::string& path) {
   constexpr std::string_view kData = "/data";
-  if (!path.ends_with(kData) || path.find("/trainit-datasets/") == std::string::npos) return "";
+  if (!path.ends_with(kData) || path.find("/trainit-datasets") == std::string::npos) return "";
   const std::string entry = path.substr(0, path.size() - kData.size());
   const std::size_t slash = entry.rfind('/');
+  if (slash == std::string::npos || !is_in_trusted_store(entry.substr(0, slash))) return "";
   return source_of({.store = entry.substr(0, slash), .key = entry.substr(slash + 1)});
 }
 

@@ -127,6 +127,7 @@ struct Answer {
   bool directory = false;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
+  std::uint32_t owner = 0;
   std::array<char, PATH_MAX> path{};
 };
 
@@ -142,6 +143,7 @@ int look_and_tell(const std::string& path, int fd) {
   answer.directory = S_ISDIR(status.st_mode);
   answer.device = status.st_dev;
   answer.inode = status.st_ino;
+  answer.owner = status.st_uid;
   return ::write(fd, &answer, sizeof answer) == ssize_t{sizeof answer} ? 0 : 1;
 }
 
@@ -250,7 +252,8 @@ envgen::Result<Source> find_source(const std::string& path, std::int64_t deadlin
   return Source{.path = answer.path.data(),
                 .directory = answer.directory,
                 .device = answer.device,
-                .inode = answer.inode};
+                .inode = answer.inode,
+                .owner = answer.owner};
 }
 
 envgen::Status check_apart(const Source& source, const Destination& place) {

@@ -62,6 +62,7 @@ struct Source {
   bool directory = false;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
+  std::uint32_t owner = 0;
 };
 
 // Looks at it in a process of its own, which is left behind at the deadline (sys::monotonic_ms; 0 =

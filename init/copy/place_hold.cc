@@ -153,7 +153,6 @@ envgen::Result<HeldPlace> hold_place(const std::string& destination, const envge
       place.state = place.path + "/.trainit-copy";
     }
   }
-  const std::string state_name = held.place.state.substr(held.place.state.rfind('/'));
   auto state = open_state(held.place.state, held.told(held.place.state));
   if (!state) return std::unexpected(state.error());
   held.state = std::move(*state);

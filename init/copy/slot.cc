@@ -14,7 +14,7 @@ namespace copy {
 namespace {
 
 constexpr const char* kWhat = "using the cache of datasets";
-constexpr mode_t kPermissions = 07777;
+constexpr mode_t kShared = 0644;  // of a lock
 
 std::unexpected<envgen::Error> fail_on(const std::string& path, int error) {
   const char* fix = "name a directory with --data-root that may be written";
@@ -40,18 +40,37 @@ std::string digits_of(std::uint64_t value) {
 // (fs.protected_regular): it is opened first, and made only where it is not there.
 sys::Fd open_lock(const std::string& path) {
   constexpr int kFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-  constexpr mode_t kForAll = 0666;
+  constexpr mode_t kOwn = 0600;
   constexpr int kTries = 100;
   for (int left = kTries; left > 0; --left) {
     sys::Fd fd(::open(path.c_str(), O_RDWR | kFlags));
-    // flock does not ask for more.
+    // Enough for a shared one.
     if (!fd.valid() && errno == EACCES) fd.reset(::open(path.c_str(), O_RDONLY | kFlags));
     if (fd.valid() || errno != ENOENT) return fd;
-    fd.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kFlags, kForAll));
-    if (fd.valid()) ::fchmod(fd.get(), kForAll);
+    fd.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kFlags, kOwn));
     if (fd.valid() || errno != EEXIST) return fd;
   }
   return {};
+}
+
+// The errno of not having it. flock lets whoever can read a file lock it exclusively: what counts
+// is a lock of the open description (Linux 3.15; gVisor has none), for which it must be writable.
+// The flock besides is for a trainit that knows no other: it holds exclusively for us only.
+int lock_file(const sys::Fd& fd, Hold hold) {
+  const bool shared = hold == Hold::kShared;
+  struct flock range{};
+  range.l_type = static_cast<short>(shared ? F_RDLCK : F_WRLCK);
+  range.l_whence = SEEK_SET;
+  const bool locked = ::fcntl(fd.get(), F_OFD_SETLK, &range) == 0;
+  const bool has_locks = locked || errno != EINVAL;
+  if (!locked && has_locks) return errno == EAGAIN || errno == EACCES ? EWOULDBLOCK : errno;
+  struct stat status{};
+  constexpr mode_t kReadByOthers = S_IRGRP | S_IROTH;
+  if (::flock(fd.get(), (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) return 0;
+  const int error = errno;
+  const bool by_anybody = has_locks && shared && error == EWOULDBLOCK &&
+                          ::fstat(fd.get(), &status) == 0 && (status.st_mode & kReadByOthers) != 0;
+  return by_anybody ? 0 : error;
 }
 
 // 1: it is the one that is there. 0: it was removed meanwhile.
@@ -80,34 +99,7 @@ envgen::Status sync_entry(const std::string& path) {
 
 }  // namespace
 
-std::string store_of(const std::string& root) { return root + "/trainit-datasets"; }
-
-envgen::Status make_store(const std::string& root) {
-  const std::string store = store_of(root);
-  struct stat above{};
-  if (::stat(root.c_str(), &above) != 0) {
-    return envgen::fail(kWhat, root, sys::errno_text(errno),
-                        "make it, or name another directory with --data-root");
-  }
-  if (!S_ISDIR(above.st_mode)) {
-    return envgen::fail(kWhat, root, "no directory", "name a directory with --data-root");
-  }
-  if (::mkdir(store.c_str(), S_IRWXU) == 0) {
-    mode_t mode = above.st_mode & kPermissions;
-    if ((mode & (S_IWGRP | S_IWOTH)) != 0) mode |= S_ISVTX;
-    if (::chmod(store.c_str(), mode | S_IRWXU) != 0) return fail_on(store, errno);
-    return {};
-  }
-  const int error = errno;
-  struct stat status{};
-  if (error != EEXIST || ::lstat(store.c_str(), &status) != 0) return fail_on(store, error);
-  if (!S_ISDIR(status.st_mode)) {
-    return envgen::fail(kWhat, store, "no directory", "remove it, or name another --data-root");
-  }
-  return {};
-}
-
-std::string key_of(const std::string& name, const envgen::CopyRecord& wanted) {
+std::string key_of(const std::string& name, const envgen::CopyRecord& wanted, int variant) {
   constexpr std::size_t kMostOfAName = 100;
   std::string key = name.substr(0, kMostOfAName);
   for (char& c : key) {
@@ -118,24 +110,34 @@ std::string key_of(const std::string& name, const envgen::CopyRecord& wanted) {
        {&wanted.source, &wanted.identity, &wanted.version, &wanted.options}) {
     all += std::to_string(part->size()) + ":" + *part;
   }
+  if (variant != 0) all += std::to_string(variant);
   return key + "-" + digits_of(envgen::hash_of(all));
 }
 
 envgen::Result<sys::Fd> try_lock(const Slot& slot, Hold hold) {
   const std::string path = slot.lock();
-  const int operation = (hold == Hold::kShared ? LOCK_SH : LOCK_EX) | LOCK_NB;
   while (true) {
     sys::Fd fd = open_lock(path);
     if (!fd.valid()) return fail_on(path, errno);
-    if (::flock(fd.get(), operation) == 0) {
+    const int error = lock_file(fd, hold);
+    if (error == 0) {
       if (is_there(fd, path)) return fd;
-    } else if (errno == EWOULDBLOCK) {
+    } else if (error == EWOULDBLOCK || error == EACCES || error == EBADF) {
       return sys::Fd();
-    } else if (errno != EINTR) {
-      return envgen::fail(kWhat, path, sys::errno_text(errno),
+    } else if (error != EINTR) {
+      return envgen::fail(kWhat, path, sys::errno_text(error),
                           "name a directory of a local file system with --data-root");
     }
   }
+}
+
+bool is_held(const Slot& slot) {
+  const sys::Fd fd(::open(slot.lock().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct flock range{};
+  range.l_type = static_cast<short>(F_WRLCK);
+  range.l_whence = SEEK_SET;
+  if (::fcntl(fd.get(), F_OFD_GETLK, &range) != 0) return true;
+  return range.l_type != F_UNLCK;
 }
 
 void touch(const sys::Fd& lock) { ::futimens(lock.get(), nullptr); }
@@ -161,6 +163,7 @@ std::string source_of(const Slot& slot) {
 }
 
 envgen::Status remove_published(const Slot& slot) {
+  ::chmod(slot.lock().c_str(), S_IRUSR | S_IWUSR);
   struct stat status{};
   const std::string record = slot.record();
   const bool directory = ::lstat(record.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
@@ -171,6 +174,7 @@ envgen::Status remove_published(const Slot& slot) {
 }
 
 envgen::Status unpublish(const Slot& slot) {
+  ::chmod(slot.lock().c_str(), S_IRUSR | S_IWUSR);
   if (auto gone = unlink_if_there(slot.record()); !gone) return gone;
   if (auto gone = sys::remove_tree(slot.partial()); !gone) return gone;
   return rename_to(slot.published(), slot.partial());
@@ -187,6 +191,8 @@ envgen::Status publish(const Slot& slot, const envgen::CopyRecord& record) {
   if (status) status = rename_to(slot.partial(), slot.published());
   if (status && record.synced) status = sync_entry(slot.store);
   if (!status) return status;
+  // Others may share it from here on.
+  ::chmod(slot.lock().c_str(), kShared);
   // What nobody asks for any more.
   ::unlink(slot.was().c_str());
   if (auto gone = unlink_if_there(slot.published() + "/progress"); !gone) return gone;

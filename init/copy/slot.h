@@ -1,10 +1,10 @@
 #pragma once
 // One key of a node's cache: its paths, its lock, its record. See cache.h for what lies where.
 //
-// Who may do what: the directory of all has the permissions of the root that it lies in, with the
-// sticky bit where others may write to it. A slot belongs to the user that made it. Its lock may be
-// taken by anybody who may read it, so that jobs of several users share a copy; a copy can be read
-// by those whom the modes in the copy itself let, whatever stood above its source.
+// Who may do what: a slot lies in the store of the user that made it (store.h), which nobody else
+// may write. Its lock is for that user alone while the copy is made, and can be shared by whoever
+// may read the store once it is there; nobody but that user can hold it exclusively. A copy can be
+// read by those whom the modes in the copy itself let, whatever stood above its source.
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@
 namespace copy {
 
 struct Slot {
-  std::string store;  // <root>/trainit-datasets
+  std::string store;  // <root>/trainit-datasets, see store.h
   std::string key;
 
   [[nodiscard]] std::string published() const { return store + "/" + key; }
@@ -35,17 +35,18 @@ struct Slot {
   [[nodiscard]] std::string progress() const { return partial() + "/progress"; }
 };
 
-std::string store_of(const std::string& root);
-// Made where it is not there. Errors: no directory, not to be written.
-envgen::Status make_store(const std::string& root);
-// "imagenet-0123456789abcdef"; of the name only what a file name may be made of.
-std::string key_of(const std::string& name, const envgen::CopyRecord& wanted);
+// "imagenet-0123456789abcdef"; of the name only what a file name may be made of. Another `variant`:
+// another slot for the same.
+std::string key_of(const std::string& name, const envgen::CopyRecord& wanted, int variant = 0);
 
 enum class Hold : unsigned char { kShared, kExclusive };
 
 // The slot's lock, if it is to be had at once; else not valid. It is made where it is not there.
-// Whoever removes a slot removes its lock: what comes back is the one that is there.
+// Whoever removes a slot removes its lock: what comes back is the one that is there. An exclusive
+// one takes that the file may be written, so that nobody else can keep us waiting by it.
 envgen::Result<sys::Fd> try_lock(const Slot& slot, Hold hold);
+// Somebody holds it, whoever may: for one that is not ours to lock.
+bool is_held(const Slot& slot);
 // This is its last use.
 void touch(const sys::Fd& lock);
 

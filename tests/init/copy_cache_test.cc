@@ -158,27 +158,52 @@ TEST_F(CopyCache, WhatAJobWroteAtItsPlaceIsKeptAndNamed) {
   EXPECT_EQ(read(line.substr(at, line.find(' ', at) - at) + "/ckpt"), "precious");
 }
 
-TEST_F(CopyCache, HasThePermissionsOfItsRoot) {
+TEST_F(CopyCache, CanBeReadAsItsRootAndWrittenByNobodyElse) {
   const mode_t before = ::umask(077);
-  prepare();
+  ASSERT_EQ(::chmod(path("cache").c_str(), 01777), 0);
+  const Prepared prepared = prepare();
   struct stat status{};
   ASSERT_EQ(::stat(path("cache/trainit-datasets").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0755);
-  ASSERT_EQ(::chmod(path("cache").c_str(), 0777), 0);
-  ASSERT_TRUE(sys::remove_tree(path("cache/trainit-datasets")));
-  const Prepared prepared = prepare();
-  ::umask(before);
-  ASSERT_EQ(::stat(path("cache/trainit-datasets").c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 07777, 01777) << "nobody removes what another user made";
   ASSERT_EQ(::stat((entry_of(prepared) + ".lock").c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 07777, 0666);
+  EXPECT_EQ(status.st_mode & 07777, 0644);
   ASSERT_EQ(::stat(entry_of(prepared).c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0755);
+  ASSERT_EQ(::chmod(path("cache").c_str(), 0750), 0);
+  ASSERT_TRUE(sys::remove_tree(path("cache/trainit-datasets")));
+  prepare();
+  ::umask(before);
+  ASSERT_EQ(::stat(path("cache/trainit-datasets").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0750);
+}
+
+// As an earlier version made it: whoever may write there may have made what is in it.
+TEST_F(CopyCache, StoreThatOthersMayWriteIsNotUsed) {
+  prepare();
+  ASSERT_EQ(::chmod(path("cache/trainit-datasets").c_str(), 01777), 0);
+  const Prepared again = prepare();
+  EXPECT_EQ(again.how, "copied");
+  EXPECT_THAT(again.path, HasSubstr("/trainit-datasets-" + std::to_string(::geteuid()) + "/"));
+  EXPECT_EQ(prepare().how, "found");
+  EXPECT_THAT(list(), SizeIs(2)) << "it is listed and can be removed";
+}
+
+// Neither to be used nor to be mended.
+TEST_F(CopyCache, CopyThatWasChangedAndIsInUseIsCopiedBesideIt) {
+  const Prepared first = prepare();
+  std::ofstream(first.path + "/more") << "x";
+  const Prepared second = prepare();
+  EXPECT_EQ(second.how, "copied");
+  EXPECT_NE(second.path, first.path);
+  EXPECT_THAT(second.warnings, ElementsAre(HasSubstr("another job uses it")));
+  EXPECT_FALSE(exists(second.path + "/more"));
+  EXPECT_TRUE(exists(first.path + "/more"));
 }
 
 TEST_F(CopyCache, IsSharedByUsers) {
   if (!child::is_root()) GTEST_SKIP() << "not root";
-  ASSERT_EQ(::chmod(path("cache").c_str(), 0777), 0);
+  ASSERT_EQ(::chmod(path("cache").c_str(), 01777), 0);
+  ASSERT_EQ(::chmod(path("").c_str(), 0755), 0);
   prepare();
   const child::Outcome other = child::run([this] {
     if (!child::become_nobody()) return 1;

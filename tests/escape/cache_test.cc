@@ -1,0 +1,165 @@
+// The cache of a node that users share who do not trust each other.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/file.h>
+
+#include "init/sys/fd.h"
+#include "tests/escape/border.h"
+
+namespace {
+
+using escape::Border;
+using escape::kJob;
+using escape::kOther;
+using rules::joined;
+using rules::Spec;
+using rules::Words;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Cache : public Border {
+ protected:
+  void SetUp() override {
+    Border::SetUp();
+    if (IsSkipped()) return;
+    make("mnt", 0, 0755);
+    make("mnt/ds", 0, 0755);
+    write("mnt/ds/file", "true");
+    give("mnt/ds/file", 0, 0644);
+    make("cache", 0, 01777);
+    make("etc", 0, 0755);
+    write("etc/precious", "ours");
+  }
+
+  // A job of that user.
+  [[nodiscard]] rules::Result run(uid_t user, const Words& options = {}) const {
+    Spec spec = contained(joined(
+        joined({"--data", path("mnt/ds"), "--data-root", path("cache"), "--data-headroom", "0",
+                "--data-timeout", "20s", "--run-dir", path("tmp/run-" + std::to_string(user))},
+               options),
+        {"--", "/bin/sh", "-c", "echo $TRAINIT_DATASET_DS; cat $TRAINIT_DATASET_DS/file"}));
+    spec.before = [here = path(""), user] {
+      contain(here);
+      if (user == 0) return;
+      if (::setgroups(0, nullptr) != 0 || ::setresgid(user, user, user) != 0 ||
+          ::setresuid(user, user, user) != 0) {
+        ::_exit(rules::kCannotStart);
+      }
+    };
+    return rules::run(spec);
+  }
+  [[nodiscard]] static std::string place_of(const rules::Result& result) {
+    return result.out.substr(0, result.out.find('\n'));
+  }
+  void expect_a_true_copy(const rules::Result& result) const {
+    EXPECT_THAT(result.out, AllOf(HasSubstr(path("cache/")), HasSubstr("\ntrue"))) << result.err;
+  }
+  [[nodiscard]] static std::string slot_of(const rules::Result& result) {
+    const std::string place = place_of(result);
+    return place.substr(0, place.rfind('/'));
+  }
+};
+
+TEST_F(Cache, RootsCopyIsForAll) {
+  const rules::Result first = run(0);
+  const rules::Result second = run(kJob);
+  expect_a_true_copy(second);
+  EXPECT_EQ(place_of(first), place_of(second));
+  EXPECT_THAT(second.err, HasSubstr("found in"));
+}
+
+TEST_F(Cache, CopyOfTheSourcesOwnerIsForAll) {
+  give("mnt/ds", kJob, 0755);
+  const rules::Result first = run(kJob);
+  expect_a_true_copy(first);
+  EXPECT_EQ(place_of(run(kOther)), place_of(first));
+  EXPECT_EQ(place_of(run(0)), place_of(first));
+}
+
+// As it could have been made: with its manifest and its record, and other bytes.
+TEST_F(Cache, CopyOfAnotherUserIsNotUsed) {
+  const rules::Result others = run(kOther);
+  expect_a_true_copy(others);
+  as(kOther, path("cache"),
+     "cd " + place_of(others) +
+         "; touch -r file ../t; echo evil >file; touch -r ../t file; touch ../record.json");
+  for (const uid_t user : {kJob, uid_t{0}}) {
+    const rules::Result result = run(user);
+    expect_a_true_copy(result);
+    EXPECT_NE(place_of(result), place_of(others));
+    EXPECT_EQ(place_of(run(user)), place_of(result)) << "it is found the next time";
+  }
+}
+
+TEST_F(Cache, PlantedStoresCostNobodyAnything) {
+  as(kOther, path("cache"),
+     "ln -s " + path("etc") + " trainit-datasets; mkdir -m 0777 trainit-datasets-1000; ln -s " +
+         path("etc") + " trainit-datasets-0; ln -s " + path("etc") + " trainit-datasets-0-1");
+  for (const uid_t user : {uid_t{0}, kJob}) {
+    const rules::Result result = run(user);
+    expect_a_true_copy(result);
+    EXPECT_EQ(place_of(run(user)), place_of(result)) << "it is found the next time";
+  }
+  EXPECT_EQ(read(path("etc/precious")), "ours");
+  EXPECT_EQ(status_of("etc").st_nlink, 2U) << "nothing was made in it";
+  EXPECT_EQ(status_of("cache/trainit-datasets").st_mode & S_IFMT, mode_t{S_IFLNK});
+}
+
+// What root removes in another user's store is removed as that user.
+TEST_F(Cache, LinksInAnotherUsersStoreAreNotFollowedByRoot) {
+  make("etc/data-0123456789abcdef", 0, 0755);
+  write("etc/data-0123456789abcdef/precious", "ours");
+  as(kOther, path("cache"),
+     "mkdir trainit-datasets; cd trainit-datasets; ln -s " + path("etc/data-0123456789abcdef") +
+         " data-0123456789abcdef; ln -s " + path("etc/precious") + " x-0123456789abcdef.partial");
+  Spec spec = contained({"cache", "gc", "--data-root", path("cache"), "--cache-ttl", "0"});
+  std::ignore = rules::run(spec);
+  EXPECT_EQ(read(path("etc/data-0123456789abcdef/precious")), "ours");
+  EXPECT_EQ(read(path("etc/precious")), "ours");
+}
+
+TEST_F(Cache, LockThatAnotherUserHoldsKeepsNobodyWaiting) {
+  const rules::Result first = run(0);
+  const std::string lock = slot_of(first) + ".lock";
+  const pid_t attacker = ::fork();
+  if (attacker == 0) {
+    if (::setresgid(kOther, kOther, kOther) != 0 || ::setresuid(kOther, kOther, kOther) != 0) {
+      ::_exit(1);
+    }
+    const int fd = ::open(lock.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || ::flock(fd, LOCK_EX) != 0) ::_exit(2);
+    ::kill(::getpid(), SIGSTOP);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(attacker, &status, WUNTRACED);
+  ASSERT_TRUE(WIFSTOPPED(status)) << status;
+  for (const uid_t user : {uid_t{0}, kJob}) {
+    const rules::Result result = run(user);
+    EXPECT_EQ(place_of(result), place_of(first)) << result.err;
+  }
+  // And where it has to be mended, or proven.
+  write(place_of(first).substr(path("").size()) + "/more", "x");
+  const rules::Result mended = run(0);
+  expect_a_true_copy(mended);
+  EXPECT_NE(place_of(mended), place_of(first));
+  ::kill(attacker, SIGKILL);
+  ::waitpid(attacker, nullptr, 0);
+}
+
+// After the machine was started anew.
+TEST_F(Cache, UnsyncedCopyOfAnotherUserIsCopiedAnew) {
+  const rules::Result first = run(0);
+  const std::string record = slot_of(first).substr(path("").size()) + "/record.json";
+  std::string text = read(path(record));
+  const std::size_t at = text.find("\"boot_id\": \"") + 12;
+  text.replace(at, text.find('"', at) - at, "another");
+  write(record, text);
+  const rules::Result second = run(kJob);
+  expect_a_true_copy(second);
+  EXPECT_NE(place_of(second), place_of(first));
+  EXPECT_THAT(second.err, HasSubstr("copied in"));
+}
+
+}  // namespace
