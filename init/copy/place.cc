@@ -132,6 +132,7 @@ struct Answer {
 };
 
 int look_and_tell(const std::string& path, int fd) {
+  sys::leave_callers_descriptors();
   Answer answer;
   struct stat status{};
   if (::realpath(path.c_str(), answer.path.data()) == nullptr ||

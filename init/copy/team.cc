@@ -72,6 +72,7 @@ void forget_signals() {
 [[noreturn]] void work(int worker, pid_t parent, FailureSlot& slot,
                        const std::function<envgen::Status(int)>& body) {
   forget_signals();
+  sys::leave_callers_descriptors();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kFailed);
   ::umask(0);

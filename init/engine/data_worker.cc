@@ -140,7 +140,11 @@ int see_to_source(const DataOrder& order, const std::string& copy, int pipe) {
 // By a process of its own, as the source may hang by now: what it says.
 void at_source(const DataOrder& order, int socket, const std::function<int(int pipe)>& body,
                const std::function<void(std::string text)>& hear) {
-  auto worker = fork_messenger("looking at the source of the data", order.saved, body);
+  const auto work = [&body](int pipe) {
+    sys::leave_callers_descriptors();
+    return body(pipe);
+  };
+  auto worker = fork_messenger("looking at the source of the data", order.saved, work);
   if (!worker) return warn(socket, to_line(worker.error()) + ", ignoring");
   constexpr std::uint32_t kMostBytes = 16U << 10;
   MessagePipe messages(std::move(worker->pipe), 1, kMostBytes);

@@ -3,9 +3,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
@@ -92,6 +94,27 @@ std::vector<int> open_descriptors(int first) {
     if (::fcntl(number, F_GETFD) >= 0) open.push_back(number);
   }
   return open;
+}
+
+void leave_callers_descriptors() {
+  std::array<struct stat, 3> standard{};
+  for (int number = 0; number <= 2; ++number) {
+    ::fstat(number, &standard.at(static_cast<std::size_t>(number)));
+  }
+  std::vector<int> ways;
+  for (const int number : open_descriptors(0)) {
+    const int flags = ::fcntl(number, F_GETFD);
+    if (flags >= 0 && (flags & FD_CLOEXEC) == 0) ::close(number);
+    struct stat status{};
+    if (flags < 0 || (flags & FD_CLOEXEC) == 0 || ::fstat(number, &status) != 0) continue;
+    const bool same = std::ranges::any_of(standard, [&status](const struct stat& one) {
+      return one.st_dev == status.st_dev && one.st_ino == status.st_ino;
+    });
+    if (same) ways.push_back(number);
+  }
+  ensure_standard_fds();
+  // Not closed: its owner would write to whatever is opened next.
+  for (const int number : ways) ::dup3(STDERR_FILENO, number, O_CLOEXEC);
 }
 
 void close_descriptors(int first, std::span<const int> keep) {

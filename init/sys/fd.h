@@ -50,6 +50,11 @@ void ensure_standard_fds();
 // what the caller passed in.
 std::vector<int> open_descriptors(int first);
 
+// For a forked child that may hang in the kernel: it keeps nothing that the caller passed in (what
+// is not close-on-exec), nor a second way to where 0, 1 and 2 lead to, so that nobody who reads
+// there waits for its end. /dev/null takes their places.
+void leave_callers_descriptors();
+
 // Closes every descriptor from `first` on but those in `keep`. Without close_range (before Linux
 // 5.9, or where seccomp refuses it) it goes by /proc, without /proc by number, up to 65536.
 void close_descriptors(int first, std::span<const int> keep);

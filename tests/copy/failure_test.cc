@@ -1,6 +1,7 @@
 // What goes wrong with a copy: each time it says what to do, nothing partial is at the place, and
 // the next run goes on.
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,7 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <set>
 
 #include "tests/copy/tree.h"
 #include "tests/rules/job.h"
@@ -179,6 +183,53 @@ class CopyHang : public CopyMount {
     });
   }
 };
+
+// What these descriptors of a process lead to; all of its descriptors where none are named.
+std::set<std::string> open_files(pid_t process, const std::vector<int>& only = {}) {
+  std::set<std::string> files;
+  const std::string directory = "/proc/" + std::to_string(process) + "/fd/";
+  const sys::Dir opened(::opendir(directory.c_str()));
+  if (!opened) return files;
+  while (const dirent* entry = ::readdir(opened.get())) {
+    const std::string name = entry->d_name;
+    const bool asked = only.empty() || std::ranges::any_of(only, [&name](int number) {
+                         return std::to_string(number) == name;
+                       });
+    std::array<char, 256> target{};
+    if (asked && ::readlink((directory + name).c_str(), target.data(), target.size() - 1) > 0) {
+      files.insert(target.data());
+    }
+  }
+  return files;
+}
+
+// One that hangs in the kernel stays when the copy has ended: whoever reads what that says must not
+// wait for it.
+TEST_F(CopyHang, WhoeverTouchesTheSourceHoldsNothingOfTheCaller) {
+  on_hanging_source([this](sys::Fd&) {
+    for (const char* source : {"source", "source/hang"}) {
+      constexpr int kPassedIn = 77;
+      const sys::Fd passed_in(::open(path("source/version").c_str(), O_RDONLY | O_CLOEXEC));
+      Instance copying(spec({path(source), path("disk/place")},
+                            [&passed_in] { ::dup2(passed_in.get(), kPassedIn); }));
+      bool free = false;
+      for (int tries = 0; tries < 1000 && !free && copying.alive(); ++tries) {
+        const std::set<std::string> callers = open_files(copying.pid(), {1, 2, kPassedIn});
+        const std::vector<pid_t> processes = rules::children_of(copying.pid());
+        free = callers.size() == 3 && !processes.empty();
+        for (const pid_t process : processes) {
+          for (const std::string& file : open_files(process))
+            free = free && !callers.contains(file);
+        }
+        const timespec nap{0, 10'000'000};
+        if (!free) ::nanosleep(&nap, nullptr);
+      }
+      EXPECT_TRUE(free) << source;
+      copying.signal(SIGTERM);
+      EXPECT_EQ(copying.wait(), 128 + SIGTERM);
+    }
+  });
+}
 
 // No process of it is left.
 bool all_gone(const std::vector<pid_t>& processes) {
