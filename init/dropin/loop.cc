@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "init/dropin/voice.h"
+#include "init/proc/reap.h"
 #include "init/proc/terminal.h"
 #include "init/sys/fd.h"
 #include "init/sys/memory.h"
@@ -298,7 +299,7 @@ bool Loop::reap_one() {
   // Looked at before it is reaped: the group is signalled while its number is still its own.
   const bool look_first = self_.term_group_at_end;
   siginfo_t dead{};
-  if (::waitid(P_ALL, 0, &dead, WEXITED | WNOHANG | (look_first ? WNOWAIT : 0)) != 0) {
+  if (proc::wait_id(P_ALL, 0, &dead, WEXITED | WNOHANG | (look_first ? WNOWAIT : 0)) != 0) {
     say(self_, Event::kNoneLeft);
     return false;
   }
@@ -311,7 +312,7 @@ bool Loop::reap_one() {
   if (is_command && look_first) send(SIGTERM, nullptr);
   if (look_first) {
     siginfo_t reaped{};
-    ::waitid(P_PID, static_cast<id_t>(dead.si_pid), &reaped, WEXITED | WNOHANG);
+    proc::wait_id(P_PID, static_cast<id_t>(dead.si_pid), &reaped, WEXITED | WNOHANG);
   }
   if (is_command) end(dead);
   return !is_command || !look_first;

@@ -215,8 +215,8 @@ void Supervisor::report_failure() {
   diagnosis_.begin(job_, machine_, setup_.saved, tees_.seen(), log);
 }
 
-void Supervisor::report_transition(Course before) {
-  const std::string text = transition_text(before, job_, machine_, now_ms());
+void Supervisor::report_transition(Course before, const lifecycle::Event& why) {
+  const std::string text = transition_text(before, why, job_, machine_, now_ms());
   if (text.empty()) return;
   sys::log::info(text);
   const bool ends = machine_.expired() || machine_.rescheduled();

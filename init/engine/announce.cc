@@ -4,6 +4,7 @@
 #include <csignal>
 #include <variant>
 
+#include "init/engine/describe.h"
 #include "init/engine/remains.h"
 #include "init/engine/status_text.h"
 #include "init/proc/signals.h"
@@ -26,6 +27,40 @@ std::string checkpoint_text(const Job& job, const lifecycle::Machine& machine,
   return text;
 }
 
+// What ended badly, of the tasks of this kind: "rank-1: exit 3".
+std::string bad_ends(const Job& job, lifecycle::TaskKind kind) {
+  std::vector<std::string> ends;
+  for (const TaskRecord& record : job.records) {
+    if (record.kind != kind || !record.ending) continue;
+    const bool failed = !record.ending->ok() || !record.hook_message.empty();
+    if (failed) {
+      ends.push_back(record.hook_message.empty() ? torn_down_text(record) : record.hook_message);
+    }
+  }
+  return names_list(ends);
+}
+
+// Why a job that was asked for a checkpoint is no longer waited for.
+std::string checkpoint_end_text(const lifecycle::Event& why, const Job& job) {
+  namespace event = lifecycle::event;
+  if (std::holds_alternative<event::TimerFired>(why)) {
+    return "the time for the checkpoint is over (--checkpoint-timeout)";
+  }
+  if (std::holds_alternative<event::NobodySaves>(why)) {
+    return "no checkpoint: nobody in the job answers its signal";
+  }
+  if (std::holds_alternative<event::StopRequested>(why)) {
+    return "a stop request came before the end of the checkpoint";
+  }
+  const bool lives = std::ranges::any_of(
+      job.records, [](const TaskRecord& record) { return is_main(record) && record.pid > 0; });
+  const std::string bad =
+      bad_ends(job, lives ? lifecycle::TaskKind::kCheckpoint : lifecycle::TaskKind::kMain);
+  const std::string who = lives ? "its hooks are done" : "the job has ended";
+  if (bad.empty()) return "the checkpoint is saved: " + who;
+  return "perhaps no checkpoint: " + who + ", not well (" + bad + ")";
+}
+
 std::string restart_text(const Job& job, const lifecycle::Machine& machine, std::int64_t now_ms) {
   std::string text = "restart " + std::to_string(machine.restarts() + 1);
   if (job.plan.policy.max_restarts > 0 && machine.cause() != nullptr) {
@@ -36,8 +71,8 @@ std::string restart_text(const Job& job, const lifecycle::Machine& machine, std:
 
 }  // namespace
 
-std::string transition_text(Course before, const Job& job, const lifecycle::Machine& machine,
-                            std::int64_t now_ms) {
+std::string transition_text(Course before, const lifecycle::Event& why, const Job& job,
+                            const lifecycle::Machine& machine, std::int64_t now_ms) {
   const Phase now = machine.phase();
   // It may be found out on the way down from a failure, and calls its restart off.
   if (machine.expired() && !before.expired) {
@@ -48,13 +83,16 @@ std::string transition_text(Course before, const Job& job, const lifecycle::Mach
     case Phase::kCheckpointing:
       return checkpoint_text(job, machine, now_ms);
     case Phase::kStopping:
-      if (before.phase == Phase::kCheckpointing)
-        return "the time for the checkpoint ends, stopping" +
+      if (before.phase == Phase::kCheckpointing) {
+        return checkpoint_end_text(why, job) + ", stopping" +
                (job.save_reason.empty() ? "" : " (" + job.save_reason + ")");
+      }
       if (!machine.rescheduled()) return "";
-      return "a checkpoint is asked for, and nothing runs yet that could save: the job ends with "
-             "exit "
-             "code 75, to be scheduled again";
+      return std::string("a checkpoint is asked for, and nothing ") +
+             (before.phase == Phase::kStarting || before.phase == Phase::kRunning
+                  ? "in this job saves one"
+                  : "runs yet that could save") +
+             ": the job ends with exit code 75, to be scheduled again";
     case Phase::kAutoRestart:
       return restart_text(job, machine, now_ms);
     case Phase::kHold:
@@ -65,7 +103,8 @@ std::string transition_text(Course before, const Job& job, const lifecycle::Mach
   }
 }
 
-std::string kills_text(const Job& job, const std::vector<lifecycle::Action>& actions) {
+std::string kills_text(const Job& job, const lifecycle::Event& why,
+                       const std::vector<lifecycle::Action>& actions) {
   std::vector<std::string> names;
   for (const lifecycle::Action& one : actions) {
     const auto* signal = std::get_if<lifecycle::action::Signal>(&one);
@@ -74,7 +113,11 @@ std::string kills_text(const Job& job, const std::vector<lifecycle::Action>& act
     if (is_main(record) && record.pid > 0) names.push_back(record.name);
   }
   if (names.empty()) return "";
-  return "has not ended in its time, so it gets SIGKILL: " + names_list(names);
+  const auto* stop = std::get_if<lifecycle::event::StopRequested>(&why);
+  const std::string reason =
+      stop != nullptr ? "a second " + std::string(proc::signal_name(stop->signal)) + " came"
+                      : "has not ended in its time";
+  return reason + ", so it gets SIGKILL: " + names_list(names);
 }
 
 }  // namespace engine

@@ -17,12 +17,14 @@ struct Course {
   bool expired = false;
 };
 
-// "" where there is nothing to say. `now_ms`: the time by which the machine counts.
-std::string transition_text(Course before, const Job& job, const lifecycle::Machine& machine,
-                            std::int64_t now_ms);
+// "" where there is nothing to say. `why`: the event that has brought the machine here. `now_ms`:
+// the time by which the machine counts.
+std::string transition_text(Course before, const lifecycle::Event& why, const Job& job,
+                            const lifecycle::Machine& machine, std::int64_t now_ms);
 
 // Names the main processes that get SIGKILL: what killed them is then not to be guessed, it might
-// as well be the OOM killer's. "" for none.
-std::string kills_text(const Job& job, const std::vector<lifecycle::Action>& actions);
+// as well be the OOM killer's. "" for none. `why`: the event that brought the actions about.
+std::string kills_text(const Job& job, const lifecycle::Event& why,
+                       const std::vector<lifecycle::Action>& actions);
 
 }  // namespace engine

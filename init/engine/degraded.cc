@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "init/proc/reap.h"
 #include "init/sys/clock.h"
 #include "lifecycle/task.h"
 
@@ -31,7 +32,7 @@ class Remaining {
   bool reap() {
     for (int i = 0; i < kMostDeaths; ++i) {
       siginfo_t info = {};
-      if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return false;
+      if (proc::wait_id(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return false;
       ended(info);
     }
     return true;

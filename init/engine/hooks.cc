@@ -18,6 +18,7 @@
 #include "envgen/hook_exports.h"
 #include "init/engine/hook_file.h"
 #include "init/engine/hook_output.h"
+#include "init/proc/reap.h"
 #include "init/proc/spawn.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
@@ -269,7 +270,7 @@ void Worker::advance(Hook& hook) {
 void Worker::look_for_end(Hook& hook) const {
   siginfo_t info{};
   const int waited =
-      ::waitid(P_PID, static_cast<id_t>(hook.pid), &info, WEXITED | WNOHANG | WNOWAIT);
+      proc::wait_id(P_PID, static_cast<id_t>(hook.pid), &info, WEXITED | WNOHANG | WNOWAIT);
   if (waited == 0 && info.si_pid == hook.pid) hook.end = info;
 }
 

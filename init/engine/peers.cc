@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "init/proc/reap.h"
 #include "init/proc/spawn.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
@@ -171,7 +172,7 @@ class PeerWaiting {
       }
       siginfo_t info = {};
       const bool ended =
-          ::waitid(P_PID, static_cast<id_t>(attempt.pid), &info, WEXITED | WNOHANG) == 0 &&
+          proc::wait_id(P_PID, static_cast<id_t>(attempt.pid), &info, WEXITED | WNOHANG) == 0 &&
           info.si_pid == attempt.pid;
       if (ended) {
         read_output(attempt);

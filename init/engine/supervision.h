@@ -53,6 +53,7 @@ class Supervisor {
   void take_signal(const proc::Received& received);
   void answer_signal(const proc::Received& received);
   void reap();
+  void cannot_reap(int error);
   void read_resolver();
   void read_data(std::uint32_t index);
   void take_heard(std::uint32_t index, const DataHeard& heard);
@@ -87,7 +88,7 @@ class Supervisor {
   void signal_task(const lifecycle::action::Signal& signal);
   void stop_main(const TaskRecord& record, int signal);
   void report_failure();
-  void report_transition(Course before);
+  void report_transition(Course before, const lifecycle::Event& why);
   void ask_to_save();
   void begin_anew();
   // What is left behind.

@@ -23,6 +23,7 @@
 #include "init/proc/reap.h"
 #include "init/sys/cgroup.h"
 #include "init/sys/facts.h"
+#include "init/sys/files.h"
 #include "init/sys/log.h"
 #include "init/sys/memory.h"
 
@@ -272,6 +273,7 @@ void Supervisor::answer_signal(const proc::Received& received) {
 
 void Supervisor::reap() {
   proc::Reaped reaped = proc::reap(kMostDeaths);
+  if (reaped.refused != 0) return cannot_reap(reaped.refused);
   reap_again_ = reaped.deaths.size() == kMostDeaths;
   event::TasksEnded ended;
   for (const proc::Death& death : reaped.deaths) {
@@ -308,6 +310,14 @@ void Supervisor::reap() {
                           !any_main() && tees_.are_all_children();
   if (reaped.childless || left_alone) post(event::NothingLeft{});
   if (sweeper_.sweep_behind(reaped, reap_again_)) post(event::NothingAdopted{});
+}
+
+// Nobody's end would ever be seen.
+void Supervisor::cannot_reap(int error) {
+  sys::log::error("waiting for the job: waitid and wait4: found " + sys::errno_text(error) +
+                  "; allow one of them in the seccomp profile");
+  exit_code_ = kOwnFailure;
+  done_ = true;
 }
 
 void Supervisor::read_resolver() {
@@ -438,7 +448,7 @@ void Supervisor::drain() {
     stopper_.begin_step();
     const Course before{machine_.phase(), machine_.expired()};
     std::vector<lifecycle::Action> actions = machine_.step(next, now_ms());
-    report_transition(before);
+    report_transition(before, next);
     keep_watch();
     if (!actions.empty()) report_outlived(hanging);
     // A signal that is only sent on changes nothing that a state tells.
@@ -446,7 +456,7 @@ void Supervisor::drain() {
     const bool nothing = std::holds_alternative<event::NothingLeft>(next) && actions.empty();
     if (!sends_on && !nothing) publisher_.note_change();
     if (std::holds_alternative<event::ClusterReady>(next)) name_records(job_, machine_);
-    const std::string kills = kills_text(job_, actions);
+    const std::string kills = kills_text(job_, next, actions);
     if (!kills.empty()) sys::log::warning(kills);
     for (const lifecycle::Action& one : actions) perform(one);
     timeline_.stepped(next, actions, before.phase, job_, machine_);

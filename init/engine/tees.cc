@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "init/proc/reap.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
@@ -245,7 +246,7 @@ bool Tees::await_end(std::int64_t deadline_ms) {
   if (::poll(&end, 1, left_ms()) != 1) return false;
   siginfo_t info{};
   const auto id = static_cast<id_t>(pid_);
-  while (::waitid(P_PID, id, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0) {
+  while (proc::wait_id(P_PID, id, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0) {
     if (left_ms() == 0) return false;
     ::poll(nullptr, 0, 1);
   }

@@ -8,8 +8,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <optional>
 #include <utility>
 
+#include "init/proc/reap.h"
 #include "init/proc/signals.h"
 #include "init/proc/spawn.h"
 #include "init/sys/clock.h"
@@ -42,29 +44,32 @@ bool read_output(int fd, std::int64_t deadline_ms, std::size_t most_bytes, std::
   return false;
 }
 
-// Whether it ends within half a second; it is not reaped, so that its group stays its own. One in D
+// How it ends within half a second; it is not reaped, so that its group stays its own. One in D
 // state is not awaited for longer.
-bool has_ended(pid_t pid) {
+std::optional<siginfo_t> end_of(pid_t pid) {
   constexpr int kMostLooks = 50;
   for (int look = 0; look < kMostLooks; ++look) {
     siginfo_t info{};
-    const int answer = ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
-    if (answer == 0 && info.si_pid == pid) return true;
-    if (answer != 0 && errno != EINTR) return false;
+    const int answer = wait_id(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
+    if (answer == 0 && info.si_pid == pid) return info;
+    if (answer != 0 && errno != EINTR) return std::nullopt;
     ::poll(nullptr, 0, kLookMs);
   }
-  return false;
+  return std::nullopt;
 }
 
 // Its exit code if it ends by itself. Its group ends too: it may be a script.
 int end(pid_t pid, bool has_closed) {
-  const bool by_itself = has_closed && has_ended(pid);
+  const auto by_itself = has_closed ? end_of(pid) : std::nullopt;
   ::kill(-pid, SIGKILL);
-  if (!by_itself) ::kill(pid, SIGKILL);  // it may not have made its session yet
-  int status = 0;
-  if (!has_ended(pid) || ::waitpid(pid, &status, WNOHANG) != pid || !by_itself) return -1;
+  if (!by_itself) {
+    ::kill(pid, SIGKILL);  // it may not have made its session yet
+    end_of(pid);
+  }
+  ::waitpid(pid, nullptr, WNOHANG);
+  if (!by_itself) return -1;
   constexpr int kBySignal = 128;
-  return WIFSIGNALED(status) ? kBySignal + WTERMSIG(status) : WEXITSTATUS(status);
+  return by_itself->si_code == CLD_EXITED ? by_itself->si_status : kBySignal + by_itself->si_status;
 }
 
 }  // namespace

@@ -49,19 +49,34 @@ std::vector<pid_t> parse_pids(std::string_view text) {
 
 }  // namespace
 
+int wait_id(idtype_t type, id_t id, siginfo_t* info, int options) {
+  *info = {};
+  if (::waitid(type, id, info, options) == 0) return 0;
+  if (errno == ECHILD || errno == EINTR || errno == EINVAL || (options & WEXITED) == 0) return -1;
+  int status = 0;
+  const pid_t which = type == P_PID ? static_cast<pid_t>(id) : -1;
+  const pid_t pid = ::wait4(which, &status, (options & WNOHANG) | __WALL, nullptr);
+  if (pid <= 0) return pid;
+  info->si_pid = pid;
+  info->si_code = WIFEXITED(status) ? CLD_EXITED : WCOREDUMP(status) ? CLD_DUMPED : CLD_KILLED;
+  info->si_status = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
+  return 0;
+}
+
 Reaped reap(int limit) {
   Reaped result;
   // __WALL: a clone() child with another exit signal than SIGCHLD is ours to reap as well.
   int options = WEXITED | WNOHANG | __WALL;
   while (limit > 0) {
     siginfo_t info{};
-    if (::waitid(P_ALL, 0, &info, options) != 0) {
+    if (wait_id(P_ALL, 0, &info, options) != 0) {
       if (errno == EINTR) continue;
       if (errno == EINVAL && (options & __WALL) != 0) {
         options &= ~__WALL;  // gVisor has it for wait4 only
         continue;
       }
       result.childless = errno == ECHILD;
+      if (!result.childless) result.refused = errno;
       break;
     }
     if (info.si_pid == 0) break;

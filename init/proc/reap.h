@@ -2,6 +2,7 @@
 // Children: reaping them, finding those that were adopted, becoming their adopter.
 
 #include <sys/types.h>
+#include <sys/wait.h>
 
 #include <vector>
 
@@ -19,7 +20,12 @@ struct Death {
 struct Reaped {
   std::vector<Death> deaths;
   bool childless = false;  // ECHILD: no child is left
+  int refused = 0;         // errno, where nobody can be waited for at all
 };
+
+// waitid; where a seccomp profile refuses that, wait4: it reaps at once what WNOWAIT would leave,
+// and of stops alone tells nothing.
+int wait_id(idtype_t type, id_t id, siginfo_t* info, int options);
 
 // Reaps what has died, at most `limit` (the rest stays for the next turn, so that a fork bomb of
 // orphans cannot starve SIGTERM). Stopped children are not deaths.

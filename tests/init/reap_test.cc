@@ -5,9 +5,12 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <vector>
 
 #include "tests/init/child.h"
+#include "tests/init/refuse.h"
 
 namespace {
 
@@ -43,6 +46,38 @@ TEST(Reap, TellsCodesAndSignalsApart) {
       if (death.pid == late && (!death.signaled || death.value != 64)) return 5;
     }
     return 0;
+  });
+  EXPECT_EQ(outcome.code, 0);
+}
+
+TEST(Reap, DoesWithoutWaitid) {
+  for (const int error : {EPERM, ENOSYS}) {
+    const auto outcome = child::run([error] {
+      if (!refuse::calls({SYS_waitid}, error)) return 1;
+      const pid_t exits = start([] { ::_exit(255); });
+      const pid_t dies = start([] { ::raise(SIGKILL); });
+      std::vector<proc::Death> deaths;
+      proc::Reaped reaped;
+      while (!reaped.childless) {
+        reaped = proc::reap(10);
+        if (reaped.refused != 0) return 2;
+        deaths.insert(deaths.end(), reaped.deaths.begin(), reaped.deaths.end());
+      }
+      for (const proc::Death& death : deaths) {
+        if (death.pid == exits && (death.signaled || death.value != 255)) return 3;
+        if (death.pid == dies && (!death.signaled || death.value != SIGKILL)) return 4;
+      }
+      return deaths.size() == 2 ? 0 : 5;
+    });
+    EXPECT_EQ(outcome.code, 0);
+  }
+}
+
+TEST(Reap, SaysThatItCannotWaitAtAll) {
+  const auto outcome = child::run([] {
+    if (!refuse::calls({SYS_waitid, SYS_wait4}, EPERM)) return 1;
+    const proc::Reaped reaped = proc::reap(10);
+    return reaped.refused == EPERM && !reaped.childless ? 0 : 2;
   });
   EXPECT_EQ(outcome.code, 0);
 }

@@ -50,6 +50,7 @@ TEST_P(Checkpoint, IsMadeByHandToo) {
   EXPECT_THAT(asked.out, HasSubstr("then it ends with exit code 75"));
   EXPECT_EQ(instance.wait(), 75) << instance.err();
   EXPECT_TRUE(has_told("checkpoint-1"));
+  EXPECT_THAT(instance.err(), HasSubstr("the checkpoint is saved: the job has ended, stopping"));
   EXPECT_THAT(tool({"status"}).out, HasSubstr("exit code 75: after a checkpoint"));
 }
 
@@ -110,6 +111,7 @@ TEST_P(Checkpoint, ThatIsNotMadeInItsTimeEndsTheJobAllTheSame) {
   EXPECT_EQ(tool({"checkpoint"}).code, 0);
   EXPECT_EQ(instance.wait(), 75);
   EXPECT_EQ(instance.out(), "up\nasked\ntold\n");
+  EXPECT_THAT(instance.err(), HasSubstr("the time for the checkpoint is over"));
 }
 
 TEST_P(Checkpoint, ThatNoProcessCatchesEndsTheJobAtOnceAndIsSaid) {
@@ -119,8 +121,20 @@ TEST_P(Checkpoint, ThatNoProcessCatchesEndsTheJobAtOnceAndIsSaid) {
   await_state(kRunning);
   EXPECT_EQ(tool({"checkpoint"}).code, 0);
   EXPECT_EQ(instance.wait(), 75);
-  EXPECT_THAT(instance.err(), HasSubstr("no process of the job catches SIGUSR1"));
+  EXPECT_THAT(instance.err(), AllOf(HasSubstr("no process of the job catches SIGUSR1"),
+                                    HasSubstr("no checkpoint: nobody in the job answers")));
   EXPECT_TRUE(has_told("saved-0")) << "the signal that it would have died of was not sent";
+}
+
+TEST_P(Checkpoint, OfAJobThatFailsOverItIsNotCalledSaved) {
+  Instance instance(spec(
+      joined({"--hold", "1h", "--"}, shell("trap 'exit 3' USR1; echo up; sleep 1000 & wait"))));
+  instance.await_out("up");
+  await_state(kRunning);
+  EXPECT_EQ(tool({"checkpoint"}).code, 0);
+  EXPECT_EQ(instance.wait(), 75);
+  EXPECT_THAT(instance.err(), HasSubstr("perhaps no checkpoint: the job has ended, not well (main: "
+                                        "exit 3), stopping"));
 }
 
 TEST_P(Checkpoint, BeforeTheJobHasStartedHasNothingToSave) {

@@ -6,7 +6,12 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
+#include <cerrno>
+#include <filesystem>
+
+#include "tests/init/refuse.h"
 #include "tests/rules/job.h"
 #include "tests/rules/shell.h"
 
@@ -55,6 +60,41 @@ TEST_P(Stop, ByTheEndOfTheGraceIsSaid) {
   instance.signal(SIGTERM);
   EXPECT_EQ(instance.wait(), 137);
   EXPECT_THAT(instance.err(), HasSubstr("not ended in its time, so it gets SIGKILL: main"));
+}
+
+TEST_P(Stop, ByASecondInterruptIsNotSaidToBeLate) {
+  Instance instance(
+      spec({"--grace", "1h", "--", "/bin/sh", "-c", "trap '' INT; echo ready; exec sleep 1000"}));
+  instance.await_out("ready");
+  while (instance.alive()) instance.signal(SIGINT);
+  EXPECT_EQ(instance.wait(), 137);
+  EXPECT_THAT(instance.err(), HasSubstr("a second SIGINT came, so it gets SIGKILL: main"));
+}
+
+// --- A profile that refuses waitid ---
+
+TEST_P(Stop, ComesWhereWaitidIsRefused) {
+  for (const int error : {EPERM, ENOSYS}) {
+    Spec refused = spec({"--", "/bin/sh", "-c", "(: &); exit 7"});
+    refused.before = [error] { refuse::calls({SYS_waitid}, error); };
+    EXPECT_EQ(rules::run(refused).code, 7);
+    refused.args = ranks(2, {rules::payload(), "term-after", "0", "0"});
+    Instance instance(refused);
+    await_told("ready-0");
+    await_told("ready-1");
+    instance.signal(SIGTERM);
+    EXPECT_EQ(instance.wait(), 143);
+    std::filesystem::remove_all(path("out"));
+    ::mkdir(path("out").c_str(), 0755);
+  }
+}
+
+TEST_P(Stop, IsNotAwaitedWhereNothingCanBe) {
+  Spec refused = spec({"--", "/bin/sh", "-c", "exit 7"});
+  refused.before = [] { refuse::calls({SYS_waitid, SYS_wait4}, EPERM); };
+  const Result result = rules::run(refused);
+  EXPECT_EQ(result.code, 125);
+  EXPECT_THAT(result.err, HasSubstr("allow one of them in the seccomp profile"));
 }
 
 TEST_P(Stop, OfSeveralRanksEndsWith143AlthoughTheyEndWell) {
