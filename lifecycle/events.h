@@ -85,6 +85,10 @@ struct MembershipChanged {};  // other nodes than the job was started with: star
 struct TaskStalled {
   TaskRef task;
 };
+// It was sent a stop signal and may not be: it is not waited for, as it cannot be killed either.
+struct Unreachable {
+  TaskRef task;
+};
 }  // namespace event
 
 using Event =
@@ -92,7 +96,7 @@ using Event =
                  event::ResolveFailed, event::StopRequested, event::SignalReceived,
                  event::TimerFired, event::NothingLeft, event::NothingAdopted, event::Release,
                  event::HoldFor, event::CheckpointRequested, event::NobodySaves, event::ExtendBy,
-                 event::MembershipChanged, event::TaskStalled>;
+                 event::MembershipChanged, event::TaskStalled, event::Unreachable>;
 
 namespace action {
 // A failed start comes back as TasksEnded with kNotStarted, in a later step.

@@ -261,7 +261,8 @@ void Machine::end_post_stop(TimeMs now) {
   const bool kill = hurried_ || stage_ == Stage::kPostTerm;
   stage_ = kill ? Stage::kPostKill : Stage::kPostTerm;
   for (Task& task : tasks_) {
-    if (task.kind == TaskKind::kPostStop && task.live()) signal(task, kill ? SIGKILL : SIGTERM);
+    if (task.kind != TaskKind::kPostStop || !task.live() || task.abandoned) continue;
+    signal(task, kill ? SIGKILL : SIGTERM);
   }
   if (kill) {
     cancel_timer(Timer::kKill);
@@ -291,6 +292,22 @@ void Machine::give_up(TimeMs now) {
   if (phase_ == Phase::kPostStop) return exit();
   if (sweeping) return leave_sweep(now);
   enter_sweep(now);
+}
+
+void Machine::on(const event::Unreachable& event, TimeMs now) {
+  Task* task = find(event.task);
+  const bool down = phase_ == Phase::kStopping || phase_ == Phase::kPostStop;
+  if (!down || task == nullptr || !task->live() || task->stop_signal == 0 || task->abandoned) {
+    return;
+  }
+  task->abandoned = true;
+  if (phase_ == Phase::kPostStop) {
+    if (!waits_for(TaskKind::kPostStop)) next_post_stop();
+  } else if (stage_ == Stage::kPreStop) {
+    settle_pre_stop(now);
+  } else if (stage_ < Stage::kSweep && !waits_for_tasks()) {
+    enter_sweep(now);
+  }
 }
 
 // The first stop request, while we are on the way down for another reason.

@@ -126,6 +126,7 @@ class Machine {
   void on(const event::ExtendBy& event, TimeMs now);
   void on(const event::MembershipChanged& event, TimeMs now);
   void on(const event::TaskStalled& event, TimeMs now);
+  void on(const event::Unreachable& event, TimeMs now);
 
   // The way up (machine.cc).
   void advance_preparing(TimeMs now);

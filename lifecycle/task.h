@@ -60,7 +60,7 @@ struct Task {
   std::uint32_t incarnation = 0;  // 0 = never started
   int stop_signal = 0;            // the last one we sent it: its death is then ours, no cause
   std::uint64_t told = 0;         // all that we sent it, as signal_bit has them
-  bool abandoned = false;         // outlived its SIGKILL (D state): no longer waited for
+  bool abandoned = false;         // outlives its SIGKILL (D state, another user's): not waited for
   Ending ending;                  // when kEnded
 
   [[nodiscard]] bool live() const {

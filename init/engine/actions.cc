@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
 #include <optional>
 #include <string>
@@ -180,7 +181,10 @@ void Supervisor::signal_task(const action::Signal& signal) {
   TaskRecord& record = job_.records[signal.task.index];
   if (record.pid <= 0 || record.incarnation != signal.task.incarnation) return;
   record.told_to_stop = record.told_to_stop || signal.stops;
-  if (is_main(record) && signal.stops) return stop_main(record, signal.signal);
+  if (is_main(record) && signal.stops) {
+    stop_main(record, signal.signal);
+    return look_if_refused(signal.task);
+  }
   if (forwarding_ != nullptr && forwarding_->signal == signal.signal) {
     if (is_main(record) && job_control_.has_reached(record.pid, *forwarding_)) return;
     proc::forward_signal(record.pid, *forwarding_);
@@ -192,6 +196,15 @@ void Supervisor::signal_task(const action::Signal& signal) {
     ::kill(-record.pid, SIGKILL);
     post_stop_killed_ = true;
   }
+  if (signal.stops) look_if_refused(signal.task);
+}
+
+// Asked again with signal 0, as a stop may reach a group or a tree.
+void Supervisor::look_if_refused(TaskRef task) {
+  const TaskRecord& record = job_.records[task.index];
+  if (::kill(record.pid, 0) == 0 || errno != EPERM) return;
+  sweeper_.note_refused(record.name, record.pid);
+  post(event::Unreachable{task});
 }
 
 void Supervisor::stop_main(const TaskRecord& record, int signal) {
@@ -205,8 +218,6 @@ void Supervisor::stop_main(const TaskRecord& record, int signal) {
   }
   for (const pid_t tee : tees_.pids()) order.spared.push_back(tee);
   stopper_.send(order);
-  // It could not save anything, and would be killed at the end of the grace.
-  if (signal != SIGKILL && proc::is_stopped(record.pid)) ::kill(record.pid, SIGCONT);
 }
 
 void Supervisor::report_failure() {

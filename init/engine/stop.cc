@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "init/proc/terminal.h"
+
 namespace engine {
 
 using envgen::StopScope;
@@ -12,7 +14,20 @@ void Stopper::begin_step() {
   trees_.clear();
 }
 
+void Stopper::end_step() {
+  if (to_continue_.empty()) return;
+  const auto below = proc::descendants(to_continue_.front().spared);
+  for (const proc::Member& member : below.value_or(std::vector<proc::Member>())) {
+    if (member.state == 'T') proc::signal_member(member, SIGCONT);
+  }
+  for (const Order& order : to_continue_) {
+    if (!below && proc::is_stopped(order.main)) ::kill(order.main, SIGCONT);
+  }
+  to_continue_.clear();
+}
+
 void Stopper::send(const Order& order) {
+  if (order.signal != SIGKILL) to_continue_.push_back(order);
   switch (scope_) {
     case StopScope::kMain:
       return send_to_main(order);

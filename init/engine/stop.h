@@ -22,6 +22,9 @@ class Stopper {
 
   // What is signalled from now on is another stop signal, which may go to the same processes.
   void begin_step();
+  // Behind the signals of the step: continues what stands still below us. It could not save
+  // anything, and would be killed at the end of the grace.
+  void end_step();
 
   struct Order {
     pid_t main = 0;  // its own process, alive or not yet reaped
@@ -43,6 +46,7 @@ class Stopper {
   void note(const proc::Member& member, int signal);
 
   envgen::StopScope scope_;
+  std::vector<Order> to_continue_;           // the mains that were told in this step
   std::set<std::pair<pid_t, int>> groups_;   // and the signals that they had in this step
   std::set<int> trees_;                      // the signals that the tree had in this step
   std::map<pid_t, std::uint64_t> had_term_;  // pid and start

@@ -87,6 +87,7 @@ class Supervisor {
   void adopt_plan(envgen::Plan plan);
   void signal_task(const lifecycle::action::Signal& signal);
   void stop_main(const TaskRecord& record, int signal);
+  void look_if_refused(lifecycle::TaskRef task);
   void report_failure();
   void report_transition(Course before, const lifecycle::Event& why);
   void ask_to_save();

@@ -308,8 +308,9 @@ void Supervisor::reap() {
   // The tee ends behind the job, and finish() waits for it.
   const bool left_alone = machine_.phase() == lifecycle::Phase::kStopping && !reap_again_ &&
                           !any_main() && tees_.are_all_children();
-  if (reaped.childless || left_alone) post(event::NothingLeft{});
-  if (sweeper_.sweep_behind(reaped, reap_again_)) post(event::NothingAdopted{});
+  const bool nothing_adopted = sweeper_.sweep_behind(reaped, reap_again_);
+  if (reaped.childless || left_alone || sweeper_.only_refused()) post(event::NothingLeft{});
+  if (nothing_adopted) post(event::NothingAdopted{});
 }
 
 // Nobody's end would ever be seen.
@@ -459,6 +460,7 @@ void Supervisor::drain() {
     const std::string kills = kills_text(job_, next, actions);
     if (!kills.empty()) sys::log::warning(kills);
     for (const lifecycle::Action& one : actions) perform(one);
+    stopper_.end_step();
     timeline_.stepped(next, actions, before.phase, job_, machine_);
     events_.pop_front();
   }

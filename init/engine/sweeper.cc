@@ -1,10 +1,13 @@
 #include "init/engine/sweeper.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -33,7 +36,10 @@ void Sweeper::begin(int signal) {
 }
 
 bool Sweeper::sweep_behind(const proc::Reaped& reaped, bool more) {
-  for (const proc::Death& death : reaped.deaths) swept_.erase(death.pid);
+  for (const proc::Death& death : reaped.deaths) {
+    swept_.erase(death.pid);
+    refused_.erase(death.pid);
+  }
   bool nothing = false;
   if (!reaped.childless && signal_ != 0 && (due_ || put_off_ > 0 || !reaped.deaths.empty())) {
     // The dead need no signal: reap them first. A fork bomb does not put it off for ever.
@@ -55,14 +61,42 @@ bool Sweeper::sweep() {
   }
   bool any = false;
   for (const pid_t pid : children) {
-    if (is_ours(pid)) continue;
+    if (is_ours(pid) || refused_.contains(pid)) continue;
+    const bool news = swept_.insert(pid).second;
+    if (news && !(signal_ == SIGTERM && stopper_.has_had_term(pid)) && ::kill(pid, signal_) != 0 &&
+        errno == EPERM) {
+      note_refused("a process that the job left behind", pid);
+      continue;
+    }
     any = true;
-    if (!swept_.insert(pid).second) continue;
-    if (signal_ == SIGTERM && stopper_.has_had_term(pid)) continue;
-    ::kill(pid, signal_);
+    // Standing still it could not act on its TERM.
+    const auto member = news && signal_ == SIGTERM ? proc::look_at(pid) : std::nullopt;
+    if (member && member->state == 'T') ::kill(pid, SIGCONT);
   }
   if (signal_ == SIGKILL && due_) kill_rest();
   return !any;
+}
+
+void Sweeper::note_refused(const std::string& name, pid_t pid) {
+  refused_.insert(pid);
+  if (std::exchange(said_refused_, true)) return;
+  struct stat status{};
+  const bool known = ::stat(("/proc/" + std::to_string(pid)).c_str(), &status) == 0;
+  const std::string user = known ? ", user " + std::to_string(status.st_uid) : "";
+  sys::log::warning("cannot signal " + name + " (pid " + std::to_string(pid) + user +
+                    "): EPERM, so it is not waited for; " +
+                    (proc::has_cap_kill()
+                         ? "a seccomp profile or a security module refuses it: allow kill"
+                         : "trainit lacks CAP_KILL: grant it (docker run --cap-add KILL), or run "
+                           "trainit as that user"));
+}
+
+bool Sweeper::only_refused() const {
+  if (signal_ == 0 || refused_.empty()) return false;
+  const std::vector<pid_t> tees = tees_.pids();
+  return std::ranges::all_of(proc::children_of_self(), [&](pid_t pid) {
+    return refused_.contains(pid) || std::ranges::find(tees, pid) != tees.end();
+  });
 }
 
 // All generations at once, or what breeds in the background would outrun us: we are told of a child

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <set>
+#include <string>
 #include <vector>
 
 #include "init/engine/job.h"
@@ -30,6 +31,10 @@ class Sweeper {
   [[nodiscard]] bool sweep_behind(const proc::Reaped& reaped, bool more);
   // Tasks and adopted processes that have had their SIGKILL and live: they hang in the kernel.
   [[nodiscard]] std::vector<pid_t> outlived(const lifecycle::Machine& machine) const;
+  // It may not be signalled. The first one is said, with what is missing.
+  void note_refused(const std::string& name, pid_t pid);
+  // All children that are left may not be signalled: there is nothing to wait for.
+  [[nodiscard]] bool only_refused() const;
   // All below us but the tasks that live, at once.
   void kill_rest() const;
 
@@ -41,8 +46,10 @@ class Sweeper {
   const Stopper& stopper_;
   const Tees& tees_;
   int signal_ = 0;
-  int put_off_ = 0;        // turns in a row
-  bool due_ = false;       // nobody has had it yet
+  int put_off_ = 0;          // turns in a row
+  bool due_ = false;         // nobody has had it yet
+  std::set<pid_t> refused_;  // alive, and not ours to signal
+  bool said_refused_ = false;
   std::set<pid_t> swept_;  // those that have had signal_; -1: all at once
 };
 

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -103,6 +104,7 @@ bool has_own_proc() {
 
 std::optional<Member> parse_member(std::string_view stat) {
   // "pid (name) state parent group session ...": the name may hold spaces and parentheses.
+  constexpr int kState = 3;
   constexpr int kParent = 4;
   constexpr int kGroup = 5;
   constexpr int kStart = 22;
@@ -116,6 +118,7 @@ std::optional<Member> parse_member(std::string_view stat) {
     rest.remove_prefix(1);
     const std::string_view value = rest.substr(0, rest.find_first_of(" \n"));
     rest.remove_prefix(value.size());
+    if (field == kState) member.state = value.empty() ? '?' : value.front();
     if (field == kParent) ok = read_number(value, &member.parent);
     if (field == kGroup) ok = read_number(value, &member.group);
     if (field == kStart) ok = read_number(value, &member.start);
@@ -170,6 +173,13 @@ void signal_member(const Member& member, int signal) {
     return;
   }
   ::kill(member.pid, signal);
+}
+
+bool has_cap_kill() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
+  return ::syscall(SYS_capget, &header, data.data()) == 0 &&
+         (data[0].effective & (1U << CAP_KILL)) != 0;
 }
 
 bool awaits_signal(pid_t pid, int signal) {

@@ -20,6 +20,7 @@ struct Member {
   pid_t pid = 0;
   pid_t parent = 0;
   pid_t group = 0;
+  char state = '?';         // as in stat: 'T' stands still until a SIGCONT
   std::uint64_t start = 0;  // in clock ticks since boot: tells it from a later process of this pid
   int depth = 0;            // 1: our child
 };
@@ -42,6 +43,9 @@ std::vector<Member> members_of(const std::vector<pid_t>& groups);
 // Signals this process, and never a later one of the same pid (Linux 5.3; before, a moment is left
 // in which somebody else's child may be reaped and its pid used again).
 void signal_member(const Member& member, int signal);
+
+// Whether this process may signal those of other users.
+bool has_cap_kill();
 
 // Whether the process catches the signal or blocks it; false for one that would die of it, ignores
 // it or is gone. What a thread awaits in sigwait just then is shown as neither.

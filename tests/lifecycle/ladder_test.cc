@@ -190,6 +190,41 @@ TEST(Ladder, ASecondIntDuringTheSweepKillsTheLeftovers) {
   EXPECT_EQ(job.fired(Timer::kGiveUp), "sweep 0, EXIT 130");
 }
 
+// --- A task of another user's, whom we may not signal ---
+
+TEST(Unreachable, AMainTaskIsNotWaitedFor) {
+  Script job;
+  job.running(1);
+  job.stop();
+  EXPECT_EQ(job.step(event::Unreachable{{0, 1}}), "cancel kill, sweep 15, set sweep#1@7500");
+  EXPECT_EQ(job.step(event::Unreachable{{0, 1}}), "");
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 137");
+}
+
+TEST(Unreachable, TheOthersHaveTheirTime) {
+  Script job;
+  job.running(2);
+  job.stop();
+  EXPECT_EQ(job.step(event::Unreachable{{0, 1}}), "");
+  job.now = 7000;
+  EXPECT_EQ(job.fired(Timer::kKill), "signal 1#1=9, set give-up#1@7250");
+}
+
+TEST(Unreachable, OneThatWasNotToldToStopIsWaitedFor) {
+  Script job;
+  job.running(1);
+  EXPECT_EQ(job.step(event::Unreachable{{0, 1}}), "");
+  EXPECT_EQ(job.phase(), "running");
+}
+
+TEST(Unreachable, BesideItNothingIsRestarted) {
+  Script job(with_restarts(3));
+  job.running(2);
+  job.exited(0, 3);
+  EXPECT_EQ(job.step(event::Unreachable{{1, 1}}), "cancel kill, sweep 15, set sweep#1@7500");
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
+}
+
 // --- The escalation ---
 
 TEST(Escalation, SendsEachStepAtItsTimeAndThenTheKill) {

@@ -81,6 +81,9 @@ struct EventText {
     return "MembershipChanged";
   }
   std::string operator()(const event::TaskStalled& e) const { return "Stalled " + text(e.task); }
+  std::string operator()(const event::Unreachable& e) const {
+    return "Unreachable " + text(e.task);
+  }
 };
 
 struct ActionText {

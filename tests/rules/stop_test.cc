@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -53,6 +55,27 @@ TEST_P(Stop, OfACommandThatIsStoppedContinuesIt) {
   EXPECT_EQ(instance.wait(), 17);
 }
 
+// A rank below a launcher, which waits for it: the whole tree stands still.
+TEST_P(Stop, OfATreeThatStandsStillContinuesItWhole) {
+  Instance instance(spec(
+      joined({"--grace", "1h", "--"},
+             rules::shell("sh -c 'trap \"echo saved; exit 0\" TERM; echo pid $$; kill -STOP $$\n"
+                          "while :; do sleep 1000 & wait; done' & child=$!\n"
+                          "trap 'kill -TERM $child; wait $child; exit 17' TERM\n"
+                          "while :; do wait; done"))));
+  instance.await_out("pid ");
+  const pid_t command = instance.only_child();
+  const std::string self = std::to_string(command);
+  const pid_t rank = std::stoi(read("/proc/" + self + "/task/" + self + "/children"));
+  ASSERT_EQ(::kill(command, SIGSTOP), 0);
+  for (const pid_t pid : {command, rank}) {
+    while (rules::state_of(pid) != 'T') ::sched_yield();
+  }
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 17);
+  EXPECT_THAT(instance.out(), HasSubstr("saved"));
+}
+
 // 137 alone might as well be the OOM killer's.
 TEST_P(Stop, ByTheEndOfTheGraceIsSaid) {
   Instance instance(spec({"--grace", "300ms", "--", rules::payload(), "ignore-term"}));
@@ -69,6 +92,39 @@ TEST_P(Stop, ByASecondInterruptIsNotSaidToBeLate) {
   while (instance.alive()) instance.signal(SIGINT);
   EXPECT_EQ(instance.wait(), 137);
   EXPECT_THAT(instance.err(), HasSubstr("a second SIGINT came, so it gets SIGKILL: main"));
+}
+
+// --- Without CAP_KILL, beside processes of another user ---
+
+class StopWithoutCapKill : public rules::JobTest {
+ protected:
+  // `commands`: of a shell that is another user. In a namespace of its own, which ends it.
+  [[nodiscard]] Spec as_another(const std::string& commands) const {
+    Spec spec{.args = {"--grace", "1h", "--", "/usr/bin/setpriv", "--reuid=65534", "--regid=65534",
+                       "--clear-groups", "/bin/sh", "-c", commands},
+              .env = env()};
+    spec.before = [] { ::prctl(PR_CAPBSET_DROP, CAP_KILL, 0, 0, 0); };
+    return spec;
+  }
+};
+
+TEST_F(StopWithoutCapKill, SaysWhatIsMissingAndDoesNotWait) {
+  if (!child::is_root() || !rules::may_unshare()) GTEST_SKIP() << "needs root";
+  Instance instance(as_another("echo up; exec sleep 1000"));
+  instance.await_out("up");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 137);
+  EXPECT_THAT(instance.err(), HasSubstr("cannot signal main (pid "));
+  EXPECT_THAT(instance.err(), HasSubstr("user 65534"));
+  EXPECT_THAT(instance.err(), HasSubstr("trainit lacks CAP_KILL"));
+}
+
+TEST_F(StopWithoutCapKill, DoesNotWaitForWhatTheJobLeftBehind) {
+  if (!child::is_root() || !rules::may_unshare()) GTEST_SKIP() << "needs root";
+  Instance instance(as_another("sleep 1000 & exit 5"));
+  EXPECT_EQ(instance.wait(), 5);
+  EXPECT_THAT(instance.err(), HasSubstr("a process that the job left behind"));
+  EXPECT_EQ(instance.lines_with("CAP_KILL"), 1);
 }
 
 // --- A profile that refuses waitid ---

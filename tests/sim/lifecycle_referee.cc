@@ -162,6 +162,8 @@ void Referee::believe_request(const Event& event, TimeMs now) {
     if (runs) end_as(Verdict::kReplanned);
   } else if (const auto* stalled = std::get_if<event::TaskStalled>(&event)) {
     believe_stall(stalled->task);
+  } else if (const auto* unreachable = std::get_if<event::Unreachable>(&event)) {
+    believe_unreachable(unreachable->task, now);
   } else {
     quiet_ = phase_ != Phase::kHold;  // Release, HoldFor
     const auto* hold = std::get_if<event::HoldFor>(&event);
@@ -180,6 +182,19 @@ void Referee::believe_stall(TaskRef task) {
   if (!run.live || run.kind != TaskKind::kMain || !counts) return;
   quiet_ = false;
   fail(kTimedOut, {{task, {Ending::How::kStalled, kTimedOut}}});
+}
+
+// It counts as one that outlives its KILL.
+void Referee::believe_unreachable(TaskRef task, TimeMs now) {
+  const bool down = phase_ == Phase::kStopping || phase_ == Phase::kPostStop;
+  quiet_ = true;
+  if (!down || !known(task)) return;
+  Run& run = runs_[task.index];
+  if (!run.live || run.unreachable || !(run.told || run.killed)) return;
+  quiet_ = false;
+  run.unreachable = true;
+  if (!run.killed) run.killed_at = now;
+  run.killed = true;
 }
 
 void Referee::believe_checkpoint(bool keep_running, TimeMs now) {

@@ -26,7 +26,8 @@ struct Run {
   bool live = false;
   bool confirmed = false;
   bool told = false;    // got a stop signal
-  bool killed = false;  // got SIGKILL
+  bool killed = false;  // got SIGKILL, or can get none
+  bool unreachable = false;
   TimeMs told_at = 0;
   TimeMs killed_at = 0;
   std::vector<int> told_again = {};  // the signals of the escalation that it got
@@ -85,6 +86,7 @@ class Referee {
   void believe_timer(const lifecycle::event::TimerFired& event, TimeMs now);
   void believe_request(const lifecycle::Event& event, TimeMs now);
   void believe_stall(lifecycle::TaskRef task);
+  void believe_unreachable(lifecycle::TaskRef task, TimeMs now);
   void believe_checkpoint(bool keep_running, TimeMs now);
   void believe_restart();
   void end_as(Verdict verdict);

@@ -52,13 +52,13 @@ TEST(LifecycleSim, RandomJobs) {
 TEST(LifecycleSim, EveryStateMeetsEveryEventAndEveryMoveIsMade) {
   std::set<std::string> met;
   std::set<std::string> moves;
-  for (std::uint64_t seed = 1; seed <= 50'000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 100'000; ++seed) {
     Outcome outcome = run(make_scenario(seed), {.met = true});
     met.merge(outcome.met);
     moves.merge(outcome.moves);
   }
   constexpr std::size_t kPhases = 10;
-  constexpr std::size_t kEvents = 15 + lifecycle::kTimerCount;  // each timer counts as an event
+  constexpr std::size_t kEvents = 16 + lifecycle::kTimerCount;  // each timer counts as an event
   EXPECT_EQ(met.size(), kPhases * kEvents) << ::testing::PrintToString(met);
   const std::set<std::string> expected = {
       "preparing -> starting",    "preparing -> running",      "preparing -> stopping",

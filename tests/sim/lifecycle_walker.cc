@@ -87,6 +87,7 @@ std::vector<Event> Walker::moves() const {
     const TaskRef task = ref_of(referee_, i);
     if (!run.confirmed && run.kind == TaskKind::kMain) out.emplace_back(event::TaskStarted{task});
     if (job_->stalls && run.kind == TaskKind::kMain) out.emplace_back(event::TaskStalled{task});
+    if (run.told && !run.unreachable) out.emplace_back(event::Unreachable{task});
     for (const Ending& ending : endings(run)) out.emplace_back(event::TasksEnded{{{task, ending}}});
     together.push_back({task, {Ending::How::kExited, static_cast<int>(4 + i)}});
   }
@@ -108,6 +109,7 @@ std::vector<Event> Walker::noise() const {
       out.emplace_back(event::TaskStalled{before});
     }
     if (run.kind != TaskKind::kMain) out.emplace_back(event::TaskStalled{task});
+    if (!run.told && !run.killed) out.emplace_back(event::Unreachable{task});
     if (run.live) continue;
     out.emplace_back(event::TasksEnded{{{task, {Ending::How::kExited, 9}}}});
     out.emplace_back(event::TaskStarted{task});

@@ -74,6 +74,7 @@ Behaviour make_behaviour(const Scenario& scenario, std::uint64_t process) {
   b.dies_of_steps = random.one_in(3);
   if (random.one_in(2)) b.save_ms = random.pick({0, 10, 400, 20000});
   b.unkillable = random.one_in(30);
+  b.unreachable = !orphan && random.one_in(30);
   b.kill_ms = random.pick({0, 0, 0, 2, 100, 400});
   b.orphans = random.one_in(3) ? static_cast<int>(random.below(4)) : 0;
   b.generations = random.one_in(2) ? static_cast<int>(random.below(4)) : 0;
@@ -377,6 +378,10 @@ void World::send(std::size_t process, int signal) {
   const Behaviour& b = self.behaviour;
   if (b.start_error != 0) return;  // there is no process; its failure is on the way
   const Ending by_signal{Ending::How::kSignaled, signal};
+  if (b.unreachable && referee_.runs()[self.task.index].told) {
+    self.killed = true;  // as far as it can be
+    return at(now_, [this, task = self.task] { deliver(event::Unreachable{task}); });
+  }
   if (signal == SIGKILL) {
     self.killed = true;
     if (!b.unkillable) at(now_ + b.kill_ms, [=, this] { die(process, by_signal); });
@@ -503,6 +508,14 @@ void World::give_input(const Input& input) {
       if (!nobody_asked) return;
       deliver(event::ClusterReady{{TaskKind::kMain}, SuccessPolicy::kAll});
       return deliver(event::ResolveFailed{125});
+    case What::kUnreachable:
+      deliver(event::Unreachable{{99, 1}});
+      for (std::size_t i = 0; i < processes_.size(); ++i) {
+        const Process process = processes_[i];
+        if (process.adopted || process.state != Process::State::kGone) continue;
+        deliver(event::Unreachable{process.task});
+      }
+      return;
     case What::kNobodyLeft:
       if (sweep_ == 0) deliver(event::NothingLeft{});
       if (sweep_ == 0) deliver(event::NothingAdopted{});

@@ -31,6 +31,7 @@ struct Input {
     kLateTimer,    // a timer's earlier generation
     kLateBegin,    //
     kLateAnswer,   // ClusterReady or ResolveFailed when nobody asked
+    kUnreachable,  // of what is gone
     kNobodyLeft,   // NothingLeft and NothingAdopted outside a sweep
   };
   What what = What::kStop;
@@ -52,6 +53,7 @@ struct Behaviour {
   bool dies_of_steps = false;   // of a signal of the escalation, after term_ms
   TimeMs save_ms = -1;          // exits so long after it was asked to save; -1: saves and goes on
   bool unkillable = false;      // in D state
+  bool unreachable = false;     // another user's: no signal reaches it
   TimeMs kill_ms = 0;
   int orphans = 0;        // processes that it leaves behind
   int generations = 0;    // which leave behind one each, so many times
