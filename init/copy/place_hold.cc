@@ -41,7 +41,7 @@ envgen::Result<sys::Reached> follow_as(const envgen::Identity& job, const std::s
   const sys::AsUser user(job);
   // By its descriptor: what the name leads to may be another directory by now.
   if (user.switched() &&
-      ::faccessat(AT_FDCWD, path_of(reached->directory).c_str(), W_OK | X_OK, 0) == 0) {
+      ::faccessat(AT_FDCWD, path_of(reached->directory).c_str(), W_OK | X_OK, AT_EACCESS) == 0) {
     return reached;
   }
   return envgen::fail(

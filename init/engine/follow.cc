@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "init/sys/reach.h"
+
 namespace engine {
 namespace {
 
@@ -18,11 +20,15 @@ constexpr std::int64_t kKeptBytes = 1LL << 20;   // of that: its end
 
 }  // namespace
 
-FileFollower::FileFollower(std::string path) : path_(std::move(path)) { open_at(true); }
+FileFollower::FileFollower(std::string path, const envgen::Identity* job)
+    : path_(std::move(path)), job_(job) {
+  open_at(true);
+}
 
 void FileFollower::open_at(bool end) {
   // A FIFO or a device is no log.
-  file_.reset(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  file_.reset();
+  if (auto opened = sys::open_to_read(path_, job_)) file_ = std::move(*opened);
   struct stat status{};
   if (!file_.valid() || ::fstat(file_.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return file_.reset();

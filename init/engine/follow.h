@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "envgen/sandbox.h"
 #include "init/sys/fd.h"
 
 namespace engine {
@@ -21,7 +22,8 @@ class FileFollower {
   };
 
   // A file that is not there yet is read from its beginning when it comes.
-  explicit FileFollower(std::string path);
+  // `job`: its user, where it is another than ours (sys::open_to_read); outlives this.
+  explicit FileFollower(std::string path, const envgen::Identity* job = nullptr);
 
   // What has come since the last time.
   void read(const Sink& sink);
@@ -31,6 +33,7 @@ class FileFollower {
   void read_open(const Sink& sink);
 
   std::string path_;
+  const envgen::Identity* job_;
   sys::Fd file_;
   dev_t device_ = 0;
   ino_t inode_ = 0;

@@ -159,7 +159,7 @@ namespace {
 // Doctor's, of the node that the job runs on. Called in a worker, with its copy of the job.
 std::function<std::string()> health_checks(const Job& job, const StartContext& context) {
   if (job.plan.observe.health_checks.empty()) return {};
-  return [&job, env = common_env(job, context), run_dir = context.base.facts.run_dir] {
+  return [&job, env = common_env(job, context, false), run_dir = context.base.facts.run_dir] {
     const std::string& list = job.plan.observe.health_checks;
     const auto names = doctor::parse_check_names(list == envgen::kAllChecks ? "" : list);
     if (!names) return to_line(names.error());

@@ -130,7 +130,8 @@ class Worker {
                         .start = member->start,
                         .judge = StallJudge({observe.stall_ms, observe.stall_by_output})});
       if (order.board && !one.tee && !one.log.empty()) {
-        ranks_.back().follower = std::make_unique<FileFollower>(one.log);
+        ranks_.back().follower =
+            std::make_unique<FileFollower>(one.log, order.job ? &*order.job : nullptr);
       }
     }
     if (order.board) reader_.emplace(order.board, observe);

@@ -129,51 +129,53 @@ envgen::Result<std::string> content_of(const envgen::PlannedFile& file) {
 }
 
 constexpr mode_t kDirectoryMode = 0755;
+constexpr const char* kMaking = "creating a directory";
 
-// With the job's own rights: below a directory of its user any name may lead anywhere. False where
-// that user may not.
-bool made_as(const envgen::Identity& job, const envgen::PlannedDirectory& directory) {
-  const sys::AsUser as(job);
-  if (!as.switched()) return false;
-  if (directory.clean && !sys::remove_tree(directory.path)) return false;
-  return sys::make_directories(directory.path, kDirectoryMode).has_value();
-}
-
-// One that was there keeps its owner: it may be anybody's.
+// One that was there keeps its owner: it may be anybody's. What the job's user may make is that
+// user's work: below a directory of that one any name may lead anywhere.
 envgen::Status make_directory(const envgen::PlannedDirectory& directory,
                               const std::optional<envgen::Identity>& who) {
-  constexpr const char* kWhat = "creating a directory";
-  constexpr int kOpen = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  const bool others = directory.of_job && who.has_value();
-  if (others && made_as(*who, directory)) return {};
-  auto place = sys::reach(directory.path, {.job = who ? &*who : nullptr,
-                                           .follow_last = !directory.clean,
-                                           .make_parents = kDirectoryMode});
-  if (!place) return std::unexpected(std::move(place.error()));
-  if (directory.clean) {
-    if (auto status = sys::remove_tree(*place, directory.path); !status) return status;
-  }
-  const int parent = place->directory.get();
-  const mode_t mask = ::umask(0);
-  const bool made = ::mkdirat(parent, place->name.c_str(), kDirectoryMode) == 0;
-  const int error = errno;
-  ::umask(mask);
-  // Held: between its making and its giving away somebody else's could take its place.
-  const sys::Fd fd(::openat(parent, place->name.c_str(), kOpen));
-  if (!fd.valid()) {
-    return envgen::fail(kWhat, directory.path, sys::errno_text(made ? errno : error),
-                        "make its parent writable, or choose another --work-dir");
-  }
-  if (!made || !others || ::fchown(fd.get(), who->uid, who->gid) == 0) return {};
-  return envgen::fail("giving a directory to the job's user", directory.path,
-                      sys::errno_text(errno),
-                      "give the container CAP_CHOWN, or create it for that user");
+  constexpr int kOpen = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  const auto make = [&](const sys::Reached& place) -> envgen::Status {
+    if (directory.clean) {
+      if (auto status = sys::remove_tree(place, directory.path); !status) return status;
+    }
+    const mode_t mask = ::umask(0);
+    const bool made = ::mkdirat(place.directory.get(), place.name.c_str(), kDirectoryMode) == 0;
+    int error = errno;
+    ::umask(mask);
+    // Held: between its making and its giving away somebody else's could take its place.
+    const sys::Fd fd(::openat(place.directory.get(), place.name.c_str(), kOpen));
+    if (!fd.valid()) {
+      if (made || error == EEXIST) error = errno;
+      return envgen::fail(kMaking, directory.path, sys::errno_text(error),
+                          error == ENOTDIR ? "remove what is there"
+                                           : "make its parent writable, or choose another place");
+    }
+    const bool give = made && directory.of_job && who && ::geteuid() != who->uid;
+    if (!give || ::fchownat(fd.get(), "", who->uid, who->gid, AT_EMPTY_PATH) == 0) return {};
+    return envgen::fail("giving a directory to the job's user", directory.path,
+                        sys::errno_text(errno),
+                        "give the container CAP_CHOWN, or create it for that user");
+  };
+  const sys::ReachRule rule{.follow_last = !directory.clean, .make_parents = kDirectoryMode};
+  auto done = sys::with_rights_of(who ? &*who : nullptr, directory.path, rule, make);
+  if (!done && done.error().what == "following a path") done.error().what = kMaking;
+  return done;
 }
 
 // We keep it to ourselves (0700), and what the job has to read lies below it. A second instance's
 // lies below the first one's.
-void let_through(const std::string& run_dir) {
+envgen::Status let_through(const std::string& run_dir, const envgen::Identity& job) {
   constexpr mode_t kSearch = 0111;
+  if (run_dir.empty()) return {};
+  const auto inside = sys::reach(run_dir + "/lock", {.job = &job});
+  if (!inside || !inside->weakness.empty()) {
+    return envgen::fail(
+        "keeping trainit's state from the job's user", run_dir,
+        inside ? "others may change it by " + inside->weakness : inside.error().found,
+        "name a directory with TRAINIT_RUN_DIR that only root may write");
+  }
   const std::size_t slash = run_dir.rfind("/instance-");
   for (const std::string& path : {run_dir, run_dir.substr(0, slash)}) {
     struct stat status{};
@@ -181,18 +183,23 @@ void let_through(const std::string& run_dir) {
     if (status.st_uid != ::geteuid() || (status.st_mode & kSearch) == kSearch) continue;
     ::chmod(path.c_str(), (status.st_mode & 07777U) | kSearch);
   }
+  return {};
 }
 
 }  // namespace
 
 envgen::Status carry_out_files(const envgen::Plan& plan) {
+  const auto& who = plan.sandbox.identity;
   for (const envgen::PlannedDirectory& directory : plan.directories) {
-    if (auto status = make_directory(directory, plan.sandbox.identity); !status) return status;
+    if (auto status = make_directory(directory, who); !status) return status;
   }
   for (const envgen::PlannedFile& file : plan.files) {
     auto content = content_of(file);
     if (!content) return std::unexpected(content.error());
-    auto status = sys::write_file_atomic(file.path, file.mode, *content);
+    const auto write = [&](const sys::Reached& place) {
+      return sys::write_file_atomic(place, file.path, file.mode, *content);
+    };
+    auto status = sys::with_rights_of(who ? &*who : nullptr, file.path, {}, write);
     if (!status) return status;
   }
   return {};
@@ -288,7 +295,11 @@ std::optional<int> prepare(envgen::Plan plan, const envgen::Snapshot& base, Work
                        confinement.warnings.end());
   // Before its files are written: a full disk is told in full.
   if (auto status = preflight(plan, base); !status) return fail(125, status.error());
-  if (plan.sandbox.identity) let_through(base.facts.run_dir);
+  if (const auto& who = plan.sandbox.identity; who && who->uid != ::geteuid()) {
+    if (auto status = let_through(base.facts.run_dir, *who); !status) {
+      return fail(125, status.error());
+    }
+  }
   if (auto status = carry_out_files(plan); !status) return fail(125, status.error());
   if (plan.peers) {
     auto say = [&send](const std::string& reason) { send(ResolverWaits{reason}); };

@@ -68,10 +68,17 @@ std::string shell_text(const std::vector<std::string>& scripts, const std::strin
   return text + "exec " + quoted(program) + " print-environment " + std::to_string(environment_fd);
 }
 
-// Even of a binary that has been replaced meanwhile.
-std::string own_program() {
-  std::string program = sys::gather_facts().program;
-  return program.empty() ? "/proc/" + std::to_string(::getpid()) + "/exe" : program;
+// Ours, also where it has been replaced meanwhile, or lies where the job's user may not go. It
+// stays open in the shell.
+sys::Fd open_program() {
+  constexpr int kFirst = 65;  // above kFirstEnvironmentFd
+  const sys::Fd program(::open("/proc/self/exe", O_PATH | O_CLOEXEC));
+  return sys::Fd(::fcntl(program.get(), F_DUPFD_CLOEXEC, kFirst));
+}
+
+std::string path_of(const sys::Fd& program) {
+  if (!program.valid()) return sys::gather_facts().program;
+  return "/proc/self/fd/" + std::to_string(program.get());
 }
 
 struct Report {
@@ -135,7 +142,7 @@ void confine(const envgen::Sandbox& sandbox, pid_t parent) {
 }
 
 [[noreturn]] void become_shell(proc::Program& program, const envgen::Sandbox& sandbox,
-                               int report_fd, int environment_fd, pid_t parent) {
+                               int report_fd, int environment_fd, int program_fd, pid_t parent) {
   die_with(parent);
   ::setpgid(0, 0);
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -143,8 +150,8 @@ void confine(const envgen::Sandbox& sandbox, pid_t parent) {
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   ::dup2(report_fd, kReportFd);
   ::fcntl(kReportFd, F_SETFD, 0);
-  ::fcntl(environment_fd, F_SETFD, 0);
-  const std::array<int, 2> keep = {kReportFd, environment_fd};
+  for (const int fd : {environment_fd, program_fd}) ::fcntl(fd, F_SETFD, 0);
+  const std::array<int, 3> keep = {kReportFd, environment_fd, program_fd};
   sys::close_descriptors(STDERR_FILENO + 1, keep);
   confine(sandbox, parent);
   if (auto sealed = sandbox::seal(sandbox); !sealed) give_up(sealed.error(), 125);
@@ -171,13 +178,14 @@ envgen::Result<Shell> start_shell(const envgen::Plan& plan, const std::vector<st
   ::fcntl(shell.pipe.get(), F_SETFL, O_NONBLOCK);
   const sys::Fd high(::fcntl(report.get(), F_DUPFD_CLOEXEC, kFirstEnvironmentFd));
   const int environment_fd = high.valid() ? high.get() : kReportFd;  // a low limit on open files
+  const sys::Fd ours = open_program();
   const std::vector<std::string> argv = {plan.shell, "-c",
-                                         shell_text(scripts, own_program(), environment_fd)};
+                                         shell_text(scripts, path_of(ours), environment_fd)};
   proc::Program program(argv, env);
   const pid_t parent = ::getpid();
   shell.pid = ::fork();
   if (shell.pid == 0) {
-    become_shell(program, plan.sandbox, report.get(), environment_fd, parent);
+    become_shell(program, plan.sandbox, report.get(), environment_fd, ours.get(), parent);
   }
   if (shell.pid < 0) {
     return envgen::fail(kWhat, "fork", sys::errno_text(errno),

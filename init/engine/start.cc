@@ -18,10 +18,18 @@ void tell_end(const Job& job, const StartContext& context, envgen::Environ& env)
 
 }  // namespace
 
-envgen::Environ common_env(const Job& job, const StartContext& context) {
+bool is_foreign(const envgen::Plan& plan) {
+  return plan.sandbox.identity && plan.sandbox.identity->uid != ::geteuid();
+}
+
+envgen::Environ common_env(const Job& job, const StartContext& context, bool for_job) {
   envgen::Environ env = context.base.env;
   for (const std::string& name : context.own_variables) env.unset(name);
-  for (const envgen::EnvEdit& edit : job.plan.env) env.apply(edit);
+  // The job's user may have written the scripts, and own the programs and libraries, that they lead
+  // to (PATH, LD_PRELOAD): that is nothing for what has our rights.
+  if (for_job || !is_foreign(job.plan)) {
+    for (const envgen::EnvEdit& edit : job.plan.env) env.apply(edit);
+  }
   add_data_env(job.data, env);
   for (const envgen::EnvEdit& edit : job.exports) env.apply(edit);
   // A job in pass-through is never started again, and sees what exec would have shown it.
@@ -32,7 +40,7 @@ envgen::Environ common_env(const Job& job, const StartContext& context) {
 }
 
 envgen::Environ watch_env(const Job& job, envgen::HookEvent event, const StartContext& context) {
-  envgen::Environ env = common_env(job, context);
+  envgen::Environ env = common_env(job, context, false);
   for (const envgen::EnvEdit& edit : job.plan.hook_env) env.apply(edit);
   for (const char* name : {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}) env.unset(name);
   env.set("TRAINIT_HOOK", envgen::name_of(event));
@@ -63,12 +71,11 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
   const bool alone = main && job.plan.processes.size() == 1;
   // Another user's is not handed the caller's descriptors, nor a terminal at which it could type
   // for the caller (TIOCSTI); one of PID 1's is the container's own.
-  const auto& identity = job.plan.sandbox.identity;
-  const bool foreign = main && identity && identity->uid != ::geteuid();
+  const bool foreign = main && is_foreign(job.plan);
   const bool apart = !alone || (foreign && !context.pid1);
   proc::SpawnSpec spec;
   spec.argv = process.argv;
-  spec.env = common_env(job, context);
+  spec.env = common_env(job, context, main);
   for (const envgen::EnvEdit& edit : process.env) spec.env.apply(edit);
   spec.cwd = process.cwd == context.base.facts.cwd ? "" : process.cwd;
   spec.log_path = process.log;
@@ -80,6 +87,7 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
   spec.foreground = !apart && !context.callers_group;
   // As exec would pass them on; with several, nobody knows whose they are.
   spec.callers_fds = alone && !foreign;
+  spec.no_terminal = foreign && !context.pid1;
   spec.die_with_parent = !context.pid1;
   spec.share_memory = context.pass_through;
   if (main && !job.plan.sandbox.empty()) spec.sandbox = &job.plan.sandbox;

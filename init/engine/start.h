@@ -23,8 +23,12 @@ struct StartContext {
 };
 
 // The environment of all that an instance starts: the base's with the plan's edits, where the data
-// is, then what hooks have exported, and TRAINIT_RESTART_COUNT.
-envgen::Environ common_env(const Job& job, const StartContext& context);
+// is, then what hooks have exported, and TRAINIT_RESTART_COUNT. Where the job is another user's the
+// plan's edits (conda's, and what scripts have set) are `for_job` only.
+envgen::Environ common_env(const Job& job, const StartContext& context, bool for_job);
+
+// Whether the job's user is another than ours.
+bool is_foreign(const envgen::Plan& plan);
 
 // A hook's: the same with the plan's facts, what has become of the job, and TRAINIT_PID.
 envgen::Environ hook_env(const Job& job, const TaskRecord& record, const StartContext& context);

@@ -379,7 +379,10 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   job_.plan = std::move(plan);
   // A job that is confined must not change or read us by ptrace or /proc/1/mem, also where it has
   // our uid. Otherwise there is no border, and /proc/1/fd/1 stays of use.
-  if (pid1_ && !job_.plan.sandbox.empty()) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  const envgen::Sandbox& sandbox = job_.plan.sandbox;
+  const bool border =
+      sandbox.identity || sandbox.capabilities || sandbox.no_new_privs || !sandbox.filter.empty();
+  if (pid1_ && border) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   const int node = job_.plan.self ? job_.plan.self->node_rank : 0;
   if (job_.plan.node_count > 1) sys::log::set_origin(node, job_.host);
   timeline_.set_node(node, job_.host);

@@ -106,13 +106,27 @@ envgen::Status put(const sys::Fd& fd, std::initializer_list<int> targets, const 
   return {};
 }
 
+// A terminal's descriptor is mostly open for reading as well, whichever of the three it is.
+void keep_from_reading() {
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (::isatty(fd) != 1) continue;
+    const std::string path = "/proc/self/fd/" + std::to_string(fd);
+    sys::Fd only_writes(::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
+    // Without /proc there is no output either.
+    if (!only_writes.valid()) only_writes.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    if (only_writes.valid()) ::dup2(only_writes.get(), fd);
+  }
+}
+
+const envgen::Identity* other_user(const SpawnSpec& spec) {
+  return spec.sandbox != nullptr && spec.sandbox->identity ? &*spec.sandbox->identity : nullptr;
+}
+
 // A rank that does not own the terminal must not read from it either.
 envgen::Status redirect(const SpawnSpec& spec) {
   if (!spec.log_path.empty()) {
     constexpr std::uint32_t kMode = 0644;
-    const bool other = spec.sandbox != nullptr && spec.sandbox->identity;
-    auto log =
-        sys::open_to_append(spec.log_path, kMode, other ? &*spec.sandbox->identity : nullptr, true);
+    auto log = sys::open_to_append(spec.log_path, kMode, other_user(spec), true);
     if (!log) return std::unexpected(std::move(log.error()));
     auto done = put(*log, {STDOUT_FILENO, STDERR_FILENO}, "opening a log file", spec.log_path);
     if (!done) return done;
@@ -120,7 +134,9 @@ envgen::Status redirect(const SpawnSpec& spec) {
     ::dup2(spec.output_fd, STDOUT_FILENO);
     ::dup2(spec.error_fd >= 0 ? spec.error_fd : spec.output_fd, STDERR_FILENO);
   }
-  if (spec.log_path.empty() && !spec.no_input) return {};
+  const bool typed = spec.no_terminal && ::isatty(STDIN_FILENO) == 1;
+  if (spec.no_terminal) keep_from_reading();
+  if (spec.log_path.empty() && !spec.no_input && !typed) return {};
   constexpr const char* kWhat = "opening the standard input";
   const sys::Fd null(::open("/dev/null", O_RDONLY | O_NOCTTY | O_CLOEXEC));
   if (null.valid()) return put(null, {STDIN_FILENO}, kWhat, "/dev/null");
@@ -148,10 +164,14 @@ std::string environment_lines(const std::vector<char*>& environment) {
   return lines;
 }
 
-void save_environment(const std::string& path, const std::vector<char*>& environment) {
+void save_environment(const SpawnSpec& spec, const std::vector<char*>& environment) {
+  const std::string& path = spec.env_file;
   if (path.empty()) return;
   constexpr std::uint32_t kMode = 0600;
-  const auto saved = sys::write_file_atomic(path, kMode, environment_lines(environment));
+  auto saved = sys::with_rights_of(other_user(spec), path, {}, [&](const sys::Reached& place) {
+    return sys::write_file_atomic(place, path, kMode, environment_lines(environment));
+  });
+  if (!saved && saved.error().what == "following a path") saved.error().what = "writing a file";
   if (!saved) sys::log::warning(envgen::to_line(saved.error()) + "; starting without it");
 }
 
@@ -185,9 +205,11 @@ void bind_to(const SpawnSpec& spec) {
 envgen::Status confine(const SpawnSpec& spec, pid_t parent) {
   const envgen::Sandbox& sandbox = *spec.sandbox;
   // PID 1 may not be dumpable, and its copy's /proc/self, which has oom_score_adj, is root's then.
+  const int dumpable = ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   if (sandbox.identity) give_standard_fds(*sandbox.identity, !spec.die_with_parent);
   if (auto done = sandbox::drop(sandbox); !done) return done;
+  ::prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0);
   if (spec.die_with_parent) die_with(parent);
   return {};
 }
@@ -216,7 +238,7 @@ envgen::Status prepare(const Birth& birth) {
   if (spec.foreground) take_terminal(birth.parent_group);
   if (auto done = redirect(spec); !done) return done;
   if (spec.inherited_fds > 0) birth.program.set_listen_pid(::getpid());
-  save_environment(spec.env_file, birth.program.environment());
+  save_environment(spec, birth.program.environment());
   bind_to(spec);
   // Before the sandbox, which may take /proc/self and the limit on descriptors that it needs.
   if (!spec.callers_fds) close_the_rest(birth.start_fd, spec.inherited_fds);

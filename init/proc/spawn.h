@@ -25,10 +25,12 @@ struct SpawnSpec {
   std::string cwd;                // "" = keep
   std::string log_path;           // stdout and stderr go there, appended, and stdin is /dev/null;
                                   // "" = inherit all three
-  bool no_input = false;          // stdin is /dev/null also where the output is inherited
-  int output_fd = -1;             // instead of log_path: stdout and stderr are this descriptor,
-  int error_fd = -1;              // or stderr this one
-  std::string env_file;           // the environment is saved there, secrets masked; "" = no
+  bool no_terminal = false;  // stdin is /dev/null where it is a terminal, and output to one can
+                             // only be written: what somebody types is not for the program
+  bool no_input = false;     // stdin is /dev/null also where the output is inherited
+  int output_fd = -1;        // instead of log_path: stdout and stderr are this descriptor,
+  int error_fd = -1;         // or stderr this one
+  std::string env_file;      // the environment is saved there, secrets masked; "" = no
   // setsid; our own process group; neither: a process group of its own.
   bool new_session = false;
   bool callers_group = false;

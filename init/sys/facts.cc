@@ -162,7 +162,8 @@ std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* resul
   if (auto reason = distrust(candidate, status)) return reason;
   // An emptyDir of Kubernetes is root's with mode 0777: what we keep there is not for others.
   constexpr mode_t kOthers = S_IWGRP | S_IWOTH;
-  if (candidate.given && ::geteuid() == 0 && (status.st_mode & kOthers) != 0) {
+  const bool shared = (status.st_mode & S_ISVTX) != 0;  // /tmp, as a whole
+  if (candidate.given && ::geteuid() == 0 && !shared && (status.st_mode & kOthers) != 0) {
     std::ignore = ::fchmod(directory.get(), status.st_mode & 07777U & ~kOthers);
   }
   Fd lock(::openat(directory.get(), "lock",

@@ -27,6 +27,8 @@ namespace {
 
 using envgen::PathState;
 
+constexpr const char* kWriting = "writing a file";
+
 PathState error_state(int error) {
   PathState state;
   if (error == ENOENT || error == ENOTDIR) return state;
@@ -255,23 +257,27 @@ PathState look(const std::string& path, bool read_content) {
 
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  std::string_view content) {
-  constexpr const char* kWhat = "writing a file";
+  auto reached = reach(path);
+  if (!reached) return explained(kWriting, std::move(reached.error()));
+  return write_file_atomic(*reached, path, mode, content);
+}
+
+envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
+                                 std::string_view content) {
   constexpr int kAttempts = 16;
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  auto reached = reach(path);
-  if (!reached) return explained(kWhat, std::move(reached.error()));
   std::string temporary;
   Fd fd;
   for (int attempt = 0; attempt < kAttempts && !fd.valid(); ++attempt) {
     temporary = random_name();
-    fd.reset(::openat(reached->directory.get(), temporary.c_str(), kFlags, 0600));
+    fd.reset(::openat(place.directory.get(), temporary.c_str(), kFlags, 0600));
     if (!fd.valid() && errno != EEXIST) break;
   }
-  if (!fd.valid()) return fail_errno(kWhat, path, errno);
-  const int error = fill_and_rename(std::move(fd), mode, content, *reached, temporary);
+  if (!fd.valid()) return fail_errno(kWriting, path, errno);
+  const int error = fill_and_rename(std::move(fd), mode, content, place, temporary);
   if (error == 0) return {};
-  ::unlinkat(reached->directory.get(), temporary.c_str(), 0);
-  return fail_errno(kWhat, path, error);
+  ::unlinkat(place.directory.get(), temporary.c_str(), 0);
+  return fail_errno(kWriting, path, error);
 }
 
 void overwrite_file(const std::string& path, std::string_view content) {
@@ -347,7 +353,8 @@ int TreeRemover::enter(int parent, const std::string& name) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   Fd fd(::openat(parent, name.c_str(), kFlags));
   // A copy of a directory that nobody may read or write is removed all the same.
-  if (!fd.valid() && errno == EACCES && ::fchmodat(parent, name.c_str(), S_IRWXU, 0) == 0) {
+  if (!fd.valid() && errno == EACCES &&
+      ::fchmodat(parent, name.c_str(), S_IRWXU, AT_SYMLINK_NOFOLLOW) == 0) {
     fd.reset(::openat(parent, name.c_str(), kFlags));
   }
   if (!fd.valid()) return errno;

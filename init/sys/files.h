@@ -26,6 +26,10 @@ envgen::PathState look(const std::string& path, bool read_content);
 // replaced this way: EBUSY.
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  std::string_view content);
+// In a directory that was reached; `path` is for messages.
+struct Reached;
+envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
+                                 std::string_view content);
 
 // In place, for what write_file_atomic had no room for; an existing file only. Best effort: what
 // cannot be written is cut.
@@ -40,7 +44,6 @@ envgen::Status make_directories(const std::string& path, std::uint32_t mode);
 // writable are made so. Stops at the first failure. The way to it is reach()'s, or was: `shown` is
 // for messages then.
 envgen::Status remove_tree(const std::string& path);
-struct Reached;
 envgen::Status remove_tree(const Reached& place, const std::string& shown);
 
 // "errno text (ENAME)"

@@ -1,14 +1,11 @@
 #include "init/sys/reach.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +19,7 @@
 #include <vector>
 
 #include "init/sys/files.h"
+#include "init/sys/mounts.h"
 
 namespace sys {
 namespace {
@@ -52,33 +50,29 @@ bool nobody_is_unmapped() {
   }
 }
 
-bool is_ours(uid_t owner) {
-  if (owner == 0 || owner == ::geteuid()) return true;
-  static const bool unmapped = nobody_is_unmapped();
-  return owner == kUnmapped && unmapped;
-}
-
 bool has_roots_group(const envgen::Identity* job) {
   if (job == nullptr) return false;
   return job->gid == 0 || std::ranges::find(job->groups, 0U) != job->groups.end();
 }
 
-// The bits by which somebody else may write what we or root own.
-mode_t foreign_bits(const struct stat& status, const envgen::Identity* job) {
-  if (::geteuid() != 0) return S_IWOTH;
-  const bool roots = status.st_gid == 0 && !has_roots_group(job);
-  return roots ? S_IWOTH : S_IWGRP | S_IWOTH;
+// With an access control list the group's bits are the most that any of its entries gives.
+bool has_list(int fd) {
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  if (::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) >= 0) return true;
+  return errno != ENODATA && errno != EOPNOTSUPP;
 }
 
-bool is_read_only(int fd) {
-  struct statvfs status{};
-  return ::fstatvfs(fd, &status) == 0 && (status.f_flag & ST_RDONLY) != 0;
+// Whether somebody else may write what we or root own.
+bool lets_others_write(int fd, const struct stat& status, const envgen::Identity* job) {
+  if ((status.st_mode & S_IWOTH) != 0) return true;
+  if (::geteuid() != 0 || (status.st_mode & S_IWGRP) == 0) return false;
+  return status.st_gid != 0 || has_roots_group(job) || has_list(fd);
 }
 
-// Whether somebody else may change the file or directory, as far as its mode tells.
+// Whether somebody else may change the directory, as far as its mode tells.
 bool is_foreign(int fd, const struct stat& status, const envgen::Identity* job) {
   if (!is_ours(status.st_uid)) return true;
-  return (status.st_mode & foreign_bits(status, job)) != 0 && !is_read_only(fd);
+  return lets_others_write(fd, status, job) && !is_written_nowhere(fd);
 }
 
 std::string mode_text(mode_t mode) {
@@ -87,10 +81,20 @@ std::string mode_text(mode_t mode) {
   return text.data();
 }
 
+}  // namespace
+
 std::string described(const std::string& path, const struct stat& status) {
   return path + " (owner " + std::to_string(status.st_uid) + ", group " +
          std::to_string(status.st_gid) + ", mode " + mode_text(status.st_mode) + ")";
 }
+
+bool is_ours(uid_t owner) {
+  if (owner == 0 || owner == ::geteuid()) return true;
+  static const bool unmapped = nobody_is_unmapped();
+  return owner == kUnmapped && unmapped;
+}
+
+namespace {
 
 std::string parent_of(const std::string& path) {
   const std::size_t end = path.find_last_not_of('/');
@@ -126,6 +130,7 @@ class Walk {
   std::string weakness_;
   std::deque<std::string> rest_;
   int links_ = 0;
+  bool magic_ = false;  // the last component is a link that only the kernel can follow
 };
 
 std::unexpected<envgen::Error> Walk::fail(int error) const {
@@ -183,8 +188,14 @@ envgen::Status Walk::follow(const Fd& link, const std::string& name, const struc
   if (++links_ > kMostLinks) return fail(ELOOP);
   struct statfs system{};
   if (name != "self" && ::fstatfs(link.get(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC) {
-    // A link below /proc/PID may stand for a file that its text does not lead to. Where it leads is
-    // not known by its path: nothing behind it counts as ours alone.
+    // A link below /proc/PID may stand for a file that its text does not lead to: /dev/stdout is
+    // one. As the last component it is followed by who opens it; nothing behind it counts as ours
+    // alone.
+    if (rest_.empty()) {
+      magic_ = true;
+      rest_.push_front(name);
+      return {};
+    }
     Fd target(::openat(directory_.get(), name.c_str(), O_PATH | O_CLOEXEC));
     if (!target.valid()) return fail(errno);
     at_ = shown(name);
@@ -201,7 +212,6 @@ envgen::Status Walk::follow(const Fd& link, const std::string& name, const struc
     at_ = "";
     if (!stand_in(Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)))) return fail(errno);
   }
-  // What ends in a slash is a directory: its last name is not the last of the path.
   push(target);
   return {};
 }
@@ -241,7 +251,7 @@ envgen::Status Walk::last(const std::string& name, bool* done) {
   *done = true;
   struct stat status{};
   const bool there = ::fstatat(directory_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
-  if (there && S_ISLNK(status.st_mode) && rule_.follow_last) {
+  if (there && S_ISLNK(status.st_mode) && rule_.follow_last && !magic_) {
     *done = false;
     const Fd link(::openat(directory_.get(), name.c_str(), kOpenPath));
     if (!link.valid() || ::fstat(link.get(), &status) != 0) return fail(errno);
@@ -268,20 +278,13 @@ envgen::Result<Reached> Walk::run() {
     if (rest_.empty() && name != "..") {
       bool done = false;
       if (auto status = last(name, &done); !status) return std::unexpected(status.error());
-      if (done) return Reached{std::move(directory_), name, std::move(weakness_)};
+      if (done) return Reached{std::move(directory_), name, std::move(weakness_), magic_};
       continue;
     }
     if (auto status = enter(name); !status) return std::unexpected(status.error());
   }
   note_weakness(nullptr);
-  return Reached{std::move(directory_), ".", std::move(weakness_)};
-}
-
-std::string name_of(const std::string& path) {
-  const std::size_t end = path.find_last_not_of('/');
-  if (end == std::string::npos) return ".";
-  const std::size_t slash = path.rfind('/', end);
-  return path.substr(slash + 1, end - slash);
+  return Reached{std::move(directory_), ".", std::move(weakness_), false};
 }
 
 }  // namespace
@@ -290,161 +293,49 @@ envgen::Result<Reached> reach(const std::string& path, const ReachRule& rule) {
   return Walk(path, rule).run();
 }
 
-envgen::Result<Reached> reach_as(const envgen::Identity& job, const std::string& path,
-                                 const ReachRule& rule) {
-  const std::string name = name_of(path);
-  if (name != "." && name != "..") {
-    const AsUser as(job);
-    const std::string parent = parent_of(path);
-    if (as.switched()) {
-      // What cannot be made is what reach() then says in full.
-      if (rule.make_parents) std::ignore = make_directories(parent, *rule.make_parents);
-      Fd directory(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-      struct stat status{};
-      // By the real ids, which are the user's too.
-      if (directory.valid() && ::faccessat(directory.get(), ".", W_OK | X_OK, 0) == 0 &&
-          ::fstat(directory.get(), &status) == 0) {
-        return Reached{std::move(directory), name, described(parent, status)};
-      }
-    }
-  }
-  ReachRule ours = rule;
-  ours.job = &job;
-  return reach(path, ours);
+namespace {
+
+// What a script names behind "#!"; "" = it is no script.
+std::string interpreter_of(const Reached& reached) {
+  constexpr std::size_t kMostBytes = 256;  // as the kernel's BINPRM_BUF_SIZE
+  const Fd file(::openat(reached.directory.get(), reached.name.c_str(),
+                         O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  std::array<char, kMostBytes> bytes;
+  const ssize_t size = ::read(file.get(), bytes.data(), bytes.size());
+  std::string_view text(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  if (!text.starts_with("#!")) return {};
+  text = text.substr(2, text.find('\n') - 2);
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  return std::string(text.substr(0, text.find_first_of(" \t")));
 }
+
+}  // namespace
 
 envgen::Status check_ours_alone(const std::string& path, const envgen::Identity* job) {
   constexpr const char* kRefused = "running a program with trainit's rights";
-  constexpr const char* kFix =
+  constexpr const char* kMend =
       "let only root own and write it and every directory on the way (chown root:root, chmod "
       "go-w), or run it as part of the job";
-  auto reached = reach(path, {.job = job, .follow_last = true});
-  if (!reached) return std::unexpected(std::move(reached.error()));
-  if (!reached->weakness.empty()) {
-    return envgen::fail(kRefused, path, "others may change it by " + reached->weakness, kFix);
+  constexpr int kMostInterpreters = 5;  // as the kernel's
+  std::string program = path;
+  for (int depth = 0; depth <= kMostInterpreters && !program.empty(); ++depth) {
+    auto reached = reach(program, {.job = job, .follow_last = true});
+    // What is not there is said by whoever runs it.
+    if (!reached && reached.error().found.starts_with("No such")) return {};
+    if (!reached) return std::unexpected(std::move(reached.error()));
+    if (!reached->weakness.empty()) {
+      return envgen::fail(kRefused, program, "others may change it by " + reached->weakness, kMend);
+    }
+    const Fd file(::openat(reached->directory.get(), reached->name.c_str(), kOpenPath));
+    struct stat status{};
+    if (!file.valid() || ::fstat(file.get(), &status) != 0) return {};
+    if (!is_ours(status.st_uid) || lets_others_write(file.get(), status, job)) {
+      return envgen::fail(kRefused, program, "others may change it: " + described(program, status),
+                          kMend);
+    }
+    program = interpreter_of(*reached);
   }
-  const Fd file(::openat(reached->directory.get(), reached->name.c_str(), kOpenPath));
-  struct stat status{};
-  // What is not there is said by whoever runs it.
-  if (!file.valid() || ::fstat(file.get(), &status) != 0) return {};
-  if (!is_foreign(file.get(), status, job)) return {};
-  return envgen::fail(kRefused, path, "others may change it: " + described(path, status), kFix);
-}
-
-namespace {
-
-bool is_of(const envgen::Identity* job, uid_t owner) {
-  return is_ours(owner) || (job != nullptr && job->uid == owner);
-}
-
-constexpr const char* kOpening = "opening the log file";
-constexpr const char* kFix =
-    "create its directory, make it writable, or choose another log directory";
-
-envgen::Result<Fd> no_log(envgen::Error error) {
-  error.what = kOpening;
-  if (error.found.starts_with("No such")) error.fix = kFix;
-  return std::unexpected(std::move(error));
-}
-
-// Opened where others may write: only what is certainly meant.
-envgen::Result<Fd> accept(Fd fd, const Reached& reached, const std::string& path,
-                          const envgen::Identity* job) {
-  if (!fd.valid()) {
-    const int error = errno;
-    const char* fix = error == ELOOP ? "it is a link, and others may write there: remove it" : kFix;
-    return envgen::fail(kOpening, path, errno_text(error), fix);
-  }
-  if (reached.weakness.empty()) return fd;
-  struct stat status{};
-  if (::fstat(fd.get(), &status) != 0) return envgen::fail(kOpening, path, errno_text(errno), kFix);
-  if (S_ISREG(status.st_mode) && status.st_nlink <= 1 && is_of(job, status.st_uid)) return fd;
-  const std::string found = !S_ISREG(status.st_mode) ? "no regular file"
-                            : status.st_nlink > 1
-                                ? "a file with " + std::to_string(status.st_nlink) + " names"
-                                : "a file of user " + std::to_string(status.st_uid);
-  return envgen::fail(kOpening, path, found + ", in " + reached.weakness,
-                      "remove it, or choose another log directory");
-}
-
-}  // namespace
-
-envgen::Result<Reached> reach_log(const std::string& path, const envgen::Identity* job) {
-  const ReachRule rule{.job = job, .follow_last = true};
-  return job != nullptr ? reach_as(*job, path, rule) : reach(path, rule);
-}
-
-envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
-                                  const envgen::Identity* job, bool patiently) {
-  constexpr int kFlags = O_WRONLY | O_APPEND | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC;
-  constexpr int kAttempts = 16;
-  auto reached = reach_log(path, job);
-  if (!reached) return no_log(std::move(reached.error()));
-  const int flags = kFlags | (patiently && reached->weakness.empty() ? 0 : O_NONBLOCK);
-  const int directory = reached->directory.get();
-  const char* name = reached->name.c_str();
-  Fd fd;
-  for (int attempt = 0; attempt < kAttempts && !fd.valid(); ++attempt) {
-    fd.reset(::openat(directory, name, flags));
-    if (fd.valid() || errno != ENOENT) break;
-    fd.reset(::openat(directory, name, flags | O_CREAT | O_EXCL, mode));
-    if (!fd.valid() && errno != EEXIST) break;
-  }
-  const int error = errno;
-  if (patiently && fd.valid()) ::fcntl(fd.get(), F_SETFL, O_APPEND);
-  errno = error;
-  return accept(std::move(fd), *reached, path, job);
-}
-
-envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job) {
-  constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC;
-  auto reached = reach_log(path, job);
-  if (!reached) return no_log(std::move(reached.error()));
-  Fd fd(::openat(reached->directory.get(), reached->name.c_str(), kFlags));
-  return accept(std::move(fd), *reached, path, job);
-}
-
-namespace {
-
-// The kernel forgets it with each change of credentials; the parent may have died meanwhile.
-void keep_death_signal(int number, pid_t parent) {
-  if (number == 0) return;
-  ::prctl(PR_SET_PDEATHSIG, number, 0, 0, 0);
-  if (::getppid() != parent) ::raise(number);
-}
-
-}  // namespace
-
-AsUser::AsUser(const envgen::Identity& who) : group_(::getegid()) {
-  if (::geteuid() != 0 || ::getuid() != 0 || who.uid == 0) return;
-  const int count = ::getgroups(0, nullptr);
-  groups_.resize(static_cast<std::size_t>(std::max(count, 0)));
-  if (count > 0) ::getgroups(count, groups_.data());
-  int death = 0;
-  ::prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
-  const pid_t parent = ::getppid();
-  const std::vector<gid_t> theirs(who.groups.begin(), who.groups.end());
-  switched_ = ::setgroups(theirs.size(), theirs.data()) == 0 &&
-              ::setresgid(who.gid, who.gid, group_) == 0 && ::setresuid(who.uid, who.uid, 0) == 0;
-  // Half of it would be worse than nothing: the groups go back with the same right.
-  if (!switched_ && (::setresgid(group_, group_, group_) != 0 ||
-                     ::setgroups(groups_.size(), groups_.data()) != 0)) {
-    ::_exit(125);
-  }
-  keep_death_signal(death, parent);
-}
-
-AsUser::~AsUser() {
-  if (!switched_) return;
-  int death = 0;
-  ::prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
-  const pid_t parent = ::getppid();
-  // Never on with another's ids by mistake.
-  if (::setresuid(0, 0, 0) != 0 || ::setresgid(group_, group_, group_) != 0 ||
-      ::setgroups(groups_.size(), groups_.data()) != 0) {
-    ::_exit(125);
-  }
-  keep_death_signal(death, parent);
+  return {};
 }
 
 }  // namespace sys

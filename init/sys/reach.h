@@ -4,9 +4,11 @@
 // but root and we could have put it there, as the kernel's protected_symlinks judges (sysctl/fs).
 // May hang on a dead mount: for children, and PID 1 in its own RUN_DIR.
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +25,7 @@ struct Reached {
   std::string name;      // "." for a directory without a name in another: "/", "x/..", "x/."
   std::string weakness;  // the directory by which others may change what the path means, with owner
                          // and mode: "/home/job (owner 1000, mode 0755)"; "" = there is none
+  bool magic = false;    // the name is a link of /proc, as /dev/stdout leads to: open follows it
 };
 
 struct ReachRule {
@@ -44,26 +47,38 @@ envgen::Result<Reached> reach(const std::string& path, const ReachRule& rule = {
 envgen::Result<Reached> reach_as(const envgen::Identity& job, const std::string& path,
                                  const ReachRule& rule = {});
 
+// Does `work` at the place of `path` with the effective ids of the job's user; where that fails,
+// with our own, but only where nobody but root and we can change what the path means. Without a
+// job, or with one that is us, with our own wherever it is: `work` looks at `weakness` itself. In a
+// child with a single thread, as reach_as().
+envgen::Status with_rights_of(const envgen::Identity* job, const std::string& path,
+                              const ReachRule& rule,
+                              const std::function<envgen::Status(const Reached&)>& work);
+
 // The program or script at `path`, to be run with our rights: an Error where anybody but root and
-// we may change it, or what the path means. It names the file or directory, its owner and mode.
-// With none the path can be used as it is: nobody can change it afterwards either.
+// we may change it, the interpreter that it names, or what either path means. It names the file or
+// directory, its owner and mode. With none the path can be used as it is: nobody can change it
+// afterwards either. What is not there is no error.
 envgen::Status check_ours_alone(const std::string& path, const envgen::Identity* job = nullptr);
 
-// A log's directory: as the job's user where that is another one than ours.
-envgen::Result<Reached> reach_log(const std::string& path, const envgen::Identity* job);
+// Root, we, or the user that stands for all those that our user namespace does not know.
+bool is_ours(uid_t owner);
 
-// Opens for appending, or makes, a file that others may have had a hand in: a regular file of
-// root's, ours or the job's, and with one name, or nothing is opened. Where nobody else can have
-// put anything there, whatever stands there is opened: a FIFO, a terminal. The reader of a FIFO is
-// waited for only `patiently`, and the descriptor blocks then.
+// "/home/job (owner 1000, group 1000, mode 0755)"
+std::string described(const std::string& path, const struct stat& status);
+
+// Opens for appending, or makes, a log: with_rights_of(job). Where others may have put something
+// there, a regular file of root's or ours with one name, or nothing is opened; elsewhere whatever
+// stands there: a FIFO, a terminal. The reader of a FIFO is waited for only `patiently`, and the
+// descriptor blocks then.
 envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
                                   const envgen::Identity* job, bool patiently = false);
 
 // The same for reading.
 envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job);
 
-// The effective and real ids of another user, until it goes out of scope. Root's only, in a child
-// with a single thread; the signal at the parent's death is armed again each time.
+// The effective ids and the groups of another user, until it goes out of scope. Root's only, in a
+// child with a single thread; the signal at the parent's death is armed again each time.
 class AsUser {
  public:
   explicit AsUser(const envgen::Identity& who);

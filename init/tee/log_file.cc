@@ -118,29 +118,43 @@ void LogFile::say_lost() const {
                     " bytes");
 }
 
-bool LogFile::move_away() const {
-  const auto reached = sys::reach_log(path_, rule_.job);
-  if (!reached) {
-    errno = ENOENT;  // said by open()
-    return false;
-  }
-  const int directory = reached->directory.get();
-  auto name = [&reached](int number) {
-    return number == 0 ? reached->name : reached->name + "." + std::to_string(number);
-  };
-  if (rule_.keep == 0) return ::unlinkat(directory, name(0).c_str(), 0) == 0;
-  for (int i = rule_.keep - 1; i >= 0; --i) {
-    const bool moved = ::renameat(directory, name(i).c_str(), directory, name(i + 1).c_str()) == 0;
-    if (!moved && (i == 0 || errno != ENOENT)) return false;
-  }
-  return true;
+envgen::Status LogFile::move_away() const {
+  struct stat ours{};
+  if (::fstat(fd_.get(), &ours) != 0) return {};
+  return sys::with_rights_of(rule_.job, path_, {.follow_last = true}, [&](const sys::Reached& at) {
+    const int directory = at.directory.get();
+    auto name = [&at](int number) {
+      return number == 0 ? at.name : at.name + "." + std::to_string(number);
+    };
+    auto failed = [this](int error) -> envgen::Status {
+      return envgen::fail("beginning a new log file", path_, sys::errno_text(error), "");
+    };
+    struct stat there{};
+    // Another one by now, or none: ours is out of the way already.
+    if (::fstatat(directory, at.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
+        there.st_dev != ours.st_dev || there.st_ino != ours.st_ino) {
+      return envgen::Status();
+    }
+    if (rule_.keep == 0) {
+      return ::unlinkat(directory, at.name.c_str(), 0) == 0 ? envgen::Status() : failed(errno);
+    }
+    for (int i = rule_.keep - 1; i >= 0; --i) {
+      const std::string to = name(i + 1);
+      const bool another = !at.weakness.empty() &&
+                           ::fstatat(directory, to.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+                           !sys::is_ours(there.st_uid);
+      if (another) return failed(EPERM);
+      const bool moved = ::renameat(directory, name(i).c_str(), directory, to.c_str()) == 0;
+      if (!moved && (i == 0 || errno != ENOENT)) return failed(errno);
+    }
+    return envgen::Status();
+  });
 }
 
 void LogFile::rotate(std::int64_t now_ms) {
   if (size_ == 0) return;
-  if (!move_away() && errno != ENOENT) {
-    sys::log::warning("beginning a new log file: " + path_ + ": " + sys::errno_text(errno) +
-                      ", so it grows beyond --log-max-size");
+  if (const auto moved = move_away(); !moved) {
+    sys::log::warning(to_line(moved.error()) + ", so it grows beyond --log-max-size");
     rotates_ = false;
     return;
   }

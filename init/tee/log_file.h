@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "envgen/result.h"
 #include "envgen/sandbox.h"
 #include "init/sys/fd.h"
 
@@ -32,8 +33,7 @@ class LogFile {
  private:
   // Why it cannot; "" = it is open.
   std::string open();
-  // False with errno.
-  bool move_away() const;
+  [[nodiscard]] envgen::Status move_away() const;
   void rotate(std::int64_t now_ms);
   void append(std::string_view bytes, std::int64_t now_ms);
   // How much was written; less than all with errno.

@@ -1,0 +1,136 @@
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/securebits.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "init/sys/files.h"
+#include "init/sys/reach.h"
+
+namespace sys {
+namespace {
+
+// The kernel forgets it with each change of credentials; the parent may have died meanwhile.
+void keep_death_signal(int number, pid_t parent) {
+  if (number == 0) return;
+  ::prctl(PR_SET_PDEATHSIG, number, 0, 0, 0);
+  if (::getppid() != parent) ::raise(number);
+}
+
+// The capabilities must go with the uid.
+bool keeps_capabilities() {
+  const int bits = ::prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);
+  return bits < 0 || (static_cast<unsigned>(bits) & SECBIT_NO_SETUID_FIXUP) != 0;
+}
+
+std::string name_of(const std::string& path) {
+  const std::size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return ".";
+  const std::size_t slash = path.rfind('/', end);
+  return path.substr(slash + 1, end - slash);
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t end = path.find_last_not_of('/');
+  const std::size_t slash = end == std::string::npos ? end : path.rfind('/', end);
+  if (slash == std::string::npos) return path.starts_with('/') ? "/" : ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// In a sticky directory what is another user's stays that one's.
+bool may_use(int directory, const struct stat& status, const std::string& name, uid_t user) {
+  if (::faccessat(directory, ".", W_OK | X_OK, AT_EACCESS) != 0) return false;
+  struct stat entry{};
+  if ((status.st_mode & S_ISVTX) == 0 || status.st_uid == user) return true;
+  if (::fstatat(directory, name.c_str(), &entry, AT_SYMLINK_NOFOLLOW) != 0) return true;
+  return entry.st_uid == user;
+}
+
+}  // namespace
+
+AsUser::AsUser(const envgen::Identity& who) : group_(::getegid()) {
+  if (::geteuid() != 0 || who.uid == 0 || keeps_capabilities()) return;
+  const int count = ::getgroups(0, nullptr);
+  groups_.resize(static_cast<std::size_t>(std::max(count, 0)));
+  if (count > 0) ::getgroups(count, groups_.data());
+  int death = 0;
+  ::prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
+  const pid_t parent = ::getppid();
+  const std::vector<gid_t> theirs(who.groups.begin(), who.groups.end());
+  if (::setgroups(theirs.size(), theirs.data()) != 0) return;
+  // The effective ones alone: by the real uid that user could send us signals.
+  switched_ = ::setegid(who.gid) == 0 && ::seteuid(who.uid) == 0;
+  // Half of it would be worse than nothing.
+  if (!switched_ && (::setegid(group_) != 0 || ::setgroups(groups_.size(), groups_.data()) != 0)) {
+    ::_exit(125);
+  }
+  keep_death_signal(death, parent);
+}
+
+AsUser::~AsUser() {
+  if (!switched_) return;
+  int death = 0;
+  ::prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
+  const pid_t parent = ::getppid();
+  // Never on with another's ids by mistake.
+  if (::seteuid(0) != 0 || ::setegid(group_) != 0 ||
+      ::setgroups(groups_.size(), groups_.data()) != 0) {
+    ::_exit(125);
+  }
+  keep_death_signal(death, parent);
+}
+
+envgen::Result<Reached> reach_as(const envgen::Identity& job, const std::string& path,
+                                 const ReachRule& rule) {
+  const std::string name = name_of(path);
+  if (name != "." && name != "..") {
+    const AsUser as(job);
+    const std::string parent = parent_of(path);
+    if (as.switched()) {
+      // What cannot be made is what reach() then says in full.
+      if (rule.make_parents) std::ignore = make_directories(parent, *rule.make_parents);
+      Fd directory(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+      struct stat status{};
+      if (directory.valid() && ::fstat(directory.get(), &status) == 0 &&
+          may_use(directory.get(), status, name, job.uid)) {
+        return Reached{std::move(directory), name, described(parent, status), false};
+      }
+    }
+  }
+  ReachRule ours = rule;
+  ours.job = &job;
+  return reach(path, ours);
+}
+
+envgen::Status with_rights_of(const envgen::Identity* job, const std::string& path,
+                              const ReachRule& rule,
+                              const std::function<envgen::Status(const Reached&)>& work) {
+  envgen::Status status;
+  bool tried = false;
+  if (job != nullptr) {
+    const AsUser as(*job);
+    tried = as.switched();
+    if (tried) {
+      const auto reached = reach(path, rule);
+      status = reached ? work(*reached) : std::unexpected(reached.error());
+      if (status) return status;
+    }
+  }
+  ReachRule ours = rule;
+  ours.job = job;
+  const auto reached = reach(path, ours);
+  if (!reached) return std::unexpected(reached.error());
+  // What the job may not do is not done for it where it may have a hand in what the path means.
+  if (tried && !reached->weakness.empty()) return status;
+  return work(*reached);
+}
+
+}  // namespace sys

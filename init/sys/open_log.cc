@@ -1,0 +1,87 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "init/sys/files.h"
+#include "init/sys/reach.h"
+
+namespace sys {
+namespace {
+
+constexpr const char* kOpening = "opening the log file";
+constexpr const char* kFix =
+    "create its directory, make it writable, or choose another log directory";
+
+envgen::Status no_log(envgen::Error error) {
+  error.what = kOpening;
+  if (error.found.starts_with("No such")) error.fix = kFix;
+  return std::unexpected(std::move(error));
+}
+
+// Opened where others may write: only what is certainly meant.
+envgen::Status check(const Fd& fd, const Reached& reached, const std::string& path) {
+  if (!fd.valid()) {
+    const int error = errno;
+    const char* fix = error == ELOOP ? "it is a link, and others may write there: remove it" : kFix;
+    return envgen::fail(kOpening, path, errno_text(error), fix);
+  }
+  if (reached.weakness.empty()) return {};
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return envgen::fail(kOpening, path, errno_text(errno), kFix);
+  if (S_ISREG(status.st_mode) && status.st_nlink <= 1 && is_ours(status.st_uid)) return {};
+  const std::string found = !S_ISREG(status.st_mode) ? "no regular file"
+                            : status.st_nlink > 1
+                                ? "a file with " + std::to_string(status.st_nlink) + " names"
+                                : "a file of user " + std::to_string(status.st_uid);
+  return envgen::fail(kOpening, path, found + ", in " + reached.weakness,
+                      "remove it, or choose another log directory");
+}
+
+int open_or_make(const Reached& reached, int flags, std::uint32_t mode) {
+  constexpr int kAttempts = 16;
+  const int directory = reached.directory.get();
+  const char* name = reached.name.c_str();
+  if (!reached.magic) flags |= O_NOFOLLOW;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    int fd = ::openat(directory, name, flags);
+    if (fd >= 0 || errno != ENOENT) return fd;
+    fd = ::openat(directory, name, flags | O_CREAT | O_EXCL, mode);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
+}
+
+}  // namespace
+
+envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
+                                  const envgen::Identity* job, bool patiently) {
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC;
+  Fd fd;
+  auto opened = with_rights_of(job, path, {.follow_last = true}, [&](const Reached& reached) {
+    // Of a FIFO in a place of the job's nobody is waited for.
+    const bool waits = patiently && ::geteuid() == ::getuid() && reached.weakness.empty();
+    fd.reset(open_or_make(reached, kFlags | (waits ? 0 : O_NONBLOCK), mode));
+    return check(fd, reached, path);
+  });
+  if (!opened) return std::unexpected(no_log(std::move(opened.error())).error());
+  if (patiently) ::fcntl(fd.get(), F_SETFL, O_APPEND);
+  return fd;
+}
+
+envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job) {
+  constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  Fd fd;
+  auto opened = with_rights_of(job, path, {.follow_last = true}, [&](const Reached& reached) {
+    const int flags = reached.magic ? kFlags : kFlags | O_NOFOLLOW;
+    fd.reset(::openat(reached.directory.get(), reached.name.c_str(), flags));
+    return check(fd, reached, path);
+  });
+  if (!opened) return std::unexpected(no_log(std::move(opened.error())).error());
+  return fd;
+}
+
+}  // namespace sys
