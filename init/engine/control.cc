@@ -191,12 +191,14 @@ void ControlServer::see_off(std::int64_t most_ms) {
   const std::int64_t deadline_ms = sys::monotonic_ms() + most_ms;
   while (true) {
     std::vector<int> waiting;
+    waiting.reserve(clients_.size());
     for (const sys::Fd& client : clients_) waiting.push_back(client.get());
     for (const int client : waiting) {
       if (read_request(client)) answer(client, ControlAnswer::kNotNow);
     }
     forget_gone();
     std::vector<pollfd> sources;
+    sources.reserve(clients_.size() + answered_.size());
     for (const sys::Fd& client : clients_) sources.push_back({client.get(), POLLIN, 0});
     for (const sys::Fd& client : answered_) sources.push_back({client.get(), POLLIN, 0});
     const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
