@@ -61,9 +61,10 @@ TEST_P(Stop, OfATreeThatStandsStillContinuesItWhole) {
       joined({"--grace", "1h", "--"},
              rules::shell("sh -c 'trap \"echo saved; exit 0\" TERM; echo pid $$; kill -STOP $$\n"
                           "while :; do sleep 1000 & wait; done' & child=$!\n"
-                          "trap 'kill -TERM $child; wait $child; exit 17' TERM\n"
+                          "trap 'kill -TERM $child; wait $child; exit 17' TERM; echo up\n"
                           "while :; do wait; done"))));
   instance.await_out("pid ");
+  instance.await_out("up");
   const pid_t command = instance.only_child();
   const std::string self = std::to_string(command);
   const pid_t rank = std::stoi(read("/proc/" + self + "/task/" + self + "/children"));
