@@ -41,7 +41,7 @@ constexpr const char* kUsage =
     "    the copy.\n"
     "    --include PATTERN   only these files: *.rec, train/**; repeatable\n"
     "    --exclude PATTERN   not these; repeatable, and stronger\n"
-    "    --verify            read all of it again, and compare hashes\n"
+    "    --verify            read all of it again, from the disk, and compare hashes\n"
     "    --durable           sync it to the disk before it appears\n"
     "    --workers N         processes (four for each CPU, from 8 to 32)\n"
     "    --headroom SIZE     of the disk that stays free: 10g, or a percentage (5%)\n"

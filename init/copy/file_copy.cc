@@ -79,12 +79,31 @@ envgen::Status failed(Worker& worker, const Moved& moved) {
   return cannot_read(worker, moved.error);
 }
 
+// What is read again then comes from the disk, and not from the page cache.
+envgen::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::uint64_t end) {
+  const auto at = static_cast<off_t>(begin);
+  const auto size = static_cast<off_t>(end - begin);
+  constexpr unsigned kWritten =
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  bool written = size == 0 || ::sync_file_range(file, at, size, kWritten) == 0;
+  if (!written && (errno == ENOSYS || errno == EINVAL || errno == ESPIPE || errno == EPERM)) {
+    written = ::fdatasync(file) == 0;
+  }
+  if (!written) return cannot_write(worker, errno);
+  if (::posix_fadvise(file, at, size, POSIX_FADV_DONTNEED) != 0) worker.job.board->cached = true;
+  return {};
+}
+
 // Copies [begin, end), or, where something is there, what of it differs. `hash` gets it where it is
 // wanted: of what was read, and it is then also that of what was written.
 envgen::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin, std::uint64_t end,
                           std::uint64_t* hash) {
   const Stretch stretch{pair.from, pair.to, begin, end};
+  const bool verify = worker.job.options->verify;
   if (!pair.fresh) {
+    if (verify) {
+      if (auto dropped = drop_pages(worker, pair.to, begin, end); !dropped) return dropped;
+    }
     bool same = false;
     envgen::ContentHash there;
     const Moved moved = worker.pump.compare(stretch, there, same);
@@ -95,13 +114,13 @@ envgen::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin,
       return {};
     }
   }
-  const bool verify = worker.job.options->verify;
   envgen::ContentHash read;
   const bool holes = pair.sparse && pair.fresh;
   Moved moved =
       holes ? worker.pump.move_data(stretch) : worker.pump.move(stretch, verify ? &read : nullptr);
   if (!moved.whole()) return failed(worker, moved);
   if (!verify) return {};
+  if (auto dropped = drop_pages(worker, pair.to, begin, end); !dropped) return dropped;
   envgen::ContentHash written;
   bool same = true;
   if (holes) {

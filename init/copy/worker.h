@@ -37,6 +37,7 @@ struct Board {
   SharedSums sums;
   std::atomic<bool> unstable;   // the source changed under a process
   std::atomic<bool> full;       // there is no room left, or less than is to stay free
+  std::atomic<bool> cached;     // what is read again may not be what the disk has
   std::atomic<bool> no_links;   // the target's file system has no hard links
   std::atomic<bool> no_owners;  // it, or the kernel, does not let us give files away
   std::atomic<bool> touched;    // see standing.h

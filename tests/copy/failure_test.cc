@@ -138,6 +138,15 @@ TEST_F(CopyMount, HeadroomIsKept) {
   });
 }
 
+TEST_F(CopyMount, VerifyingOnATmpfsSaysWhatItProves) {
+  trees::make(path("source"), 1, 10);
+  on_disk("64m", [this] {
+    const Result done = copy({"--verify", path("source"), path("disk/place")});
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_TRUE(mentions(done, "what was verified may have been in memory only")) << done.err;
+  });
+}
+
 TEST_F(CopyMount, ReadOnlyTargetIsSaid) {
   trees::make(path("source"), 1, 10);
   on_disk("8m", [this] {
@@ -343,6 +352,33 @@ TEST_F(CopyFailure, DurableCopyThatDoesNotComeToTheDiskIsNotPublished) {
                  [] { rules::refuse_calls({SYS_syncfs, SYS_fsync}, EIO); })
                 .code,
             0);
+}
+
+// Bytes that are verified come to the disk first, and are read from there.
+TEST_F(CopyFailure, DiskThatTakesNothingIsNotVerified) {
+  trees::make(path("source"), 1, 10);
+  const auto broken = [] {
+    rules::refuse_calls({SYS_sync_file_range, SYS_fdatasync, SYS_fsync}, EIO);
+  };
+  const Result refused = copy({"--verify", path("source"), path("place")}, broken);
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(mentions(refused, "Input/output error")) << refused.err;
+  EXPECT_FALSE(exists("place"));
+  EXPECT_EQ(copy({path("source"), path("place")}, broken).code, 0);
+}
+
+TEST_F(CopyFailure, VerifyingWhatIsInMemoryIsSaid) {
+  trees::make(path("source"), 1, 10);
+  const auto verify = [this](const std::string& place, int error) {
+    return copy({"--verify", path("source"), path(place)}, [error] {
+      if (error != 0) rules::refuse_calls({SYS_fadvise64, SYS_sync_file_range}, error);
+    });
+  };
+  const Result plain = verify("plain", 0);
+  EXPECT_EQ(plain.code, 0) << plain.err;
+  const Result kept = verify("kept", ENOSYS);
+  EXPECT_EQ(kept.code, 0) << kept.err;
+  EXPECT_TRUE(mentions(kept, "what was verified may have been in memory only")) << kept.err;
 }
 
 TEST_F(CopyFailure, DirectoryInThePlaceOfAStateFileIsNamed) {
