@@ -90,7 +90,7 @@ envgen::Status compare_touched(Worker& worker, const envgen::ManifestLine& line)
   if (standing.source.empty()) return not_as_noted(worker, "touched after it was copied");
   const sys::Fd root(::open(standing.source.c_str(), O_PATH | O_CLOEXEC));
   const sys::Fd source =
-      line.path.empty()
+      line.path.empty() || !worker.job.only.empty()
           ? sys::Fd(::open(standing.source.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))
           : open_below(root.get(), line.path, O_RDONLY | O_NONBLOCK);
   if (!source.valid()) return not_as_noted(worker, "touched after it was copied");
@@ -110,7 +110,7 @@ envgen::Status check_standing_line(Worker& worker, const envgen::ManifestLine& l
   const int entry = worker.path.empty() ? worker.source.get() : below.get();
   struct stat status{};
   if (::fstat(entry, &status) != 0) return not_as_noted(worker, sys::errno_text(errno));
-  const bool root = line.path.empty();
+  const bool root = line.path.empty() || !worker.job.only.empty();
   const bool touched = to_ns(status.st_ctim) > standing.published_ns && !(root && standing.moved);
   if (line.type == ManifestType::kPart) {
     return touched ? compare_touched(worker, line) : envgen::Status();
@@ -124,6 +124,9 @@ envgen::Status check_standing_line(Worker& worker, const envgen::ManifestLine& l
   if (type == S_IFLNK) return check_link(worker, entry, line, "");
   // Bits may come to it, as of a volume's fsGroup.
   if ((status.st_mode & line.mode) != line.mode) return not_as_noted(worker, "another mode");
+  if (!worker.job.options->set_ids && (line.mode & kSetIds) != 0) {
+    return not_as_noted(worker, "a set-ID bit, which data does not have");
+  }
   if (type == S_IFDIR) return {};
   if (static_cast<std::uint64_t>(status.st_size) != line.size) {
     return not_as_noted(
