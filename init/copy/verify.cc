@@ -81,16 +81,14 @@ envgen::Status check_link(Worker& worker, int directory, const envgen::ManifestL
 envgen::Status compare_touched(Worker& worker, const envgen::ManifestLine& line) {
   const Standing& standing = *worker.job.standing;
   worker.job.board->touched = true;
-  const sys::Fd copy = worker.path.empty()
-                           ? sys::Fd(::open(worker.job.source.c_str(), worker.read_flags))
-                           : open_below(worker.source.get(), worker.path, O_RDONLY | O_NONBLOCK);
+  const sys::Fd copy = open_below(worker.source.get(), worker.path, O_RDONLY | O_NONBLOCK);
   if (!copy.valid()) return not_as_noted(worker, sys::errno_text(errno));
   if (line.hash) return check_hash(worker, copy.get(), line);
   if (standing.hashed && has_parts(line.size)) return {};  // its parts have their own lines
   if (standing.source.empty()) return not_as_noted(worker, "touched after it was copied");
   const sys::Fd root(::open(standing.source.c_str(), O_PATH | O_CLOEXEC));
   const sys::Fd source =
-      line.path.empty() || !worker.job.only.empty()
+      !worker.job.only.empty()
           ? sys::Fd(::open(standing.source.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))
           : open_below(root.get(), line.path, O_RDONLY | O_NONBLOCK);
   if (!source.valid()) return not_as_noted(worker, "touched after it was copied");
@@ -124,7 +122,9 @@ envgen::Status check_standing_line(Worker& worker, const envgen::ManifestLine& l
   if (type == S_IFLNK) return check_link(worker, entry, line, "");
   // Bits may come to it, as of a volume's fsGroup.
   if ((status.st_mode & line.mode) != line.mode) return not_as_noted(worker, "another mode");
-  if (!worker.job.options->set_ids && (line.mode & kSetIds) != 0) {
+  // A volume's fsGroup gives them to directories.
+  const mode_t bits = type == S_IFDIR ? mode_t{line.mode} : status.st_mode;
+  if (!worker.job.options->set_ids && (bits & kSetIds) != 0) {
     return not_as_noted(worker, "a set-ID bit, which data does not have");
   }
   if (type == S_IFDIR) return {};
