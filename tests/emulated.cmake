@@ -39,8 +39,9 @@ set_tests_properties(sim_test PROPERTIES
                      ENVIRONMENT "TRAINIT_SIM_STEPS=100000;GTEST_FILTER=${simulated}")
 set_tests_properties(init_test PROPERTIES ENVIRONMENT "GTEST_FILTER=-${not_emulated}")
 
-add_test(NAME binary_is_static_and_small
-         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docker/binary_test.sh $<TARGET_FILE:trainit>)
+add_test(NAME binary_is_static_small_and_hardened
+         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docker/binary_test.sh $<TARGET_FILE:trainit>
+                 $<TARGET_FILE:envgen> $<TARGET_FILE:init_sys> $<TARGET_FILE:init_proc>)
 # An engine would run it in an image that has no emulator.
 add_test(NAME main_job
          COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/demo/demo.sh ${CMAKE_BINARY_DIR}/emulated)

@@ -45,7 +45,8 @@ version=$("$trainit" --version | cut -d' ' -f2)
 name=trainit-$version-linux-$architecture
 package=trainit_${version}_$architecture.deb
 expect 'the sums are right' sha256sum --check --strict SHA256SUMS
-expect 'of both files' test "$(wc -l <SHA256SUMS)" = 2
+expect 'of the three files' test "$(wc -l <SHA256SUMS)" = 3
+expect 'the SPDX document is one, of these files' "$source/tests/dist/spdx.py" "$name.spdx.json" "$name.tar.gz" "$package" "$trainit"
 
 tar -xzf "$name.tar.gz"
 expect 'the tarball has the binary' cmp "$name/bin/trainit" "$trainit"
