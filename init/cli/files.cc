@@ -2,12 +2,16 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "init/cli/commands.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
+#include "init/sys/reach.h"
 
 namespace cli {
 
@@ -27,15 +31,50 @@ envgen::Result<std::string> read_file(const std::string& path, const char* what)
   return envgen::fail(what, path, found, "name a readable regular file");
 }
 
+namespace {
+
+// "/dev/stdout" and its like: the kernel's own links, which only it can open.
+bool leads_to_descriptor(const sys::Reached& reached) {
+  std::array<char, 32> target{};
+  const ssize_t size =
+      ::readlinkat(reached.directory.get(), reached.name.c_str(), target.data(), target.size());
+  const std::string_view text(target.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  return text.starts_with("/proc/self/fd/");
+}
+
+// What is no regular file: a device, a FIFO, or through a link. Nothing that others may have put
+// there.
+envgen::Result<sys::Fd> open_there(const std::string& path, const sys::Reached& reached) {
+  constexpr int kFlags = O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC;
+  if (!reached.weakness.empty()) {
+    return envgen::fail("", path,
+                        "no regular file, in " + reached.weakness + ", which others may change",
+                        "remove it, or name a file in a directory of your own");
+  }
+  if (leads_to_descriptor(reached)) {
+    return sys::Fd(::openat(reached.directory.get(), reached.name.c_str(), kFlags));
+  }
+  auto end = sys::reach(path, {.follow_last = true});
+  if (!end) return std::unexpected(std::move(end.error()));
+  return sys::Fd(::openat(end->directory.get(), end->name.c_str(), kFlags | O_NOFOLLOW));
+}
+
+}  // namespace
+
 // A rename over what is no regular file would put one there: instead of a device, or of the link
 // that /dev/stdout is.
 envgen::Status write_output(const std::string& path, std::string_view text, const char* what) {
+  auto reached = sys::reach(path);
   struct stat status{};
-  if (::lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) {
-    return sys::write_file_atomic(path, 0644, text);
+  const bool there = reached && ::fstatat(reached->directory.get(), reached->name.c_str(), &status,
+                                          AT_SYMLINK_NOFOLLOW) == 0;
+  if (!there || S_ISREG(status.st_mode)) return sys::write_file_atomic(path, 0644, text);
+  auto fd = open_there(path, *reached);
+  if (!fd) {
+    fd.error().what = what;
+    return std::unexpected(std::move(fd.error()));
   }
-  const sys::Fd fd(::open(path.c_str(), O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC));
-  const int error = fd.valid() ? write_to(fd.get(), text) : errno;
+  const int error = fd->valid() ? write_to(fd->get(), text) : errno;
   if (error == 0) return {};
   return envgen::fail(what, path, sys::errno_text(error),
                       "name a file in a writable directory, or - for stdout");
