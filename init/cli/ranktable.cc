@@ -15,6 +15,7 @@
 #include "init/cli/commands.h"
 #include "init/cli/files.h"
 #include "init/cli/options.h"
+#include "init/proc/driver_tool.h"
 #include "init/proc/spawn.h"
 #include "init/sys/clock.h"
 #include "init/sys/facts.h"
@@ -159,17 +160,18 @@ struct ToolRun {
 };
 
 // What `hccn_tool -i ID -ip -g` prints; it reads the driver, so it gets a limited time.
-Result<ToolRun> run_hccn_tool(const std::string& device) {
+Result<ToolRun> run_hccn_tool(const proc::DriverTool& tool, const std::string& device) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     return envgen::fail("running hccn_tool", "pipe", sys::errno_text(errno), "");
   }
   sys::Fd read_end(ends[0]);
   sys::Fd write_end(ends[1]);
-  auto pid = proc::fork_worker({}, write_end.get(), [&write_end, &device] {
+  const std::vector<std::string> argv = {tool.path, "-i", device, "-ip", "-g"};
+  proc::Program program(argv, tool.env);
+  auto pid = proc::fork_worker({}, write_end.get(), [&write_end, &program] {
     ::dup2(write_end.get(), STDOUT_FILENO);
-    ::execlp("hccn_tool", "hccn_tool", "-i", device.c_str(), "-ip", "-g", nullptr);
-    return errno == ENOENT ? kNoSuchTool : 126;
+    return program.exec().exit_code;
   });
   if (!pid) return std::unexpected(pid.error());
   write_end.reset();
@@ -190,13 +192,16 @@ Result<ToolRun> run_hccn_tool(const std::string& device) {
   return run;
 }
 
-Result<std::string> address_by_tool(int device) {
+Result<std::string> address_by_tool(int device, const envgen::Environ& env) {
   const std::string id = std::to_string(device);
   const std::string what = "asking for the address of device " + id;
-  auto run = run_hccn_tool(id);
-  if (!run) return std::unexpected(run.error());
   constexpr const char* kOtherWay =
       "mount the host's /etc/hccn.conf, or name a file with --hccn-conf";
+  const auto tool = proc::find_driver_tool("hccn_tool", env);
+  if (!tool && tool.error().exit_code != kNoSuchTool) return std::unexpected(tool.error().error);
+  auto run = tool ? run_hccn_tool(*tool, id)
+                  : Result<ToolRun>(ToolRun{.status = kNoSuchTool << 8, .in_time = true});
+  if (!run) return std::unexpected(run.error());
   if (!run->in_time) {
     return envgen::fail(what, "hccn_tool",
                         "no answer in " + std::to_string(kToolTimeoutMs / 1000) + " s",
@@ -208,10 +213,11 @@ Result<std::string> address_by_tool(int device) {
   return envgen::parse_hccn_tool(run->output, "hccn_tool -i " + id);
 }
 
-Result<std::map<int, std::string>> addresses_by_tool(const std::vector<int>& devices) {
+Result<std::map<int, std::string>> addresses_by_tool(const std::vector<int>& devices,
+                                                     const envgen::Environ& env) {
   std::map<int, std::string> addresses;
   for (int device : devices) {
-    auto address = address_by_tool(device);
+    auto address = address_by_tool(device, env);
     if (!address) return std::unexpected(address.error());
     addresses[device] = std::move(*address);
   }
@@ -223,7 +229,7 @@ struct Host {
   std::map<int, std::string> addresses;
 };
 
-Result<Host> host_of(const Line& line) {
+Result<Host> host_of(const Line& line, const envgen::Environ& env) {
   Host host;
   if (!line.devices.empty()) {
     auto devices = envgen::parse_device_list(line.devices, "--devices");
@@ -242,7 +248,7 @@ Result<Host> host_of(const Line& line) {
     return envgen::fail("generating a rank table", line.hccn_conf, "no such file",
                         "name the devices with --devices 0-7, or a file with --hccn-conf");
   } else {
-    auto addresses = addresses_by_tool(host.devices);
+    auto addresses = addresses_by_tool(host.devices, env);
     if (!addresses) return std::unexpected(addresses.error());
     host.addresses = std::move(*addresses);
   }
@@ -270,8 +276,8 @@ envgen::Status refuse_unusable(const std::string& text) {
   return {};
 }
 
-int generate(const Line& line) {
-  auto host = host_of(line);
+int generate(const Line& line, const envgen::Environ& env) {
+  auto host = host_of(line, env);
   if (!host) return complain(host.error());
   if (host->devices.empty()) {
     return complain({"generating a rank table", line.hccn_conf, "no address_N line",
@@ -290,15 +296,18 @@ int generate(const Line& line) {
 }  // namespace
 
 int ranktable_command(Arguments arguments, const envgen::Environ& env) {
-  static constexpr std::pair<std::string_view, int (*)(const Line&)> kActions[] = {
-      {"check", check}, {"convert", convert}, {"generate", generate}};
+  using Action = int (*)(const Line&, const envgen::Environ&);
+  static constexpr std::pair<std::string_view, Action> kActions[] = {
+      {"check", [](const Line& line, const envgen::Environ&) { return check(line); }},
+      {"convert", [](const Line& line, const envgen::Environ&) { return convert(line); }},
+      {"generate", generate}};
   if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) {
     return print(kUsage);
   }
   for (const auto& [name, action] : kActions) {
     if (arguments.empty() || arguments[0] != name) continue;
     auto line = parse_line(arguments.subspan(1), env);
-    return line ? action(*line) : complain(line.error());
+    return line ? action(*line, env) : complain(line.error());
   }
   return complain({"reading the command line", "ranktable",
                    arguments.empty() ? "no action" : '"' + arguments[0] + '"',

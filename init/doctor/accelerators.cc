@@ -8,6 +8,7 @@
 #include "init/doctor/checks.h"
 #include "init/doctor/machine.h"
 #include "init/proc/capture.h"
+#include "init/proc/driver_tool.h"
 
 namespace doctor {
 namespace {
@@ -22,7 +23,11 @@ std::int64_t limit_of(const Context& context) { return context.limit_ms * 8 / 10
 // Its output; else `results` says why there is none.
 std::string run_tool(const Context& context, const std::vector<std::string>& argv,
                      Results& results) {
-  auto captured = proc::capture(argv, context.env, limit_of(context));
+  const auto tool = proc::find_driver_tool(argv[0], context.env);
+  std::vector<std::string> command = argv;
+  if (tool) command[0] = tool->path;
+  auto captured = tool ? proc::capture(std::move(command), tool->env, limit_of(context))
+                       : std::unexpected(tool.error());
   if (!captured) {
     const bool absent = captured.error().exit_code == kNotFound;
     results.push_back(absent ? skipped(argv[0] + " is not in PATH")

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "init/proc/capture.h"
+#include "init/proc/driver_tool.h"
 #include "init/sys/files.h"
 
 namespace engine {
@@ -14,14 +15,15 @@ constexpr int kMostRounds = 16;
 envgen::PathState ask_npu_smi(const envgen::Environ& base) {
   constexpr std::int64_t kLimitMs = 10'000;
   constexpr std::size_t kMostBytes = 256UL * 1024;
-  constexpr std::string_view kLibraries = "LD_LIBRARY_PATH";
-  envgen::Environ env = base;
+  const auto tool = proc::find_driver_tool("npu-smi", base);
+  if (!tool) return {};
+  envgen::Environ env = tool->env;
   // Where the runtime mounts what it is linked with.
   for (const char* directory :
        {"/usr/local/Ascend/driver/lib64/common", "/usr/local/Ascend/driver/lib64/driver"}) {
-    env.apply({envgen::EnvEdit::Kind::kPrependPath, std::string(kLibraries), directory});
+    env.apply({envgen::EnvEdit::Kind::kPrependPath, "LD_LIBRARY_PATH", directory});
   }
-  auto told = proc::capture({"npu-smi", "info", "-t", "topo"}, env, kLimitMs, kMostBytes);
+  auto told = proc::capture({tool->path, "info", "-t", "topo"}, env, kLimitMs, kMostBytes);
   envgen::PathState state;
   if (!told) return state;
   state.kind = told->late ? envgen::PathState::Kind::kError : envgen::PathState::Kind::kFile;

@@ -1,0 +1,56 @@
+#include "init/proc/driver_tool.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "init/sys/reach.h"
+
+namespace proc {
+namespace {
+
+constexpr int kNotFound = 127;
+constexpr int kCannotRun = 126;
+constexpr std::string_view kPlaces =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/Ascend/driver/tools:"
+    "/usr/local/nvidia/bin:/usr/lib/wsl/lib";
+constexpr const char* kLibraries =
+    "/usr/local/Ascend/driver/lib64/common:/usr/local/Ascend/driver/lib64/driver:"
+    "/usr/local/nvidia/lib64:/usr/local/nvidia/lib";
+
+// Without what would have the tool's loader or shell read other files.
+envgen::Environ plain(const envgen::Environ& env) {
+  envgen::Environ result;
+  for (const std::string& entry : env.entries()) {
+    const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
+    if (name.starts_with("LD_") || name == "BASH_ENV" || name == "ENV" || name == "PATH") continue;
+    if (name.size() < entry.size()) result.set(name, entry.substr(name.size() + 1));
+  }
+  result.set("PATH", kPlaces);
+  result.set("LD_LIBRARY_PATH", kLibraries);
+  return result;
+}
+
+}  // namespace
+
+std::expected<DriverTool, StartFailure> find_driver_tool(const std::string& name,
+                                                         const envgen::Environ& env) {
+  if (::geteuid() != 0) return DriverTool{name, env};
+  const std::string places = std::string(kPlaces) + ":" + std::string(env.get_or("PATH", ""));
+  StartFailure failure{.exit_code = kNotFound,
+                       .error = {"running " + name, name, "no such program", "install it"}};
+  for (std::string_view rest = places; !rest.empty();) {
+    const std::string_view place = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(place.size() + 1, rest.size()));
+    std::string path = std::string(place) + "/" + name;
+    if (!place.starts_with('/') || ::access(path.c_str(), X_OK) != 0) continue;
+    auto ours = sys::check_ours_alone(path);
+    if (ours) return DriverTool{std::move(path), plain(env)};
+    failure = {.exit_code = kCannotRun, .error = std::move(ours.error())};
+  }
+  return std::unexpected(std::move(failure));
+}
+
+}  // namespace proc
