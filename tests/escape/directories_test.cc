@@ -63,14 +63,35 @@ TEST_F(WorkDir, OfTheJobsIsMadeByTheJob) {
   EXPECT_EQ(owner_of("home/work/device0"), kJob);
 }
 
-// What the job left there as root, or what root put there, does not stop the cleaning.
-TEST_F(WorkDir, IsCleanedOfWhatIsRoots) {
+// The job may have moved it there from anywhere.
+TEST_F(WorkDir, WithWhatIsRootsIsNotCleanedInAPlaceOfTheJobs) {
   make("home/work/device0", kJob, 0755);
   make("home/work/device0/log", 0, 0755);
   write("home/work/device0/log/old", "x");
   const Result result = start("home/work", true);
-  EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_FALSE(exists("home/work/device0/log"));
+  EXPECT_EQ(result.code, 125);
+  EXPECT_THAT(result.err, HasSubstr("home/work/device0/log/old"));
+  EXPECT_TRUE(exists("home/work/device0/log/old"));
+}
+
+// A directory of root's can be renamed in one of the job's.
+TEST_F(WorkDir, ThatIsADirectoryOfRootsUnderAnotherNameIsLeftAlone) {
+  make("home/private", 0, 0700);
+  make("home/private/device0", 0, 0755);
+  write("home/private/device0/precious", "x");
+  as(kJob, path("home"), "mv private moved");
+  const Result result = start("home/moved", true);
+  EXPECT_EQ(result.code, 125) << result.err;
+  EXPECT_TRUE(exists("home/moved/device0/precious"));
+  EXPECT_EQ(owner_of("home/moved/device0"), 0U);
+}
+
+TEST_F(WorkDir, WithAFileForADeviceSaysSo) {
+  make("work", 0, 0755);
+  write("work/device0", "");
+  const Result result = start("work", false);
+  EXPECT_EQ(result.code, 125);
+  EXPECT_THAT(result.err, HasSubstr("device0: found Not a directory"));
 }
 
 TEST_F(WorkDir, OfRootsIsMadeByRootAndGivenAway) {

@@ -1,6 +1,8 @@
 // The logs of ranks: what a job, or another user, puts where trainit writes and reads as root.
 
 #include <gmock/gmock.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
 
 #include "tests/escape/border.h"
 
@@ -102,6 +104,53 @@ TEST_F(Logs, AreFoundByALinkThatIsRoots) {
       rules::run(contained(ranks_of("1000:1000", "logs/link", "echo all is well; exit 3")));
   EXPECT_THAT(result.err, HasSubstr("all is well"));
   EXPECT_EQ(read(path("home/logs/rank-1.log")), "all is well\n");
+}
+
+// A directory that the job may write, and where a file of root's lies all the same.
+TEST_F(Logs, AreNotRootsFilesInASharedDirectory) {
+  write("tmp/rank-1.log", "the secret of root\n");
+  give("tmp/rank-1.log", 0, 0600);
+  const std::string swap = "mv " + path("home/logs") + " " + path("home/old") + "; ln -s " +
+                           path("tmp") + " " + path("home/logs") + "; ";
+  for (const Words& options : {Words{"--log-keep", "0"}, Words{"--log-keep", "2"}}) {
+    Words args = escape::joined(
+        {"--user", "1000:1000", "--log-max-size", "4k", "--log-dir", path("home/logs")}, options);
+    const Result result = rules::run(
+        contained(ranks(2,
+                        rules::shell(kSecond + swap +
+                                     "i=0; while [ $i -lt 1000 ]; do echo line $i of some; "
+                                     "i=$((i+1)); done; exit 3"),
+                        args)));
+    EXPECT_EQ(read(path("tmp/rank-1.log")), "the secret of root\n") << result.err;
+    EXPECT_THAT(result.err, Not(HasSubstr("the secret")));
+    as(kJob, path("home"), "rm -f logs; rm -rf old; mkdir logs");
+  }
+}
+
+// The usual way of an image to have all on the container's output.
+TEST_F(Logs, MayBeALinkOfRootsToStdout) {
+  make("logs", 0, 0755);
+  ASSERT_EQ(::symlink("/dev/stdout", path("logs/rank-1.log").c_str()), 0);
+  const Result result =
+      rules::run(contained(ranks_of("1000:1000", "logs", "echo all is well; exit 0")));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("all is well"));
+}
+
+// As the job's own, without a right of root's to go anywhere.
+TEST_F(Logs, OfAPlaceOfTheJobsNeedNoRightsOfOurs) {
+  make("home/private", kJob, 0700);
+  escape::Spec spec = contained(ranks_of("1000:1000", "home/private/logs", "echo all is well"));
+  spec.before = [before = spec.before] {
+    before();
+    for (const int capability : {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_CHOWN}) {
+      ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+    }
+  };
+  const Result result = rules::run(spec);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(read(path("home/private/logs/rank-1.log")), "all is well\n");
+  EXPECT_EQ(owner_of("home/private/logs/rank-1.log"), kJob);
 }
 
 }  // namespace

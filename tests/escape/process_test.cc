@@ -62,4 +62,36 @@ TEST_F(Process, ThatIsConfinedCannotReadPid1) {
   EXPECT_EQ(result.out, "tried\n") << result.err;
 }
 
+// What somebody types is the shell's, also behind a job that reads all it can.
+TEST_F(Process, OfAnotherUserReadsNothingThatIsTyped) {
+  rules::Screen screen({"/bin/sh", "-c",
+                        rules::trainit() +
+                            " --user 1000:1000 -- /bin/sh -c "
+                            "'for n in 0 1 2; do cat <&$n & done; wait; "
+                            "echo none' >" +
+                            path("out/read") + "; echo end"},
+                       env());
+  ASSERT_TRUE(screen.await("end"));
+  EXPECT_EQ(read(path("out/read")), "none\n");
+}
+
+// Where trainit keeps its state the job would lead it elsewhere.
+TEST_F(Process, OfAnotherUserDoesNotOwnTheRunDirectory) {
+  make("home/run", 0, 0755);
+  Spec spec = contained({"--user", "1000:1000", "--", "/bin/true"});
+  spec.env.emplace_back("TRAINIT_RUN_DIR=" + path("home/run"));
+  std::erase_if(spec.env, [this](const std::string& entry) {
+    return entry == "TRAINIT_RUN_DIR=" + path("run");
+  });
+  const Result result = rules::run(spec);
+  EXPECT_EQ(result.code, 125);
+  EXPECT_THAT(result.err, HasSubstr("home (owner 1000"));
+}
+
+TEST_F(Process, LeavesTheModeOfASharedRunDirectoryAlone) {
+  give("run", 0, 01777);
+  EXPECT_EQ(rules::run(contained({"--", "/bin/true"})).code, 0);
+  EXPECT_EQ(status_of("run").st_mode & 07777U, 01777U);
+}
+
 }  // namespace
