@@ -33,15 +33,6 @@ envgen::Result<std::string> read_file(const std::string& path, const char* what)
 
 namespace {
 
-// "/dev/stdout" and its like: the kernel's own links, which only it can open.
-bool leads_to_descriptor(const sys::Reached& reached) {
-  std::array<char, 32> target{};
-  const ssize_t size =
-      ::readlinkat(reached.directory.get(), reached.name.c_str(), target.data(), target.size());
-  const std::string_view text(target.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-  return text.starts_with("/proc/self/fd/");
-}
-
 // What is no regular file: a device, a FIFO, or through a link. Nothing that others may have put
 // there.
 envgen::Result<sys::Fd> open_there(const std::string& path, const sys::Reached& reached) {
@@ -51,12 +42,10 @@ envgen::Result<sys::Fd> open_there(const std::string& path, const sys::Reached& 
                         "no regular file, in " + reached.weakness + ", which others may change",
                         "remove it, or name a file in a directory of your own");
   }
-  if (leads_to_descriptor(reached)) {
-    return sys::Fd(::openat(reached.directory.get(), reached.name.c_str(), kFlags));
-  }
   auto end = sys::reach(path, {.follow_last = true});
   if (!end) return std::unexpected(std::move(end.error()));
-  return sys::Fd(::openat(end->directory.get(), end->name.c_str(), kFlags | O_NOFOLLOW));
+  const int follow = end->magic ? 0 : O_NOFOLLOW;
+  return sys::Fd(::openat(end->directory.get(), end->name.c_str(), kFlags | follow));
 }
 
 }  // namespace

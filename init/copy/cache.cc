@@ -146,6 +146,14 @@ envgen::Result<Prepared> obtain(DatasetWork& work) {
       work.as_it_is = others_only_use_it && turn >= kPatience;
       // Neither to be used nor to be mended: another slot for the same.
       constexpr int kMostVariants = 3;
+      if (work.as_it_is && turn > kPatience && work.variant >= kMostVariants &&
+          !work.changed.empty()) {
+        return envgen::fail(kWhat, work.slot.data(),
+                            "copies that jobs have changed and use, " +
+                                std::to_string(work.variant + 1) + " of them",
+                            "let jobs not write to their data, or name a place with "
+                            "--data SRC=DST for each");
+      }
       if (work.as_it_is && turn > kPatience && work.variant < kMostVariants) {
         ++work.variant;
         work.warnings.push_back((work.changed.empty() ? work.slot.data() : work.changed) +
@@ -196,7 +204,7 @@ envgen::Result<Options> options_of(const Preparation& order) {
 }
 
 envgen::Result<Prepared> prepare_at_its_place(const Preparation& order, Options options) {
-  auto source = locate_source(order.dataset.source, options.deadline_ms);
+  auto source = locate_source(order.dataset.source, options.deadline_ms, order.job);
   if (!source) return std::unexpected(source.error());
   std::vector<std::string> warnings;
   options.warn = [&warnings](const std::string& line) { warnings.push_back(line); };
@@ -234,7 +242,7 @@ envgen::Result<Prepared> prepare_dataset(const Preparation& order) {
                    .changed = "",
                    .warnings = {}};
   work.options.warn = [&work](const std::string& line) { work.warnings.push_back(line); };
-  auto source = locate_source(order.dataset.source, work.options.deadline_ms);
+  auto source = locate_source(order.dataset.source, work.options.deadline_ms, order.job);
   if (!source) return std::unexpected(source.error());
   work.source = std::move(*source);
   work.wanted.source = work.source.path;

@@ -79,15 +79,21 @@ class AsOwner {
  public:
   explicit AsOwner(const std::string& store) {
     struct stat status{};
-    if (::geteuid() != 0 || ::lstat(store.c_str(), &status) != 0 || status.st_uid == 0) return;
+    if (::geteuid() != 0) return;
+    if (::lstat(store.c_str(), &status) != 0) {
+      gone_ = true;
+      return;
+    }
+    if (status.st_uid == 0) return;
     envgen::Identity owner;
     owner.uid = status.st_uid;
     owner.gid = status.st_gid;
     user_.emplace(owner);
   }
-  [[nodiscard]] bool may() const { return !user_ || user_->switched(); }
+  [[nodiscard]] bool may() const { return !gone_ && (!user_ || user_->switched()); }
 
  private:
+  bool gone_ = false;
   std::optional<sys::AsUser> user_;
 };
 
@@ -123,7 +129,8 @@ envgen::Status list_store(const std::string& store, std::vector<envgen::CacheEnt
   if (!owner.may()) return {};
   const sys::Dir directory(::opendir(store.c_str()));
   if (!directory) {
-    if (errno == ENOENT) return {};
+    // Another user's that we may not look into is that one's matter.
+    if (errno == ENOENT || errno == EACCES) return {};
     return envgen::fail(kWhat, store, sys::errno_text(errno), "name another --data-root");
   }
   std::vector<std::pair<std::string, bool>> found;
@@ -146,6 +153,8 @@ envgen::Result<std::vector<envgen::CacheEntry>> list_cache(const std::string& ro
   std::vector<envgen::CacheEntry> entries;
   envgen::Status last;
   for (const Store& store : stores_of(root)) {
+    // Where others may write, a name may lead anywhere.
+    if (!store.safe) continue;
     if (auto listed = list_store(store.path, entries); !listed) last = std::move(listed);
   }
   if (entries.empty() && !last) return std::unexpected(last.error());

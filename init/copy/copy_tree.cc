@@ -218,7 +218,7 @@ std::string to_text(const Options& options) {
 
 std::string kept_line(const std::string& where, const std::string& why) {
   return "what was there before is in " + where + (why.empty() ? "" : " (" + why + ")") +
-         ", remove it";
+         ", look at it before you remove it";
 }
 
 namespace {

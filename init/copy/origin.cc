@@ -30,9 +30,10 @@ std::string origin_of_link(const std::string& path) {
 
 }  // namespace
 
-envgen::Result<Source> locate_source(const std::string& path, std::int64_t deadline_ms) {
+envgen::Result<Source> locate_source(const std::string& path, std::int64_t deadline_ms,
+                                     const envgen::Identity* job) {
   constexpr int kMostLinks = 8;
-  auto source = find_source(path, deadline_ms);
+  auto source = find_source(path, deadline_ms, job);
   // One that did not answer would hang this process, too.
   const bool late = deadline_ms != 0 && sys::monotonic_ms() >= deadline_ms;
   if (!source && !late) {

@@ -6,11 +6,13 @@
 #include <string>
 
 #include "envgen/result.h"
+#include "envgen/sandbox.h"
 #include "init/copy/place.h"
 
 namespace copy {
 
 // find_source of place.h, but for such links.
-envgen::Result<Source> locate_source(const std::string& path, std::int64_t deadline_ms);
+envgen::Result<Source> locate_source(const std::string& path, std::int64_t deadline_ms,
+                                     const envgen::Identity* job = nullptr);
 
 }  // namespace copy

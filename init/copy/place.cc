@@ -20,6 +20,8 @@
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
+#include "init/sys/mounts.h"
+#include "init/sys/reach.h"
 
 namespace copy {
 namespace {
@@ -62,20 +64,9 @@ std::string state_name(const std::string& name) {
   return full.substr(0, kKept) + "-" + std::to_string(envgen::hash_of(name));
 }
 
-// Of the mount that the path lies in; 0 where the kernel does not say. A bind mount has the device
-// of its parent, and another id.
-long mount_id(const std::string& path) {
+std::uint64_t mount_id(const std::string& path) {
   const sys::Fd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (!fd.valid()) return 0;
-  const std::string info = "/proc/self/fdinfo/" + std::to_string(fd.get());
-  const sys::Fd file(::open(info.c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 512> buffer{};
-  const ssize_t count = file.valid() ? ::read(file.get(), buffer.data(), buffer.size() - 1) : -1;
-  const std::string_view text(buffer.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
-  constexpr std::string_view kField = "mnt_id:";
-  const std::size_t at = text.find(kField);
-  if (at == std::string_view::npos) return 0;
-  return ::strtol(buffer.data() + at + kField.size(), nullptr, 10);
+  return fd.valid() ? sys::mount_id_of(fd.get()) : 0;
 }
 
 bool is_mount_point(const std::string& path, const struct stat& status) {
@@ -125,16 +116,40 @@ envgen::Result<std::string> resolve_place(const std::string& destination, struct
 struct Answer {
   int error = 0;
   bool directory = false;
+  bool refused = false;  // `path` is why
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   std::uint32_t owner = 0;
   std::array<char, PATH_MAX> path{};
 };
 
-int look_and_tell(const std::string& path, int fd) {
+// What is not as the caller named it, but as the job's user or another one has made it, is the
+// job's only where that one may read it.
+bool is_for(const envgen::Identity& job, const std::string& path, std::string* why) {
+  const auto reached = sys::reach(path, {.job = &job, .follow_last = true});
+  if (!reached) {
+    *why = reached.error().found;
+    return !why->starts_with("the link");
+  }
+  if (reached->weakness.empty()) return true;
+  const sys::AsUser user(job);
+  *why = "others may change it by " + reached->weakness + ", and user " + std::to_string(job.uid) +
+         " may not read it";
+  if (!user.switched()) return false;
+  return sys::Fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)).valid();
+}
+
+int look_and_tell(const std::string& path, const envgen::Identity* job, int fd) {
   sys::leave_callers_descriptors();
   Answer answer;
   struct stat status{};
+  std::string why;
+  if (job != nullptr && ::geteuid() == 0 && !is_for(*job, path, &why)) {
+    why.copy(answer.path.data(), answer.path.size() - 1);
+    answer.error = EPERM;
+    answer.refused = true;
+    return ::write(fd, &answer, sizeof answer) == ssize_t{sizeof answer} ? 0 : 1;
+  }
   if (::realpath(path.c_str(), answer.path.data()) == nullptr ||
       ::stat(answer.path.data(), &status) != 0) {
     answer.error = errno;
@@ -220,7 +235,11 @@ envgen::Result<Destination> find_place(const std::string& destination) {
   return place;
 }
 
-envgen::Result<Source> find_source(const std::string& path, std::int64_t deadline_ms) {
+envgen::Result<Source> find_source(const std::string& path, std::int64_t deadline_ms,
+                                   const envgen::Identity* job) {
+  if (path.empty()) {
+    return envgen::fail(kWhatSource, path, "no name", "name a directory or a file");
+  }
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return envgen::fail(kWhatSource, path, sys::errno_text(errno), "raise the limit on open files");
@@ -228,7 +247,7 @@ envgen::Result<Source> find_source(const std::string& path, std::int64_t deadlin
   const sys::Fd out(ends[0]);
   sys::Fd in(ends[1]);
   const std::string name = absolute(path);
-  auto child = proc::fork_worker({}, in.get(), [&] { return look_and_tell(name, in.get()); });
+  auto child = proc::fork_worker({}, in.get(), [&] { return look_and_tell(name, job, in.get()); });
   if (!child) return std::unexpected(child.error());
   in.reset();
   Answer answer;
@@ -241,6 +260,10 @@ envgen::Result<Source> find_source(const std::string& path, std::int64_t deadlin
                         "see whether its file system's server is there");
   }
   ::waitpid(*child, nullptr, 0);
+  if (answer.refused) {
+    return envgen::fail(kWhatSource, path, answer.path.data(),
+                        "name the place itself, and let the job's user read it");
+  }
   if (answer.error == EINVAL) {
     return envgen::fail(kWhatSource, path, "neither a directory nor a regular file",
                         "name one of these");

@@ -67,7 +67,8 @@ struct Source {
 
 // Looks at it in a process of its own, which is left behind at the deadline (sys::monotonic_ms; 0 =
 // none): a dead mount hangs whoever touches it.
-envgen::Result<Source> find_source(const std::string& path, std::int64_t deadline_ms);
+envgen::Result<Source> find_source(const std::string& path, std::int64_t deadline_ms,
+                                   const envgen::Identity* job = nullptr);
 
 // One may be copied to the other: neither lies inside the other, and both are of one kind.
 envgen::Status check_apart(const Source& source, const Destination& place);

@@ -54,7 +54,7 @@ envgen::Result<SharedCounters> SharedCounters::create(const std::string& path) {
 }
 
 envgen::Result<SharedCounters> SharedCounters::open(const std::string& path) {
-  const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status{};
   if (!file.valid() || ::fstat(file.get(), &status) != 0) {
     return envgen::fail("reading the progress of a copy", path, sys::errno_text(errno), "");

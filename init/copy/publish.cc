@@ -114,7 +114,7 @@ envgen::Status put_away(const Destination& place, const std::string& path,
   if (inode_of(path) == 0 || ::rmdir(path.c_str()) == 0) return {};
   const bool was_ours = inode_of(record_of(place)) != 0;
   const envgen::Status removable =
-      was_ours ? check_removable(copy_at(place, path)) : envgen::fail(kWhat, path, "", "");
+      was_ours ? check_removable(copy_at(place, path), true) : envgen::fail(kWhat, path, "", "");
   if (removable) {
     const std::string gone = fresh_name(place, "gone-");
     if (::rename(path.c_str(), gone.c_str()) != 0) return cannot_publish(path, errno);
@@ -285,11 +285,14 @@ envgen::Result<Publication> settle(const Destination& place) {
   if (auto status = put_away(place, old_of(place), &publication); !status)
     return std::unexpected(status.error());
   if (journal.publishing) {
-    if (auto status = write_journal(place, {}); !status) return std::unexpected(status.error());
+    // It has not come so far: what was at the place then is what was put there before.
+    const std::uint64_t before = inode_at(place) == journal.old ? journal.old : 0;
+    if (auto status = write_journal(place, {.tree = before}); !status)
+      return std::unexpected(status.error());
   }
   discard_gone(place);
   // Notes of a run whose tree is gone are about nothing.
-  if (inode_of(tree) == 0) {
+  if (inode_of(tree) == 0 && inode_of(filling_of(place) + "/one") == 0) {
     if (auto gone = sys::remove_tree(filling_of(place)); !gone)
       return std::unexpected(gone.error());
   }
@@ -329,6 +332,20 @@ envgen::Status check_publishable(const Destination& place) {
   return {};
 }
 
+namespace {
+
+// What is at the place now, before it is moved, which changes the times of a file.
+envgen::Status check_present(const Destination& place) {
+  const std::uint64_t there = inode_at(place);
+  if (there == 0 || inode_of(record_of(place)) == 0) return {};
+  if (read_journal(place).tree != there) {
+    return envgen::fail(kWhat, place.data(), "not what was put there", "");
+  }
+  return check_removable(copy_at(place, place.data() + (place.mount_point ? "/" : "")), false);
+}
+
+}  // namespace
+
 envgen::Result<Publication> publish(const Destination& place, const envgen::CopyRecord& record) {
   const std::string tree = tree_of(place);
   struct stat status{};
@@ -338,6 +355,12 @@ envgen::Result<Publication> publish(const Destination& place, const envgen::Copy
                              .tree = status.st_ino,
                              .old = inode_at(place),
                              .mode = status.st_mode & 07777};
+  Publication publication;
+  if (auto standing = check_present(place); !standing) {
+    publication.why = standing.error().found;
+    // So it is nobody's copy for whoever puts it away, also after a kill.
+    ::unlink(record_of(place).c_str());
+  }
   auto written = write_state(next_record_of(place), record_to_json(record), record.synced);
   if (written) written = write_journal(place, journal);
   if (!written) return std::unexpected(written.error());
@@ -347,7 +370,7 @@ envgen::Result<Publication> publish(const Destination& place, const envgen::Copy
   }
   auto how = place.mount_point ? bring_version(place) : bring(place);
   if (!how) return std::unexpected(how.error());
-  Publication publication{.how = *how, .replaced = "", .why = ""};
+  publication.how = *how;
   auto done = finish(place, journal, record.synced, &publication);
   if (!done) return std::unexpected(done.error());
   return publication;

@@ -35,6 +35,10 @@ envgen::Status check_standing(const Standee& copy, Standing asked, const Options
                         "remove the copy, and copy again");
   }
   asked.published_ns = to_ns(record.st_mtim);
+  timespec clock{};
+  ::clock_gettime(CLOCK_REALTIME, &clock);
+  // The clock was set back: nothing can be told by it.
+  if (asked.published_ns > to_ns(clock)) asked.published_ns = 0;
   // What is touched while we look is compared again the next time.
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
@@ -50,14 +54,16 @@ envgen::Status check_standing(const Standee& copy, Standing asked, const Options
   return {};
 }
 
-envgen::Status check_removable(const Standee& copy) {
+envgen::Status check_removable(const Standee& copy, bool moved) {
   const envgen::PathState file = sys::look(copy.record, true);
   const auto record = envgen::parse_record(file.content, copy.record);
   if (!record) return std::unexpected(record.error());
   auto counters = SharedCounters::anonymous();
   if (!counters) return std::unexpected(counters.error());
-  return check_standing(copy, {.hashed = record->hashed, .source = "", .moved = true}, {},
-                        *counters);
+  const Standing asked{.hashed = record->hashed, .source = "", .moved = moved};
+  // Once more: a process of ours that was killed meanwhile proves nothing.
+  if (auto proven = check_standing(copy, asked, {}, *counters); proven) return proven;
+  return check_standing(copy, asked, {}, *counters);
 }
 
 }  // namespace copy

@@ -33,6 +33,6 @@ envgen::Status check_standing(const Standee& copy, Standing asked, const Options
                               const SharedCounters& counters);
 
 // That nothing is lost with it: what is touched counts as changed where there are no hashes.
-envgen::Status check_removable(const Standee& copy);
+envgen::Status check_removable(const Standee& copy, bool moved);
 
 }  // namespace copy

@@ -14,6 +14,7 @@
 #include "envgen/manifest.h"
 #include "init/copy/phase.h"
 #include "init/sys/files.h"
+#include "init/sys/mounts.h"
 
 namespace copy {
 namespace {
@@ -126,6 +127,9 @@ envgen::Status check_standing_line(Worker& worker, const envgen::ManifestLine& l
   const mode_t bits = type == S_IFDIR ? mode_t{line.mode} : status.st_mode;
   if (!worker.job.options->set_ids && (bits & kSetIds) != 0) {
     return not_as_noted(worker, "a set-ID bit, which data does not have");
+  }
+  if (type == S_IFDIR && sys::mount_id_of(entry) != sys::mount_id_of(worker.source.get())) {
+    return not_as_noted(worker, "something that is mounted there");
   }
   if (type == S_IFDIR) return {};
   if (static_cast<std::uint64_t>(status.st_size) != line.size) {

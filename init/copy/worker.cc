@@ -13,6 +13,7 @@
 
 #include "init/copy/access.h"
 #include "init/sys/files.h"
+#include "init/sys/mounts.h"
 
 namespace copy {
 namespace {
@@ -216,6 +217,11 @@ envgen::Status do_directory(Worker& worker, const Item& item) {
   auto opened = open_both(worker, O_RDONLY);
   if (!opened) return std::unexpected(opened.error());
   if (opened->gone) return {};
+  if (!fresh && !worker.job.tree.empty() &&
+      sys::mount_id_of(opened->to.get()) != sys::mount_id_of(worker.tree.get())) {
+    return envgen::fail("copying", shown(worker.job.tree, worker.path),
+                        "something that is mounted there", "unmount it, or copy to another place");
+  }
   if (worker.job.seal) {
     if (auto done = seal_directory(worker, opened->from.get(), opened->to.get(), opened->source);
         !done)

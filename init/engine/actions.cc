@@ -1,6 +1,7 @@
 // What the machine asks for: tasks that start, signals, reports.
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -77,6 +78,12 @@ void Supervisor::start_resolver(TaskRef task) {
     post(event::TasksEnded{{{task, {Ending::How::kExited, 0}}}});
     return;
   }
+  // What is confined, the scripts first, must not change or read us by ptrace or /proc/1/mem, also
+  // where it has our uid. Otherwise there is no border, and /proc/1/fd/1 stays of use.
+  const envgen::SandboxRequest& asked = setup_.request.sandbox;
+  const bool border =
+      !asked.user.empty() || !asked.caps.empty() || asked.no_new_privs || !asked.seccomp.empty();
+  if (pid1_ && border) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   if (machine_.restarts() > 0) begin_anew();
   auto resolver = Resolver::start(setup_.base, setup_.request, setup_.saved, setup_.planner,
                                   machine_.restarts());

@@ -95,6 +95,10 @@ std::string replace_link(const envgen::Dataset& dataset, const std::string& copy
   const std::string& place = dataset.source;
   const auto reached = sys::reach(place);
   if (!reached) return "--data-link: " + to_line(reached.error()) + ", ignoring";
+  if (::geteuid() == 0 && !reached->weakness.empty()) {
+    return "--data-link: " + place + ": others may change it by " + reached->weakness +
+           ", so it stays as it is: make the link where only root may write";
+  }
   const int directory = reached->directory.get();
   const char* name = reached->name.c_str();
   struct stat status{};

@@ -169,14 +169,17 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
 envgen::Status let_through(const std::string& run_dir, const envgen::Identity& job) {
   constexpr mode_t kSearch = 0111;
   if (run_dir.empty()) return {};
-  const auto inside = sys::reach(run_dir + "/lock", {.job = &job});
+  const auto inside = sys::reach(run_dir + "/.not-there", {.job = &job});
   if (!inside || !inside->weakness.empty()) {
     return envgen::fail(
         "keeping trainit's state from the job's user", run_dir,
         inside ? "others may change it by " + inside->weakness : inside.error().found,
         "name a directory with TRAINIT_RUN_DIR that only root may write");
   }
-  const std::size_t slash = run_dir.rfind("/instance-");
+  std::size_t slash = run_dir.rfind("/instance-");
+  if (slash != std::string::npos && run_dir.find('/', slash + 1) != std::string::npos) {
+    slash = std::string::npos;
+  }
   for (const std::string& path : {run_dir, run_dir.substr(0, slash)}) {
     struct stat status{};
     if (path.empty() || ::stat(path.c_str(), &status) != 0) continue;

@@ -137,6 +137,8 @@ void die_with(pid_t parent) {
 // more. The kernel forgets the death signal with each change of credentials.
 void confine(const envgen::Sandbox& sandbox, pid_t parent) {
   if (sandbox.identity) proc::give_standard_fds(*sandbox.identity, parent == 1);
+  // PID 1 may not be dumpable, and its copy's /proc/self, which has oom_score_adj, is root's then.
+  ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   if (auto dropped = sandbox::drop(sandbox); !dropped) give_up(dropped.error(), 125);
   die_with(parent);
 }

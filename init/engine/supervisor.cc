@@ -1,7 +1,6 @@
 #include "init/engine/supervisor.h"
 
 #include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -377,12 +376,6 @@ bool Supervisor::any_main() const {
 void Supervisor::adopt_plan(envgen::Plan plan) {
   job_.waiting_for.clear();
   job_.plan = std::move(plan);
-  // A job that is confined must not change or read us by ptrace or /proc/1/mem, also where it has
-  // our uid. Otherwise there is no border, and /proc/1/fd/1 stays of use.
-  const envgen::Sandbox& sandbox = job_.plan.sandbox;
-  const bool border =
-      sandbox.identity || sandbox.capabilities || sandbox.no_new_privs || !sandbox.filter.empty();
-  if (pid1_ && border) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   const int node = job_.plan.self ? job_.plan.self->node_rank : 0;
   if (job_.plan.node_count > 1) sys::log::set_origin(node, job_.host);
   timeline_.set_node(node, job_.host);

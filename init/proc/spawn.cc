@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -320,7 +322,11 @@ void give_standard_fds(const envgen::Identity& who, bool pid1) {
     struct stat status{};
     if (::fstat(fd, &status) != 0) continue;
     const bool terminal = pid1 && S_ISCHR(status.st_mode) && ::isatty(fd) == 1;
-    if (!S_ISFIFO(status.st_mode) && !terminal) continue;
+    struct statfs system{};
+    // A FIFO of a directory stays whose it is.
+    const bool pipe =
+        S_ISFIFO(status.st_mode) && ::fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;
+    if (!pipe && !terminal) continue;
     // Without CAP_CHOWN, or on a read-only file system, it stays as it is.
     std::ignore = ::fchown(fd, who.uid, status.st_gid);
   }

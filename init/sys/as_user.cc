@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -45,9 +46,24 @@ std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// faccessat2, which AT_EACCESS needs, is refused with EPERM by older seccomp profiles.
+bool may_write(int directory, const struct stat& status) {
+  if (::faccessat(directory, ".", W_OK | X_OK, AT_EACCESS) == 0) return true;
+  if (errno != EPERM && errno != ENOSYS) return false;
+  constexpr mode_t kWanted = 03;
+  constexpr unsigned kGroup = 3;
+  constexpr unsigned kOwner = 6;
+  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
+  if (!groups.empty()) ::getgroups(static_cast<int>(groups.size()), groups.data());
+  const bool member =
+      status.st_gid == ::getegid() || std::ranges::find(groups, status.st_gid) != groups.end();
+  const unsigned shift = status.st_uid == ::geteuid() ? kOwner : member ? kGroup : 0;
+  return ((status.st_mode >> shift) & kWanted) == kWanted;
+}
+
 // In a sticky directory what is another user's stays that one's.
 bool may_use(int directory, const struct stat& status, const std::string& name, uid_t user) {
-  if (::faccessat(directory, ".", W_OK | X_OK, AT_EACCESS) != 0) return false;
+  if (!may_write(directory, status)) return false;
   struct stat entry{};
   if ((status.st_mode & S_ISVTX) == 0 || status.st_uid == user) return true;
   if (::fstatat(directory, name.c_str(), &entry, AT_SYMLINK_NOFOLLOW) != 0) return true;
@@ -64,15 +80,22 @@ AsUser::AsUser(const envgen::Identity& who) : group_(::getegid()) {
   int death = 0;
   ::prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
   const pid_t parent = ::getppid();
-  const std::vector<gid_t> theirs(who.groups.begin(), who.groups.end());
-  if (::setgroups(theirs.size(), theirs.data()) != 0) return;
+  std::vector<gid_t> theirs(who.groups.begin(), who.groups.end());
+  std::ranges::sort(theirs);
+  std::ranges::sort(groups_);
+  // Without CAP_SETGID those that we have may do.
+  if (theirs != groups_ && ::setgroups(theirs.size(), theirs.data()) != 0) return;
   // The effective ones alone: by the real uid that user could send us signals.
   switched_ = ::setegid(who.gid) == 0 && ::seteuid(who.uid) == 0;
+  changed_groups_ = theirs != groups_;
   // Half of it would be worse than nothing.
-  if (!switched_ && (::setegid(group_) != 0 || ::setgroups(groups_.size(), groups_.data()) != 0)) {
-    ::_exit(125);
-  }
+  if (!switched_ && !restore_groups()) ::_exit(125);
   keep_death_signal(death, parent);
+}
+
+bool AsUser::restore_groups() const {
+  if (::setegid(group_) != 0) return false;
+  return !changed_groups_ || ::setgroups(groups_.size(), groups_.data()) == 0;
 }
 
 AsUser::~AsUser() {
@@ -81,10 +104,7 @@ AsUser::~AsUser() {
   ::prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
   const pid_t parent = ::getppid();
   // Never on with another's ids by mistake.
-  if (::seteuid(0) != 0 || ::setegid(group_) != 0 ||
-      ::setgroups(groups_.size(), groups_.data()) != 0) {
-    ::_exit(125);
-  }
+  if (::seteuid(0) != 0 || !restore_groups()) ::_exit(125);
   keep_death_signal(death, parent);
 }
 
@@ -114,11 +134,13 @@ envgen::Status with_rights_of(const envgen::Identity* job, const std::string& pa
                               const ReachRule& rule,
                               const std::function<envgen::Status(const Reached&)>& work) {
   envgen::Status status;
-  bool tried = false;
-  if (job != nullptr) {
+  const bool foreign = job != nullptr && ::geteuid() == 0 && job->uid != 0;
+  if (foreign) {
     const AsUser as(*job);
-    tried = as.switched();
-    if (tried) {
+    status = envgen::fail("acting as the job's user", path,
+                          "user " + std::to_string(job->uid) + ", whom we cannot become",
+                          "give the container CAP_SETUID and CAP_SETGID");
+    if (as.switched()) {
       const auto reached = reach(path, rule);
       status = reached ? work(*reached) : std::unexpected(reached.error());
       if (status) return status;
@@ -127,9 +149,14 @@ envgen::Status with_rights_of(const envgen::Identity* job, const std::string& pa
   ReachRule ours = rule;
   ours.job = job;
   const auto reached = reach(path, ours);
+  if (!reached && foreign && reached.error().found.starts_with("the link")) {
+    envgen::Error error = reached.error();
+    error.found += "; as user " + std::to_string(job->uid) + ": " + status.error().found;
+    return std::unexpected(std::move(error));
+  }
   if (!reached) return std::unexpected(reached.error());
   // What the job may not do is not done for it where it may have a hand in what the path means.
-  if (tried && !reached->weakness.empty()) return status;
+  if (foreign && !reached->weakness.empty()) return status;
   return work(*reached);
 }
 

@@ -20,6 +20,7 @@
 
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
+#include "init/sys/mounts.h"
 #include "init/sys/reach.h"
 
 namespace sys {
@@ -314,6 +315,7 @@ std::string errno_text(int error) {
 namespace {
 
 struct Level {
+  std::uint64_t mount;
   dev_t device;
   ino_t inode;
   std::string name;  // in the level above
@@ -360,13 +362,16 @@ int TreeRemover::enter(int parent, const std::string& name) {
   if (!fd.valid()) return errno;
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return errno;
-  if (!levels_.empty() && status.st_dev != levels_.front().device) return EXDEV;
+  const std::uint64_t mount = mount_id_of(fd.get());
+  const bool same = levels_.empty() ||
+                    (status.st_dev == levels_.front().device && mount == levels_.front().mount);
+  if (!same) return EXDEV;
   // Whatever name led here: the whole system is never what is meant.
   struct stat system_root{};
   if (::stat("/", &system_root) != 0) return errno;
   if (status.st_dev == system_root.st_dev && status.st_ino == system_root.st_ino) return EBUSY;
   if ((status.st_mode & S_IRWXU) != S_IRWXU) ::fchmod(fd.get(), S_IRWXU);
-  levels_.push_back({status.st_dev, status.st_ino, name});
+  levels_.push_back({mount, status.st_dev, status.st_ino, name});
   current_ = std::move(fd);
   return 0;
 }

@@ -15,7 +15,7 @@ namespace sys {
 namespace {
 
 struct Mount {
-  int id = 0;
+  std::uint64_t id = 0;
   std::string_view device;  // "8:1"
   std::string_view root;    // of what is mounted, in its file system
   bool read_only = false;
@@ -47,17 +47,17 @@ bool lies_in(std::string_view path, std::string_view directory) {
   return directory == "/" || path.size() == directory.size() || path[directory.size()] == '/';
 }
 
-int mount_id_of(int fd) {
+}  // namespace
+
+std::uint64_t mount_id_of(int fd) {
   const std::string path = "/proc/self/fdinfo/" + std::to_string(fd);
   const std::string info = look(path, true).content;
   constexpr std::string_view kKey = "mnt_id:";
   const std::size_t at = info.find(kKey);
-  return at == std::string::npos ? -1 : std::atoi(info.c_str() + at + kKey.size());
+  return at == std::string::npos ? 0 : std::strtoull(info.c_str() + at + kKey.size(), nullptr, 10);
 }
 
-}  // namespace
-
-bool is_written_nowhere(std::string_view mountinfo, int mount_id) {
+bool is_written_nowhere(std::string_view mountinfo, std::uint64_t mount_id) {
   std::vector<Mount> mounts;
   const Mount* ours = nullptr;
   while (!mountinfo.empty()) {

@@ -1,6 +1,7 @@
 #pragma once
 // What /proc/self/mountinfo (proc(5)) says of a file system that is mounted read-only.
 
+#include <cstdint>
 #include <string_view>
 
 namespace sys {
@@ -9,7 +10,11 @@ namespace sys {
 // be written can be seen from here.
 bool is_written_nowhere(int fd);
 
+// Of the mount that `fd` is on: a bind mount has the device of what it shows, and another id. 0
+// where the kernel does not say.
+std::uint64_t mount_id_of(int fd);
+
 // The same of a text of mountinfo: of the mount with this id.
-bool is_written_nowhere(std::string_view mountinfo, int mount_id);
+bool is_written_nowhere(std::string_view mountinfo, std::uint64_t mount_id);
 
 }  // namespace sys

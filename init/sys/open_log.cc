@@ -23,7 +23,7 @@ envgen::Status no_log(envgen::Error error) {
 }
 
 // Opened where others may write: only what is certainly meant.
-envgen::Status check(const Fd& fd, const Reached& reached, const std::string& path) {
+envgen::Status check(const Fd& fd, const Reached& reached, const std::string& path, bool made) {
   if (!fd.valid()) {
     const int error = errno;
     const char* fix = error == ELOOP ? "it is a link, and others may write there: remove it" : kFix;
@@ -32,7 +32,8 @@ envgen::Status check(const Fd& fd, const Reached& reached, const std::string& pa
   if (reached.weakness.empty()) return {};
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return envgen::fail(kOpening, path, errno_text(errno), kFix);
-  if (S_ISREG(status.st_mode) && status.st_nlink <= 1 && is_ours(status.st_uid)) return {};
+  const bool ours = made || status.st_uid == 0 || status.st_uid == ::geteuid();
+  if (S_ISREG(status.st_mode) && status.st_nlink <= 1 && ours) return {};
   const std::string found = !S_ISREG(status.st_mode) ? "no regular file"
                             : status.st_nlink > 1
                                 ? "a file with " + std::to_string(status.st_nlink) + " names"
@@ -41,7 +42,8 @@ envgen::Status check(const Fd& fd, const Reached& reached, const std::string& pa
                       "remove it, or choose another log directory");
 }
 
-int open_or_make(const Reached& reached, int flags, std::uint32_t mode) {
+// `made`: nobody else's, whatever owner the file system gives it.
+int open_or_make(const Reached& reached, int flags, std::uint32_t mode, bool* made) {
   constexpr int kAttempts = 16;
   const int directory = reached.directory.get();
   const char* name = reached.name.c_str();
@@ -50,6 +52,7 @@ int open_or_make(const Reached& reached, int flags, std::uint32_t mode) {
     int fd = ::openat(directory, name, flags);
     if (fd >= 0 || errno != ENOENT) return fd;
     fd = ::openat(directory, name, flags | O_CREAT | O_EXCL, mode);
+    *made = fd >= 0;
     if (fd >= 0 || errno != EEXIST) return fd;
   }
   return -1;
@@ -64,8 +67,9 @@ envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
   auto opened = with_rights_of(job, path, {.follow_last = true}, [&](const Reached& reached) {
     // Of a FIFO in a place of the job's nobody is waited for.
     const bool waits = patiently && ::geteuid() == ::getuid() && reached.weakness.empty();
-    fd.reset(open_or_make(reached, kFlags | (waits ? 0 : O_NONBLOCK), mode));
-    return check(fd, reached, path);
+    bool made = false;
+    fd.reset(open_or_make(reached, kFlags | (waits ? 0 : O_NONBLOCK), mode, &made));
+    return check(fd, reached, path, made);
   });
   if (!opened) return std::unexpected(no_log(std::move(opened.error())).error());
   if (patiently) ::fcntl(fd.get(), F_SETFL, O_APPEND);
@@ -78,7 +82,7 @@ envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity*
   auto opened = with_rights_of(job, path, {.follow_last = true}, [&](const Reached& reached) {
     const int flags = reached.magic ? kFlags : kFlags | O_NOFOLLOW;
     fd.reset(::openat(reached.directory.get(), reached.name.c_str(), flags));
-    return check(fd, reached, path);
+    return check(fd, reached, path, false);
   });
   if (!opened) return std::unexpected(no_log(std::move(opened.error())).error());
   return fd;

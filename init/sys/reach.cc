@@ -169,7 +169,8 @@ bool Walk::is_safe(const struct stat* entry) const {
   if (!weakness_.empty()) return false;
   if (!is_foreign(directory_.get(), status_, rule_.job)) return true;
   const bool sticky = is_ours(status_.st_uid) && (status_.st_mode & S_ISVTX) != 0;
-  return sticky && entry != nullptr && is_ours(entry->st_uid);
+  // Who is unmapped may be a user outside, who put it there.
+  return sticky && entry != nullptr && (entry->st_uid == 0 || entry->st_uid == ::geteuid());
 }
 
 void Walk::note_weakness(const struct stat* entry) {

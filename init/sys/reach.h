@@ -89,9 +89,12 @@ class AsUser {
   [[nodiscard]] bool switched() const { return switched_; }
 
  private:
+  [[nodiscard]] bool restore_groups() const;
+
   std::vector<gid_t> groups_;
   gid_t group_;
   bool switched_ = false;
+  bool changed_groups_ = false;
 };
 
 }  // namespace sys

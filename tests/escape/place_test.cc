@@ -124,4 +124,45 @@ TEST_F(Place, OfAnotherUserInASharedDirectoryIsNotWorkedAt) {
   expect_hooks_untouched();
 }
 
+// What the job may not read it does not get by a copy of ours.
+class DataSource : public Border {
+ protected:
+  [[nodiscard]] rules::Result run(const std::string& source) const {
+    return rules::run(contained({"--user", "1000:1000", "--data", path(source), "--data-root",
+                                 path("cache"), "--data-headroom", "0", "--", "/bin/sh", "-c",
+                                 "cat $TRAINIT_DATASET_DS/* 2>/dev/null || true"}));
+  }
+  void SetUp() override {
+    Border::SetUp();
+    make("cache", 0, 0755);
+    write("root/file", "the secret of root");
+  }
+};
+
+TEST_F(DataSource, BehindALinkOfTheJobsIsNotRead) {
+  as(kJob, path("home"), "ln -s " + path("root") + " ds");
+  const rules::Result result = run("home/ds");
+  EXPECT_THAT(result.out, Not(HasSubstr("the secret")));
+  EXPECT_THAT(result.err, HasSubstr("the link"));
+}
+
+TEST_F(DataSource, ThatWasMovedToAPlaceOfTheJobsIsNotRead) {
+  make("home/private", 0, 0700);
+  write("home/private/file", "the secret of root");
+  as(kJob, path("home"), "mv private ds");
+  const rules::Result result = run("home/ds");
+  EXPECT_THAT(result.out, Not(HasSubstr("the secret")));
+  EXPECT_THAT(result.err, HasSubstr("may not read it"));
+}
+
+TEST_F(DataSource, OfTheJobsAndOfAnotherUserThatMayBeReadIsCopied) {
+  make("home/ds", kJob, 0700);
+  write("home/ds/file", "of the job");
+  make("other", kOther, 0755);
+  make("other/ds", kOther, 0755);
+  write("other/ds/file", "of another");
+  EXPECT_EQ(run("home/ds").out, "of the job");
+  EXPECT_EQ(run("other/ds").out, "of another");
+}
+
 }  // namespace

@@ -83,9 +83,18 @@ TEST_F(Process, OfAnotherUserDoesNotOwnTheRunDirectory) {
   std::erase_if(spec.env, [this](const std::string& entry) {
     return entry == "TRAINIT_RUN_DIR=" + path("run");
   });
-  const Result result = rules::run(spec);
-  EXPECT_EQ(result.code, 125);
-  EXPECT_THAT(result.err, HasSubstr("home (owner 1000"));
+  write("home/run/lock", "root's");
+  const Result unused = rules::run(spec);
+  EXPECT_EQ(unused.code, 0) << unused.err;
+  EXPECT_THAT(unused.err, HasSubstr("home (owner 1000"));
+  EXPECT_FALSE(exists("home/run/state.json"));
+  EXPECT_FALSE(exists("home/run/events.jsonl"));
+
+  // One that all may write.
+  spec.env.back() = "TRAINIT_RUN_DIR=" + path("tmp");
+  const Result shared = rules::run(spec);
+  EXPECT_EQ(shared.code, 125);
+  EXPECT_THAT(shared.err, HasSubstr("mode 1777"));
 }
 
 TEST_F(Process, LeavesTheModeOfASharedRunDirectoryAlone) {

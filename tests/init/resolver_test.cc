@@ -325,7 +325,7 @@ TEST_F(Resolve, NamesTheDirectoryThatCannotBeMade) {
   put_table(table_of(1));
   write("home/device0", "a file");
   EXPECT_EQ(run(), 125);
-  EXPECT_THAT(failed_->message, AllOf(HasSubstr(path("home/device0")), HasSubstr("EEXIST")));
+  EXPECT_THAT(failed_->message, AllOf(HasSubstr(path("home/device0")), HasSubstr("ENOTDIR")));
 }
 
 TEST_F(Resolve, EmptiesTheDeviceDirectoriesOnRequestOnly) {

@@ -151,7 +151,7 @@ TEST_P(StopRequest, ThatIsAnotherSignalReachesAShellToo) {
   Instance instance(
       spec(joined({"--grace", "1h", "--"},
                   shell("trap 'echo went on' INT; trap 'echo saved; exit 3' TERM; echo up\n"
-                        "while :; do sleep 1000 & wait; done"))));
+                        "while :; do sleep 0.1; done"))));
   instance.await_out("up");
   instance.signal(SIGINT);
   instance.await_out("went on");
@@ -163,13 +163,13 @@ TEST_P(StopRequest, ThatIsAnotherSignalReachesAShellToo) {
 TEST_P(StopRequest, ThatIsAnotherSignalReachesPythonToo) {
   if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "needs Python";
   Instance instance(spec({"--grace", "1h", "--", "/usr/bin/python3", "-c",
-                          "import signal, sys\n"
+                          "import os, signal\n"
                           "def save(*_):\n"
-                          "    print('saved', flush=True)\n"
-                          "    sys.exit(4)\n"
-                          "signal.signal(signal.SIGINT, lambda *_: print('went on', flush=True))\n"
+                          "    os.write(1, b'saved\\n')\n"
+                          "    os._exit(4)\n"
+                          "signal.signal(signal.SIGINT, lambda *_: os.write(1, b'went on\\n'))\n"
                           "signal.signal(signal.SIGTERM, save)\n"
-                          "print('up', flush=True)\n"
+                          "os.write(1, b'up\\n')\n"
                           "while True: signal.pause()\n"}));
   instance.await_out("up");
   instance.signal(SIGINT);
