@@ -1,6 +1,10 @@
 // The place of a copy (--data SRC=DST) in a directory of the job's.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+
+#include <array>
+#include <filesystem>
 
 #include "tests/escape/border.h"
 
@@ -122,6 +126,46 @@ TEST_F(Place, OfAnotherUserInASharedDirectoryIsNotWorkedAt) {
   EXPECT_THAT(run(path("tmp/ds")).err, HasSubstr("a directory of user 2000"));
   EXPECT_THAT(run(path("tmp/link")).err, HasSubstr("others may change"));
   expect_hooks_untouched();
+}
+
+// A bind mount of the source's own directory: the same device, and none of ours.
+TEST_F(Place, WithSomethingMountedInItLosesNothingOfThat) {
+  make("mnt/ds/sub", 0, 0755);
+  write("mnt/ds/sub/a", "precious");
+  const auto copy = [this](bool mounted) {
+    escape::Spec spec = contained({"copy", "--headroom", "0", path("mnt/ds"), path("out/place")});
+    spec.before = [before = spec.before, mounted, from = path("mnt/ds/sub"),
+                   to = path("out/place/sub")] {
+      before();
+      if (mounted && ::mount(from.c_str(), to.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+        ::_exit(rules::kCannotStart);
+      }
+    };
+    return rules::run(spec);
+  };
+  ASSERT_EQ(copy(false).code, 0);
+  write("mnt/ds/new", "x");
+  const rules::Result again = copy(true);
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(read(path("mnt/ds/sub/a")), "precious");
+}
+
+TEST_F(Place, OfAFileThatWasChangedKeepsIt) {
+  write("mnt/file", "AAAAAAAA");
+  const escape::Spec spec =
+      contained({"copy", "--headroom", "0", path("mnt/file"), path("out/file")});
+  ASSERT_EQ(rules::run(spec).code, 0);
+  struct stat status = status_of("out/file");
+  write("out/file", "PRECIOUS");
+  const std::array<timespec, 2> times = {status.st_atim, status.st_mtim};
+  ASSERT_EQ(::utimensat(AT_FDCWD, path("out/file").c_str(), times.data(), 0), 0);
+  ASSERT_EQ(rules::run(spec).code, 0);
+  EXPECT_EQ(read(path("out/file")), "AAAAAAAA");
+  std::string kept;
+  for (const auto& entry : std::filesystem::directory_iterator(path("out/.trainit-copy.file"))) {
+    if (entry.path().filename().string().starts_with("replaced-")) kept = read(entry.path());
+  }
+  EXPECT_EQ(kept, "PRECIOUS");
 }
 
 // What the job may not read it does not get by a copy of ours.
