@@ -155,13 +155,10 @@ bool take_lock(int fd) {
 // What makes it unusable, or nullopt and `result` filled.
 std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* result) {
   auto refused = [&candidate](int error) { return candidate.path + ": " + errno_text(error); };
-  if (::geteuid() == 0 && candidate.given) {
-    // A name that is not there: nobody else may make one.
-    const auto inside = reach(candidate.path, {.follow_last = true});
-    const bool absent = !inside && inside.error().found.starts_with("No such");
-    if (!inside && !absent) return candidate.path + ": " + inside.error().found;
-    if (inside && !inside->weakness.empty()) {
-      return candidate.path + ": others may change it by " + inside->weakness;
+  if (candidate.given) {
+    const auto way = reach(candidate.path, {.follow_last = true});
+    if (!way && way.error().found.starts_with("the link")) {
+      return candidate.path + ": " + way.error().found;
     }
   }
   if (const int error = create(candidate); error != 0) return refused(error);

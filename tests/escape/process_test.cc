@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <sys/ioctl.h>
 
+#include <filesystem>
+
 #include "tests/escape/border.h"
 #include "tests/rules/shell.h"
 
@@ -83,12 +85,16 @@ TEST_F(Process, OfAnotherUserDoesNotOwnTheRunDirectory) {
   std::erase_if(spec.env, [this](const std::string& entry) {
     return entry == "TRAINIT_RUN_DIR=" + path("run");
   });
-  write("home/run/lock", "root's");
-  const Result unused = rules::run(spec);
-  EXPECT_EQ(unused.code, 0) << unused.err;
-  EXPECT_THAT(unused.err, HasSubstr("home (owner 1000"));
-  EXPECT_FALSE(exists("home/run/state.json"));
-  EXPECT_FALSE(exists("home/run/events.jsonl"));
+  const Result theirs = rules::run(spec);
+  EXPECT_EQ(theirs.code, 125);
+  EXPECT_THAT(theirs.err, HasSubstr("home (owner 1000"));
+
+  // A link of the job's: nothing is written behind it.
+  as(escape::kJob, path("home"), "ln -s " + path("root") + " state");
+  spec.env.back() = "TRAINIT_RUN_DIR=" + path("home/state");
+  const Result linked = rules::run(spec);
+  EXPECT_THAT(linked.err, HasSubstr("the link"));
+  EXPECT_TRUE(std::filesystem::is_empty(path("root")));
 
   // One that all may write.
   spec.env.back() = "TRAINIT_RUN_DIR=" + path("tmp");
