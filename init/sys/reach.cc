@@ -104,6 +104,13 @@ std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// By /proc where there is one: an emulator (qemu-user -L) shows another tree as "/".
+Fd open_root() {
+  constexpr int kFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  const int fd = ::open("/proc/self/root", kFlags);
+  return Fd(fd >= 0 ? fd : ::open("/", kFlags));
+}
+
 class Walk {
  public:
   Walk(const std::string& path, const ReachRule& rule) : path_(path), rule_(rule) {}
@@ -211,7 +218,7 @@ envgen::Status Walk::follow(const Fd& link, const std::string& name, const struc
   target.resize(static_cast<std::size_t>(size));
   if (target.starts_with('/')) {
     at_ = "";
-    if (!stand_in(Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)))) return fail(errno);
+    if (!stand_in(open_root())) return fail(errno);
   }
   push(target);
   return {};
@@ -269,7 +276,7 @@ envgen::Result<Reached> Walk::run() {
   const bool absolute = path_.starts_with('/');
   if (path_.empty()) return fail(ENOENT);
   at_ = absolute ? "" : ".";
-  if (!stand_in(Fd(::open(absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC)))) {
+  if (!stand_in(absolute ? open_root() : Fd(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC)))) {
     return fail(errno);
   }
   push(path_);
