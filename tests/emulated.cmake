@@ -19,7 +19,7 @@ string(JOIN ":" not_emulated
        Reap.TellsCodesAndSignalsApart TakeOverSignals.BlocksAll* TakeOverSignals.SavesMask*
        Spawn.ExitCodesAndSignals* Spawn.TheTaskHasTheCallersSignals* */ReadSignals.GivesEachOfABurst/*
        */ReadSignals.LeavesNoHandlerToAProgram* */ReadSignals.WaitsForASignal/* */ReadSignals.FaultsThatOthersSend*
-       BecomeSubreaper.* Reap.TakesChildrenThatEndWithoutASignalToo Spawn.SharingMemoryReports*
+       Reap.DoesWithoutWaitid Reap.SaysThatItCannotWaitAtAll BecomeSubreaper.* Reap.TakesChildrenThatEndWithoutASignalToo Spawn.SharingMemoryReports*
        Member.IsReadFromTheKernelsOwn)
 
 list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
