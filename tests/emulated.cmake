@@ -31,12 +31,6 @@ foreach(program trainit payload)
                         WORLD_EXECUTE)
 endforeach()
 
-# It is ten times as slow: a part of the seeds and of the sequences.
-string(JOIN ":" simulated LifecycleSim.RandomJobs LifecycleSim.SameSeed* LifecycleSim.Notices*
-       LifecycleScope.EverySequenceFromTheBeginning LifecycleScope.RandomWalks*
-       ClusterSim.TwoNodes* ClusterFaults.*)
-set_tests_properties(sim_test PROPERTIES
-                     ENVIRONMENT "TRAINIT_SIM_STEPS=100000;GTEST_FILTER=${simulated}")
 set_tests_properties(init_test PROPERTIES ENVIRONMENT "GTEST_FILTER=-${not_emulated}")
 
 add_test(NAME binary_is_static_small_and_hardened

@@ -143,7 +143,7 @@ TEST_F(FatalHooks, OneThatHangsIsToldToStopWithAllOfItsGroup) {
 
 TEST_F(FatalHooks, OneThatEndsWellButTooLateIsA124) {
   group_.timeout_ms = 300;
-  script("a", "trap 'echo told; exit 0' TERM; sleep 1000 & wait");
+  script("a", "sleep 1000 & trap 'echo told; exit 0' TERM; wait");
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 124);
   EXPECT_EQ(outcome.log, "trainit: hook a: told\n");
@@ -159,7 +159,7 @@ TEST_F(FatalHooks, OneThatIgnoresTheSignalIsKilledTwoSecondsLater) {
 }
 
 TEST_F(Hooks, EachHaveTheirOwnTime) {
-  script("a", "trap 'exit 0' TERM; sleep 1000 & wait");
+  script("a", "sleep 1000 & trap 'exit 0' TERM; wait");
   script("b", "echo in time");
   group_.timeout_ms = 300;
   const Outcome outcome = run();
@@ -200,7 +200,7 @@ TEST_F(FatalHooks, ADaemonThatHoldsTheOutputIsNeitherWaitedForNorKilled) {
 
 TEST_F(FatalHooks, AStoppedWorkerStopsItsHookAndRunsNoOther) {
   const std::string life = fifo("life");
-  script("a", "trap 'echo told; exit 7' TERM; echo $$ > " + life + "; sleep 1000 & wait");
+  script("a", "sleep 1000 & trap 'echo told; exit 7' TERM; echo $$ > " + life + "; wait");
   script("b", "echo not reached");
   const Outcome outcome = run([&life](const HookRun& hooks) {
     line_from(life);
@@ -241,7 +241,7 @@ TEST_F(Hooks, AStopBetweenTwoNamesThoseThatAreNotRun) {
 TEST_F(Hooks, OneWhoseTimeIsOverCanBeStoppedToo) {
   group_.timeout_ms = 100;
   const std::string life = fifo("life");
-  script("a", "trap 'echo told > " + life + "' TERM; while :; do sleep 1000 & wait; done");
+  script("a", "trap 'echo told > " + life + "' TERM; while :; do sleep 0.1 & wait; done");
   const Outcome outcome = run([&life](const HookRun& hooks) {
     line_from(life);
     ::kill(hooks.pid(), SIGTERM);
@@ -255,7 +255,7 @@ TEST_F(Hooks, OneWhoseTimeIsOverCanBeStoppedToo) {
 TEST_F(FatalHooks, AWorkerWithoutASignalfdIsStoppedToo) {
   const std::string life = fifo("life");
   script("a", "exit 0");
-  script("b", "trap 'echo told; exit 7' TERM; echo $$ > " + life + "; sleep 1000 & wait");
+  script("b", "sleep 1000 & trap 'echo told; exit 7' TERM; echo $$ > " + life + "; wait");
   const Outcome outcome = run(
       [&life](const HookRun& hooks) {
         line_from(life);
@@ -283,7 +283,7 @@ TEST_F(FatalHooks, AWorkerThatIsStoppedTwiceKillsItsHookAtOnce) {
   const std::string life = fifo("life");
   const std::string told = fifo("told");
   script("a", "trap 'echo told > " + told + "' TERM; echo $$ > " + life +
-                  "; while :; do sleep 1000 & wait; done");
+                  "; while :; do sleep 0.1 & wait; done");
   const Outcome outcome = run([&](const HookRun& hooks) {
     line_from(life);
     const std::int64_t first_ms = sys::monotonic_ms();

@@ -225,7 +225,7 @@ TEST_P(Planned, AHangingPostStopProcessIsKilledWithinTheGrace) {
 }
 
 TEST_P(Planned, ASecondInterruptEndsAPostStopProcessAtOnce) {
-  plan_.processes = {shell("main", "trap 'exit 3' INT; kill -INT $PPID; sleep 60 & wait")};
+  plan_.processes = {shell("main", "sleep 60 & trap 'exit 3' INT; kill -INT $PPID; wait")};
   plan_.post_stop = {shell("end", "trap '' TERM INT; kill -INT $PPID; exec sleep 60")};
   auto outcome = run();
   SKIP_WHERE_NO_NAMESPACE();

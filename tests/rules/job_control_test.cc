@@ -19,7 +19,7 @@ using JobControl = rules::Shell;
 constexpr const char* kTeller =
     "/bin/sh -c 'trap \"echo continued-\\$((c=c+1))\" CONT; "
     "trap \"echo interrupted-\\$((i=i+1))\" INT; trap \"echo told-\\$((t=t+1))\" TERM; "
-    "echo up-$((1+1)); while :; do sleep 1000 & wait $!; done'";
+    "echo up-$((1+1)); while :; do sleep 0.1 & wait; done'";
 constexpr const char* kSleeper = "/bin/sh -c 'echo up-$((1+1)); exec sleep 1000'";
 
 std::string teller(const std::string& options = "") { return "$T " + options + " -- " + kTeller; }
@@ -275,7 +275,7 @@ TEST_F(JobControl, StandsStillWithItsGrace) {
 // would continue us.
 TEST(SessionLeader, RunsOnWhenItsCommandIsStopped) {
   const std::string script =
-      "trap 'echo continued' CONT; echo $$-up; while :; do sleep 1000 & wait $!; done";
+      "trap 'echo continued' CONT; echo $$-up; while :; do sleep 0.1 & wait; done";
   rules::Screen screen({rules::trainit(), "--", "/bin/sh", "-c", script});
   ASSERT_TRUE(screen.await("-up"));
   const pid_t main = std::stoi(screen.shown());

@@ -91,9 +91,8 @@ TEST_P(Checkpoint, IsRefusedWhileOneIsUnderWay) {
 TEST_P(Checkpoint, OfHooksAloneEndsTheJobWhenTheyAreDone) {
   hook("checkpoint", "echo hook >> $HERE/journal");
   Instance instance(job({"--signal", "USR1=checkpoint"},
-                        shell("trap 'echo USR1 >> $HERE/journal' USR1; "
-                              "trap 'echo job >> $HERE/journal; exit 4' TERM; echo up; "
-                              "sleep 1000 & wait")));
+                        shell("sleep 1000 & trap 'echo USR1 >> $HERE/journal' USR1; "
+                              "trap 'echo job >> $HERE/journal; exit 4' TERM; echo up; wait")));
   instance.await_out("up");
   await_state(kRunning);
   instance.signal(SIGUSR1);
@@ -104,7 +103,7 @@ TEST_P(Checkpoint, OfHooksAloneEndsTheJobWhenTheyAreDone) {
 TEST_P(Checkpoint, ThatIsNotMadeInItsTimeEndsTheJobAllTheSame) {
   const std::string never_ready =
       "trap 'echo asked' USR1; trap 'echo told; exit 4' TERM; echo up; "
-      "while :; do sleep 1000 & wait; done";
+      "while :; do sleep 0.1 & wait; done";
   Instance instance(spec(joined({"--checkpoint-timeout", "100ms", "--"}, shell(never_ready))));
   instance.await_out("up");
   await_state(kRunning);
@@ -128,7 +127,7 @@ TEST_P(Checkpoint, ThatNoProcessCatchesEndsTheJobAtOnceAndIsSaid) {
 
 TEST_P(Checkpoint, OfAJobThatFailsOverItIsNotCalledSaved) {
   Instance instance(spec(
-      joined({"--hold", "1h", "--"}, shell("trap 'exit 3' USR1; echo up; sleep 1000 & wait"))));
+      joined({"--hold", "1h", "--"}, shell("sleep 1000 & trap 'exit 3' USR1; echo up; wait"))));
   instance.await_out("up");
   await_state(kRunning);
   EXPECT_EQ(tool({"checkpoint"}).code, 0);

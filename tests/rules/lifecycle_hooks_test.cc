@@ -51,8 +51,8 @@ TEST_P(Hooks, RunAtTheirPointsOfAJobThatFails) {
 TEST_P(Hooks, RunAroundTheStopOfAJob) {
   note_each_event();
   hook("post-start", "echo started", "20-say");
-  Instance instance(job({}, shell("trap 'echo job >> $HERE/journal; exit 4' TERM; echo up; "
-                                  "sleep 1000 & wait")));
+  Instance instance(job({}, shell("sleep 1000 & trap 'echo job >> $HERE/journal; exit 4' TERM; "
+                                  "echo up; wait")));
   instance.await_out("up");
   instance.await_err("hook 20-say: started");
   instance.signal(SIGTERM);
@@ -73,7 +73,7 @@ TEST_P(Hooks, AreAlsoOneScriptThatIsCalledForEachEvent) {
   const std::string script =
       write("course.sh", "#!/bin/sh\necho script $1 >> $HERE/journal\necho did $1\n", 0755);
   Instance instance(job({"--lifecycle-script", script, "--checkpoint-signal", "none"},
-                        shell("trap 'exit 4' TERM; echo up; sleep 1000 & wait")));
+                        shell("sleep 1000 & trap 'exit 4' TERM; echo up; wait")));
   instance.await_out("up");
   instance.await_err("did post-start");
   instance.signal(SIGTERM);
@@ -233,7 +233,7 @@ TEST_P(Hooks, ThatFloodDoNotDelayTheJobsSignals) {
 TEST_P(Hooks, ThatHangBeforeTheStopLeaveTheJobItsTime) {
   hook("pre-stop", "trap '' TERM; echo hanging; sleep 1000; sleep 1000");
   Instance instance(
-      job({"--grace", "2s"}, shell("trap 'echo saved; exit 4' TERM; echo up; sleep 1000 & wait")));
+      job({"--grace", "2s"}, shell("sleep 1000 & trap 'echo saved; exit 4' TERM; echo up; wait")));
   instance.await_out("up");
   const std::int64_t start_ms = sys::monotonic_ms();
   instance.signal(SIGTERM);

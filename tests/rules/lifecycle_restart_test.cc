@@ -91,7 +91,7 @@ TEST_P(Restart, LeavesNothingOfTheLastStart) {
 
 TEST_P(Restart, LeavesServicesAlone) {
   const std::string service =
-      "sh -c 'trap \"echo told >> $HERE/journal; exit\" TERM; echo > $HERE/up; sleep 1000 & wait'";
+      "sh -c 'sleep 1000 & trap \"echo told >> $HERE/journal; exit\" TERM; echo > $HERE/up; wait'";
   const Result result = rules::run(job(
       joined(kSoon, {"--max-restarts", "1", "--terminal=" + service}),
       shell("until [ -e $HERE/up ]; do :; done; echo job $TRAINIT_RESTART_COUNT >> $HERE/journal; "

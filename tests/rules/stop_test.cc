@@ -60,7 +60,7 @@ TEST_P(Stop, OfATreeThatStandsStillContinuesItWhole) {
   Instance instance(spec(
       joined({"--grace", "1h", "--"},
              rules::shell("sh -c 'trap \"echo saved; exit 0\" TERM; echo pid $$; kill -STOP $$\n"
-                          "while :; do sleep 1000 & wait; done' & child=$!\n"
+                          "while :; do sleep 0.1 & wait; done' & child=$!\n"
                           "trap 'kill -TERM $child; wait $child; exit 17' TERM; echo up\n"
                           "while :; do wait; done"))));
   instance.await_out("pid ");
@@ -234,7 +234,7 @@ TEST_P(Stop, AfterAllRanksHadEndedChangesNothing) {
   // A leftover keeps the job in its sweep.
   const std::string leftover = script("leftover",
                                       "trap 'echo told; read x < $HERE/go; exit 0' TERM\n"
-                                      "echo up; while :; do sleep 1000 & wait; done");
+                                      "echo up; while :; do sleep 0.1 & wait; done");
   ::mkfifo(path("go").c_str(), 0600);
   ::mkfifo(path("begin").c_str(), 0600);
   Instance instance(
