@@ -12,6 +12,7 @@
 #include "envgen/inputs.h"
 #include "init/copy/place.h"
 #include "init/sys/files.h"
+#include "init/sys/permission.h"
 #include "init/sys/reach.h"
 
 namespace copy {
@@ -41,7 +42,7 @@ envgen::Result<sys::Reached> follow_as(const envgen::Identity& job, const std::s
   const sys::AsUser user(job);
   // By its descriptor: what the name leads to may be another directory by now.
   if (user.switched() &&
-      ::faccessat(AT_FDCWD, path_of(reached->directory).c_str(), W_OK | X_OK, AT_EACCESS) == 0) {
+      sys::may_access(AT_FDCWD, path_of(reached->directory).c_str(), W_OK | X_OK)) {
     return reached;
   }
   return envgen::fail(

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "init/sys/files.h"
+#include "init/sys/permission.h"
 #include "init/sys/reach.h"
 
 namespace sys {
@@ -46,24 +47,9 @@ std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// faccessat2, which AT_EACCESS needs, is refused with EPERM by older seccomp profiles.
-bool may_write(int directory, const struct stat& status) {
-  if (::faccessat(directory, ".", W_OK | X_OK, AT_EACCESS) == 0) return true;
-  if (errno != EPERM && errno != ENOSYS) return false;
-  constexpr mode_t kWanted = 03;
-  constexpr unsigned kGroup = 3;
-  constexpr unsigned kOwner = 6;
-  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
-  if (!groups.empty()) ::getgroups(static_cast<int>(groups.size()), groups.data());
-  const bool member =
-      status.st_gid == ::getegid() || std::ranges::find(groups, status.st_gid) != groups.end();
-  const unsigned shift = status.st_uid == ::geteuid() ? kOwner : member ? kGroup : 0;
-  return ((status.st_mode >> shift) & kWanted) == kWanted;
-}
-
 // In a sticky directory what is another user's stays that one's.
 bool may_use(int directory, const struct stat& status, const std::string& name, uid_t user) {
-  if (!may_write(directory, status)) return false;
+  if (!may_access(directory, ".", W_OK | X_OK)) return false;
   struct stat entry{};
   if ((status.st_mode & S_ISVTX) == 0 || status.st_uid == user) return true;
   if (::fstatat(directory, name.c_str(), &entry, AT_SYMLINK_NOFOLLOW) != 0) return true;

@@ -21,6 +21,7 @@
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/mounts.h"
+#include "init/sys/permission.h"
 #include "init/sys/reach.h"
 
 namespace sys {
@@ -36,15 +37,6 @@ PathState error_state(int error) {
   state.kind = PathState::Kind::kError;
   state.error = error;
   return state;
-}
-
-// By the effective ids. faccessat2, which AT_EACCESS uses first, is refused with EPERM by older
-// seccomp profiles, and the ids only differ in a set-user-id program.
-bool may(const std::string& path, int access) {
-  if (::getuid() == ::geteuid() && ::getgid() == ::getegid()) {
-    return ::access(path.c_str(), access) == 0;
-  }
-  return ::faccessat(AT_FDCWD, path.c_str(), access, AT_EACCESS) == 0;
 }
 
 bool is_null_device(const struct stat& status) {
@@ -250,9 +242,10 @@ PathState look(const std::string& path, bool read_content) {
     if (!directory) state.size_bytes = static_cast<std::uint64_t>(status.st_size);
   }
   if (state.kind == PathState::Kind::kDirectory || state.kind == PathState::Kind::kFile) {
-    state.writable = may(path, W_OK);
+    state.writable = may_access(AT_FDCWD, path.c_str(), W_OK);
   }
-  state.executable = state.kind == PathState::Kind::kFile && may(path, X_OK);
+  state.executable =
+      state.kind == PathState::Kind::kFile && may_access(AT_FDCWD, path.c_str(), X_OK);
   return state;
 }
 

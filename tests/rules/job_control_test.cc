@@ -176,7 +176,7 @@ TEST_F(JobControl, PassesOnAStopThatIsSentToIt) {
 
 // A shell without job control has its background ignore the key.
 TEST_F(JobControl, GoesOnWhereTheCallerIgnoresTheKey) {
-  enter("sh -c '$T -- sh -c \"echo up-\\$((1+1)); exec sleep 1000\" & echo pid=$!.; wait'");
+  enter("sh -c '$T -- sh -c \"echo pid=\\$PPID.; echo up-\\$((1+1)); exec sleep 1000\" & wait'");
   await("up-2");
   const std::string pid = std::to_string(std::stoi(text_behind("pid=")));
   press(kInterrupt);

@@ -1,0 +1,51 @@
+#include "init/sys/permission.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <vector>
+
+namespace sys {
+namespace {
+
+bool has_group(gid_t group) {
+  if (group == ::getegid()) return true;
+  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
+  if (!groups.empty()) ::getgroups(static_cast<int>(groups.size()), groups.data());
+  return std::ranges::find(groups, group) != groups.end();
+}
+
+// By the mode: an access control list or a read-only mount is not seen.
+bool mode_allows(const struct stat& status, int access) {
+  constexpr unsigned kGroup = 3;
+  constexpr unsigned kOwner = 6;
+  const bool executable = S_ISDIR(status.st_mode) || (status.st_mode & 0111U) != 0;
+  if (::geteuid() == 0) return (access & X_OK) == 0 || executable;
+  const unsigned shift = status.st_uid == ::geteuid() ? kOwner
+                         : has_group(status.st_gid)   ? kGroup
+                                                      : 0;
+  const auto wanted = static_cast<unsigned>(access);
+  return ((status.st_mode >> shift) & wanted) == wanted;
+}
+
+}  // namespace
+
+bool may_access(int directory, const char* path, int access) {
+  if (::getuid() == ::geteuid() && ::getgid() == ::getegid()) {
+    return ::faccessat(directory, path, access, 0) == 0;
+  }
+  if (::syscall(SYS_faccessat2, directory, path, access, AT_EACCESS) == 0) return true;
+  if (errno != EPERM && errno != ENOSYS) return false;
+  struct stat status{};
+  if (::fstatat(directory, path, &status, 0) != 0) return false;
+  if (mode_allows(status, access)) return true;
+  errno = EACCES;
+  return false;
+}
+
+}  // namespace sys
