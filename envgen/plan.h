@@ -53,6 +53,7 @@ struct Process {
   std::string prefix = {};
   std::string cpus = {};         // the CPUs that it may use, "0-7,16-23"; "" = as they are
   std::string cpus_reason = {};  // why these; not PID 1's to know
+  bool of_job = false;  // a service with the job's rights and environment instead of trainit's
 
   bool operator==(const Process&) const = default;
 };

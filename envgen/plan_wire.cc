@@ -126,6 +126,7 @@ void put(Encoder& out, const Process& process) {
   out.number(process.echo ? 1 : 0);
   out.text(process.prefix);
   out.text(process.cpus);
+  out.number(process.of_job ? 1 : 0);
 }
 
 Process get_process(Decoder& in) {
@@ -142,6 +143,7 @@ Process get_process(Decoder& in) {
   process.echo = in.choice(1) != 0;
   process.prefix = in.text();
   process.cpus = in.text();
+  process.of_job = in.choice(1) != 0;
   return process;
 }
 

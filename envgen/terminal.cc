@@ -40,6 +40,7 @@ void add_terminal(Inputs& inputs, const Site& site, Plan& plan) {
   if (asked == "1") return add_sshd(inputs, plan);
   Process process;
   process.name = kName;
+  process.of_job = true;
   process.argv = command_of_line(asked);
   process.cwd = start_directory(inputs, site);
   plan.services.push_back(std::move(process));

@@ -160,7 +160,7 @@ struct ToolRun {
 };
 
 // What `hccn_tool -i ID -ip -g` prints; it reads the driver, so it gets a limited time.
-Result<ToolRun> run_hccn_tool(const proc::DriverTool& tool, const std::string& device) {
+Result<ToolRun> run_hccn_tool(const proc::Tool& tool, const std::string& device) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     return envgen::fail("running hccn_tool", "pipe", sys::errno_text(errno), "");

@@ -71,11 +71,12 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
   const bool alone = main && job.plan.processes.size() == 1;
   // Another user's is not handed the caller's descriptors, nor a terminal at which it could type
   // for the caller (TIOCSTI); one of PID 1's is the container's own.
-  const bool foreign = main && is_foreign(job.plan);
+  const bool of_job = main || process.of_job;
+  const bool foreign = of_job && is_foreign(job.plan);
   const bool apart = !alone || (foreign && !context.pid1);
   proc::SpawnSpec spec;
   spec.argv = process.argv;
-  spec.env = common_env(job, context, main);
+  spec.env = common_env(job, context, of_job);
   for (const envgen::EnvEdit& edit : process.env) spec.env.apply(edit);
   spec.cwd = process.cwd == context.base.facts.cwd ? "" : process.cwd;
   spec.log_path = process.log;
@@ -90,7 +91,7 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
   spec.no_terminal = foreign && !context.pid1;
   spec.die_with_parent = !context.pid1;
   spec.share_memory = context.pass_through;
-  if (main && !job.plan.sandbox.empty()) spec.sandbox = &job.plan.sandbox;
+  if (of_job && !job.plan.sandbox.empty()) spec.sandbox = &job.plan.sandbox;
   // A later incarnation finds them closed.
   if (main && record.process == 0 && context.restarts == 0) {
     spec.inherited_fds = listen_fds(context.base.env);

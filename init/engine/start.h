@@ -41,8 +41,9 @@ std::vector<std::string> forced_names(const envgen::Plan& plan);
 
 // The environment is the common one and then the process's own. A single main
 // process gets what exec would have passed on, and the terminal; any other task has its own
-// session, and services and post-stop processes no input. Post-stop processes also get
-// TRAINIT_EXIT_CODE and, after a failure, TRAINIT_FIRST_FAILURE.
+// session, and services and post-stop processes no input. A service of the job's (of_job) is
+// confined as the main processes are. Post-stop processes also get TRAINIT_EXIT_CODE and, after a
+// failure, TRAINIT_FIRST_FAILURE.
 proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartContext& context);
 
 // How many descriptors from 3 on a socket activation passed in (LISTEN_FDS); the main task has

@@ -25,20 +25,15 @@ envgen::Environ plain(const envgen::Environ& env) {
   envgen::Environ result;
   for (const std::string& entry : env.entries()) {
     const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
-    if (name.starts_with("LD_") || name == "BASH_ENV" || name == "ENV" || name == "PATH") continue;
+    if (name.starts_with("LD_") || name == "BASH_ENV" || name == "ENV") continue;
     if (name.size() < entry.size()) result.set(name, entry.substr(name.size() + 1));
   }
-  result.set("PATH", kPlaces);
-  result.set("LD_LIBRARY_PATH", kLibraries);
   return result;
 }
 
-}  // namespace
-
-std::expected<DriverTool, StartFailure> find_driver_tool(const std::string& name,
-                                                         const envgen::Environ& env) {
-  if (::geteuid() != 0) return DriverTool{name, env};
-  const std::string places = std::string(kPlaces) + ":" + std::string(env.get_or("PATH", ""));
+// As root.
+std::expected<Tool, StartFailure> find_ours(const std::string& name, std::string_view places,
+                                            const envgen::Environ& env) {
   StartFailure failure{.exit_code = kNotFound,
                        .error = {"running " + name, name, "no such program", "install it"}};
   for (std::string_view rest = places; !rest.empty();) {
@@ -50,10 +45,28 @@ std::expected<DriverTool, StartFailure> find_driver_tool(const std::string& name
     envgen::Identity any;
     any.groups = {0};
     auto ours = sys::check_ours_alone(path, &any);
-    if (ours) return DriverTool{std::move(path), plain(env)};
+    if (ours) return Tool{std::move(path), env};
     failure = {.exit_code = kCannotRun, .error = std::move(ours.error())};
   }
   return std::unexpected(std::move(failure));
+}
+
+}  // namespace
+
+std::expected<Tool, StartFailure> find_driver_tool(const std::string& name,
+                                                   const envgen::Environ& env) {
+  if (::geteuid() != 0) return Tool{name, env};
+  const std::string places = std::string(kPlaces) + ":" + std::string(env.get_or("PATH", ""));
+  envgen::Environ drivers = plain(env);
+  drivers.set("PATH", kPlaces);
+  drivers.set("LD_LIBRARY_PATH", kLibraries);
+  return find_ours(name, places, drivers);
+}
+
+std::expected<Tool, StartFailure> find_image_tool(const std::string& name,
+                                                  const envgen::Environ& env) {
+  if (::geteuid() != 0) return Tool{name, env};
+  return find_ours(name, env.get_or("PATH", "/usr/bin:/bin"), plain(env));
 }
 
 }  // namespace proc

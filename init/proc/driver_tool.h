@@ -1,6 +1,8 @@
 #pragma once
-// Where a tool of the devices' drivers (nvidia-smi, npu-smi, hccn_tool) is, and what it is run
-// with. For workers: looking may hang on a dead mount.
+// Where a tool that trainit asks by itself is, and what it is run with: those of the devices'
+// drivers (nvidia-smi, npu-smi, hccn_tool), and the image's getent. Root runs only what nobody else
+// may write, without LD_*; an ordinary user gets `name` and `env` back. Exit code 127: not found;
+// 126: others may write it. For workers: looking may hang on a dead mount.
 
 #include <expected>
 #include <string>
@@ -10,15 +12,17 @@
 
 namespace proc {
 
-struct DriverTool {
+struct Tool {
   std::string path;  // without '/': to be looked up in the PATH of `env`
   envgen::Environ env;
 };
 
-// Root runs only what nobody else may write: looked for where drivers and images install it, then
-// in the PATH of `env`, and started without what LD_* names, but with the drivers' own libraries.
-// An ordinary user gets `name` and `env` back. Exit code 127: not found; 126: others may write it.
-std::expected<DriverTool, StartFailure> find_driver_tool(const std::string& name,
-                                                         const envgen::Environ& env);
+// Where drivers and images install it, then in the PATH of `env`; with the drivers' own libraries.
+std::expected<Tool, StartFailure> find_driver_tool(const std::string& name,
+                                                   const envgen::Environ& env);
+
+// In the PATH of `env`.
+std::expected<Tool, StartFailure> find_image_tool(const std::string& name,
+                                                  const envgen::Environ& env);
 
 }  // namespace proc

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "init/proc/capture.h"
+#include "init/proc/driver_tool.h"
 #include "init/sys/files.h"
 
 namespace proc {
@@ -83,7 +84,9 @@ envgen::Result<HostAddresses> find_addresses(const std::string& host, const envg
   HostAddresses found;
   found.addresses = addresses_in_hosts(sys::look(hosts_file, true).content, name);
   if (!found.addresses.empty()) return found;
-  auto answer = capture({"getent", "ahosts", name}, env, limit_ms, kMostOutputBytes);
+  auto tool = find_image_tool("getent", env);
+  auto answer = tool ? capture({tool->path, "ahosts", name}, tool->env, limit_ms, kMostOutputBytes)
+                     : std::unexpected(std::move(tool.error()));
   if (!answer) {
     return envgen::fail(kFinding, name,
                         "that it is not in /etc/hosts, and no getent in the image to ask: " +

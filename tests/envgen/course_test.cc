@@ -309,6 +309,7 @@ TEST(Terminal, IsTheImagesSshdOnEveryNode) {
     job.tree.file("/usr/sbin/sshd");
     const Plan plan = job.plan();
     ASSERT_THAT(service_names(plan), ElementsAre("terminal"));
+    EXPECT_FALSE(plan.services[0].of_job);
     EXPECT_THAT(plan.services[0].argv, ElementsAre("/trainit", "peer", "serve", "--dir",
                                                    "/run/trainit/ssh", "--port", "2200"));
     EXPECT_THAT(plan.directories, Contains(PlannedDirectory{"/run/trainit/ssh"}));
@@ -337,6 +338,7 @@ TEST(Terminal, MayBeAnyCommand) {
   job.request.terminal = "ttyd -p  7681 bash";
   EXPECT_THAT(job.plan().services[0].argv, ElementsAre("ttyd", "-p", "7681", "bash"));
   EXPECT_EQ(job.plan().services[0].cwd, "/srv/job");
+  EXPECT_TRUE(job.plan().services[0].of_job);
   job.request.terminal = "ttyd --title \"my job\" bash";
   EXPECT_THAT(job.plan().services[0].argv, ElementsAre("/bin/sh", "-c", job.request.terminal));
   job.request.terminal = "A=1 ttyd bash";

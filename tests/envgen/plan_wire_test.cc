@@ -90,7 +90,10 @@ Plan example_plan() {
   sshd.name = "sshd";
   sshd.argv = {"/trainit", "peer", "serve"};
   sshd.log = "/logs/sshd.log";
-  plan.services = {sshd};
+  Process terminal;
+  terminal.of_job = true;
+  terminal.argv = {"ttyd"};
+  plan.services = {sshd, terminal};
   Process end;
   end.name = "peer-end";
   end.argv = {"/trainit", "peer", "end"};
