@@ -515,7 +515,8 @@ void Supervisor::end_timeline() {
   const std::int64_t most_ms = machine_.stop_signal() != 0 ? 1000 : 5000;
   const int node = job_.plan.self ? job_.plan.self->node_rank : 0;
   const std::string suffix = job_.plan.node_count > 1 ? "-node" + std::to_string(node) : "";
-  copy_timeline(publisher_.own_dir(), directory, suffix, most_ms, setup_.saved);
+  copy_timeline(publisher_.own_dir(), {directory, suffix, job_.plan.sandbox.identity}, most_ms,
+                setup_.saved);
 }
 
 // --- When this file itself fails ---

@@ -13,6 +13,7 @@
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
+#include "init/sys/reach.h"
 
 namespace engine {
 namespace {
@@ -299,17 +300,21 @@ void Timeline::span(TraceEvent event, std::int64_t start_ms, std::int64_t end_ms
 
 namespace {
 
-envgen::Status copy_file(const std::string& from, const std::string& to) {
+envgen::Status copy_file(const std::string& from, const std::string& to,
+                         const envgen::Identity* job) {
   const envgen::PathState file = sys::look(from, true);
-  return sys::write_file_atomic(to, 0644, file.content);
+  return sys::with_rights_of(job, to, {.make_parents = 0755}, [&](const sys::Reached& place) {
+    return sys::write_file_atomic(place, to, 0644, file.content);
+  });
 }
 
-int copy_both(const std::string& run_dir, const std::string& directory, const std::string& suffix) {
-  auto status = sys::make_directories(directory, 0755);
+int copy_both(const std::string& run_dir, const TimelineCopy& copy) {
+  const std::string to = copy.directory + "/";
+  const envgen::Identity* job = copy.job ? &*copy.job : nullptr;
+  auto status = copy_file(run_dir + "/events.jsonl", to + "events" + copy.suffix + ".jsonl", job);
   if (status) {
-    status = copy_file(run_dir + "/events.jsonl", directory + "/events" + suffix + ".jsonl");
+    status = copy_file(run_dir + "/trace.json", to + "trace" + copy.suffix + ".json", job);
   }
-  if (status) status = copy_file(run_dir + "/trace.json", directory + "/trace" + suffix + ".json");
   if (status) return 0;
   sys::log::warning("copying the timeline (--timeline): " + to_line(status.error()) + ", ignoring");
   return 1;
@@ -317,11 +322,10 @@ int copy_both(const std::string& run_dir, const std::string& directory, const st
 
 }  // namespace
 
-void copy_timeline(const std::string& run_dir, const std::string& directory,
-                   const std::string& suffix, std::int64_t most_ms,
+void copy_timeline(const std::string& run_dir, const TimelineCopy& copy, std::int64_t most_ms,
                    const proc::SavedSignals& saved) {
-  auto copier = fork_messenger("copying the timeline", saved,
-                               [&](int) { return copy_both(run_dir, directory, suffix); });
+  auto copier =
+      fork_messenger("copying the timeline", saved, [&](int) { return copy_both(run_dir, copy); });
   if (!copier) return sys::log::warning(to_line(copier.error()) + ", ignoring");
   const std::int64_t until_ms = sys::monotonic_ms() + most_ms;
   pollfd end{copier->pipe.get(), POLLIN, 0};
@@ -331,7 +335,7 @@ void copy_timeline(const std::string& run_dir, const std::string& directory,
     if (ready > 0) return;
     if (ready < 0 && errno == EINTR) continue;
     ::kill(copier->pid, SIGKILL);
-    return sys::log::warning("copying the timeline (--timeline): " + directory +
+    return sys::log::warning("copying the timeline (--timeline): " + copy.directory +
                              " does not answer, ignoring");
   }
 }

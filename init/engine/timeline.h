@@ -6,10 +6,12 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "envgen/sandbox.h"
 #include "init/engine/job.h"
 #include "init/engine/trace.h"
 #include "init/proc/signals.h"
@@ -85,11 +87,14 @@ class Timeline {
   std::int64_t wait_since_ms_ = 0;
 };
 
-// Puts both files of `run_dir` into `directory`, as events.jsonl and trace.json, with several nodes
-// as events-node1.jsonl and trace-node1.json. By a worker, for it may lie on a mount that hangs: it
-// has `most_ms`.
-void copy_timeline(const std::string& run_dir, const std::string& directory,
-                   const std::string& suffix, std::int64_t most_ms,
+// As events.jsonl and trace.json, with several nodes as events-node1.jsonl and trace-node1.json.
+struct TimelineCopy {
+  std::string directory;
+  std::string suffix;                   // "-node1"
+  std::optional<envgen::Identity> job;  // whose rights it is made with (sys::with_rights_of)
+};
+// Of both files of `run_dir`. By a worker, for it may lie on a mount that hangs: it has `most_ms`.
+void copy_timeline(const std::string& run_dir, const TimelineCopy& copy, std::int64_t most_ms,
                    const proc::SavedSignals& saved);
 
 }  // namespace engine

@@ -7,9 +7,11 @@
 namespace {
 
 using escape::Border;
+using escape::kJob;
 using escape::kOther;
 using rules::Result;
 using rules::Words;
+using testing::AllOf;
 using testing::HasSubstr;
 
 class Outputs : public Border {
@@ -70,6 +72,44 @@ TEST_F(Outputs, GoThroughLinksOfRoot) {
     EXPECT_NE(result.code, 125) << result.err;
     EXPECT_NE(result.out, "");
   }
+}
+
+// The copy of the timeline is made when the job has had its time to prepare the place.
+class TimelineOutput : public Border {
+ protected:
+  [[nodiscard]] Result run(const std::string& directory, const std::string& script) const {
+    return rules::run(contained({"--user", "1000:1000", "--timeline", path(directory), "--",
+                                 "/bin/sh", "-c", "cd " + path("home") + "; " + script}));
+  }
+};
+
+TEST_F(TimelineOutput, InADirectoryOfTheJobsIsTheJobs) {
+  make("home/t", kJob, 0700);
+  const Result result = run("home/t/made", "true");
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(owner_of("home/t/made"), kJob);
+  EXPECT_EQ(owner_of("home/t/made/events.jsonl"), kJob);
+  EXPECT_NE(read(path("home/t/made/trace.json")), "");
+}
+
+TEST_F(TimelineOutput, InADirectoryOfRootsIsRoots) {
+  EXPECT_EQ(run("root/t", "true").code, 0);
+  EXPECT_EQ(owner_of("root/t/events.jsonl"), 0U);
+}
+
+// One of root's, which the job may move but not write.
+TEST_F(TimelineOutput, ThatTheJobHasReplacedIsNotWritten) {
+  make("home/private", 0, 0755);
+  write("home/private/events.jsonl", "precious");
+  make("home/t", kJob, 0755);
+  const Result result = run("home/t", "rmdir t; mv private t");
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("--timeline"), HasSubstr("ignoring")));
+  EXPECT_EQ(read(path("home/t/events.jsonl")), "precious");
+
+  write("root/events.jsonl", "precious");
+  EXPECT_EQ(run("home/t", "mv t old; ln -s " + path("root") + " t").code, 0);
+  EXPECT_EQ(read(path("root/events.jsonl")), "precious");
 }
 
 }  // namespace
