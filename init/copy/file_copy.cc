@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "init/copy/access.h"
+#include "init/copy/foreign_source.h"
 #include "init/copy/links.h"
 #include "init/copy/worker.h"
 
@@ -294,6 +295,8 @@ envgen::Status check_empty(Worker& worker, int file) {
 // Opens the source; not valid, with no error, where it has gone.
 envgen::Result<sys::Fd> open_source(Worker& worker, const Place& place, const char* name,
                                     struct stat& status) {
+  const Reader reader(worker);
+  if (!reader.may_read()) return std::unexpected(cannot_read(worker, errno).error());
   sys::Fd from(::openat(place.from, name, worker.read_flags));
   if (!from.valid() && errno == EPERM && (worker.read_flags & O_NOATIME) != 0) {
     worker.read_flags &= ~O_NOATIME;  // only a file's owner, or root, may ask for it
@@ -423,7 +426,7 @@ envgen::Status copy_file(Worker& worker, const Place& place, const char* name) {
 envgen::Status copy_range(Worker& worker, const Item& item) {
   worker.path = item.path;
   constexpr int kFile = O_NONBLOCK;
-  const sys::Fd from = open_below(worker.source.get(), worker.path, O_RDONLY | kFile);
+  const sys::Fd from = open_below_source(worker, worker.path, O_RDONLY | kFile);
   struct stat status{};
   const bool there = from.valid() && ::fstat(from.get(), &status) == 0;
   if (!there && !is_gone(errno)) return cannot_read(worker, errno);

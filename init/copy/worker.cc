@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "init/copy/access.h"
+#include "init/copy/foreign_source.h"
 #include "init/sys/files.h"
 #include "init/sys/mounts.h"
 
@@ -180,7 +181,7 @@ struct Opened {
 envgen::Result<Opened> open_both(Worker& worker, int access) {
   Opened opened;
   const int flags = access | O_DIRECTORY;
-  opened.from = open_below(worker.source.get(), worker.path, flags);
+  opened.from = open_below_source(worker, worker.path, flags);
   if (!opened.from.valid() || ::fstat(opened.from.get(), &opened.source) != 0) {
     if (!is_gone(errno) || worker.path.empty()) return cannot_read(worker, errno);
     opened.gone = true;
@@ -328,8 +329,10 @@ std::string fix_for(int error, bool writing) {
 bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
 
 std::unexpected<envgen::Error> cannot_read(const Worker& worker, int error) {
+  std::string found = sys::errno_text(error);
+  if (worker.foreign) found += " as user " + std::to_string(worker.job.options->job->uid);
   return envgen::fail("reading what is to be copied", shown(worker.job.source, worker.path),
-                      sys::errno_text(error), fix_for(error, false));
+                      std::move(found), fix_for(error, false));
 }
 
 std::unexpected<envgen::Error> cannot_write(const Worker& worker, int error) {
@@ -374,7 +377,7 @@ Worker::Worker(const Job& what, WorkList& work, int index)
       pump(what.counters->bytes) {}
 
 envgen::Status work_on(Worker& worker) {
-  worker.source.reset(::open(worker.job.source.c_str(), O_PATH | O_CLOEXEC));
+  worker.source = open_source_root(worker);
   if (!worker.source.valid()) return cannot_read(worker, errno);
   for (;;) {
     auto item = worker.list.take();

@@ -79,6 +79,11 @@ struct Worker {
   gid_t gid;
   std::uint32_t writers;  // at most so many are busy when the bytes of a file are shared
   sys::Fd source;         // O_PATH
+  // See foreign_source.h: the entries in hand are read as the job's user; all of the source is.
+  bool foreign = false;
+  bool foreign_way = false;
+  std::optional<dev_t> looked_at;
+  bool written_nowhere = false;  // what is mounted there
   sys::Fd tree;
   struct stat tree_status{};
   sys::Fd links;  // see links.h

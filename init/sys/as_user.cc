@@ -86,12 +86,14 @@ bool AsUser::restore_groups() const {
 
 AsUser::~AsUser() {
   if (!switched_) return;
+  const int error = errno;
   int death = 0;
   ::prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
   const pid_t parent = ::getppid();
   // Never on with another's ids by mistake.
   if (::seteuid(0) != 0 || !restore_groups()) ::_exit(125);
   keep_death_signal(death, parent);
+  errno = error;
 }
 
 envgen::Result<Reached> reach_as(const envgen::Identity& job, const std::string& path,

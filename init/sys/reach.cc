@@ -69,12 +69,6 @@ bool lets_others_write(int fd, const struct stat& status, const envgen::Identity
   return status.st_gid != 0 || has_roots_group(job) || has_list(fd);
 }
 
-// Whether somebody else may change the directory, as far as its mode tells.
-bool is_foreign(int fd, const struct stat& status, const envgen::Identity* job) {
-  if (!is_ours(status.st_uid)) return true;
-  return lets_others_write(fd, status, job) && !is_written_nowhere(fd);
-}
-
 std::string mode_text(mode_t mode) {
   std::array<char, 8> text{};
   std::snprintf(text.data(), text.size(), "%04o", static_cast<unsigned>(mode & 07777U));
@@ -94,7 +88,17 @@ bool is_ours(uid_t owner) {
   return owner == kUnmapped && unmapped;
 }
 
+bool lets_others_change(int fd, const struct stat& status, const envgen::Identity* job) {
+  return !is_ours(status.st_uid) || lets_others_write(fd, status, job);
+}
+
 namespace {
+
+// Whether somebody else may change the directory.
+bool is_foreign(int fd, const struct stat& status, const envgen::Identity* job) {
+  if (!is_ours(status.st_uid)) return true;
+  return lets_others_write(fd, status, job) && !is_written_nowhere(fd);
+}
 
 std::string parent_of(const std::string& path) {
   const std::size_t end = path.find_last_not_of('/');

@@ -61,6 +61,10 @@ envgen::Status with_rights_of(const envgen::Identity* job, const std::string& pa
 // afterwards either. What is not there is no error.
 envgen::Status check_ours_alone(const std::string& path, const envgen::Identity* job = nullptr);
 
+// Whether somebody but root and we may put something else into the directory `fd`, as its mode,
+// owner and access control list tell: a mount that is read-only, see mounts.h, is no matter here.
+bool lets_others_change(int fd, const struct stat& status, const envgen::Identity* job);
+
 // Root, we, or the user that stands for all those that our user namespace does not know.
 bool is_ours(uid_t owner);
 
@@ -77,8 +81,8 @@ envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
 // The same for reading.
 envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job);
 
-// The effective ids and the groups of another user, until it goes out of scope. Root's only, in a
-// child with a single thread; the signal at the parent's death is armed again each time.
+// The effective ids and the groups of another user, until it goes out of scope; errno stays. Root's
+// only, in a child with a single thread; the signal at the parent's death is armed again each time.
 class AsUser {
  public:
   explicit AsUser(const envgen::Identity& who);

@@ -181,6 +181,14 @@ class DataSource : public Border {
     make("cache", 0, 0755);
     write("root/file", "the secret of root");
   }
+  // Whether a file of the cache has it, finished or not.
+  [[nodiscard]] bool copied(const std::string& text) const {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path("cache"))) {
+      const std::string file = entry.path().string().substr(path("").size());
+      if (entry.is_regular_file() && read(path(file)).find(text) != std::string::npos) return true;
+    }
+    return false;
+  }
 };
 
 TEST_F(DataSource, BehindALinkOfTheJobsIsNotRead) {
@@ -207,6 +215,57 @@ TEST_F(DataSource, OfTheJobsAndOfAnotherUserThatMayBeReadIsCopied) {
   write("other/ds/file", "of another");
   EXPECT_EQ(run("home/ds").out, "of the job");
   EXPECT_EQ(run("other/ds").out, "of another");
+}
+
+// In a directory of the job's, where the kernel lets it make such links (protected_hardlinks = 0).
+TEST_F(DataSource, ThatIsALinkToAFileOfRootsIsNotRead) {
+  for (const char* source : {"home/ds", "mnt-ds/ds", "mnt-ds"}) {
+    make("mnt-ds", 0, 0755);
+    make(std::string(source).ends_with("ds/ds") ? "mnt-ds/ds" : source, kJob, 0755);
+    const std::string link = std::string(source) + "/a";
+    give("root/file", 0, 0600);
+    ASSERT_EQ(::link(path("root/file").c_str(), path(link).c_str()), 0) << source;
+    const rules::Result result = run(source);
+    EXPECT_THAT(result.out, Not(HasSubstr("the secret"))) << source;
+    EXPECT_THAT(result.err, HasSubstr("/a: found Permission denied (EACCES) as user 1000"));
+    ASSERT_EQ(::unlink(path(link).c_str()), 0);
+  }
+}
+
+// Below one of root's: what may be listed and read there, but not reached.
+TEST_F(DataSource, WithADirectoryOfRootsInItIsNotRead) {
+  make("home/ds", kJob, 0755);
+  make("home/ds/private", 0, 0700);
+  make("home/ds/private/sub", 0, 0755);
+  write("home/ds/private/sub/a", "the secret of root");
+  const rules::Result result = run("home/ds");
+  EXPECT_THAT(result.err, HasSubstr("/private: found Permission denied"));
+  EXPECT_FALSE(copied("the secret"));
+}
+
+TEST_F(DataSource, OfRootsIsReadWithItsRights) {
+  make("mnt-ds", 0, 0700);
+  make("mnt-ds/ds", 0, 0700);
+  write("mnt-ds/ds/file", "for the job");
+  give("mnt-ds/ds/file", 0, 0600);
+  EXPECT_EQ(run("mnt-ds/ds").out, "for the job");
+}
+
+// The way to the files of a directory leads elsewhere at any moment.
+TEST_F(DataSource, WhoseDirectoriesAreExchangedAllTheTimeLeadsNowhere) {
+  make("root/sub", 0, 0755);
+  for (const char* name : {"home/ds", "home/ds/a", "home/ds/a/sub"}) make(name, kJob, 0755);
+  for (int i = 0; i < 50; ++i) {
+    const std::string file = "sub/" + std::to_string(i);
+    write("root/" + file, "the secret of root");
+    write("home/ds/a/" + file, "of no interest!!!!");
+  }
+  as(kJob, path("home"), "ln -s " + path("root") + " link");
+  const Exchange exchange(kJob, path("home/ds/a"), path("home/link"));
+  for (int i = 0; i < 8; ++i) {
+    run("home/ds");
+    ASSERT_FALSE(copied("the secret"));
+  }
 }
 
 }  // namespace
