@@ -1,10 +1,15 @@
 #include "init/engine/collect.h"
 
+#include <unistd.h>
+
 #include <cerrno>
+#include <optional>
+#include <string>
 
 #include "init/proc/capture.h"
 #include "init/proc/driver_tool.h"
-#include "init/sys/files.h"
+#include "init/sandbox/prepare.h"
+#include "init/sys/reach.h"
 
 namespace engine {
 namespace {
@@ -32,20 +37,32 @@ envgen::PathState ask_npu_smi(const envgen::Environ& base) {
   return state;
 }
 
-envgen::PathState look_at(const envgen::Want& want, const envgen::Environ& env) {
+// Whom the job runs as, where that is known. Where it is not the start fails for that.
+std::optional<envgen::Identity> job_of(const envgen::Request& request) {
+  if (request.sandbox.user.empty() || ::geteuid() != 0) return std::nullopt;
+  envgen::SandboxRequest user;
+  user.user = request.sandbox.user;
+  const auto prepared = sandbox::prepare(user, false);
+  return prepared ? prepared->sandbox.identity : std::nullopt;
+}
+
+envgen::PathState look_at(const envgen::Want& want, const envgen::Environ& env,
+                          const std::optional<envgen::Identity>& job) {
   if (want.path == envgen::kNpuTopologyCommand) return ask_npu_smi(env);
-  return sys::look(want.path, want.content);
+  // What an input says comes to messages and to files that the job may read.
+  return sys::look_as(job ? &*job : nullptr, want.path, want.content);
 }
 
 }  // namespace
 
 envgen::Answer collect_and_resolve(envgen::Snapshot& snapshot, const envgen::Request& request) {
   envgen::Answer answer;
+  const std::optional<envgen::Identity> job = job_of(request);
   for (int round = 0; round < kMostRounds; ++round) {
     answer = envgen::resolve(snapshot, request);
     if (answer.wants.empty()) return answer;
     for (const envgen::Want& want : answer.wants) {
-      envgen::PathState state = look_at(want, snapshot.env);
+      envgen::PathState state = look_at(want, snapshot.env, job);
       // What was read is what counts: a file that shrinks meanwhile must not be wanted forever.
       if (want.content && state.kind == envgen::PathState::Kind::kFile) {
         state.size_bytes = state.content.size();

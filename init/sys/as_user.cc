@@ -148,4 +148,19 @@ envgen::Status with_rights_of(const envgen::Identity* job, const std::string& pa
   return work(*reached);
 }
 
+envgen::PathState look_as(const envgen::Identity* job, const std::string& path, bool read_content) {
+  if (job == nullptr || ::geteuid() != 0 || job->uid == 0) return look(path, read_content);
+  const auto reached = reach(path, {.job = job, .follow_last = true});
+  if (reached && reached->weakness.empty()) return look(path, read_content);
+  envgen::PathState state;
+  state.kind = envgen::PathState::Kind::kError;
+  state.error = EPERM;
+  const AsUser as(*job);
+  if (as.switched()) state = look(path, read_content);
+  // What is not there for us is there for nobody.
+  const bool absent = !reached && reached.error().found.starts_with("No such");
+  if (absent && state.error == EACCES) return {};
+  return state;
+}
+
 }  // namespace sys

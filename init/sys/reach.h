@@ -15,6 +15,7 @@
 
 #include "envgen/result.h"
 #include "envgen/sandbox.h"
+#include "envgen/snapshot.h"
 #include "init/sys/fd.h"
 
 namespace sys {
@@ -54,6 +55,10 @@ envgen::Result<Reached> reach_as(const envgen::Identity& job, const std::string&
 envgen::Status with_rights_of(const envgen::Identity* job, const std::string& path,
                               const ReachRule& rule,
                               const std::function<envgen::Status(const Reached&)>& work);
+
+// look() of files.h: with the rights of the job's user where anybody but root and we can change
+// what the path means. In a process with a single thread, as with_rights_of().
+envgen::PathState look_as(const envgen::Identity* job, const std::string& path, bool read_content);
 
 // The program or script at `path`, to be run with our rights: an Error where anybody but root and
 // we may change it, the interpreter that it names, or what either path means. It names the file or
