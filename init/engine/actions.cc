@@ -18,6 +18,7 @@
 #include "init/engine/save.h"
 #include "init/engine/supervision.h"
 #include "init/proc/spawn.h"
+#include "init/proc/tree.h"
 #include "init/sys/cgroup.h"
 #include "init/sys/log.h"
 
@@ -184,6 +185,13 @@ void Supervisor::warn_of_end(const TaskRecord& record) {
   if (!warning.empty()) sys::log::warning(warning);
 }
 
+namespace {
+
+// Asked with signal 0: a stop may have reached a group or a tree.
+bool is_refused(pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM; }
+
+}  // namespace
+
 void Supervisor::signal_task(const action::Signal& signal) {
   TaskRecord& record = job_.records[signal.task.index];
   if (record.pid <= 0 || record.incarnation != signal.task.incarnation) return;
@@ -203,13 +211,17 @@ void Supervisor::signal_task(const action::Signal& signal) {
     ::kill(-record.pid, SIGKILL);
     post_stop_killed_ = true;
   }
-  if (signal.stops) look_if_refused(signal.task);
+  if (signal.stops) return look_if_refused(signal.task);
+  if (said_unheard_ || !is_refused(record.pid)) return;
+  said_unheard_ = true;
+  const proc::Refused refused = proc::refused_text(record.name, record.pid);
+  sys::log::warning(refused.what + ", so it has no " + proc::signal_name(signal.signal) + "; " +
+                    refused.fix);
 }
 
-// Asked again with signal 0, as a stop may reach a group or a tree.
 void Supervisor::look_if_refused(TaskRef task) {
   const TaskRecord& record = job_.records[task.index];
-  if (::kill(record.pid, 0) == 0 || errno != EPERM) return;
+  if (!is_refused(record.pid)) return;
   sweeper_.note_refused(record.name, record.pid);
   post(event::Unreachable{task});
 }
@@ -249,11 +261,17 @@ void Supervisor::ask_to_save() {
   for (const TaskRecord& record : job_.records) {
     if (is_main(record) && record.pid > 0) mains.push_back(record.pid);
   }
-  const std::size_t asked = engine::ask_to_save(mains, signal);
-  if (asked > 0) {
-    return sys::log::info("asked for a checkpoint by " + proc::signal_name(signal) + ": " +
-                          std::to_string(asked) + (asked == 1 ? " process" : " processes"));
+  const Asked asked = engine::ask_to_save(mains, signal);
+  if (asked.refused) {
+    const proc::Refused refused = proc::refused_text("a process of the job", *asked.refused);
+    sys::log::warning(refused.what + ", so it is not asked for a checkpoint; " + refused.fix);
   }
+  if (asked.count > 0) {
+    return sys::log::info("asked for a checkpoint by " + proc::signal_name(signal) + ": " +
+                          std::to_string(asked.count) +
+                          (asked.count == 1 ? " process" : " processes"));
+  }
+  if (asked.refused) return post(event::NobodySaves{});
   sys::log::warning("no process of the job catches " + proc::signal_name(signal) +
                     ", which asks for a checkpoint (--checkpoint-signal): none is saved for it");
   post(event::NobodySaves{});

@@ -25,7 +25,8 @@ constexpr std::int64_t kReapMs = 1000;
 class Remaining {
  public:
   explicit Remaining(Remains job) : job_(std::move(job)) {
-    if (job_.failure_code != 0 || job_.stop_signal != 0) begin_stop();
+    const int stop = job_.stop_signal;
+    if (job_.failure_code != 0 || stop != 0) begin_stop(stop != 0 ? heard_as(stop).told : 0);
   }
 
   // True when there may be more.
@@ -41,23 +42,28 @@ class Remaining {
   void received(const proc::Received& received) {
     const int signal = received.signal;
     if (signal == SIGCHLD || job_.job_control.is_ignored(received)) return;
+    const Heard heard = heard_as(signal);
     const auto has_it = [&](const Remains::Main& main) {
-      return job_.job_control.has_reached(main.pid, received);
+      return heard.told == signal && job_.job_control.has_reached(main.pid, received);
     };
-    if (signal == SIGTERM || signal == SIGINT) {
-      if (job_.stop_signal == 0 && job_.failure_code == 0) job_.stop_signal = signal;
+    if (heard.stops) {
+      if (job_.stop_signal == 0 && job_.failure_code == 0) {
+        job_.stop_signal = signal == SIGINT || signal == SIGTERM ? signal : heard.told;
+      }
       for (Remains::Main& main : job_.mains) main.told = main.told || has_it(main);
-      begin_stop();
+      begin_stop(heard.told);
       // Each other stop signal once, whatever came before.
       if (std::exchange(passed_on_, passed_on_ | lifecycle::signal_bit(signal)) != passed_on_) {
         for (const Remains::Main& main : job_.mains) {
-          if (!has_it(main)) ::kill(main.pid, signal);
+          if (!has_it(main)) ::kill(main.pid, heard.told);
         }
       }
-    } else {
+    } else if (heard.told == signal) {
       for (const Remains::Main& main : job_.mains) {
         if (!has_it(main)) proc::forward_signal(main.pid, received);
       }
+    } else if (heard.told != 0) {
+      for (const Remains::Main& main : job_.mains) ::kill(main.pid, heard.told);
     }
     job_.job_control.answered(received);
   }
@@ -92,6 +98,23 @@ class Remaining {
   }
 
  private:
+  struct Heard {
+    bool stops = false;
+    int told = 0;  // what the job is sent; 0: nothing
+  };
+  // As meaning_of(), which allocates, where nothing saves or makes files. A stop request is one
+  // all the same.
+  [[nodiscard]] Heard heard_as(int signal) const {
+    using Kind = envgen::SignalRule::Kind;
+    const bool stops = signal == SIGTERM || signal == SIGINT;
+    const auto rule = std::ranges::find(job_.signals, signal, &envgen::SignalRule::from);
+    if (rule == job_.signals.end()) return {stops, signal};
+    if (rule->kind == Kind::kNothing) return {};
+    if (rule->kind == Kind::kForward) return {false, signal};
+    if (rule->kind != Kind::kSignal) return stops ? Heard{true, signal} : Heard{};
+    return {stops || rule->to == SIGTERM || rule->to == SIGINT, rule->to};
+  }
+
   void ended(const siginfo_t& info) {
     auto found = std::ranges::find(job_.mains, info.si_pid, &Remains::Main::pid);
     if (found == job_.mains.end()) return;
@@ -102,14 +125,15 @@ class Remaining {
     begin_stop();
   }
 
-  void begin_stop() {
+  // `told`: what the job is sent; 0: what stopped it.
+  void begin_stop(int told = 0) {
     if (stopping_) return;
     stopping_ = true;
     deadline_ms_ = sys::monotonic_ms() + job_.grace_ms;
     const int signal = job_.stop_signal != 0 ? job_.stop_signal : SIGTERM;
     passed_on_ |= lifecycle::signal_bit(signal);
     for (Remains::Main& main : job_.mains) {
-      if (!main.told) ::kill(main.pid, signal);
+      if (!main.told) ::kill(main.pid, told != 0 ? told : signal);
       main.told = true;
     }
   }

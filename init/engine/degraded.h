@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "envgen/request.h"
 #include "init/proc/signals.h"
 #include "init/proc/terminal.h"
 
@@ -23,6 +24,7 @@ struct Remains {
   int failure_code = 0;     // of the failure that there was; 0: none
   int stop_signal = 0;      // the stop request that there was; 0: none
   std::int64_t grace_ms = 8000;
+  std::vector<envgen::SignalRule> signals;  // of --signal; nothing saves or makes files any more
   proc::JobControl job_control;
 };
 

@@ -50,6 +50,7 @@ Remains remains_of(const Evidence& evidence) {
   left.stop_signal = pending_stop(evidence);
   left.grace_ms = evidence.grace_ms;
   left.job_control = evidence.job_control;
+  left.signals = evidence.signals;
   if (evidence.machine.cause() != nullptr) left.failure_code = evidence.machine.cause()->exit_code;
   if (left.failure_code == 0) left.failure_code = evidence.resolve_code;
   bool incomplete = false;

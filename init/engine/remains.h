@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
+#include "envgen/request.h"
 #include "init/engine/degraded.h"
 #include "init/engine/job.h"
 #include "init/proc/terminal.h"
@@ -21,6 +23,7 @@ struct Evidence {
   const std::deque<lifecycle::Event>& waiting;  // events that have not been answered
   const proc::JobControl& job_control;
   std::int64_t grace_ms = 0;
+  const std::vector<envgen::SignalRule>& signals;
   int resolve_code = 0;          // what a resolver that failed said
   std::optional<int> exit_code;  // the machine's, when it has come to its end
 };

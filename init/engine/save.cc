@@ -30,21 +30,27 @@ int touch(const std::string& path, const std::optional<envgen::Identity>& job) {
 
 }  // namespace
 
-std::size_t ask_to_save(const std::vector<pid_t>& mains, int signal) {
+Asked ask_to_save(const std::vector<pid_t>& mains, int signal) {
+  Asked asked;
+  const auto count = [&asked](pid_t pid, bool allowed) {
+    if (allowed) {
+      ++asked.count;
+    } else if (!asked.refused) {
+      asked.refused = pid;
+    }
+  };
   const auto below = proc::descendants({});
   if (!below) {
-    for (const pid_t pid : mains) ::kill(pid, signal);
-    return mains.size();
+    for (const pid_t pid : mains) count(pid, ::kill(pid, signal) == 0 || errno != EPERM);
+    return asked;
   }
   std::vector<pid_t> unasked;  // whose children are to be looked at
-  std::size_t asked = 0;
   // The nearest come first, so that a parent has been looked at before its children.
   for (const proc::Member& member : *below) {
     const bool main = std::ranges::find(mains, member.pid) != mains.end();
     if (!main && std::ranges::find(unasked, member.parent) == unasked.end()) continue;
     if (proc::awaits_signal(member.pid, signal)) {
-      proc::signal_member(member, signal);
-      ++asked;
+      count(member.pid, proc::signal_member(member, signal));
     } else {
       unasked.push_back(member.pid);
     }

@@ -129,7 +129,8 @@ class Supervisor {
   bool child_changed_ = false;
   std::int64_t stopped_ms_ = 0;
   bool post_stop_killed_ = false;
-  bool settled_ = false;  // the job runs, and from now on we wait
+  bool said_unheard_ = false;  // that a signal may not be sent
+  bool settled_ = false;       // the job runs, and from now on we wait
   bool done_ = false;
   int exit_code_ = 0;
   int resolve_code_ = 0;  // what a resolver that failed said

@@ -522,6 +522,15 @@ void Supervisor::end_timeline() {
 // --- When this file itself fails ---
 
 int Supervisor::degrade() {
+  const bool acts = std::ranges::any_of(early_.signals, [](const envgen::SignalRule& rule) {
+    return rule.kind == envgen::SignalRule::Kind::kCheckpoint ||
+           rule.kind == envgen::SignalRule::Kind::kFile;
+  });
+  if (acts) {
+    sys::log::warning(
+        "no checkpoint is asked for and no file made for a signal any more (--signal): TERM and "
+        "INT stop the job");
+  }
   const auto settled = settled_code(evidence());
   const int code = settled ? *settled : reap_and_forward(signals_, remains_of(evidence()));
   tees_.finish(kLogsWithinStopMs);
@@ -534,6 +543,7 @@ Evidence Supervisor::evidence() const {
           .waiting = events_,
           .job_control = job_control_,
           .grace_ms = early_.grace_ms,
+          .signals = early_.signals,
           .resolve_code = resolve_code_,
           .exit_code = done_ ? std::optional(exit_code_) : std::nullopt};
 }

@@ -1,7 +1,6 @@
 #include "init/engine/sweeper.h"
 
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -80,15 +79,8 @@ bool Sweeper::sweep() {
 void Sweeper::note_refused(const std::string& name, pid_t pid) {
   refused_.insert(pid);
   if (std::exchange(said_refused_, true)) return;
-  struct stat status{};
-  const bool known = ::stat(("/proc/" + std::to_string(pid)).c_str(), &status) == 0;
-  const std::string user = known ? ", user " + std::to_string(status.st_uid) : "";
-  sys::log::warning("cannot signal " + name + " (pid " + std::to_string(pid) + user +
-                    "): EPERM, so it is not waited for; " +
-                    (proc::has_cap_kill()
-                         ? "a seccomp profile or a security module refuses it: allow kill"
-                         : "trainit lacks CAP_KILL: grant it (docker run --cap-add KILL), or run "
-                           "trainit as that user"));
+  const proc::Refused refused = proc::refused_text(name, pid);
+  sys::log::warning(refused.what + ", so it is not waited for; " + refused.fix);
 }
 
 bool Sweeper::only_refused() const {

@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <map>
 
@@ -164,15 +166,25 @@ std::vector<Member> members_of(const std::vector<pid_t>& groups) {
   return members;
 }
 
-void signal_member(const Member& member, int signal) {
+bool signal_member(const Member& member, int signal) {
   // The descriptor first: what it names cannot change after the look that says who it is.
   const sys::Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, member.pid, 0)));
   const auto now = look_at(member.pid);
-  if (!now || now->start != member.start) return;
+  if (!now || now->start != member.start) return true;
   if (pidfd.valid() && ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0) == 0) {
-    return;
+    return true;
   }
-  ::kill(member.pid, signal);
+  return ::kill(member.pid, signal) == 0 || errno != EPERM;
+}
+
+Refused refused_text(const std::string& name, pid_t pid) {
+  struct stat status{};
+  const bool known = ::stat(("/proc/" + std::to_string(pid)).c_str(), &status) == 0;
+  const std::string user = known ? ", user " + std::to_string(status.st_uid) : "";
+  return {"cannot signal " + name + " (pid " + std::to_string(pid) + user + "): EPERM",
+          has_cap_kill() ? "a seccomp profile or a security module refuses it: allow kill"
+                         : "trainit lacks CAP_KILL: grant it (docker run --cap-add KILL), or run "
+                           "trainit as that user"};
 }
 
 bool has_cap_kill() {

@@ -42,10 +42,18 @@ std::vector<Member> members_of(const std::vector<pid_t>& groups);
 
 // Signals this process, and never a later one of the same pid (Linux 5.3; before, a moment is left
 // in which somebody else's child may be reaped and its pid used again).
-void signal_member(const Member& member, int signal);
+// False: we may not (EPERM).
+bool signal_member(const Member& member, int signal);
 
 // Whether this process may signal those of other users.
 bool has_cap_kill();
+// Of a process that we may not signal: "cannot signal main (pid 12, user 1000): EPERM", and what is
+// to be done.
+struct Refused {
+  std::string what;
+  std::string fix;
+};
+Refused refused_text(const std::string& name, pid_t pid);
 
 // Whether the process catches the signal or blocks it; false for one that would die of it, ignores
 // it or is gone. What a thread awaits in sigwait just then is shown as neither.

@@ -95,6 +95,36 @@ TEST(Degraded, ForwardsAStopAndEndsWithTheSingleCommandsOwnCode) {
   }
 }
 
+// The child ends with 0 for what it was sent, if it is `told`; one that is sent nothing is ended by
+// the TERM behind it, with 5.
+TEST(Degraded, FollowsTheRulesForSignals) {
+  using Kind = envgen::SignalRule::Kind;
+  struct Case {
+    envgen::SignalRule rule;
+    int sent;
+    int told;
+    int code;
+  };
+  for (const Case& one : {Case{{SIGTERM, Kind::kSignal, SIGUSR1}, SIGTERM, SIGUSR1, 0},
+                          Case{{SIGUSR2, Kind::kSignal, SIGTERM}, SIGUSR2, SIGTERM, 0},
+                          Case{{SIGUSR2, Kind::kSignal, SIGUSR1}, SIGUSR2, SIGUSR1, 0},
+                          Case{{SIGINT, Kind::kForward}, SIGINT, SIGINT, 0},
+                          Case{{SIGUSR1, Kind::kNothing}, SIGUSR1, SIGUSR1, 5},
+                          Case{{SIGUSR1, Kind::kFile}, SIGUSR1, SIGUSR1, 5},
+                          Case{{SIGTERM, Kind::kCheckpoint}, SIGTERM, SIGTERM, 0}}) {
+    EXPECT_EQ(degraded([&] {
+                send_from_outside(one.sent);
+                if (one.code == 5) send_from_outside(SIGTERM);
+                Remains job =
+                    of({start([&one] { return await({one.told, SIGTERM}) == one.told ? 0 : 5; })});
+                job.signals = {one.rule};
+                return job;
+              }),
+              one.code)
+        << one.sent << " " << one.told;
+  }
+}
+
 TEST(Degraded, EndsWith128PlusNWhenSeveralAreStopped) {
   auto saved = [] { return start([] { return await({SIGTERM}) == SIGTERM ? 0 : 1; }); };
   EXPECT_EQ(degraded([&] {

@@ -60,7 +60,7 @@ std::string asked_of(std::size_t up, const std::function<std::vector<pid_t>(Fami
            Family family;
            const std::vector<pid_t> mains = job(family);
            family.hear(up);
-           const std::size_t count = ask_to_save(mains, SIGUSR1);
+           const std::size_t count = ask_to_save(mains, SIGUSR1).count;
            child::say(STDOUT_FILENO, family.hear(count) + std::to_string(count));
            // Nobody has died of it.
            for (const pid_t main : mains) {

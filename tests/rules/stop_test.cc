@@ -120,6 +120,22 @@ TEST_F(StopWithoutCapKill, SaysWhatIsMissingAndDoesNotWait) {
   EXPECT_THAT(instance.err(), HasSubstr("trainit lacks CAP_KILL"));
 }
 
+TEST_F(StopWithoutCapKill, SaysThatASignalOrARequestToSaveDoesNotArrive) {
+  if (!child::is_root() || !rules::may_unshare()) GTEST_SKIP() << "needs root";
+  for (const bool save : {true, false}) {
+    Spec spec = as_another("trap 'echo heard' USR1; echo up; read word");
+    spec.args.insert(spec.args.begin(), {"--signal", "USR2=checkpoint"});
+    Instance instance(spec);
+    instance.await_out("up");
+    instance.signal(save ? SIGUSR2 : SIGUSR1);
+    instance.await_err("trainit lacks CAP_KILL");
+    EXPECT_THAT(instance.err(),
+                HasSubstr(save ? "so it is not asked for a checkpoint" : "so it has no SIGUSR1"));
+    instance.signal(SIGTERM);
+    instance.wait();
+  }
+}
+
 TEST_F(StopWithoutCapKill, DoesNotWaitForWhatTheJobLeftBehind) {
   if (!child::is_root() || !rules::may_unshare()) GTEST_SKIP() << "needs root";
   Instance instance(as_another("sleep 1000 & exit 5"));
