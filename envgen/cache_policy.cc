@@ -1,15 +1,20 @@
 #include "envgen/cache_policy.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 #include <utility>
 
 namespace envgen {
 
+std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
+  return a + std::min(b, std::numeric_limits<std::uint64_t>::max() - a);
+}
+
 std::vector<CacheEntry> choose_evictions(std::vector<CacheEntry> entries,
                                          const CacheLimits& limits) {
   std::uint64_t held = 0;
-  for (const CacheEntry& entry : entries) held += entry.bytes;
+  for (const CacheEntry& entry : entries) held = sum(held, entry.bytes);
   const auto used = [&limits](const CacheEntry& entry) {
     return std::min(entry.used_ms, limits.now_ms);
   };
@@ -26,7 +31,7 @@ std::vector<CacheEntry> choose_evictions(std::vector<CacheEntry> entries,
     const bool too_full =
         limits.free_bytes < limits.want_free && limits.want_free - limits.free_bytes > freed;
     if (!expired && !too_much && !too_full) return true;
-    freed += entry.bytes;
+    freed = sum(freed, entry.bytes);
     return false;
   });
   entries.erase(first_kept, entries.end());

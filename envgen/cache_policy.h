@@ -22,6 +22,9 @@ struct CacheEntry {
   bool operator==(const CacheEntry&) const = default;
 };
 
+// Sizes that another user may have made up do not wrap.
+std::uint64_t sum(std::uint64_t a, std::uint64_t b);
+
 struct CacheLimits {
   std::int64_t now_ms = 0;
   std::int64_t ttl_ms = 0;

@@ -12,6 +12,8 @@ namespace {
 constexpr const char* kWhat = "reading the record of a copy";
 constexpr std::string_view kDigits = "0123456789ABCDEF";
 constexpr std::size_t kIdentityDigits = 32;
+// No file system holds more, in bytes or entries; the lengths of files with holes may add up to it.
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 60U;
 
 // A path is bytes and JSON is not: what is no printable ASCII is written %XX, as in a URL.
 std::string escaped(std::string_view bytes) {
@@ -137,6 +139,8 @@ Result<CopyRecord> parse_record(std::string_view text, std::string_view where) {
   record.boot_id = reader.text("boot_id");
   record.synced = reader.flag("synced");
   record.hashed = reader.flag("hashed");
+  reader.require(record.entries <= kLargest, "entries");
+  reader.require(record.allocated <= kLargest, "allocated");
   reader.require(record.source.starts_with('/'), "source");
   reader.require(record.path.starts_with('/'), "path");
   reader.require(record.identity.empty() || record.identity.size() == kIdentityDigits, "identity");

@@ -29,7 +29,7 @@ constexpr const char* kUsage =
     "    --data-root DIR        of the cache (each of /cache, ... that has one)\n"
     "    --cache-ttl DURATION   unused for so long, a dataset may go (7d); 0 = each that is "
     "unused\n"
-    "    --cache-max-size SIZE  of all of them; 0 = no limit\n"
+    "    --cache-max-size SIZE  of all that one user has copied; 0 = no limit\n"
     "    --data-headroom SIZE   of the disk that has to be free: 10g, or a percentage (5%)\n"
     "    --dry-run              gc: only say\n"
     "    --json                 the result as JSON\n"
@@ -102,7 +102,7 @@ std::string table_of(const std::vector<CacheEntry>& entries) {
 
 std::string listed(const Root& root) {
   std::uint64_t bytes = 0;
-  for (const CacheEntry& entry : root.entries) bytes += entry.bytes;
+  for (const CacheEntry& entry : root.entries) bytes = envgen::sum(bytes, entry.bytes);
   std::string text = root.entries.empty() ? "" : table_of(root.entries);
   return text + sys::printable(root.path) + ": " + std::to_string(root.entries.size()) +
          (root.entries.size() == 1 ? " dataset, " : " datasets, ") + envgen::size_text(bytes) +
@@ -177,21 +177,16 @@ envgen::Result<Root> visit(const std::string& path, const envgen::DataRequest& r
         .max_bytes = static_cast<std::uint64_t>(request.cache_max_bytes),
         .free_bytes = space->available_bytes,
         .want_free = space->headroom};
-    auto due = copy::collect_garbage(path, limits, true);
-    auto removed = dry_run ? due : copy::collect_garbage(path, limits, false);
-    if (!removed) return std::unexpected(removed.error());
-    root.removed = std::move(*removed);
-    if (due) root.failed = std::move(*due);
+    auto collected = copy::collect_garbage(path, limits, dry_run);
+    if (!collected) return std::unexpected(collected.error());
+    root.removed = std::move(collected->removed);
+    root.failed = std::move(collected->failed);
   }
   auto entries = copy::list_cache(path);
   if (!entries) return std::unexpected(entries.error());
   root.entries = std::move(*entries);
-  std::erase_if(root.failed, [&root](const CacheEntry& due) {
-    const auto there = std::ranges::find_if(
-        root.entries, [&due](const CacheEntry& entry) { return is_same(entry, due); });
-    return there == root.entries.end() || there->in_use || there->used_ms > due.used_ms ||
-           holds(root.removed, due);
-  });
+  // Somebody else may have removed it.
+  std::erase_if(root.failed, [&root](const CacheEntry& due) { return !holds(root.entries, due); });
   space = copy::space_of(path, request.headroom);
   if (space) root.free_bytes = space->available_bytes;
   return root;

@@ -453,7 +453,7 @@ constexpr std::array kTable = {
              return set_duration(v, o.request.data.cache_ttl_ms);
            },
            kDuration},
-    Option{"cache-max-size", "SIZE", "of all datasets of the cache; 0 = no limit",
+    Option{"cache-max-size", "SIZE", "of all that one user has in the cache; 0 = no limit",
            [](Options& o, std::string_view v) {
              return set_size(v, 1, o.request.data.cache_max_bytes);
            },

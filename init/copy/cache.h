@@ -60,11 +60,17 @@ envgen::Result<Prepared> prepare_dataset(const Preparation& order);
 // What `trainit cache ls` shows, by name.
 envgen::Result<std::vector<envgen::CacheEntry>> list_cache(const std::string& root);
 
-// Removes what may go (envgen/cache_policy.h) and returns it; never what is in use. `dry_run`: only
-// says.
-envgen::Result<std::vector<envgen::CacheEntry>> collect_garbage(const std::string& root,
-                                                                const envgen::CacheLimits& limits,
-                                                                bool dry_run);
+struct Collected {
+  std::vector<envgen::CacheEntry> removed;
+  std::vector<envgen::CacheEntry> failed;  // due, and still there
+  envgen::Error error;                     // why, of the last one
+};
+
+// Removes what may go (envgen/cache_policy.h), never what is in use. The time to live and the size
+// hold for each user's copies by themselves. `dry_run`: only says. An error: nothing of it could
+// go.
+envgen::Result<Collected> collect_garbage(const std::string& root,
+                                          const envgen::CacheLimits& limits, bool dry_run);
 
 // `asked`, or all the candidates that exist and may be written.
 std::vector<std::string> data_roots(const std::string& asked);

@@ -7,12 +7,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "init/copy/cache.h"
 #include "init/copy/eviction.h"
 #include "init/copy/slot.h"
+#include "init/copy/space.h"
 #include "init/copy/store.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
@@ -27,9 +30,11 @@ constexpr std::string_view kPartial = ".partial";
 std::int64_t mtime_ms(const std::string& path) {
   constexpr std::int64_t kMsPerSecond = 1000;
   constexpr std::int64_t kNsPerMs = 1'000'000;
+  constexpr std::int64_t kMostSeconds = 1'000'000'000'000;  // whoever owns it sets it as they like
   struct stat status{};
   if (::lstat(path.c_str(), &status) != 0) return 0;
-  return (status.st_mtim.tv_sec * kMsPerSecond) + (status.st_mtim.tv_nsec / kNsPerMs);
+  const std::int64_t seconds = std::clamp<std::int64_t>(status.st_mtim.tv_sec, 0, kMostSeconds);
+  return (seconds * kMsPerSecond) + (status.st_mtim.tv_nsec / kNsPerMs);
 }
 
 // "" for what is no slot of the cache: a lock, a file of somebody else.
@@ -50,6 +55,12 @@ bool is_in_use(const Slot& slot) {
   return !lock || !lock->valid();
 }
 
+// What no file system holds is no number.
+std::uint64_t credible(std::uint64_t number) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 60U;
+  return number > kMost ? 0 : number;
+}
+
 // Of an unfinished one, as much as its copiers say.
 envgen::CacheEntry describe(const Slot& slot, bool partial) {
   envgen::CacheEntry entry;
@@ -61,9 +72,9 @@ envgen::CacheEntry describe(const Slot& slot, bool partial) {
   if (entry.used_ms == 0) entry.used_ms = mtime_ms(partial ? slot.partial() : slot.published());
   if (partial) {
     if (const auto counters = SharedCounters::open(slot.progress())) {
-      entry.entries = counters->get().entries;
-      entry.bytes = counters->get().bytes;
-      entry.total_bytes = counters->get().total_bytes;
+      entry.entries = credible(counters->get().entries);
+      entry.bytes = credible(counters->get().bytes);
+      entry.total_bytes = credible(counters->get().total_bytes);
     }
     entry.source = sys::look(slot.partial() + "/source", true).content;
   } else if (const auto record = read_record(slot); record && *record) {
@@ -119,10 +130,6 @@ void forget_old_sources(const std::string& store, std::int64_t now_ms) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 envgen::Status list_store(const std::string& store, std::vector<envgen::CacheEntry>& entries) {
   constexpr std::size_t kMost = 100'000;
   const AsOwner owner(store);
@@ -147,27 +154,26 @@ envgen::Status list_store(const std::string& store, std::vector<envgen::CacheEnt
   return {};
 }
 
-}  // namespace
-
-envgen::Result<std::vector<envgen::CacheEntry>> list_cache(const std::string& root) {
+envgen::Result<std::vector<envgen::CacheEntry>> list_stores(const std::string& root, bool own) {
   std::vector<envgen::CacheEntry> entries;
   envgen::Status last;
   for (const Store& store : stores_of(root)) {
     // Where others may write, a name may lead anywhere.
-    if (!store.safe) continue;
+    if (!store.safe || (own && !store.is_ours())) continue;
     if (auto listed = list_store(store.path, entries); !listed) last = std::move(listed);
   }
   if (entries.empty() && !last) return std::unexpected(last.error());
   return entries;
 }
 
-envgen::Result<std::vector<envgen::CacheEntry>> list_removable(const std::string& root) {
-  auto entries = list_cache(root);
-  if (!entries || ::geteuid() == 0) return entries;
-  std::erase_if(*entries, [](const envgen::CacheEntry& entry) {
-    return ::access(entry.store.c_str(), W_OK) != 0;
-  });
-  return entries;
+}  // namespace
+
+envgen::Result<std::vector<envgen::CacheEntry>> list_cache(const std::string& root) {
+  return list_stores(root, false);
+}
+
+envgen::Result<std::vector<envgen::CacheEntry>> list_own(const std::string& root) {
+  return list_stores(root, true);
 }
 
 envgen::Result<bool> evict(const envgen::CacheEntry& entry) {
@@ -188,28 +194,80 @@ envgen::Result<bool> evict(const envgen::CacheEntry& entry) {
   return true;
 }
 
-envgen::Result<std::vector<envgen::CacheEntry>> collect_garbage(const std::string& root,
-                                                                const envgen::CacheLimits& limits,
-                                                                bool dry_run) {
-  auto entries = list_cache(root);
-  if (!entries) return entries;
-  if (!dry_run) note_use(*entries);
-  std::vector<envgen::CacheEntry> chosen = choose_evictions(std::move(*entries), limits);
-  if (dry_run) return chosen;
-  if (const auto store = own_store(root)) forget_old_sources(store->path, limits.now_ms);
-  std::vector<envgen::CacheEntry> removed;
-  removed.reserve(chosen.size());
-  envgen::Error last;
-  for (envgen::CacheEntry& entry : chosen) {
-    auto gone = evict(entry);
-    if (!gone) {
-      last = std::move(gone.error());
-    } else if (*gone) {
-      removed.push_back(std::move(entry));
+namespace {
+
+// Each user's copies by themselves, by the time to live and the size. Sizes and times are that
+// user's word, and cost nobody else a copy.
+std::vector<envgen::CacheEntry> choose_by_store(const std::vector<envgen::CacheEntry>& entries,
+                                                envgen::CacheLimits limits) {
+  limits.free_bytes = limits.want_free = 0;
+  std::map<std::string_view, std::vector<envgen::CacheEntry>> stores;
+  for (const envgen::CacheEntry& entry : entries) stores[entry.store].push_back(entry);
+  std::vector<envgen::CacheEntry> chosen;
+  for (auto& [store, held] : stores) {
+    std::ranges::move(choose_evictions(std::move(held), limits), std::back_inserter(chosen));
+  }
+  return chosen;
+}
+
+// All the others that may go, the least recently used first.
+std::vector<envgen::CacheEntry> choose_for_room(std::vector<envgen::CacheEntry> entries,
+                                                const std::vector<envgen::CacheEntry>& chosen,
+                                                const envgen::CacheLimits& limits) {
+  std::erase_if(entries, [&chosen](const envgen::CacheEntry& entry) {
+    return std::ranges::find(chosen, entry) != chosen.end();
+  });
+  return choose_evictions(std::move(entries), {.now_ms = limits.now_ms, .ttl_ms = 0});
+}
+
+class Collector {
+ public:
+  Collector(const std::string& root, const envgen::CacheLimits& limits, bool dry_run)
+      : root_(root), free_bytes_(limits.free_bytes), dry_run_(dry_run) {}
+
+  // Until so much is free, by what the file system says.
+  void collect(std::vector<envgen::CacheEntry> chosen, std::optional<std::uint64_t> want_free) {
+    for (envgen::CacheEntry& entry : chosen) {
+      if (want_free && free_bytes_ >= *want_free) return;
+      auto gone = dry_run_ ? envgen::Result<bool>(true) : evict(entry);
+      if (!gone) {
+        collected_.error = std::move(gone.error());
+        collected_.failed.push_back(std::move(entry));
+      } else if (*gone) {
+        const auto space = space_of(root_, {});
+        free_bytes_ =
+            dry_run_ || !space ? envgen::sum(free_bytes_, entry.bytes) : space->available_bytes;
+        collected_.removed.push_back(std::move(entry));
+      }
     }
   }
-  if (removed.empty() && !last.what.empty()) return std::unexpected(std::move(last));
-  return removed;
+  [[nodiscard]] Collected take() && { return std::move(collected_); }
+
+ private:
+  std::string root_;
+  std::uint64_t free_bytes_;
+  bool dry_run_;
+  Collected collected_;
+};
+
+}  // namespace
+
+envgen::Result<Collected> collect_garbage(const std::string& root,
+                                          const envgen::CacheLimits& limits, bool dry_run) {
+  const auto entries = list_cache(root);
+  if (!entries) return std::unexpected(entries.error());
+  if (!dry_run) note_use(*entries);
+  const std::vector<envgen::CacheEntry> due = choose_by_store(*entries, limits);
+  const auto store = dry_run ? std::nullopt : own_store(root);
+  if (store) forget_old_sources(store->path, limits.now_ms);
+  Collector collector(root, limits, dry_run);
+  collector.collect(due, std::nullopt);
+  collector.collect(choose_for_room(*entries, due, limits), limits.want_free);
+  Collected collected = std::move(collector).take();
+  if (collected.removed.empty() && !collected.failed.empty()) {
+    return std::unexpected(std::move(collected.error));
+  }
+  return collected;
 }
 
 }  // namespace copy

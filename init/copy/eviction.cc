@@ -1,7 +1,6 @@
 #include "init/copy/eviction.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -31,7 +30,7 @@ envgen::Status evict_until_there_is_room(const std::string& root, const Slot& ow
   auto space = space_of(root, headroom);
   if (!space) return std::unexpected(space.error());
   if (has_room(*space, need)) return {};
-  auto entries = list_removable(root);
+  auto entries = list_own(root);
   if (!entries) return std::unexpected(entries.error());
   std::erase_if(*entries, [&own](const auto& entry) {
     return entry.key == own.key && entry.store == own.store;
@@ -39,9 +38,8 @@ envgen::Status evict_until_there_is_room(const std::string& root, const Slot& ow
   const std::vector<envgen::CacheEntry> unused = all_unused(*entries);
   Space best = *space;
   for (const envgen::CacheEntry& entry : unused) {
-    best.free_bytes += entry.bytes;
-    best.free_inodes +=
-        std::min(entry.entries, std::numeric_limits<std::uint64_t>::max() - best.free_inodes);
+    best.free_bytes = envgen::sum(best.free_bytes, entry.bytes);
+    best.free_inodes = envgen::sum(best.free_inodes, entry.entries);
   }
   if (!has_room(best, need)) return no_room(root, *space, need);
   for (const envgen::CacheEntry& entry : unused) {
@@ -62,7 +60,7 @@ envgen::Status make_room(const std::string& root, const Slot& own, const Need& n
     return envgen::fail(kWhat, root, envgen::size_text(need.bytes) + " to be copied",
                         "raise --cache-max-size, or copy less with --include and --exclude");
   }
-  auto entries = list_removable(root);
+  auto entries = list_own(root);
   if (!entries) return std::unexpected(entries.error());
   std::erase_if(*entries, [&own](const auto& entry) {
     return entry.key == own.key && entry.store == own.store;
@@ -71,7 +69,7 @@ envgen::Status make_room(const std::string& root, const Slot& own, const Need& n
       .now_ms = sys::wall_ms(),
       .ttl_ms = request.cache_ttl_ms,
       .max_bytes = most == 0 ? 0 : std::max<std::uint64_t>(most - need.bytes, 1)};
-  // What cannot be removed (it is another user's) stays: there may be room all the same.
+  // What cannot be removed stays: there may be room all the same.
   for (const envgen::CacheEntry& entry : choose_evictions(std::move(*entries), limits)) {
     std::ignore = evict(entry);
   }

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,17 @@ TEST(CachePolicy, RemovesTheLeastRecentlyUsedUntilTheRestIsSmallEnough) {
   EXPECT_THAT(evicted(entries, {.ttl_ms = kNever, .max_bytes = 59}), ElementsAre("a"));
   EXPECT_THAT(evicted(entries, {.ttl_ms = kNever, .max_bytes = 49}), ElementsAre("a", "b"));
   EXPECT_THAT(evicted(entries, {.ttl_ms = kNever, .max_bytes = 0}), IsEmpty()) << "no limit";
+}
+
+TEST(CachePolicy, SumsOfForgedSizesDoNotWrap) {
+  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
+  const std::vector<CacheEntry> entries = {entry("a", kMost, 1), entry("b", 20, 2)};
+  EXPECT_EQ(sum(kMost, 20), kMost);
+  EXPECT_EQ(sum(20, kMost), kMost);
+  EXPECT_EQ(sum(1, 2), 3U);
+  EXPECT_THAT(evicted(entries, {.ttl_ms = kNever, .max_bytes = 19}), ElementsAre("a"));
+  EXPECT_THAT(evicted(entries, {.ttl_ms = kNever, .free_bytes = 0, .want_free = kMost}),
+              ElementsAre("a"));
 }
 
 TEST(CachePolicy, RemovesUntilEnoughIsFree) {

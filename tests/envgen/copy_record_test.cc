@@ -56,6 +56,9 @@ TEST(CopyRecord, IsRefusedWhereItIsNotWhole) {
       "remove the copy that it describes");
   EXPECT_NE(error_of(with("157286400000", "-1")), "accepted");
   EXPECT_NE(error_of(with("157286400000", "1e3")), "accepted");
+  EXPECT_NE(error_of(with("158000000000", "9223372036854775807")), "accepted") << "forged";
+  EXPECT_NE(error_of(with("1281167", "1152921504606846977")), "accepted") << "forged";
+  EXPECT_EQ(error_of(with("157286400000", "9223372036854775807")), "accepted") << "holes";
   EXPECT_NE(error_of(with("/mnt/nfs", "mnt/nfs")), "accepted");
   EXPECT_NE(error_of(with("/mnt/nfs", "/mnt/%nfs")), "accepted");
   EXPECT_NE(error_of(with("\"format\": 1", "\"format\": 2")), "accepted");

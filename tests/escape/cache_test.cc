@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <sys/file.h>
 
+#include <filesystem>
+
 #include "init/sys/fd.h"
 #include "tests/escape/border.h"
 
@@ -33,9 +35,10 @@ class Cache : public Border {
   }
 
   // A job of that user.
-  [[nodiscard]] rules::Result run(uid_t user, const Words& options = {}) const {
+  [[nodiscard]] rules::Result run(uid_t user, const Words& options = {},
+                                  const std::string& source = "mnt/ds") const {
     Spec spec = contained(joined(
-        joined({"--data", path("mnt/ds"), "--data-root", path("cache"), "--data-headroom", "0",
+        joined({"--data", path(source), "--data-root", path("cache"), "--data-headroom", "0",
                 "--data-timeout", "20s", "--run-dir", path("tmp/run-" + std::to_string(user))},
                options),
         {"--", "/bin/sh", "-c", "echo $TRAINIT_DATASET_DS; cat $TRAINIT_DATASET_DS/file"}));
@@ -117,6 +120,38 @@ TEST_F(Cache, LinksInAnotherUsersStoreAreNotFollowedByRoot) {
   std::ignore = rules::run(spec);
   EXPECT_EQ(read(path("etc/data-0123456789abcdef/precious")), "ours");
   EXPECT_EQ(read(path("etc/precious")), "ours");
+}
+
+// What a user says of his own copies costs nobody else a copy of theirs.
+TEST_F(Cache, SizesAndTimesThatAnotherUserForgedTakeNobodysCopy) {
+  make("other", 0, 0755);
+  make("other/ds", 0, 0755);
+  write("other/ds/file", "true");
+  give("other/ds/file", 0, 0644);
+  const std::string roots = slot_of(run(0));
+  as(kOther, path("cache"),
+     "mkdir trainit-datasets-2000; cd trainit-datasets-2000;"
+     " for i in 1 2 3; do s=x-000000000000000$i; mkdir $s;"
+     " sed -e 's/\"allocated\": [0-9]*/\"allocated\": 9223372036854775807/' " +
+         roots + "/record.json >$s/record.json; touch -d 2100-01-01 $s.lock; done;" +
+         " s=x-0000000000000004.partial; mkdir $s;" +
+         " head -c 4096 /dev/zero | tr '\\0' '\\377' >$s/progress");
+  // One of another user, of long ago.
+  as(kJob, path("cache"), "mkdir trainit-datasets-1000; cp -r " + roots + " trainit-datasets-1000");
+  const std::string jobs = path("cache/trainit-datasets-1000") + roots.substr(roots.rfind('/'));
+  as(kJob, path("cache"), "touch -d '2 days ago' " + jobs + ".lock");
+  const Words limit = {"--cache-max-size", "1g"};
+  expect_a_true_copy(run(0, limit, "other/ds"));
+  EXPECT_TRUE(std::filesystem::exists(roots + "/data/file"));
+  EXPECT_TRUE(std::filesystem::exists(jobs + "/data/file")) << "its room is its own";
+  const rules::Result gc = rules::run(contained(
+      joined({"cache", "gc", "--data-root", path("cache"), "--data-headroom", "0"}, limit)));
+  EXPECT_EQ(gc.code, 0) << gc.err;
+  EXPECT_TRUE(std::filesystem::exists(roots + "/data/file")) << gc.out;
+  EXPECT_TRUE(std::filesystem::exists(jobs + "/data/file")) << gc.out;
+  const rules::Result list =
+      rules::run(contained({"cache", "ls", "--data-root", path("cache"), "--json"}));
+  EXPECT_THAT(list.out, testing::Not(HasSubstr(": -1"))) << list.out;
 }
 
 TEST_F(Cache, LockThatAnotherUserHoldsKeepsNobodyWaiting) {

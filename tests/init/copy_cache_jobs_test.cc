@@ -170,7 +170,7 @@ TEST_F(CopyCacheJobs, NothingInUseIsCollected) {
   const std::int64_t limit = sys::monotonic_ms() + kLimitMs;
   while (collected < kEnough && sys::monotonic_ms() < limit) {
     const auto removed = collect_garbage(path("cache"), all, false);
-    if (removed) collected += removed->size();
+    if (removed) collected += removed->removed.size();
   }
   EXPECT_GE(collected, kEnough);
   write("stop", "");

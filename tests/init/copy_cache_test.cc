@@ -92,7 +92,7 @@ TEST_F(CopyCache, FollowsALinkToItsOwnCopyAlsoWhereThatIsGone) {
   first.lease.reset();
   envgen::CacheLimits all;
   all.now_ms = sys::wall_ms() + 10;
-  ASSERT_THAT(*collect_garbage(path("cache"), all, false), SizeIs(1));
+  ASSERT_THAT(collect_garbage(path("cache"), all, false)->removed, SizeIs(1));
   order.dataset.source = path("link");
   EXPECT_EQ(prepare().how, "copied");
   EXPECT_FALSE(exists(entry_of(first) + ".was"));
@@ -105,7 +105,7 @@ TEST_F(CopyCache, IsUsedAsLongAsAJobHasIt) {
   ASSERT_EQ(::utimensat(AT_FDCWD, lock.c_str(), long_ago.data(), 0), 0);
   envgen::CacheLimits all;
   all.now_ms = sys::wall_ms();
-  EXPECT_THAT(*collect_garbage(path("cache"), all, false), IsEmpty());
+  EXPECT_THAT(collect_garbage(path("cache"), all, false)->removed, IsEmpty());
   EXPECT_GT(list()[0].used_ms, all.now_ms - 60'000);
 }
 
@@ -406,12 +406,12 @@ TEST_F(CopyCache, IsListedAndCollected) {
   EXPECT_FALSE(entry.partial);
   envgen::CacheLimits all;
   all.now_ms = entry.used_ms + 10;
-  EXPECT_THAT(*collect_garbage(path("cache"), all, false), IsEmpty()) << "it is in use";
+  EXPECT_THAT(collect_garbage(path("cache"), all, false)->removed, IsEmpty()) << "it is in use";
   prepared.lease.reset();
   EXPECT_FALSE(list()[0].in_use);
-  EXPECT_THAT(*collect_garbage(path("cache"), all, true), SizeIs(1));
+  EXPECT_THAT(collect_garbage(path("cache"), all, true)->removed, SizeIs(1));
   EXPECT_THAT(list(), SizeIs(1)) << "it was only said";
-  EXPECT_THAT(*collect_garbage(path("cache"), all, false), SizeIs(1));
+  EXPECT_THAT(collect_garbage(path("cache"), all, false)->removed, SizeIs(1));
   EXPECT_THAT(list(), IsEmpty());
   EXPECT_FALSE(exists(entry_of(prepared) + ".lock"));
   EXPECT_EQ(prepare().how, "copied");
@@ -435,7 +435,7 @@ TEST_F(CopyCache, LeavesWhatItDoesNotKnow) {
   ASSERT_EQ(::mkdir(path("cache/trainit-datasets/mine").c_str(), 0755), 0);
   envgen::CacheLimits all;
   all.now_ms = std::int64_t{1} << 60;
-  EXPECT_THAT(*collect_garbage(path("cache"), all, false), SizeIs(1));
+  EXPECT_THAT(collect_garbage(path("cache"), all, false)->removed, SizeIs(1));
   EXPECT_TRUE(exists(path("cache/trainit-datasets/mine")));
 }
 
