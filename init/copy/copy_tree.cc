@@ -241,6 +241,10 @@ envgen::Result<Copied> copy_to(HeldPlace& held, const Source& source, const Opti
   if (!counters) return std::unexpected(counters.error());
   counters->get().started_ms = sys::wall_ms();
   Options options = asked;
+  options.report = [&](const Counters& now) {
+    counters->save();
+    if (asked.report) asked.report(now);
+  };
   options.lock_fd = locked->get();
   std::optional<Scan> scan;
   auto found = find_unchanged(source, place, options, *counters, scan);

@@ -121,8 +121,13 @@ envgen::Status fill_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) 
   counters->get().total_entries = work.scan->size.entries;
   counters->get().total_bytes = work.scan->size.bytes;
   counters->get().phase = Phase::kCopying;
-  say(work, &counters->get(), false);
+  const auto tell = [&] {
+    counters->save();
+    say(work, &counters->get(), false);
+  };
+  tell();
   Options options = work.options;
+  options.report = [&tell](const Counters&) { tell(); };
   options.compare = compare;
   options.lock_fd = lock.get();
   const auto filled = fill_tree(root_of(work.source.path, work.source.directory),
@@ -136,7 +141,7 @@ envgen::Status fill_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) 
     return {};
   }
   counters->get().phase = Phase::kPublishing;
-  say(work, &counters->get(), false);
+  tell();
   if (compare && !options.durable) status = sync_file_system(slot.store);
   envgen::CopyRecord record = work.wanted;
   record.path = slot.data();

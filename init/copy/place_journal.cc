@@ -79,8 +79,8 @@ envgen::Status check_state_files(const Destination& place) {
                            "record.next", "record.next.new", "manifest", "progress"}) {
     const std::string path = place.state + "/" + name;
     struct stat status{};
-    if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) continue;
-    return envgen::fail(kWhat, path, "a directory where trainit keeps a file", "remove it");
+    if (::lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) continue;
+    return envgen::fail(kWhat, path, "no regular file where trainit keeps one", "remove it");
   }
   return {};
 }

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <tuple>
 #include <utility>
 
 #include "init/sys/files.h"
@@ -14,13 +15,16 @@
 namespace copy {
 namespace {
 
-envgen::Result<Counters*> map(int fd, int protection, int flags, const std::string& where) {
-  void* memory = ::mmap(nullptr, sizeof(Counters), protection, MAP_SHARED | flags, fd, 0);
-  if (memory == MAP_FAILED) {
-    return envgen::fail("sharing the progress of a copy", where, sys::errno_text(errno),
-                        "give the container more memory");
-  }
-  return static_cast<Counters*>(memory);
+void take_over(const Counters& from, Counters& to) {
+  constexpr auto kOrder = std::memory_order_relaxed;
+  to.phase.store(from.phase.load(kOrder), kOrder);
+  to.started_ms.store(from.started_ms.load(kOrder), kOrder);
+  to.entries.store(from.entries.load(kOrder), kOrder);
+  to.bytes.store(from.bytes.load(kOrder), kOrder);
+  to.kept_entries.store(from.kept_entries.load(kOrder), kOrder);
+  to.kept_bytes.store(from.kept_bytes.load(kOrder), kOrder);
+  to.total_entries.store(from.total_entries.load(kOrder), kOrder);
+  to.total_bytes.store(from.total_bytes.load(kOrder), kOrder);
 }
 
 }  // namespace
@@ -33,45 +37,65 @@ const char* phase_name(Phase phase) {
 }
 
 envgen::Result<SharedCounters> SharedCounters::anonymous() {
-  auto counters = map(-1, PROT_READ | PROT_WRITE, MAP_ANONYMOUS, "");
-  if (!counters) return std::unexpected(counters.error());
-  return SharedCounters(*counters);
+  void* memory =
+      ::mmap(nullptr, sizeof(Counters), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory != MAP_FAILED) return SharedCounters(static_cast<Counters*>(memory));
+  return envgen::fail("sharing the progress of a copy", "", sys::errno_text(errno),
+                      "give the container more memory");
 }
 
 envgen::Result<SharedCounters> SharedCounters::create(const std::string& path) {
-  const sys::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
-  // A hole would be filled by the first store, and a full disk be a SIGBUS.
+  auto counters = anonymous();
+  if (!counters) return counters;
+  constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  counters->file_.reset(::open(path.c_str(), kFlags, 0644));
+  struct stat status{};
+  if (counters->file_.valid() && ::fstat(counters->file_.get(), &status) == 0 &&
+      !S_ISREG(status.st_mode)) {
+    return envgen::fail("writing the progress of a copy", path, "no regular file", "remove it");
+  }
   const Counters none{};
-  const bool written =
-      file.valid() && ::pwrite(file.get(), &none, sizeof none, 0) == ssize_t{sizeof none};
+  const bool written = counters->file_.valid() && ::pwrite(counters->file_.get(), &none,
+                                                           sizeof none, 0) == ssize_t{sizeof none};
   if (!written) {
     return envgen::fail("writing the progress of a copy", path, sys::errno_text(errno),
                         "make room there, and let it be written");
   }
-  auto counters = map(file.get(), PROT_READ | PROT_WRITE, 0, path);
-  if (!counters) return std::unexpected(counters.error());
-  return SharedCounters(*counters);
+  return counters;
 }
 
 envgen::Result<SharedCounters> SharedCounters::open(const std::string& path) {
+  constexpr const char* kWhat = "reading the progress of a copy";
   const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status{};
   if (!file.valid() || ::fstat(file.get(), &status) != 0) {
-    return envgen::fail("reading the progress of a copy", path, sys::errno_text(errno), "");
+    return envgen::fail(kWhat, path, sys::errno_text(errno), "");
   }
-  if (!S_ISREG(status.st_mode) || status.st_size < off_t{sizeof(Counters)}) {
-    return envgen::fail("reading the progress of a copy", path, "no such counters", "");
+  if (!S_ISREG(status.st_mode)) return envgen::fail(kWhat, path, "no regular file", "");
+  auto counters = anonymous();
+  if (!counters) return counters;
+  if (::pread(file.get(), counters->counters_, sizeof(Counters), 0) != ssize_t{sizeof(Counters)}) {
+    return envgen::fail(kWhat, path, "no such counters", "");
   }
-  auto counters = map(file.get(), PROT_READ, 0, path);
-  if (!counters) return std::unexpected(counters.error());
-  return SharedCounters(*counters);
+  return counters;
+}
+
+void SharedCounters::save() const {
+  if (!file_.valid()) return;
+  Counters now{};
+  take_over(*counters_, now);
+  // Who waits sees what was there before.
+  std::ignore = ::pwrite(file_.get(), &now, sizeof now, 0);
 }
 
 SharedCounters::SharedCounters(SharedCounters&& other) noexcept
-    : counters_(std::exchange(other.counters_, nullptr)) {}
+    : counters_(std::exchange(other.counters_, nullptr)), file_(std::move(other.file_)) {}
 
 SharedCounters& SharedCounters::operator=(SharedCounters&& other) noexcept {
-  if (this != &other) std::swap(counters_, other.counters_);
+  if (this != &other) {
+    std::swap(counters_, other.counters_);
+    std::swap(file_, other.file_);
+  }
   return *this;
 }
 

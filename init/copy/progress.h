@@ -1,6 +1,7 @@
 #pragma once
-// How far a copy is: counters that the copying processes share, and others may look at: they lie in
-// a file beside the copy, so that who waits for it sees them too.
+// How far a copy is: counters that the copying processes share, in memory, and that are written to
+// a file beside the copy several times a second, so that who waits for it sees them too. The file
+// is never mapped: whoever truncates it would end who looks with SIGBUS.
 
 #include <atomic>
 #include <cstdint>
@@ -33,25 +34,28 @@ struct Counters {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-// The counters, mapped; they stay valid as long as it lives.
+// The counters; they stay valid as long as it lives.
 class SharedCounters {
  public:
-  // In memory, for the processes forked from here on.
+  // For the processes forked from here on.
   static envgen::Result<SharedCounters> anonymous();
-  // In a file, made or emptied; its space is taken at once, so that a full disk fails here.
+  // And for a file, made or emptied; its space is taken at once, so that a full disk fails here.
   static envgen::Result<SharedCounters> create(const std::string& path);
-  // Somebody else's, to look at only: also another user's. Fails also for a file that is shorter
-  // than Counters.
+  // What somebody's file says now: also another user's. Fails also for a file that is shorter than
+  // Counters, and for what is none.
   static envgen::Result<SharedCounters> open(const std::string& path);
 
   SharedCounters(SharedCounters&& other) noexcept;
   SharedCounters& operator=(SharedCounters&& other) noexcept;
   ~SharedCounters();
   [[nodiscard]] Counters& get() const { return *counters_; }
+  // Into the file, where there is one.
+  void save() const;
 
  private:
   explicit SharedCounters(Counters* counters) : counters_(counters) {}
   Counters* counters_ = nullptr;
+  sys::Fd file_;
 };
 
 }  // namespace copy

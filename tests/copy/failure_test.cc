@@ -394,6 +394,21 @@ TEST_F(CopyFailure, DirectoryInThePlaceOfAStateFileIsNamed) {
   }
 }
 
+TEST_F(CopyFailure, FifoInThePlaceOfAStateFileIsNamedAndNotWaitedFor) {
+  trees::make(path("source"), 1, 10);
+  for (const char* name : {"journal", "record.json", "manifest", "progress"}) {
+    const std::string state = ".trainit-copy." + std::string(name);
+    ASSERT_EQ(copy({path("source"), path(name)}).code, 0);
+    ASSERT_EQ(::unlink(path(state + "/" + name).c_str()), 0);
+    ASSERT_EQ(::mkfifo(path(state + "/" + name).c_str(), 0600), 0);
+    const Result refused = copy({path("source"), path(name)});
+    EXPECT_EQ(refused.code, 1) << name;
+    EXPECT_TRUE(mentions(refused, path(state + "/" + name) + ": found no regular file"))
+        << refused.err;
+    expect_same(path("source"), path(name));
+  }
+}
+
 TEST_F(CopyFailure, SpecialFileIsRefusedByName) {
   trees::make(path("source"), 1, 10);
   ASSERT_EQ(::mkfifo(path("source/part-0/pipe").c_str(), 0644), 0);

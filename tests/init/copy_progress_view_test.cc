@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "init/copy/progress_view.h"
@@ -81,12 +82,50 @@ TEST_F(CopyCounters, CanBeLookedAtByAnotherUser) {
   const auto made = copy::SharedCounters::create(path("progress"));
   ASSERT_TRUE(made);
   made->get().entries = 5;
+  made->save();
   const auto outcome = child::run([this] {
     if (!child::become_nobody()) return 1;
     const auto seen = copy::SharedCounters::open(path("progress"));
     return seen && seen->get().entries == 5 ? 0 : 2;
   });
   EXPECT_EQ(outcome.code, 0);
+}
+
+TEST_F(CopyCounters, FileSaysWhatWasSaved) {
+  const auto made = copy::SharedCounters::create(path("progress"));
+  ASSERT_TRUE(made);
+  made->get().bytes = 7;
+  made->get().phase = copy::Phase::kCopying;
+  made->save();
+  made->get().bytes = 8;
+  const auto seen = copy::SharedCounters::open(path("progress"));
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->get().bytes, 7U);
+  EXPECT_EQ(seen->get().phase, copy::Phase::kCopying);
+}
+
+// A page of a mapping that its file does not have any more is a SIGBUS.
+TEST_F(CopyCounters, FileThatSomebodyTruncatesEndsNobody) {
+  const auto outcome = child::run([this] {
+    const auto made = copy::SharedCounters::create(path("progress"));
+    const auto seen = copy::SharedCounters::open(path("progress"));
+    if (!made || !seen || ::truncate(path("progress").c_str(), 0) != 0) return 1;
+    made->get().entries = 5;
+    const bool short_is_none = !copy::SharedCounters::open(path("progress"));
+    made->save();
+    return short_is_none && seen->get().entries == 0 && made->get().entries == 5 ? 0 : 2;
+  });
+  EXPECT_EQ(outcome.code, 0);
+}
+
+TEST_F(CopyCounters, WhatIsNoRegularFileIsNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  ASSERT_EQ(::mkdir(path("directory").c_str(), 0700), 0);
+  ASSERT_EQ(::symlink("nothing", path("link").c_str()), 0);
+  for (const char* name : {"fifo", "directory", "link"}) {
+    EXPECT_FALSE(copy::SharedCounters::open(path(name))) << name;
+    EXPECT_FALSE(copy::SharedCounters::create(path(name))) << name;
+  }
 }
 
 }  // namespace
