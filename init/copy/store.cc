@@ -38,11 +38,15 @@ bool is_name(std::string_view name) {
   return name == kName || (name.starts_with(kName) && name[kName.size()] == '-');
 }
 
-envgen::Status give_mode(const std::string& store, mode_t root) {
+// Whoever may use the root may use what is in it: its group is the store's, where we may say so.
+envgen::Status give_mode(const std::string& store, const struct stat& root) {
   struct stat status{};
   constexpr mode_t kMost = 0755;
-  if (::chmod(store.c_str(), (root & kMost) | S_IRWXU) == 0 &&
-      ::lstat(store.c_str(), &status) == 0) {
+  mode_t mode = (root.st_mode & kMost) | S_IRWXU;
+  // Else our own group gets what all get.
+  const bool same = ::chown(store.c_str(), static_cast<uid_t>(-1), root.st_gid) == 0;
+  if (!same) mode &= ~mode_t{S_IRWXG} | ((mode & S_IRWXO) << 3U);
+  if (::chmod(store.c_str(), mode) == 0 && ::lstat(store.c_str(), &status) == 0) {
     if (status.st_uid == ::geteuid()) return {};
     return envgen::fail(kWhat, store, "a file system that makes it another user's",
                         "name a directory of a local file system with --data-root");
@@ -95,7 +99,7 @@ envgen::Result<std::string> make_store(const std::string& root) {
   for (const std::string& name : {root + "/" + std::string(kName), own_name(root), any}) {
     store = name;
     if (::mkdir(name.c_str(), S_IRWXU) == 0) {
-      auto given = give_mode(name, above.st_mode);
+      auto given = give_mode(name, above);
       if (!given) return std::unexpected(given.error());
       return store;
     }

@@ -42,16 +42,17 @@ class Cache : public Border {
                 "--data-timeout", "20s", "--run-dir", path("tmp/run-" + std::to_string(user))},
                options),
         {"--", "/bin/sh", "-c", "echo $TRAINIT_DATASET_DS; cat $TRAINIT_DATASET_DS/file"}));
-    spec.before = [here = path(""), user] {
+    spec.before = [here = path(""), user, groups = groups] {
       contain(here);
       if (user == 0) return;
-      if (::setgroups(0, nullptr) != 0 || ::setresgid(user, user, user) != 0 ||
+      if (::setgroups(groups.size(), groups.data()) != 0 || ::setresgid(user, user, user) != 0 ||
           ::setresuid(user, user, user) != 0) {
         ::_exit(rules::kCannotStart);
       }
     };
     return rules::run(spec);
   }
+  std::vector<gid_t> groups;  // of the jobs
   [[nodiscard]] static std::string place_of(const rules::Result& result) {
     return result.out.substr(0, result.out.find('\n'));
   }
@@ -120,6 +121,46 @@ TEST_F(Cache, LinksInAnotherUsersStoreAreNotFollowedByRoot) {
   std::ignore = rules::run(spec);
   EXPECT_EQ(read(path("etc/data-0123456789abcdef/precious")), "ours");
   EXPECT_EQ(read(path("etc/precious")), "ours");
+}
+
+// A directory that is a group's alone.
+TEST_F(Cache, EachMemberOfAGroupCopiesInItsRoot) {
+  constexpr gid_t kGroup = 3000;
+  groups = {kGroup};
+  for (const mode_t mode : {mode_t{01770}, mode_t{02770}, mode_t{03770}, mode_t{0770}}) {
+    ASSERT_TRUE(sys::remove_tree(path("cache")));
+    make("cache", 0, 0700);
+    ASSERT_EQ(::chown(path("cache").c_str(), 0, kGroup), 0);
+    ASSERT_EQ(::chmod(path("cache").c_str(), mode), 0);
+    for (const uid_t user : {kJob, kOther, uid_t{0}, kOther}) {
+      SCOPED_TRACE(testing::Message() << std::oct << mode << std::dec << " " << user);
+      expect_a_true_copy(run(user));
+    }
+  }
+}
+
+// Also what root copies for a member, and the source's owner for all.
+TEST_F(Cache, CopyInTheRootOfAGroupIsForTheGroup) {
+  constexpr gid_t kGroup = 3000;
+  groups = {kGroup};
+  for (const mode_t mode : {mode_t{01770}, mode_t{02770}, mode_t{0770}}) {
+    SCOPED_TRACE(testing::Message() << std::oct << mode);
+    for (const uid_t first : {kJob, uid_t{0}}) {
+      ASSERT_TRUE(sys::remove_tree(path("cache")));
+      make("cache", 0, 0700);
+      ASSERT_EQ(::chown(path("cache").c_str(), 0, kGroup), 0);
+      ASSERT_EQ(::chmod(path("cache").c_str(), mode), 0);
+      give("mnt/ds", kJob, 0755);
+      const rules::Result made = first == 0 ? run(0, {"--user", "1000:3000"}) : run(first);
+      expect_a_true_copy(made);
+      if (first != 0) {
+        EXPECT_EQ(place_of(run(kOther)), place_of(made));
+      }
+      struct stat store{};
+      ASSERT_EQ(::stat(path("cache/trainit-datasets").c_str(), &store), 0);
+      EXPECT_EQ(store.st_mode & 0777, mode_t{0750});
+    }
+  }
 }
 
 // What a user says of his own copies costs nobody else a copy of theirs.
