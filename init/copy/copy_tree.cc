@@ -12,6 +12,7 @@
 
 #include "envgen/copy_record.h"
 #include "init/copy/copy.h"
+#include "init/copy/lease.h"
 #include "init/copy/place.h"
 #include "init/copy/publish.h"
 #include "init/copy/room.h"
@@ -67,27 +68,6 @@ envgen::Result<sys::Fd> lock(const Destination& place, const Options& options) {
       return std::unexpected(made.error());
     }
   }
-}
-
-// Who uses what is at the place has a shared lock on it, as long as it does.
-envgen::Result<sys::Fd> open_lease(const Destination& place) {
-  const std::string path = place.state + "/lease";
-  sys::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd.valid()) return std::unexpected(fail_on(path, errno).error());
-  return fd;
-}
-
-// What is at the place may be replaced as long as this is open: nobody uses it.
-envgen::Result<sys::Fd> claim(const Destination& place) {
-  auto lease = open_lease(place);
-  while (lease && ::flock(lease->get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    if (errno != EWOULDBLOCK) return std::unexpected(fail_on(place.state, errno).error());
-    return envgen::fail(kWhat, place.data(), "a copy that is in use by another job",
-                        "wait for that job's end, name another place, or name none: the node's "
-                        "cache keeps a copy for each");
-  }
-  return lease;
 }
 
 // The copy that is there is one of this source and of these options. What a crash of the machine
@@ -182,7 +162,7 @@ envgen::Status begin_filling(const Source& source, const Destination& place) {
 envgen::Result<Copied> copy_anew(const Source& source, const Destination& place,
                                  const Options& options, const SharedCounters& counters) {
   const std::string filling = filling_of(place);
-  auto claimed = place.exists ? claim(place) : sys::Fd();
+  auto claimed = claim(place);
   if (!claimed) return std::unexpected(claimed.error());
   if (auto begun = begin_filling(source, place); !begun) {
     return std::unexpected(begun.error());
@@ -190,6 +170,7 @@ envgen::Result<Copied> copy_anew(const Source& source, const Destination& place,
   auto scan =
       fill_tree(root_of(source.path, source.directory), tree_of(place), filling, options, counters);
   if (!scan) return std::unexpected(scan.error());
+  if (auto free = check_above(place); !free) return std::unexpected(free.error());
   counters.get().phase = Phase::kPublishing;
   if (options.report) options.report(counters.get());
   auto publication = publish(place, record_for(source, place, options, *scan));
@@ -255,9 +236,9 @@ envgen::Result<Copied> copy_to(HeldPlace& held, const Source& source, const Opti
                        : copy_anew(source, place, options, *counters);
   if (!copied) return copied;
   counters->get().phase = Phase::kDone;
-  auto lease = open_lease(place);
+  auto lease = take_lease(place);
   if (!lease) return std::unexpected(lease.error());
-  if (::flock(lease->get(), LOCK_SH | LOCK_NB) == 0) copied->lease = std::move(*lease);
+  copied->lease = std::move(*lease);
   return copied;
 }
 

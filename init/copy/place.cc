@@ -56,14 +56,6 @@ std::string parent_of(const std::string& path) {
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// A long name and what goes before it would be longer than a name may be.
-std::string state_name(const std::string& name) {
-  constexpr std::size_t kKept = 200;
-  std::string full = ".trainit-copy." + name;
-  if (full.size() <= NAME_MAX) return full;
-  return full.substr(0, kKept) + "-" + std::to_string(envgen::hash_of(name));
-}
-
 std::uint64_t mount_id(const std::string& path) {
   const sys::Fd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
   return fd.valid() ? sys::mount_id_of(fd.get()) : 0;
@@ -188,14 +180,24 @@ bool lies_in(const std::string& path, const std::string& directory) {
 
 }  // namespace
 
+// A long name and what goes before it would be longer than a name may be.
+std::string state_name(const std::string& name) {
+  constexpr std::size_t kKept = 200;
+  std::string full = std::string(kStateName) + "." + name;
+  if (full.size() <= NAME_MAX) return full;
+  return full.substr(0, kKept) + "-" + std::to_string(envgen::hash_of(name));
+}
+
 std::string Destination::parent() const { return parent_of(path); }
+std::string Destination::parent_as_told() const { return parent_of(real); }
 
 envgen::Status describe_place(Destination& place) {
   if (place.real == "/") {
     return envgen::fail(kWhatPlace, "/", "the root directory", "name a directory below it");
   }
   const std::string name = name_of(place.real);
-  if (name.starts_with(".trainit-copy")) {
+  // Also by a link, as <mount>/current: nobody would see who uses what is there.
+  if (place.real.find("/" + std::string(kStateName)) != std::string::npos) {
     return envgen::fail(kWhatPlace, place.real, "a name that trainit keeps for itself",
                         kAnotherPlace);
   }
@@ -217,7 +219,7 @@ envgen::Status describe_place(Destination& place) {
     }
   }
   const std::string parent = place.parent();
-  place.state = place.mount_point ? place.path + "/.trainit-copy"
+  place.state = place.mount_point ? place.path + "/" + std::string(kStateName)
                                   : (parent == "/" ? "" : parent) + "/" + state_name(name);
   return {};
 }

@@ -4,12 +4,18 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "envgen/result.h"
 #include "envgen/sandbox.h"
 #include "init/sys/fd.h"
 
 namespace copy {
+
+// What names of state directories begin with; all of it at a mount point.
+inline constexpr std::string_view kStateName = ".trainit-copy";
+// Of the place of that name in the same directory.
+std::string state_name(const std::string& name);
 
 struct Destination {
   std::string path;       // absolute, links resolved; held (below): by way of a descriptor
@@ -26,6 +32,7 @@ struct Destination {
   std::uint64_t inode = 0;
 
   [[nodiscard]] std::string parent() const;
+  [[nodiscard]] std::string parent_as_told() const;
   // Where the data is to be read.
   [[nodiscard]] std::string data() const { return mount_point ? path + "/current" : path; }
   [[nodiscard]] std::string real_data() const { return mount_point ? real + "/current" : real; }

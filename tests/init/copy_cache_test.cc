@@ -135,6 +135,27 @@ TEST_F(CopyCache, PlaceThatAJobUsesIsNotTakenFromIt) {
   EXPECT_THAT(error(), HasSubstr("in use by another job")) << "the other one is still there";
 }
 
+// By whatever path somebody comes to it.
+TEST_F(CopyCache, PlaceThatAJobUsesIsNotTakenFromItByADirectoryAboveOrBelow) {
+  ASSERT_TRUE(sys::make_directories(path("all/deep"), 0755));
+  order.dataset.destination = path("all/deep/place");
+  Prepared used = prepare();
+  add("a", "changed");
+  for (const char* above : {"all", "all/deep", "all/deep/place/below", "all/deep/place/d/x"}) {
+    order.dataset.destination = path(above);
+    EXPECT_THAT(error(), HasSubstr("a copy that is in use by another job")) << above;
+  }
+  ASSERT_EQ(::symlink("all", path("link").c_str()), 0);
+  order.dataset.destination = path("link");
+  EXPECT_THAT(error(), HasSubstr("a copy that is in use by another job"));
+  EXPECT_EQ(read(path("all/deep/place/a")), "one");
+  order.dataset.destination = path("all/deep/beside");
+  EXPECT_EQ(prepare().how, "copied");
+  used.lease.reset();
+  order.dataset.destination = path("all");
+  EXPECT_EQ(prepare().how, "copied");
+}
+
 TEST_F(CopyCache, PlaceIsRenewedWhenNobodyUsesIt) {
   order.dataset.destination = path("place");
   prepare();

@@ -439,6 +439,12 @@ TEST_F(CopyPlace, RefusesWhatCannotBeAPlace) {
   EXPECT_FALSE(copy::find_place(path("link")));
   EXPECT_FALSE(copy::find_place(path("no/../up")));
   EXPECT_FALSE(copy::find_place(path(".trainit-copy.x")));
+  ASSERT_TRUE(sys::make_directories(path("mount/.trainit-copy/v-1"), 0755));
+  ASSERT_EQ(::symlink(".trainit-copy/v-1", path("mount/current").c_str()), 0);
+  for (const char* name : {"mount/current", "mount/current/", "mount/current/below",
+                           ".trainit-copy.x/replaced-1", "mount/.trainit-copy"}) {
+    EXPECT_FALSE(copy::find_place(path(name))) << name;
+  }
 }
 
 TEST_F(CopyPlace, RefusesToReplaceTheWorkingDirectory) {
