@@ -11,6 +11,7 @@
 
 #include "envgen/inputs.h"
 #include "init/copy/place.h"
+#include "init/copy/state_directory.h"
 #include "init/sys/files.h"
 #include "init/sys/permission.h"
 #include "init/sys/reach.h"
@@ -20,8 +21,6 @@ namespace {
 
 constexpr const char* kWhat = "looking at the place of a copy";
 constexpr mode_t kParents = 0755;
-// Whoever is told of a version, or of what was kept, may go there; nobody may look around.
-constexpr mode_t kState = 0711;
 constexpr int kMostLinks = 8;
 
 std::string path_of(const sys::Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
@@ -65,29 +64,6 @@ envgen::Result<sys::Reached> reach_place(const std::string& destination,
     path = next;
   }
   return reached;
-}
-
-// Made where it is not there; whatever it is, it is not followed.
-envgen::Result<sys::Fd> open_state(const std::string& path, const std::string& told) {
-  if (::mkdir(path.c_str(), kState) != 0 && errno != EEXIST) {
-    return envgen::fail(kWhat, told, sys::errno_text(errno), "name a place that may be written");
-  }
-  sys::Fd state(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat status{};
-  if (!state.valid() || ::fstat(state.get(), &status) != 0) {
-    const bool other = errno == ENOTDIR || errno == ELOOP;
-    return envgen::fail(kWhat, told, other ? "no directory" : sys::errno_text(errno), "remove it");
-  }
-  if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return envgen::fail(kWhat, told,
-                        status.st_uid != ::geteuid()
-                            ? "a directory of user " + std::to_string(status.st_uid)
-                            : "a directory that others may write",
-                        "remove it, or name another place");
-  }
-  // Whatever the umask.
-  if ((status.st_mode & kState) != kState) ::fchmod(state.get(), kState);
-  return state;
 }
 
 void replace_all(std::string& text, const std::string& from, const std::string& to) {

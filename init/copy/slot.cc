@@ -81,6 +81,15 @@ bool is_there(const sys::Fd& fd, const std::string& path) {
          ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
+// What another one may have put there in the meantime keeps its mode.
+void set_lock_mode(const Slot& slot, mode_t mode) {
+  const sys::Fd fd(::open(slot.lock().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status{};
+  const bool ours = fd.valid() && ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode) &&
+                    status.st_uid == ::geteuid() && status.st_nlink == 1;
+  if (ours) ::fchmod(fd.get(), mode);
+}
+
 envgen::Status rename_to(const std::string& from, const std::string& to) {
   if (::rename(from.c_str(), to.c_str()) == 0) return {};
   return fail_on(to, errno);
@@ -163,7 +172,7 @@ std::string source_of(const Slot& slot) {
 }
 
 envgen::Status remove_published(const Slot& slot) {
-  ::chmod(slot.lock().c_str(), S_IRUSR | S_IWUSR);
+  set_lock_mode(slot, S_IRUSR | S_IWUSR);
   struct stat status{};
   const std::string record = slot.record();
   const bool directory = ::lstat(record.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
@@ -174,7 +183,7 @@ envgen::Status remove_published(const Slot& slot) {
 }
 
 envgen::Status unpublish(const Slot& slot) {
-  ::chmod(slot.lock().c_str(), S_IRUSR | S_IWUSR);
+  set_lock_mode(slot, S_IRUSR | S_IWUSR);
   if (auto gone = unlink_if_there(slot.record()); !gone) return gone;
   if (auto gone = sys::remove_tree(slot.partial()); !gone) return gone;
   return rename_to(slot.published(), slot.partial());
@@ -192,7 +201,7 @@ envgen::Status publish(const Slot& slot, const envgen::CopyRecord& record) {
   if (status && record.synced) status = sync_entry(slot.store);
   if (!status) return status;
   // Others may share it from here on.
-  ::chmod(slot.lock().c_str(), kShared);
+  set_lock_mode(slot, kShared);
   // What nobody asks for any more.
   ::unlink(slot.was().c_str());
   if (auto gone = unlink_if_there(slot.published() + "/progress"); !gone) return gone;

@@ -43,6 +43,10 @@ class CopyFailure : public child::Scratch {
     struct stat status{};
     return ::lstat(path(name).c_str(), &status) == 0;
   }
+  // As trainit marks a state directory that it has made.
+  void mark(const std::string& state) const {
+    write(state + "/mark", "trainit " + state.substr(state.rfind('/') + 1) + "\n", 0600);
+  }
   [[nodiscard]] bool mentions(const Result& result, const std::string& text) const {
     return result.err.find(text) != std::string::npos;
   }
@@ -103,6 +107,7 @@ TEST_F(CopyMount, UnfinishedCopyCountsAsRoom) {
   on_disk("5m", [this] {
     ASSERT_TRUE(sys::make_directories(path("disk/.trainit-copy.place/tree"), 0755));
     ASSERT_TRUE(sys::make_directories(path("disk/.trainit-copy.place/filling"), 0755));
+    mark("disk/.trainit-copy.place");
     write("disk/.trainit-copy.place/tree/file", std::string(3'000'000, 'x'));
     const Result done = copy({"--headroom", "0", path("source"), path("disk/place")});
     EXPECT_EQ(done.code, 0) << done.err;
@@ -386,6 +391,7 @@ TEST_F(CopyFailure, DirectoryInThePlaceOfAStateFileIsNamed) {
   for (const char* name : {"lock", "journal", "record.json", "manifest", "progress"}) {
     const std::string state = ".trainit-copy." + std::string(name);
     ASSERT_TRUE(sys::make_directories(path(state + "/" + name), 0755));
+    mark(state);
     const Result refused = copy({path("source"), path(name)});
     EXPECT_EQ(refused.code, 1) << name;
     EXPECT_TRUE(mentions(refused, path(state + "/" + name) + ": found ")) << refused.err;

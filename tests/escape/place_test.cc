@@ -96,6 +96,26 @@ TEST_F(Place, StateDirectoryOfTheJobsIsRefused) {
   expect_hooks_untouched();
 }
 
+// The job cannot write to root's directories in its home, but give them other names.
+TEST_F(Place, DirectoryOfRootsThatGotTheNameOfAStateDirectoryIsRefused) {
+  make("home/logs", 0, 0755);
+  write("home/logs/journal", "precious");
+  make("home/logs/tree", 0, 0755);
+  write("home/logs/tree/file", "precious");
+  as(kJob, path("home"), "mv logs .trainit-copy.ds");
+  const rules::Result renamed = run(path("home/ds"));
+  EXPECT_THAT(renamed.err, HasSubstr("a directory that is not trainit's"));
+  EXPECT_EQ(read(path("home/.trainit-copy.ds/journal")), "precious");
+  EXPECT_EQ(read(path("home/.trainit-copy.ds/tree/file")), "precious");
+  EXPECT_EQ(renamed.out, "reads " + path("mnt/ds") + "\n");
+  // Nor one of another place.
+  EXPECT_THAT(run(path("home/one")).err, HasSubstr("copied in"));
+  as(kJob, path("home"), "mv .trainit-copy.one .trainit-copy.two");
+  const rules::Result other = run(path("home/two"));
+  EXPECT_THAT(other.err, HasSubstr("a directory that was made for another place"));
+  EXPECT_FALSE(exists("home/two"));
+}
+
 // The job swaps its directory for a link again and again while the copy is made.
 TEST_F(Place, WhatIsSwappedMeanwhileHasNoEffect) {
   make("home/a", kJob, 0755);
