@@ -207,6 +207,7 @@ std::string to_json(const copy::Copied& copied, std::int64_t took_ms) {
   writer.key("kept_bytes").integer(number(copied.kept.bytes));
   writer.key("ms").integer(took_ms);
   writer.key("replaced").string(copied.replaced);
+  writer.key("why").string(copied.why);
   writer.end_object();
   return std::move(writer).take();
 }

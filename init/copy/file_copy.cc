@@ -80,7 +80,8 @@ envgen::Status failed(Worker& worker, const Moved& moved) {
   return cannot_read(worker, moved.error);
 }
 
-// What is read again then comes from the disk, and not from the page cache.
+}  // namespace
+
 envgen::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::uint64_t end) {
   const auto at = static_cast<off_t>(begin);
   const auto size = static_cast<off_t>(end - begin);
@@ -94,6 +95,8 @@ envgen::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::ui
   if (::posix_fadvise(file, at, size, POSIX_FADV_DONTNEED) != 0) worker.job.board->cached = true;
   return {};
 }
+
+namespace {
 
 // Copies [begin, end), or, where something is there, what of it differs. `hash` gets it where it is
 // wanted: of what was read, and it is then also that of what was written.

@@ -1,8 +1,6 @@
 // scan_tree and fill_tree: the process that has others work, and waits for them.
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -96,20 +94,9 @@ envgen::Status prepare(Job& job, const std::string& tree) {
   return check_room(job);
 }
 
-bool is_in_memory(const std::string& directory) {
-  struct statfs status{};
-  if (::statfs(directory.c_str(), &status) != 0) return false;
-  const auto type = static_cast<unsigned long>(status.f_type);
-  return type == TMPFS_MAGIC || type == RAMFS_MAGIC;
-}
-
 void warn(const Job& job) {
   if (!job.options->warn) return;
-  if (job.options->verify && (job.board->cached || is_in_memory(job.state))) {
-    job.options->warn(job.tree +
-                      ": what was verified may have been in memory only: its file system does not "
-                      "let go of what it has there");
-  }
+  warn_of_memory(job, job.tree);
   if (job.board->no_links) {
     job.options->warn(job.tree + ": its file system has no hard links, copying each name instead");
   }

@@ -1,5 +1,8 @@
 #include "init/copy/phase.h"
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -28,6 +31,25 @@ envgen::Status check_room(const Job& job) {
                           " free on its file system, of which " +
                           envgen::size_text(space->headroom) + " are to stay free",
                       "make room there, or lower the headroom; what was copied is removed");
+}
+
+namespace {
+
+bool is_in_memory(const std::string& directory) {
+  struct statfs status{};
+  if (::statfs(directory.c_str(), &status) != 0) return false;
+  const auto type = static_cast<unsigned long>(status.f_type);
+  return type == TMPFS_MAGIC || type == RAMFS_MAGIC;
+}
+
+}  // namespace
+
+void warn_of_memory(const Job& job, const std::string& where) {
+  if (!job.options->warn || !job.options->verify) return;
+  if (!job.board->cached && !is_in_memory(job.state)) return;
+  job.options->warn(where +
+                    ": what was verified may have been in memory only: its file system does not "
+                    "let go of what it has there");
 }
 
 namespace {

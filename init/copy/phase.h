@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 
 #include "envgen/result.h"
 #include "init/copy/worker.h"
@@ -21,6 +22,9 @@ envgen::Result<SharedBoard> make_board();
 
 // Whether the copy's file system has what is to stay free; it is local: this process may ask it.
 envgen::Status check_room(const Job& job);
+
+// Where what --verify has read need not be what the disk has.
+void warn_of_memory(const Job& job, const std::string& where);
 
 using Body = envgen::Status (*)(Worker&);
 

@@ -28,6 +28,12 @@ std::unexpected<envgen::Error> not_as_noted(const Worker& worker, const std::str
                       found, "remove it, and copy again");
 }
 
+// Opening what the manifest has has failed.
+std::unexpected<envgen::Error> not_opened(const Worker& worker, int error) {
+  const bool gone = error == ENOENT || error == ENOTDIR || error == ELOOP;
+  return not_as_noted(worker, gone ? "no such file any more" : sys::errno_text(error));
+}
+
 std::unexpected<envgen::Error> no_manifest(const std::string& path, const std::string& found) {
   return envgen::fail("reading the manifest of a copy", path, found,
                       "remove the copy, and copy again");
@@ -61,6 +67,9 @@ envgen::Status check_hash(Worker& worker, int file, const envgen::ManifestLine& 
   const std::uint64_t begin = part ? static_cast<std::uint64_t>(line.mtime_ns) : 0;
   worker.job.counters->bytes.fetch_add(line.size, std::memory_order_relaxed);
   if (!line.hash) return {};
+  if (auto dropped = drop_pages(worker, file, begin, begin + line.size); !dropped) {
+    return not_as_noted(worker, dropped.error().found);
+  }
   envgen::ContentHash hash;
   const Moved moved = worker.pump.read_back({-1, file, begin, begin + line.size}, hash);
   if (!moved.whole()) return cannot_read(worker, moved.error);
@@ -83,7 +92,7 @@ envgen::Status compare_touched(Worker& worker, const envgen::ManifestLine& line)
   const Standing& standing = *worker.job.standing;
   worker.job.board->touched = true;
   const sys::Fd copy = open_below(worker.source.get(), worker.path, O_RDONLY | O_NONBLOCK);
-  if (!copy.valid()) return not_as_noted(worker, sys::errno_text(errno));
+  if (!copy.valid()) return not_opened(worker, errno);
   if (line.hash) return check_hash(worker, copy.get(), line);
   if (standing.hashed && has_parts(line.size)) return {};  // its parts have their own lines
   if (standing.source.empty()) return not_as_noted(worker, "touched after it was copied");
@@ -106,6 +115,7 @@ envgen::Status check_standing_line(Worker& worker, const envgen::ManifestLine& l
   const Standing& standing = *worker.job.standing;
   sys::Fd below;
   if (!worker.path.empty()) below = open_below(worker.source.get(), worker.path, O_PATH);
+  if (!worker.path.empty() && !below.valid()) return not_opened(worker, errno);
   const int entry = worker.path.empty() ? worker.source.get() : below.get();
   struct stat status{};
   if (::fstat(entry, &status) != 0) return not_as_noted(worker, sys::errno_text(errno));
@@ -152,14 +162,14 @@ envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
     const std::size_t slash = line.path.rfind('/');
     const std::string above = slash == std::string::npos ? "" : line.path.substr(0, slash);
     const sys::Fd directory = open_below(worker.source.get(), above, O_PATH | O_DIRECTORY);
+    if (!directory.valid()) return not_opened(worker, errno);
     return check_link(worker, directory.get(), line,
                       slash == std::string::npos ? line.path : line.path.substr(slash + 1));
   }
   const sys::Fd file = open_below(worker.source.get(), worker.path, O_RDONLY | O_NONBLOCK);
   struct stat status{};
-  if (!file.valid() || ::fstat(file.get(), &status) != 0) {
-    return not_as_noted(worker, sys::errno_text(errno));
-  }
+  if (!file.valid()) return not_opened(worker, errno);
+  if (::fstat(file.get(), &status) != 0) return not_as_noted(worker, sys::errno_text(errno));
   if (line.type == ManifestType::kPart) return check_hash(worker, file.get(), line);
   const bool directory = line.type == ManifestType::kDirectory;
   if (directory ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode)) {
@@ -252,6 +262,7 @@ envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
   if (!done) return done;
   const std::uint64_t noted = job.board->sums.value().size.entries;
   if (standing != nullptr) standing->touched = job.board->touched;
+  if (standing == nullptr) warn_of_memory(job, tree);
   Options all = options;
   all.filter = {};
   auto scan = scan_tree(root, all, counters);

@@ -133,6 +133,9 @@ envgen::Status work_on(Worker& worker);
 envgen::Status copy_file(Worker& worker, const Place& place, const char* name);
 envgen::Status copy_link(Worker& worker, const Place& place, const char* name);
 envgen::Status copy_range(Worker& worker, const Item& item);
+// What is read of a copy then comes from the disk, and not from the page cache; else the board says
+// so.
+envgen::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::uint64_t end);
 // After all is copied: what it is now, and the last act on a file that several wrote.
 envgen::Status look_at(Worker& worker, const Place& place, const char* name);
 envgen::Status finish_large(Worker& worker, const Place& place, const char* name,

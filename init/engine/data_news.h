@@ -29,7 +29,7 @@ struct DataNews {
     kWarning,  // `text`
     kReady,    // at `path`, and how it came there; `progress` has what it holds
     kFailed,   // `text`, and the exit code that it stands for
-    kMissing,  // the same, and the source is not there: it cannot be read instead
+    kMissing,  // the same, and the source is not there or closed: it cannot be read instead
   };
   Kind kind = Kind::kProgress;
   DataProgress progress = {};

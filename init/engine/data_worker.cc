@@ -173,13 +173,19 @@ void finish_at_source(const DataOrder& order, const std::string& copy, int socke
       [socket](const std::string& text) { warn(socket, text); });
 }
 
-// A mistyped name, or a mount that was forgotten: nothing that a job could read instead.
-bool is_missing(const DataOrder& order, int socket) {
+// A mistyped name, a mount that was forgotten, or what the job's user may not read: nothing that a
+// job could read instead.
+bool is_missing(const DataOrder& order, const envgen::Identity* job, int socket) {
   bool missing = false;
-  const auto look = [&order](int pipe) {
+  const auto look = [&order, job](int pipe) {
+    const std::string& source = order.dataset.source;
+    std::optional<sys::AsUser> user;
+    if (job != nullptr && ::geteuid() == 0) user.emplace(*job);
     struct stat status{};
-    if (::stat(order.dataset.source.c_str(), &status) == 0) return 0;
-    if (errno == ENOENT || errno == ENOTDIR) send_message(pipe, 1, "missing");
+    const bool there = ::stat(source.c_str(), &status) == 0;
+    const int needed = there && S_ISDIR(status.st_mode) ? R_OK | X_OK : R_OK;
+    if (there && ::faccessat(AT_FDCWD, source.c_str(), needed, AT_EACCESS) == 0) return 0;
+    if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) send_message(pipe, 1, "missing");
     return 0;
   };
   at_source(order, socket, look, [&missing](const std::string&) { missing = true; });
@@ -224,8 +230,8 @@ int prepare_data(const DataOrder& order, int socket) {
     const std::int64_t timeout_ms = order.request.data.timeout_ms;
     const bool late = timeout_ms > 0 && sys::monotonic_ms() - began_ms >= timeout_ms;
     if (late) return say_failed(socket, prepared.error(), DataNews::Kind::kFailed, kTimedOut);
-    const auto kind =
-        is_missing(order, socket) ? DataNews::Kind::kMissing : DataNews::Kind::kFailed;
+    const auto kind = is_missing(order, *job ? &**job : nullptr, socket) ? DataNews::Kind::kMissing
+                                                                         : DataNews::Kind::kFailed;
     return say_failed(socket, prepared.error(), kind, kOwnFailure);
   }
   for (const std::string& warning : prepared->warnings) warn(socket, warning);

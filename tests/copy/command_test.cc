@@ -251,6 +251,25 @@ TEST_F(CopyCommand, EightAtOnceMakeOneCopy) {
 TEST_F(CopyCommand, ResultAsJson) {
   const Result result = copy({"--json", path("source"), path("place")});
   EXPECT_TRUE(tells(result, "\"published\": \"renamed\"")) << result.out;
+  EXPECT_TRUE(tells(result, "\"why\": \"\"")) << result.out;
+  write("place/ckpt", "precious");
+  const Result second = copy({"--json", path("source"), path("place")});
+  EXPECT_TRUE(tells(second, "entries, not ")) << second.out;
+}
+
+TEST_F(CopyCommand, FileThatIsGoneIsSaidToBe) {
+  for (const char* name : {"/part-0/file-1", "/large"}) {
+    for (const Words& options : {Words{}, Words{"--verify"}}) {
+      const std::string file = path("place") + name;
+      EXPECT_EQ(copy(rules::joined(options, {path("source"), path("place")})).code, 0);
+      ASSERT_EQ(::unlink(file.c_str()), 0);
+      const Result result = copy(rules::joined(options, {path("source"), path("place")}));
+      EXPECT_NE(result.err.find(file + ": no such file any more; copying it anew"),
+                std::string::npos)
+          << result.err;
+      EXPECT_EQ(result.err.find("EBADF"), std::string::npos) << result.err;
+    }
+  }
 }
 
 TEST_F(CopyCommand, BadInputIs125) {

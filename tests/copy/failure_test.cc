@@ -384,6 +384,10 @@ TEST_F(CopyFailure, VerifyingWhatIsInMemoryIsSaid) {
   const Result kept = verify("kept", ENOSYS);
   EXPECT_EQ(kept.code, 0) << kept.err;
   EXPECT_TRUE(mentions(kept, "what was verified may have been in memory only")) << kept.err;
+  // One that is found is read from the disk, too.
+  const Result found = verify("plain", ENOSYS);
+  EXPECT_NE(found.out.find("unchanged"), std::string::npos) << found.out;
+  EXPECT_TRUE(mentions(found, "what was verified may have been in memory only")) << found.err;
 }
 
 TEST_F(CopyFailure, DirectoryInThePlaceOfAStateFileIsNamed) {

@@ -123,6 +123,19 @@ TEST_F(Cache, LinksInAnotherUsersStoreAreNotFollowedByRoot) {
   EXPECT_EQ(read(path("etc/precious")), "ours");
 }
 
+// There is nothing that the job could read instead.
+TEST_F(Cache, SourceThatMayNotBeReadEndsTheJob) {
+  make("closed", 0, 0700);
+  make("closed/ds", 0, 0755);
+  for (const char* source : {"root", "closed/ds", "nothing"}) {
+    for (const Words& policy : {Words{}, Words{"--data-on-failure", "source"}}) {
+      const rules::Result result = run(kJob, policy, source);
+      EXPECT_EQ(result.code, 125) << source << result.err;
+      EXPECT_EQ(result.out, "") << source;
+    }
+  }
+}
+
 // A directory that is a group's alone.
 TEST_F(Cache, EachMemberOfAGroupCopiesInItsRoot) {
   constexpr gid_t kGroup = 3000;
