@@ -45,6 +45,8 @@ struct Options {
   // A descriptor with an flock, which every process that writes keeps open: when the caller is
   // killed they live a moment longer, and the next copy must not begin before. -1 = none.
   int lock_fd = -1;
+  // Called several times a second while others work: an error ends them.
+  std::function<envgen::Status()> keep = {};
   // Called several times a second by the process that called, while others work.
   std::function<void(const Counters&)> report = {};
   // The same while another copy has the place, with its counters; nullptr where they are not there.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "envgen/copy_record.h"
+#include "init/copy/claim.h"
 #include "init/copy/copy.h"
 #include "init/copy/lease.h"
 #include "init/copy/place.h"
@@ -170,7 +171,9 @@ envgen::Result<Copied> copy_anew(const Source& source, const Destination& place,
   auto scan =
       fill_tree(root_of(source.path, source.directory), tree_of(place), filling, options, counters);
   if (!scan) return std::unexpected(scan.error());
-  if (auto free = check_above(place); !free) return std::unexpected(free.error());
+  auto free = check_above(place);
+  if (free && options.keep) free = options.keep();
+  if (!free) return std::unexpected(free.error());
   counters.get().phase = Phase::kPublishing;
   if (options.report) options.report(counters.get());
   auto publication = publish(place, record_for(source, place, options, *scan));
@@ -208,13 +211,21 @@ envgen::Result<Copied> copy_to(HeldPlace& held, const Source& source, const Opti
   const Destination& place = held.place;
   auto locked = lock(place, asked);
   if (!locked) return std::unexpected(locked.error());
+  auto claim = Claim::take(place.state, asked, sys::boot_id());
+  if (!claim) return std::unexpected(claim.error());
   auto settled = settle(place);
   if (!settled) return std::unexpected(settled.error());
   if (!settled->replaced.empty() && asked.warn) {
     asked.warn(kept_line(settled->replaced, settled->why));
   }
+  envgen::Status status;
+  if (claim->abandoned()) {
+    // What the other machine may still write to goes away under it.
+    status = sys::remove_tree(tree_of(place));
+    if (status) status = sys::remove_tree(filling_of(place));
+  }
   // Others may have been there in the meantime.
-  auto status = look_again(held);
+  if (status) status = look_again(held);
   if (status) status = check_apart(source, place);
   if (status) status = check_publishable(place);
   if (!status) return std::unexpected(status.error());
@@ -226,6 +237,7 @@ envgen::Result<Copied> copy_to(HeldPlace& held, const Source& source, const Opti
     counters->save();
     if (asked.report) asked.report(now);
   };
+  options.keep = [&claim] { return claim->keep(); };
   options.lock_fd = locked->get();
   std::optional<Scan> scan;
   auto found = find_unchanged(source, place, options, *counters, scan);

@@ -56,6 +56,9 @@ namespace {
 
 envgen::Status check(const Job& job) {
   if (job.options->report) job.options->report(*job.counters);
+  if (job.options->keep) {
+    if (auto kept = job.options->keep(); !kept) return kept;
+  }
   if (job.options->deadline_ms != 0 && sys::monotonic_ms() >= job.options->deadline_ms) {
     return envgen::fail("copying", job.source, "that it takes longer than it may",
                         "allow more time; run it again: it goes on where it was");

@@ -32,7 +32,7 @@ bool is_known(std::string_view name) {
                                  "journal",        "record.json", "record.next", "journal.new",
                                  "current.new",    "share.from",  "share.to",    "record.json.new",
                                  "record.next.new"};
-  constexpr std::array kStarts = {"gone-", "replaced-", "v-"};
+  constexpr std::array kStarts = {"gone-", "replaced-", "v-", "claim"};
   return std::ranges::find(kNames, name) != kNames.end() ||
          std::ranges::any_of(kStarts,
                              [name](const char* start) { return name.starts_with(start); });

@@ -232,6 +232,23 @@ TEST_F(CopyCommand, WaitsForAnotherCopy) {
   expect_same("place");
 }
 
+// As one does whose locks do not reach here.
+TEST_F(CopyCommand, WaitsForAnotherMachine) {
+  EXPECT_EQ(copy({path("source"), path("place")}).code, 0);
+  write("source/more", "more");
+  const std::string claim = write(".trainit-copy.place/claim", "of-another-boot 1 1\n");
+  const Result late = copy({"--timeout", "200ms", path("source"), path("place")});
+  EXPECT_EQ(late.code, 124) << late.err;
+  EXPECT_NE(late.err.find("another machine that copies to the same place"), std::string::npos);
+  EXPECT_EQ(read(claim), "of-another-boot 1 1\n");
+  Instance waiting({.args = {"copy", path("source"), path("place")}, .env = {}, .pid1 = false});
+  EXPECT_TRUE(waiting.await_err("waiting for it"));
+  ASSERT_EQ(::unlink(claim.c_str()), 0);
+  EXPECT_EQ(waiting.wait(), 0) << waiting.err();
+  expect_same("place");
+  EXPECT_NE(::access(claim.c_str(), F_OK), 0);
+}
+
 TEST_F(CopyCommand, EightAtOnceMakeOneCopy) {
   constexpr int kJobs = 8;
   std::vector<std::unique_ptr<Instance>> jobs;
