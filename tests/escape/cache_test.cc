@@ -176,6 +176,25 @@ TEST_F(Cache, CopyInTheRootOfAGroupIsForTheGroup) {
   }
 }
 
+TEST_F(Cache, StoreThatAnotherUserClosedCostsNobodyAnything) {
+  expect_a_true_copy(run(kOther));
+  ASSERT_EQ(::chmod(path("cache/trainit-datasets").c_str(), 0700), 0);
+  for (const uid_t user : {kJob, uid_t{0}, kJob}) {
+    expect_a_true_copy(run(user));
+    Spec spec = contained({"cache", "ls", "--data-root", path("cache")});
+    spec.before = [before = spec.before, user] {
+      before();
+      if (::setgroups(0, nullptr) != 0 || ::setresgid(user, user, user) != 0 ||
+          ::setresuid(user, user, user) != 0) {
+        ::_exit(rules::kCannotStart);
+      }
+    };
+    const rules::Result list = rules::run(spec);
+    EXPECT_EQ(list.code, 0) << list.err;
+    EXPECT_THAT(list.out, HasSubstr("ds-"));
+  }
+}
+
 // What a user says of his own copies costs nobody else a copy of theirs.
 TEST_F(Cache, SizesAndTimesThatAnotherUserForgedTakeNobodysCopy) {
   make("other", 0, 0755);

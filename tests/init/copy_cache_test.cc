@@ -221,6 +221,22 @@ TEST_F(CopyCache, CopyThatWasChangedAndIsInUseIsCopiedBesideIt) {
   EXPECT_TRUE(exists(first.path + "/more"));
 }
 
+TEST_F(CopyCache, FiveThatWereChangedAndAreInUseAreAnError) {
+  std::vector<Prepared> used;
+  for (int copy = 0; copy < 4; ++copy) {
+    used.push_back(prepare());
+    EXPECT_EQ(used.back().how, "copied");
+    write(used.back().path.substr(path("").size()) + "/a",
+          "changed by job " + std::to_string(copy));
+  }
+  EXPECT_THAT(error(), AllOf(HasSubstr("copies that jobs have changed and use, 4 of them"),
+                             HasSubstr("let jobs not write to their data")));
+  used[2].lease.reset();
+  const Prepared mended = prepare();
+  EXPECT_EQ(mended.path, used[2].path);
+  EXPECT_EQ(read(mended.path + "/a"), "one");
+}
+
 TEST_F(CopyCache, IsSharedByUsers) {
   if (!child::is_root()) GTEST_SKIP() << "not root";
   ASSERT_EQ(::chmod(path("cache").c_str(), 01777), 0);

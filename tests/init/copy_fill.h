@@ -38,6 +38,8 @@ class Fill : public child::Scratch {
     EXPECT_EQ(::mkdir(source().c_str(), 0755), 0);
   }
 
+  std::string only_;  // of the source, the one file that is copied
+
   [[nodiscard]] std::string source() const { return path("source"); }
   [[nodiscard]] std::string tree() const { return path("tree"); }
   [[nodiscard]] std::string state() const { return path("state"); }
@@ -52,7 +54,7 @@ class Fill : public child::Scratch {
   }
 
   envgen::Result<copy::Scan> fill() {
-    return copy::fill_tree({source()}, tree(), state(), options_, *counters_);
+    return copy::fill_tree({source(), only_}, tree(), state(), options_, *counters_);
   }
   std::string error_of_fill() {
     const auto filled = fill();
@@ -61,7 +63,7 @@ class Fill : public child::Scratch {
   void fill_well() {
     const auto filled = fill();
     ASSERT_TRUE(filled) << envgen::to_line(filled.error());
-    const auto scanned = copy::scan_tree({source()}, options_, *counters_);
+    const auto scanned = copy::scan_tree({source(), only_}, options_, *counters_);
     ASSERT_TRUE(scanned) << envgen::to_line(scanned.error());
     EXPECT_EQ(filled->identity, scanned->identity);
     EXPECT_EQ(filled->size.entries, scanned->size.entries);
