@@ -24,6 +24,7 @@
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
+#include "init/sys/permission.h"
 #include "init/sys/reach.h"
 
 namespace engine {
@@ -184,7 +185,7 @@ bool is_missing(const DataOrder& order, const envgen::Identity* job, int socket)
     struct stat status{};
     const bool there = ::stat(source.c_str(), &status) == 0;
     const int needed = there && S_ISDIR(status.st_mode) ? R_OK | X_OK : R_OK;
-    if (there && ::faccessat(AT_FDCWD, source.c_str(), needed, AT_EACCESS) == 0) return 0;
+    if (there && sys::may_access(AT_FDCWD, source.c_str(), needed)) return 0;
     if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) send_message(pipe, 1, "missing");
     return 0;
   };
