@@ -26,7 +26,7 @@ expect() { # what it is, the condition as a command
 # A checkout of somebody else: other modes, other times.
 copy_sources() { # directory
   mkdir -p "$1"
-  (umask 077 && cd "$source" && cp -r .ci hooks images README.md "$1/")
+  (umask 077 && cd "$source" && cp -r .ci docs hooks images README.md CHANGELOG.md LICENSE "$1/")
 }
 
 copy_sources "$work/other checkout"
@@ -51,14 +51,15 @@ expect 'the SPDX document is one, of these files' "$source/tests/dist/spdx.py" "
 tar -xzf "$name.tar.gz"
 expect 'the tarball has the binary' cmp "$name/bin/trainit" "$trainit"
 for part in share/man/man1/trainit.1 share/bash-completion/completions/trainit \
-  share/doc/trainit/copyright share/doc/trainit/README.md share/trainit/images/prepare-image \
+  share/doc/trainit/copyright share/doc/trainit/README.md share/doc/trainit/CHANGELOG.md \
+  share/doc/trainit/docs/security.md share/trainit/images/prepare-image \
   share/trainit/hooks/pre-start.d/10-workspace; do
   expect "the tarball has $part" test -s "$name/$part"
 done
 for library in 'GNU C Library' libstdc++ libseccomp libcap 'Niels Lohmann' spdlog fmt xxHash 'Lee Thomason'; do
   expect "the notices name $library" grep -qi -- "$library" "$name/share/doc/trainit/copyright"
 done
-for licence in 'GNU LESSER GENERAL PUBLIC LICENSE' 'GCC RUNTIME LIBRARY EXCEPTION' 'END OF TERMS AND CONDITIONS'; do
+for licence in 'Apache License' 'GNU LESSER GENERAL PUBLIC LICENSE' 'GCC RUNTIME LIBRARY EXCEPTION' 'END OF TERMS AND CONDITIONS'; do
   expect "they hold the text: $licence" grep -q "$licence" "$name/share/doc/trainit/copyright"
 done
 

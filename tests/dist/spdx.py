@@ -36,6 +36,7 @@ def main():
     names = {package["name"]: package for package in packages.values()}
     for name in LIBRARIES:
         assert names[name]["licenseDeclared"] != "NOASSERTION", name
+    assert names["trainit"]["licenseDeclared"] == "Apache-2.0"
 
     ends = {*packages, "SPDXRef-DOCUMENT"}
     links = document["relationships"]
