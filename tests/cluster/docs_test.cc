@@ -1,11 +1,13 @@
-// README.md and images/MIGRATION.md, walked through from an empty folder: tests/docs/walk.py runs
-// their commands as they stand and compares what they print. The images that they name are
-// stand-ins of Debian with the real engines, `make` has been done.
+// README.md, docs/ and images/MIGRATION.md, walked through from an empty folder each:
+// tests/docs/walk.py runs their commands as they stand and compares what they print. The images
+// that they name are stand-ins of Debian with the real engines, `make` has been done.
 
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,10 +59,10 @@ class Docs : public ClusterTest {
   }
 
   // From an empty folder with a clone in it, which has been made.
-  void walk(const std::string& page, const std::vector<std::string>& sections = {}) const {
+  void walk(const std::string& page) const {
     const docker::Scratch folder;
     // No container has to write there: a hook that root runs lies where only root may write.
-    if (sections.empty()) fs::permissions(folder.path(""), fs::perms(0755));
+    fs::permissions(folder.path(""), fs::perms(0755));
     const fs::path source = TRAINIT_SOURCE_DIR;
     const fs::path clone = folder.path("trainit");
     fs::create_directories(clone / "build");
@@ -70,16 +72,15 @@ class Docs : public ClusterTest {
       fs::copy(entry.path(), clone / name, fs::copy_options::recursive);
     }
     fs::copy_file(getenv("TRAINIT_BINARY"), clone / "build/trainit");
-    Words argv = {"env",
-                  "-C",
-                  "/",
-                  "PATH=" + programs_.path("bin") + ":" + getenv("PATH"),
-                  "TRAINIT_RUN_DIR=" + programs_.path("run"),  // the machine's is everybody's
-                  "python3",
-                  source / "tests/docs/walk.py",
-                  source / page,
-                  folder.path("")};
-    argv.insert(argv.end(), sections.begin(), sections.end());
+    const Words argv = {"env",
+                        "-C",
+                        "/",
+                        "PATH=" + programs_.path("bin") + ":" + getenv("PATH"),
+                        "TRAINIT_RUN_DIR=" + programs_.path("run"),  // the machine's is everybody's
+                        "python3",
+                        source / "tests/docs/walk.py",
+                        source / page,
+                        folder.path("")};
     const Output walked = run_program(argv);
     EXPECT_EQ(walked.code, 0) << walked.text;
   }
@@ -88,15 +89,30 @@ class Docs : public ClusterTest {
   docker::Scratch programs_;
 };
 
-TEST_F(Docs, ReadmeIsWalkedThroughAsEachOfItsThreeReaders) {
+// Of docs/, those with commands; an image is built before it is used.
+std::vector<std::string> pages() {
+  std::vector<std::string> found = {"README.md", "docs/building.md"};
+  const fs::path source = TRAINIT_SOURCE_DIR;
+  std::set<std::string> others;
+  for (const auto& entry : fs::directory_iterator(source / "docs")) {
+    std::ifstream page(entry.path());
+    for (std::string line; std::getline(page, line);) {
+      if (line == "```sh") others.insert("docs/" + entry.path().filename().string());
+    }
+  }
+  others.erase("docs/building.md");
+  found.insert(found.end(), others.begin(), others.end());
+  return found;
+}
+
+TEST_F(Docs, EachPageIsWalkedThroughFromAnEmptyFolder) {
   const StandIn pytorch("pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", Image::kTorch);
   const StandIn ascend("my-registry/mindspore-ascend:2.3", Image::kMpi);
   const StandIn builder("debian:bookworm-slim", Image::kMpi);
   const StandIn foreign("python:3.12-slim", Image::kMpi);
-  walk("README.md", {"In a minute", "Building an image"});
-  walk("README.md", {"Training by hand"});
-  walk("README.md", {"Operating a platform"});
-  walk("README.md", {"One image, any platform"});
+  EXPECT_THAT(pages(), testing::IsSupersetOf(
+                           {"docs/training.md", "docs/operating.md", "docs/platforms.md"}));
+  for (const std::string& page : pages()) walk(page);
 }
 
 TEST_F(Docs, EachStepOfTheMigrationPrintsTheSameBeforeAndAfter) { walk("images/MIGRATION.md"); }

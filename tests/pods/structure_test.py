@@ -105,8 +105,8 @@ class Manifests(unittest.TestCase):
                          if entry['name'].startswith('TRAINIT_')}
                 self.assertLessEqual(named, known, name)
 
-    def test_react_to_exit_codes_as_the_readme_says(self):
-        with open(os.path.join(manifests.ROOT, 'README.md'), encoding='utf-8') as file:
+    def test_react_to_exit_codes_as_the_document_says(self):
+        with open(os.path.join(manifests.ROOT, 'docs', 'exit-codes.md'), encoding='utf-8') as file:
             block = re.search(r'```yaml\n(podFailurePolicy:.*?)```', file.read(), re.DOTALL)
         policy = yaml.safe_load(block.group(1))['podFailurePolicy']
         self.assertEqual(manifests.workload('job.yaml')['spec']['podFailurePolicy'], policy)

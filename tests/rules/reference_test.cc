@@ -68,16 +68,16 @@ TEST_F(Reference, CompletionCompletes) {
 }
 
 // TRAINIT_UPDATE_GOLDEN=1 writes it anew.
-TEST_F(Reference, OptionsOfTheReadmeAreThese) {
-  const std::string readme = std::string(TRAINIT_SOURCE_DIR) + "/README.md";
-  const std::string text = read(readme);
+TEST_F(Reference, OptionsOfTheDocumentAreThese) {
+  const std::string page = std::string(TRAINIT_SOURCE_DIR) + "/docs/reference.md";
+  const std::string text = read(page);
   const std::size_t begin = text.find("| option | variable | meaning |\n");
   ASSERT_NE(begin, std::string::npos);
   const std::size_t end = text.find("\n\n", begin);
   ASSERT_NE(end, std::string::npos);
   const std::string table = form("markdown");
   if (std::getenv("TRAINIT_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream(readme) << text.substr(0, begin) << table << text.substr(end + 1);
+    std::ofstream(page) << text.substr(0, begin) << table << text.substr(end + 1);
     return;
   }
   EXPECT_EQ(text.substr(begin, end + 1 - begin), table);
