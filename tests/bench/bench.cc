@@ -1,4 +1,4 @@
-// What the README claims, measured against something else in the same run, as ratios:
+// What the documents claim, measured against something else in the same run, as ratios:
 // bench TRAINIT PAYLOAD [TOPIC...]. Static and small, because what it starts begins as its copy,
 // and because it is also what runs below the inits.
 

@@ -72,6 +72,7 @@ class Docs : public ClusterTest {
       fs::copy(entry.path(), clone / name, fs::copy_options::recursive);
     }
     fs::copy_file(getenv("TRAINIT_BINARY"), clone / "build/trainit");
+    fs::remove_all(programs_.path("run"));
     const Words argv = {"env",
                         "-C",
                         "/",
