@@ -26,7 +26,7 @@ expect() { # what it is, the condition as a command
 # A checkout of somebody else: other modes, other times.
 copy_sources() { # directory
   mkdir -p "$1"
-  (umask 077 && cd "$source" && cp -r .ci docs hooks images README.md CHANGELOG.md LICENSE "$1/")
+  (umask 077 && cd "$source" && cp -r .ci docs hooks images ./*.md LICENSE "$1/")
 }
 
 copy_sources "$work/other checkout"
@@ -56,6 +56,7 @@ for part in share/man/man1/trainit.1 share/bash-completion/completions/trainit \
   share/trainit/hooks/pre-start.d/10-workspace; do
   expect "the tarball has $part" test -s "$name/$part"
 done
+expect 'the links of its documents lead somewhere' "$source/tests/docs/links.py" "$work/one/$name"
 for library in 'GNU C Library' libstdc++ libseccomp libcap 'Niels Lohmann' spdlog fmt xxHash 'Lee Thomason'; do
   expect "the notices name $library" grep -qi -- "$library" "$name/share/doc/trainit/copyright"
 done
