@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "init/cli/commands.h"
 #include "init/cli/options.h"
 #include "tests/rules/job.h"
 
@@ -81,6 +82,15 @@ TEST_F(Reference, OptionsOfTheDocumentAreThese) {
     return;
   }
   EXPECT_EQ(text.substr(begin, end + 1 - begin), table);
+}
+
+TEST_F(Reference, DocumentHasEachCommand) {
+  const std::string text = read(std::string(TRAINIT_SOURCE_DIR) + "/docs/reference.md");
+  for (const cli::CommandHelp& command : cli::command_help()) {
+    if (command.name == "run" || command.name == "peer") continue;  // the default; plans start it
+    EXPECT_NE(text.find("trainit " + std::string(command.name) + ' '), std::string::npos)
+        << command.name;
+  }
 }
 
 TEST_F(Reference, SaysWhatItHas) {
