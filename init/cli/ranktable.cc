@@ -200,7 +200,7 @@ Result<std::string> address_by_tool(int device, const envgen::Environ& env) {
   const auto tool = proc::find_driver_tool("hccn_tool", env);
   if (!tool && tool.error().exit_code != kNoSuchTool) return std::unexpected(tool.error().error);
   auto run = tool ? run_hccn_tool(*tool, id)
-                  : Result<ToolRun>(ToolRun{.status = kNoSuchTool << 8, .in_time = true});
+                  : Result<ToolRun>(ToolRun{.output = {}, .status = kNoSuchTool << 8, .in_time = true});
   if (!run) return std::unexpected(run.error());
   if (!run->in_time) {
     return envgen::fail(what, "hccn_tool",
