@@ -45,9 +45,7 @@ Seen look_at(const std::string& path) {
 }
 
 std::unexpected<envgen::Error> cannot_write(const std::string& path, int error) {
-  const bool full = error == ENOSPC || error == EDQUOT;
-  return envgen::fail(kWhat, path, sys::errno_text(error),
-                      full ? "make room there" : "name a place that may be written");
+  return envgen::fail(kWhat, path, sys::errno_text(error), "name a place that may be written");
 }
 
 bool write_text(const std::string& path, const std::string& text, int flags) {
@@ -59,13 +57,12 @@ bool write_text(const std::string& path, const std::string& text, int flags) {
 
 // Whole, and only where nothing is there; EEXIST else.
 bool make(const std::string& path, const std::string& own, const std::string& text) {
-  if (!write_text(own, text, O_TRUNC)) return false;
-  const bool linked = ::link(own.c_str(), path.c_str()) == 0;
+  const bool linked = write_text(own, text, O_TRUNC) && ::link(own.c_str(), path.c_str()) == 0;
   const int error = errno;
   ::unlink(own.c_str());
   if (linked) return true;
   errno = error;
-  if (error == EEXIST) return false;
+  if (error == EEXIST || error == ENOSPC || error == EDQUOT) return false;
   return write_text(path, text, O_EXCL);  // its file system has no links
 }
 
@@ -84,6 +81,8 @@ envgen::Result<Claim> Claim::take(const std::string& state, const Options& optio
   std::int64_t since_ms = sys::monotonic_ms();
   for (;;) {
     if (make(path, own, claim.text_)) return claim;
+    // What is there can be found all the same, and nothing be copied.
+    if (errno == ENOSPC || errno == EDQUOT) return Claim(path, "", 0);
     if (errno != EEXIST) return cannot_write(path, errno);
     const Seen seen = look_at(path);
     if (!seen.there) continue;
@@ -93,6 +92,7 @@ envgen::Result<Claim> Claim::take(const std::string& state, const Options& optio
     const bool killed = seen.text.starts_with(boot_id + " ");
     if (killed || now_ms - since_ms >= patience.stale_ms) {
       if (!write_text(own, claim.text_, O_TRUNC) || ::rename(own.c_str(), path.c_str()) != 0) {
+        if (killed && (errno == ENOSPC || errno == EDQUOT)) return Claim(path, "", 0);
         return cannot_write(path, errno);
       }
       if (killed) return claim;

@@ -26,8 +26,8 @@ struct Patience {
 
 class Claim {
  public:
-  // Waits for another machine's. Without a boot id nothing can be told: it is not valid, and holds
-  // nobody up.
+  // Waits for another machine's. Without a boot id nothing can be told, and on a full disk nothing
+  // be written: it is not valid then, and holds nobody up.
   static envgen::Result<Claim> take(const std::string& state, const Options& options,
                                     const std::string& boot_id, const Patience& patience = {});
   Claim(Claim&& other) noexcept;

@@ -54,13 +54,16 @@ int lock(const sys::Fd& lease, int operation) {
 bool claim_other(int directory, const std::string& state, std::vector<sys::Fd>& claimed) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   const std::string path = state + "/lease";
-  struct stat status{};
-  if (::fstatat(directory, path.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return true;
-  const bool counts = status.st_uid == 0 || status.st_uid == ::geteuid();
-  if (!S_ISREG(status.st_mode) || !counts) return true;
+  const auto counts = [directory](const std::string& name, mode_t type) {
+    struct stat status{};
+    return ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           (status.st_mode & S_IFMT) == type &&
+           (status.st_uid == 0 || status.st_uid == ::geteuid());
+  };
+  if (!counts(state, S_IFDIR) || !counts(path, S_IFREG)) return true;
+  // Root's, which nobody else can ask, keeps nobody from what is theirs.
   sys::Fd lease(::openat(directory, path.c_str(), O_RDWR | kFlags));
-  // Root's, who alone can tell.
-  if (!lease.valid()) return errno != EACCES;
+  if (!lease.valid()) return true;
   if (lock(lease, LOCK_EX) == EWOULDBLOCK) return false;
   claimed.push_back(std::move(lease));
   return true;

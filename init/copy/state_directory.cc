@@ -80,9 +80,9 @@ envgen::Status check_mark(int directory, const std::string& told) {
   }
   const sys::Fd made(::openat(directory, kMark, O_WRONLY | O_CREAT | kFlags, 0600));
   const ssize_t wrote = ::write(made.get(), mark.data(), mark.size());
-  if (wrote == std::ssize(mark)) return {};
-  return envgen::fail(kWhat, told, sys::errno_text(wrote < 0 ? errno : ENOSPC),
-                      "make room there, or name a place that may be written");
+  // On a full disk what is there may be found all the same.
+  if (wrote >= 0 || errno == ENOSPC || errno == EDQUOT) return {};
+  return envgen::fail(kWhat, told, sys::errno_text(errno), "name a place that may be written");
 }
 
 }  // namespace

@@ -14,8 +14,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <set>
 
+#include "init/sys/boot.h"
 #include "tests/copy/tree.h"
 #include "tests/rules/job.h"
 
@@ -130,6 +132,61 @@ TEST_F(CopyMount, DiskThatBecomesFullIsLeftAsItWas) {
     EXPECT_EQ(copy({"--headroom", "0%", path("source"), path("disk/place")}).code, 0);
     expect_same(path("source"), path("disk/place"));
   });
+}
+
+TEST_F(CopyMount, CopyOnADiskThatIsFullByNowIsFound) {
+  trees::make(path("source"), 1, 10);
+  on_disk("16m", [this] {
+    EXPECT_EQ(copy({"--headroom", "0", path("source"), path("disk/place")}).code, 0);
+    sys::Fd rest(::open(path("disk/rest").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    const std::string page(4096, 'x');
+    while (::write(rest.get(), page.data(), page.size()) > 0) {
+    }
+    for (const bool killed : {false, true}) {
+      if (killed) change_disk(0, "size=17m");
+      if (killed) write("disk/.trainit-copy.place/claim", sys::boot_id() + " 1 1\n");
+      while (::write(rest.get(), page.data(), page.size()) > 0) {
+      }
+      const Result found = copy({"--headroom", "0", path("source"), path("disk/place")});
+      EXPECT_EQ(found.code, 0) << found.err;
+      EXPECT_NE(found.out.find("unchanged"), std::string::npos) << found.out;
+    }
+  });
+}
+
+// With boot ids of their own, and locks that nobody else sees.
+TEST_F(CopyMount, MachinesThatShareAPlaceCopyOneAfterTheOther) {
+  constexpr int kMachines = 4;
+  constexpr int kRounds = 3;
+  trees::make(path("source-0"), 1, 60);
+  trees::make(path("source-1"), 2, 60);
+  const Words wanted = {testing::PrintToString(trees::entries_of(path("source-0"))),
+                        testing::PrintToString(trees::entries_of(path("source-1")))};
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::unique_ptr<Instance>> machines;
+    for (int machine = 0; machine < kMachines; ++machine) {
+      const std::string boot =
+          write("boot-" + std::to_string(machine),
+                "00000000-0000-0000-0000-00000000000" + std::to_string(machine) + "\n");
+      machines.push_back(std::make_unique<Instance>(spec(
+          {"--headroom", "0", path("source-" + std::to_string(machine % 2)), path("disk/place")},
+          [boot] {
+            if (::unshare(CLONE_NEWNS) != 0 ||
+                ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+                ::mount(boot.c_str(), "/proc/sys/kernel/random/boot_id", nullptr, MS_BIND,
+                        nullptr) != 0) {
+              ::_exit(kNoNamespace);
+            }
+            rules::refuse_calls({SYS_flock}, 0);  // it says that it has done it
+          })));
+    }
+    for (const auto& machine : machines) EXPECT_EQ(machine->wait(), 0) << machine->err();
+    const std::string got = testing::PrintToString(trees::entries_of(path("disk/place")));
+    EXPECT_TRUE(got == wanted[0] || got == wanted[1]);
+    for (const char* left : {"claim", "tree", "filling", "old"}) {
+      EXPECT_FALSE(exists(std::string("disk/.trainit-copy.place/") + left)) << left;
+    }
+  }
 }
 
 TEST_F(CopyMount, HeadroomIsKept) {
