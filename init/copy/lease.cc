@@ -100,6 +100,25 @@ envgen::Status claim_below(const Destination& place, std::vector<sys::Fd>& claim
   return {};
 }
 
+// That no directory of the path is a copy in use, nor lies in one.
+envgen::Status check_path(std::string path) {
+  constexpr int kTries = 50;
+  constexpr int kEveryMs = 10;
+  while (path != "/" && !path.empty()) {
+    const std::size_t slash = path.rfind('/');
+    const std::string state = path.substr(0, slash + 1) + state_name(path.substr(slash + 1));
+    // Not held, and tried again: another copy that looks just now is no use of it.
+    std::vector<sys::Fd> looked;
+    int left = kTries;
+    while (!claim_other(AT_FDCWD, state, looked)) {
+      if (--left == 0) return in_use(path);
+      ::poll(nullptr, 0, kEveryMs);
+    }
+    path.resize(slash);
+  }
+  return {};
+}
+
 }  // namespace
 
 envgen::Result<sys::Fd> take_lease(const Destination& place) {
@@ -127,20 +146,13 @@ envgen::Result<std::vector<sys::Fd>> claim(const Destination& place) {
 }
 
 envgen::Status check_above(const Destination& place) {
-  constexpr int kTries = 50;
-  constexpr int kEveryMs = 10;
-  std::string path = place.parent_as_told();
-  while (path != "/" && !path.empty()) {
-    const std::size_t slash = path.rfind('/');
-    const std::string state = path.substr(0, slash + 1) + state_name(path.substr(slash + 1));
-    // Not held, and tried again: another copy that looks just now is no use of it.
-    std::vector<sys::Fd> looked;
-    int left = kTries;
-    while (!claim_other(AT_FDCWD, state, looked)) {
-      if (--left == 0) return in_use(path);
-      ::poll(nullptr, 0, kEveryMs);
-    }
-    path.resize(slash);
+  const std::string from = place.mount_point ? place.real : place.parent_as_told();
+  const sys::Fd held(::open(from.c_str(), O_PATH | O_CLOEXEC));
+  const std::string mountinfo = sys::look("/proc/self/mountinfo", true).content;
+  std::vector<std::string> paths = sys::other_paths(mountinfo, sys::mount_id_of(held.get()), from);
+  if (!place.mount_point) paths.push_back(from);
+  for (const std::string& path : paths) {
+    if (auto free = check_path(path); !free) return free;
   }
   return {};
 }

@@ -18,6 +18,7 @@ struct Mount {
   std::uint64_t id = 0;
   std::string_view device;  // "8:1"
   std::string_view root;    // of what is mounted, in its file system
+  std::string_view point;   // where it is
   bool read_only = false;
 };
 
@@ -36,7 +37,7 @@ std::optional<Mount> parse(std::string_view line) {
   constexpr std::size_t kLeast = 6;
   const std::vector<std::string_view> words = words_of(line);
   if (words.size() < kLeast) return std::nullopt;
-  Mount mount{.device = words[2], .root = words[3]};
+  Mount mount{.device = words[2], .root = words[3], .point = words[4]};
   std::from_chars(words[0].data(), words[0].data() + words[0].size(), mount.id);
   mount.read_only = words[5] == "ro" || words[5].starts_with("ro,");
   return mount;
@@ -45,6 +46,44 @@ std::optional<Mount> parse(std::string_view line) {
 bool lies_in(std::string_view path, std::string_view directory) {
   if (!path.starts_with(directory)) return false;
   return directory == "/" || path.size() == directory.size() || path[directory.size()] == '/';
+}
+
+std::vector<Mount> mounts_of(std::string_view mountinfo) {
+  std::vector<Mount> mounts;
+  while (!mountinfo.empty()) {
+    const std::size_t end = std::min(mountinfo.find('\n'), mountinfo.size());
+    if (const auto mount = parse(mountinfo.substr(0, end))) mounts.push_back(*mount);
+    mountinfo.remove_prefix(std::min(end + 1, mountinfo.size()));
+  }
+  return mounts;
+}
+
+// The last: what lies over the others.
+const Mount* mount_with(const std::vector<Mount>& mounts, std::uint64_t id) {
+  const auto found = std::ranges::find(mounts.rbegin(), mounts.rend(), id, &Mount::id);
+  return found == mounts.rend() ? nullptr : &*found;
+}
+
+// A blank is \040 there.
+std::string unescaped(std::string_view text) {
+  constexpr std::size_t kDigits = 3;
+  constexpr int kOctal = 8;
+  std::string plain;
+  while (!text.empty()) {
+    int byte = 0;
+    const bool escaped =
+        text[0] == '\\' && text.size() > kDigits &&
+        std::from_chars(text.data() + 1, text.data() + 1 + kDigits, byte, kOctal).ec == std::errc();
+    plain += escaped ? static_cast<char>(byte) : text[0];
+    text.remove_prefix(escaped ? kDigits + 1 : 1);
+  }
+  return plain;
+}
+
+// "" for the root: something follows.
+std::string without_slash(std::string path) {
+  if (path == "/") path.clear();
+  return path;
 }
 
 }  // namespace
@@ -58,22 +97,32 @@ std::uint64_t mount_id_of(int fd) {
 }
 
 bool is_written_nowhere(std::string_view mountinfo, std::uint64_t mount_id) {
-  std::vector<Mount> mounts;
-  const Mount* ours = nullptr;
-  while (!mountinfo.empty()) {
-    const std::size_t end = std::min(mountinfo.find('\n'), mountinfo.size());
-    if (const auto mount = parse(mountinfo.substr(0, end))) mounts.push_back(*mount);
-    mountinfo.remove_prefix(std::min(end + 1, mountinfo.size()));
-  }
-  for (const Mount& mount : mounts) {
-    if (mount.id == mount_id) ours = &mount;
-  }
+  const std::vector<Mount> mounts = mounts_of(mountinfo);
+  const Mount* ours = mount_with(mounts, mount_id);
   if (ours == nullptr || !ours->read_only) return false;
   for (const Mount& mount : mounts) {
     if (mount.read_only || mount.device != ours->device) continue;
     if (lies_in(mount.root, ours->root) || lies_in(ours->root, mount.root)) return false;
   }
   return true;
+}
+
+std::vector<std::string> other_paths(std::string_view mountinfo, std::uint64_t mount_id,
+                                     std::string_view path) {
+  std::vector<std::string> paths;
+  const std::vector<Mount> mounts = mounts_of(mountinfo);
+  const Mount* ours = mount_with(mounts, mount_id);
+  if (ours == nullptr || !lies_in(path, unescaped(ours->point))) return paths;
+  const std::string point = unescaped(ours->point);
+  const std::string inside =
+      without_slash(unescaped(ours->root)) + std::string(path.substr(without_slash(point).size()));
+  for (const Mount& mount : mounts) {
+    const std::string root = unescaped(mount.root);
+    if (&mount == ours || mount.device != ours->device || !lies_in(inside, root)) continue;
+    paths.push_back(without_slash(unescaped(mount.point)) +
+                    inside.substr(without_slash(root).size()));
+  }
+  return paths;
 }
 
 bool is_written_nowhere(int fd) {

@@ -2,7 +2,9 @@
 // What /proc/self/mountinfo (proc(5)) says of a file system that is mounted read-only.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace sys {
 
@@ -16,5 +18,10 @@ std::uint64_t mount_id_of(int fd);
 
 // The same of a text of mountinfo: of the mount with this id.
 bool is_written_nowhere(std::string_view mountinfo, std::uint64_t mount_id);
+
+// The paths that a path on the mount with this id has by other mounts of the same file system, as
+// far as these show it and are to be seen from here.
+std::vector<std::string> other_paths(std::string_view mountinfo, std::uint64_t mount_id,
+                                     std::string_view path);
 
 }  // namespace sys

@@ -394,6 +394,36 @@ TEST_F(CopyPublish, BindMountOfTheSameFileSystemIsAMountPoint) {
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
 }
 
+TEST_F(CopyPublish, CopyInUseIsSeenThroughABindMountOfIt) {
+  if (!child::is_root()) GTEST_SKIP() << "mounting takes root";
+  const auto outcome = child::run([this] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+      return 77;
+    }
+    ::mkdir(path("from").c_str(), 0755);
+    ::mkdir(path("a mount").c_str(), 0755);
+    write("from/a", "one");
+    copy::Options options;
+    options.headroom.percent = 0;
+    auto used = copy::copy_tree(path("from"), path("copied"), options);
+    EXPECT_TRUE(used) << to_line(used.error());
+    if (!used || ::mkdir(path("copied/sub").c_str(), 0755) != 0 ||
+        ::mount(path("copied").c_str(), path("a mount").c_str(), nullptr, MS_BIND, nullptr) != 0) {
+      return 2;
+    }
+    for (const char* name : {"a mount", "a mount/sub", "a mount/new"}) {
+      const auto refused = copy::copy_tree(path("from"), path(name), options);
+      EXPECT_TRUE(!refused && refused.error().found.starts_with("a copy that is in use")) << name;
+    }
+    used->lease.reset();
+    EXPECT_TRUE(copy::copy_tree(path("from"), path("a mount"), options));
+    return testing::Test::HasFailure() ? 1 : 0;
+  });
+  if (outcome.code == 77) GTEST_SKIP() << "no mount namespace";
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+}
+
 TEST_F(CopyPublish, DirectoryNamedCurrentIsNotOverwritten) {
   ASSERT_EQ(::mkdir(path("disk").c_str(), 0755), 0);
   ASSERT_EQ(::mkdir(path("disk/current").c_str(), 0755), 0);
