@@ -23,6 +23,7 @@
 #include "init/proc/spawn.h"
 #include "init/sandbox/apply.h"
 #include "init/sys/clock.h"
+#include "init/sys/death.h"
 #include "init/sys/facts.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -123,11 +124,6 @@ Report read_report(std::string_view bytes) {
   }
 }
 
-void die_with(pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (::getppid() != parent) ::_exit(128 + SIGKILL);
-}
-
 [[noreturn]] void give_up(const envgen::Error& error, int code) {
   sys::log::error(to_line(error));
   ::_exit(code);
@@ -140,12 +136,12 @@ void confine(const envgen::Sandbox& sandbox, pid_t parent) {
   // PID 1 may not be dumpable, and its copy's /proc/self, which has oom_score_adj, is root's then.
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   if (auto dropped = sandbox::drop(sandbox); !dropped) give_up(dropped.error(), 125);
-  die_with(parent);
+  sys::die_with(parent, SIGKILL);
 }
 
 [[noreturn]] void become_shell(proc::Program& program, const envgen::Sandbox& sandbox,
                                int report_fd, int environment_fd, int program_fd, pid_t parent) {
-  die_with(parent);
+  sys::die_with(parent, SIGKILL);
   ::setpgid(0, 0);
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::dup2(null, STDIN_FILENO);

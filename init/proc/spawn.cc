@@ -25,6 +25,7 @@
 #include "envgen/secrets.h"
 #include "init/proc/terminal.h"
 #include "init/sandbox/apply.h"
+#include "init/sys/death.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 #include "init/sys/reach.h"
@@ -82,12 +83,6 @@ struct Birth {
   pid_t parent;
   pid_t parent_group;
 };
-
-// The parent may have died before the call: nobody would then send the signal.
-void die_with(pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (::getppid() != parent) ::_exit(128 + SIGKILL);
-}
 
 // Only where our group has it: started with '&' from a shell, it is the shell's.
 void take_terminal(pid_t parent_group) {
@@ -212,7 +207,7 @@ envgen::Status confine(const SpawnSpec& spec, pid_t parent) {
   if (sandbox.identity) give_standard_fds(*sandbox.identity, !spec.die_with_parent);
   if (auto done = sandbox::drop(sandbox); !done) return done;
   ::prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0);
-  if (spec.die_with_parent) die_with(parent);
+  if (spec.die_with_parent) sys::die_with(parent, SIGKILL);
   return {};
 }
 
@@ -231,7 +226,7 @@ void report(int start_fd, const StartFailure& failure) {
 
 envgen::Status prepare(const Birth& birth) {
   const SpawnSpec& spec = birth.spec;
-  if (spec.die_with_parent) die_with(birth.parent);
+  if (spec.die_with_parent) sys::die_with(birth.parent, SIGKILL);
   if (spec.new_session) {
     ::setsid();
   } else if (!spec.callers_group) {
@@ -381,7 +376,7 @@ namespace {
                              const std::function<int()>& body) {
   int code = kOwnFailure;
   try {
-    die_with(parent);
+    sys::die_with(parent, SIGKILL);
     ::setpgid(0, 0);
     std::vector<int> kept = sys::log::descriptors();
     kept.insert(kept.end(), keep.begin(), keep.end());

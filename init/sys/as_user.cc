@@ -13,19 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "init/sys/death.h"
 #include "init/sys/files.h"
 #include "init/sys/permission.h"
 #include "init/sys/reach.h"
 
 namespace sys {
 namespace {
-
-// The kernel forgets it with each change of credentials; the parent may have died meanwhile.
-void keep_death_signal(int number, pid_t parent) {
-  if (number == 0) return;
-  ::prctl(PR_SET_PDEATHSIG, number, 0, 0, 0);
-  if (::getppid() != parent) ::raise(number);
-}
 
 // The capabilities must go with the uid.
 bool keeps_capabilities() {
@@ -38,13 +32,6 @@ std::string name_of(const std::string& path) {
   if (end == std::string::npos) return ".";
   const std::size_t slash = path.rfind('/', end);
   return path.substr(slash + 1, end - slash);
-}
-
-std::string parent_of(const std::string& path) {
-  const std::size_t end = path.find_last_not_of('/');
-  const std::size_t slash = end == std::string::npos ? end : path.rfind('/', end);
-  if (slash == std::string::npos) return path.starts_with('/') ? "/" : ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 // In a sticky directory what is another user's stays that one's.
@@ -76,7 +63,7 @@ AsUser::AsUser(const envgen::Identity& who) : group_(::getegid()) {
   changed_groups_ = theirs != groups_;
   // Half of it would be worse than nothing.
   if (!switched_ && !restore_groups()) ::_exit(125);
-  keep_death_signal(death, parent);
+  die_with(parent, death);
 }
 
 bool AsUser::restore_groups() const {
@@ -92,7 +79,7 @@ AsUser::~AsUser() {
   const pid_t parent = ::getppid();
   // Never on with another's ids by mistake.
   if (::seteuid(0) != 0 || !restore_groups()) ::_exit(125);
-  keep_death_signal(death, parent);
+  die_with(parent, death);
   errno = error;
 }
 

@@ -185,13 +185,6 @@ std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* resul
   return std::nullopt;
 }
 
-std::string parent_of(const std::string& path) {
-  const std::size_t end = path.find_last_not_of('/');
-  const std::size_t slash = path.rfind('/', end);
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // Whether open_run_dir() would get as far as the lock.
 bool would_open(const Candidate& candidate) {
   const Fd directory = open_directory(candidate);

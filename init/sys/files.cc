@@ -297,6 +297,14 @@ envgen::Status make_directories(const std::string& path, std::uint32_t mode) {
   return fail_errno(kWhat, path, error);
 }
 
+std::string parent_of(const std::string& path) {
+  const std::size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return path.empty() ? "." : "/";
+  const std::size_t slash = path.rfind('/', end);
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
 std::string errno_text(int error) {
   // Not strerror: its texts depend on the locale.
   const char* text = ::strerrordesc_np(error);

@@ -49,4 +49,7 @@ envgen::Status remove_tree(const Reached& place, const std::string& shown);
 // "errno text (ENAME)"
 std::string errno_text(int error);
 
+// Of a path as text: "/a/b/" -> "/a", "a" -> ".", "/" -> "/".
+std::string parent_of(const std::string& path);
+
 }  // namespace sys

@@ -100,14 +100,6 @@ bool is_foreign(int fd, const struct stat& status, const envgen::Identity* job) 
   return lets_others_write(fd, status, job) && !is_written_nowhere(fd);
 }
 
-std::string parent_of(const std::string& path) {
-  const std::size_t end = path.find_last_not_of('/');
-  if (end == std::string::npos) return "/";
-  const std::size_t slash = path.rfind('/', end);
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // By /proc where there is one: an emulator (qemu-user -L) shows another tree as "/".
 Fd open_root() {
   constexpr int kFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
