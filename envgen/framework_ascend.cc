@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
+#include <string_view>
 
 #include "envgen/framework.h"
 #include "envgen/framework_mindspore.h"
@@ -88,8 +90,13 @@ Result<std::string> table_path(const Inputs& inputs) {
 // The platform's place, else the working directory, else one of RUN_DIR: the first that can be
 // written.
 std::string work_dir_of(Inputs& inputs, const Site& site, Plan& plan) {
-  if (!inputs.request().work_dir.empty()) {
-    return join_path(inputs.facts().cwd, inputs.request().work_dir);
+  if (const std::string& asked = inputs.request().work_dir; !asked.empty()) {
+    // Ours is meant: by that name a job's user may not follow it, and each process has another.
+    constexpr std::string_view kOurs = "/proc/self/cwd";
+    if (asked == kOurs || asked.starts_with(std::string(kOurs) + "/")) {
+      return inputs.facts().cwd + asked.substr(kOurs.size());
+    }
+    return join_path(inputs.facts().cwd, asked);
   }
   std::vector<std::string> places = {inputs.facts().cwd, join_path(inputs.facts().run_dir, "work")};
   if (!site.work_dir.empty()) places.insert(places.begin(), site.work_dir);

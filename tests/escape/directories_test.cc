@@ -128,4 +128,17 @@ TEST_F(WorkDir, InASharedDirectoryTakesNoLinkOfOthers) {
   EXPECT_TRUE(exists("root/device0/precious"));
 }
 
+TEST_F(WorkDir, ByItsNameInProcIsOurs) {
+  make("work", 0, 0755);
+  escape::Spec spec =
+      contained(ranks(2, {"/bin/pwd"}, {"--user", "1000:1000", "--work-dir", "/proc/self/cwd"}));
+  spec.before = [before = spec.before] {
+    before();
+    if (::chdir("work") != 0) ::_exit(rules::kCannotStart);
+  };
+  const escape::Result result = rules::run(spec);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(owner_of("work/device1"), kJob);
+}
+
 }  // namespace
