@@ -124,8 +124,13 @@ envgen::Status redirect(const SpawnSpec& spec) {
   if (!spec.log_path.empty()) {
     constexpr std::uint32_t kMode = 0644;
     auto log = sys::open_to_append(spec.log_path, kMode, other_user(spec), true);
-    if (!log) return std::unexpected(std::move(log.error()));
-    auto done = put(*log, {STDOUT_FILENO, STDERR_FILENO}, "opening a log file", spec.log_path);
+    // What others put there ends no job.
+    const bool theirs = !log && log.error().what == sys::kNotOurs;
+    if (!log && !theirs) return std::unexpected(std::move(log.error()));
+    if (theirs) sys::log::warning(to_line(log.error()) + "; its output comes with trainit's own");
+    auto done =
+        theirs ? envgen::Status()
+               : put(*log, {STDOUT_FILENO, STDERR_FILENO}, "opening a log file", spec.log_path);
     if (!done) return done;
   } else if (spec.output_fd >= 0) {
     ::dup2(spec.output_fd, STDOUT_FILENO);

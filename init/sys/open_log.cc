@@ -17,7 +17,8 @@ constexpr const char* kFix =
     "create its directory, make it writable, or choose another log directory";
 
 envgen::Status no_log(envgen::Error error) {
-  error.what = kOpening;
+  const bool theirs = error.what == kNotOurs || error.found.starts_with("the link");
+  error.what = theirs ? kNotOurs : kOpening;
   if (error.found.starts_with("No such")) error.fix = kFix;
   return std::unexpected(std::move(error));
 }
@@ -27,7 +28,8 @@ envgen::Status check(const Fd& fd, const Reached& reached, const std::string& pa
   if (!fd.valid()) {
     const int error = errno;
     const char* fix = error == ELOOP ? "it is a link, and others may write there: remove it" : kFix;
-    return envgen::fail(kOpening, path, errno_text(error), fix);
+    const bool theirs = error == ELOOP && !reached.weakness.empty();
+    return envgen::fail(theirs ? kNotOurs : kOpening, path, errno_text(error), fix);
   }
   if (reached.weakness.empty()) return {};
   struct stat status{};
@@ -38,7 +40,7 @@ envgen::Status check(const Fd& fd, const Reached& reached, const std::string& pa
                             : status.st_nlink > 1
                                 ? "a file with " + std::to_string(status.st_nlink) + " names"
                                 : "a file of user " + std::to_string(status.st_uid);
-  return envgen::fail(kOpening, path, found + ", in " + reached.weakness,
+  return envgen::fail(kNotOurs, path, found + ", in " + reached.weakness,
                       "remove it, or choose another log directory");
 }
 

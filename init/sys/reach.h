@@ -76,6 +76,9 @@ bool is_ours(uid_t owner);
 // "/home/job (owner 1000, group 1000, mode 0755)"
 std::string described(const std::string& path, const struct stat& status);
 
+// What an Error of the two below is about, where somebody else has put something there.
+inline constexpr const char* kNotOurs = "opening the log file, which is not ours";
+
 // Opens for appending, or makes, a log: with_rights_of(job). Where others may have put something
 // there, a regular file of root's or ours with one name, or nothing is opened; elsewhere whatever
 // stands there: a FIFO, a terminal. The reader of a FIFO is waited for only `patiently`, and the

@@ -77,6 +77,8 @@ TEST_F(Logs, AreNotAppendedToAnothersFile) {
   as(kOther, path("tmp/shared"), "echo mine >rank-1.log; chmod 666 rank-1.log");
   const Result result =
       rules::run(contained(ranks_of("1000:1000", "tmp/shared", "echo planted; exit 0")));
+  EXPECT_EQ(result.code, 0) << "nobody ends another's job by it";
+  EXPECT_THAT(result.out, HasSubstr("planted"));
   EXPECT_EQ(read(path("tmp/shared/rank-1.log")), "mine\n");
   EXPECT_THAT(result.err, HasSubstr("a file of user 2000"));
 }
