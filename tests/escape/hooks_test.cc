@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <sys/xattr.h>
 
+#include <tuple>
+
 #include "tests/escape/border.h"
 
 namespace {
