@@ -78,7 +78,7 @@ behaviour: release-tree
 
 lint: release-tree
 	@.ci/deps lint
-	@cmake --build build -j$(JOBS) --target envgen lifecycle trainit
+	@cmake --build build -j$(JOBS) --target base envgen lifecycle trainit
 	@JOBS=$(JOBS) .ci/lint build
 
 fuzz:

@@ -143,7 +143,7 @@ class Machine {
   void end_as(Outcome outcome, TimeMs now);
   [[nodiscard]] bool job_done() const;
 
-  // The way down (ladder.cc).
+  // The way down (machine_ladder.cc).
   void fail(Cause cause, TimeMs now);
   void enter_stopping(TimeMs now);
   void settle_pre_stop(TimeMs now);

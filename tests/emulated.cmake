@@ -6,8 +6,10 @@
 # and what is compiled for one. The job below goes through the rest.
 set(machine_dependent early_signs facts fd files host_address poller reap sandbox_capabilities
                       sandbox_seccomp signal_rules signals spawn state supervisor tee timers tree)
-list(TRANSFORM machine_dependent REPLACE "(.+)" "init/\\1_test.cc")
-set_property(TARGET init_test PROPERTY SOURCES ${machine_dependent} signals_at_start.cc)
+list(JOIN machine_dependent "|" names)
+file(GLOB_RECURSE init_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/init/*_test.cc)
+list(FILTER init_sources INCLUDE REGEX "/(${names})_test\\.cc$")
+set_property(TARGET init_test PROPERTY SOURCES ${init_sources} signals_at_start.cc)
 # Of these, what qemu-user does not do: filters and asking which of their actions there are; the last
 # real-time signals and the bits of the others; faults that somebody sends; adopting orphans; clone()
 # and vfork() as they are; the process's own stat, and signals 32 and 33, which a CI runner may ignore.
@@ -35,7 +37,7 @@ set_tests_properties(init_test PROPERTIES ENVIRONMENT "GTEST_FILTER=-${not_emula
 
 add_test(NAME binary_is_static_small_and_hardened
          COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docker/binary_test.sh $<TARGET_FILE:trainit>
-                 $<TARGET_FILE:envgen> $<TARGET_FILE:init_sys> $<TARGET_FILE:init_proc>)
+                 $<TARGET_FILE:base> $<TARGET_FILE:envgen> $<TARGET_FILE:init_sys> $<TARGET_FILE:init_proc>)
 # An engine would run it in an image that has no emulator.
 add_test(NAME main_job
          COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/demo/demo.sh ${CMAKE_BINARY_DIR}/emulated)

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "envgen/environ.h"
-#include "envgen/result.h"
+#include "base/environ.h"
+#include "base/result.h"
 #include "init/early/early.h"
 #include "init/proc/signals.h"
 

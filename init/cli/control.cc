@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "init/cli/values.h"
-#include "init/engine/status_text.h"
+#include "init/engine/state/status_text.h"
 #include "init/sys/facts.h"
 
 namespace cli {

@@ -5,10 +5,10 @@
 
 #include <string>
 
-#include "envgen/result.h"
+#include "base/result.h"
 #include "init/cli/commands.h"
 #include "init/cli/options.h"
-#include "init/engine/control.h"
+#include "init/engine/control/control.h"
 
 namespace cli {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cctype>
 
-#include "envgen/perf_line.h"
-#include "envgen/watches.h"
+#include "envgen/formats/perf_line.h"
+#include "envgen/resolve/watches.h"
 #include "init/cli/values.h"
 #include "init/doctor/doctor.h"
 #include "init/proc/signals.h"

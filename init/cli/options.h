@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "envgen/environ.h"
-#include "envgen/request.h"
-#include "envgen/result.h"
+#include "base/environ.h"
+#include "base/result.h"
+#include "envgen/plan/request.h"
 #include "init/sys/log.h"
 
 namespace cli {

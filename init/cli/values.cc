@@ -4,7 +4,7 @@
 #include <charconv>
 #include <csignal>
 
-#include "envgen/perf_line.h"
+#include "envgen/formats/perf_line.h"
 #include "init/proc/signals.h"
 
 namespace cli {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "envgen/request.h"
+#include "envgen/plan/request.h"
 
 namespace cli {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "envgen/result.h"
+#include "base/result.h"
 #include "init/sys/fd.h"
 
 namespace copy {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "envgen/copy_progress.h"
+#include "init/copy/copy_progress.h"
 #include "init/copy/progress.h"
 #include "init/sys/outlet.h"
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <limits>
 
-#include "envgen/copy_progress.h"
+#include "init/copy/copy_progress.h"
 #include "init/sys/files.h"
 
 namespace copy {

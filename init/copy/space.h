@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "envgen/dataset.h"
-#include "envgen/result.h"
+#include "base/result.h"
+#include "envgen/plan/dataset.h"
 
 namespace copy {
 

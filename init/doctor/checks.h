@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "envgen/check_result.h"
+#include "init/doctor/check_result.h"
 #include "init/doctor/doctor.h"
 #include "init/doctor/parallel.h"
 

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "envgen/check_result.h"
-#include "envgen/environ.h"
-#include "envgen/plan.h"
-#include "envgen/result.h"
+#include "base/environ.h"
+#include "base/result.h"
+#include "envgen/plan/plan.h"
+#include "init/doctor/check_result.h"
 
 namespace doctor {
 

@@ -11,12 +11,12 @@
 #include <csignal>
 #include <utility>
 
+#include "base/utf8.h"
 #include "init/proc/signals.h"
 #include "init/proc/spawn.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
-#include "init/sys/utf8.h"
 
 namespace doctor {
 namespace {

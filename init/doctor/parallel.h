@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "envgen/check_result.h"
+#include "init/doctor/check_result.h"
 
 namespace doctor {
 

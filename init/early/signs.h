@@ -1,6 +1,6 @@
 #pragma once
 // Which variables are a sign that there may be something to resolve. A superset of what envgen
-// reads, by prefixes, so that it can be asked without libc; tests/init/early_signs_test.cc
+// reads, by prefixes, so that it can be asked without libc; tests/init/early/early_signs_test.cc
 // compares it with envgen.
 
 namespace early {

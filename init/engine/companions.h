@@ -11,10 +11,10 @@
 #include <optional>
 #include <string>
 
-#include "init/engine/hooks.h"
-#include "init/engine/job.h"
-#include "init/engine/start.h"
-#include "init/engine/watch.h"
+#include "init/engine/hooks/hooks.h"
+#include "init/engine/monitor/watch.h"
+#include "init/engine/tasks/job.h"
+#include "init/engine/tasks/start.h"
 #include "init/proc/signals.h"
 
 namespace engine {

@@ -4,8 +4,8 @@
 #include <csignal>
 #include <string>
 
-#include "envgen/resolve.h"
-#include "init/engine/job.h"
+#include "envgen/resolve/resolve.h"
+#include "init/engine/tasks/job.h"
 #include "init/proc/signals.h"
 
 namespace engine {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "envgen/plan.h"
-#include "envgen/request.h"
+#include "envgen/plan/plan.h"
+#include "envgen/plan/request.h"
 #include "init/engine/supervisor.h"
 #include "lifecycle/events.h"
 #include "lifecycle/policy.h"

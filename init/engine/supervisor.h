@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "envgen/request.h"
-#include "envgen/snapshot.h"
-#include "init/engine/resolver.h"
+#include "envgen/plan/request.h"
+#include "envgen/plan/snapshot.h"
+#include "init/engine/resolve/resolver.h"
 #include "init/proc/signals.h"
 #include "lifecycle/machine.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "envgen/environ.h"
+#include "base/environ.h"
 #include "init/proc/exec.h"
 
 namespace proc {

@@ -7,7 +7,7 @@
 #include <expected>
 #include <string>
 
-#include "envgen/environ.h"
+#include "base/environ.h"
 #include "init/proc/exec.h"
 
 namespace proc {

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "envgen/secrets.h"
+#include "base/secrets.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "envgen/environ.h"
-#include "envgen/result.h"
+#include "base/environ.h"
+#include "base/result.h"
 
 namespace proc {
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "envgen/result.h"
+#include "base/result.h"
 
 namespace proc {
 

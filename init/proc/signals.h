@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "envgen/signal_name.h"
+#include "base/signal_name.h"
 #include "init/sys/fd.h"
 
 namespace proc {

@@ -21,8 +21,8 @@
 #include <string_view>
 #include <utility>
 
-#include "envgen/cpu_list.h"
-#include "envgen/secrets.h"
+#include "base/secrets.h"
+#include "envgen/formats/cpu_list.h"
 #include "init/proc/terminal.h"
 #include "init/sandbox/apply.h"
 #include "init/sys/death.h"

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "envgen/environ.h"
-#include "envgen/result.h"
-#include "envgen/sandbox.h"
+#include "base/environ.h"
+#include "base/result.h"
+#include "envgen/plan/sandbox.h"
 #include "init/proc/exec.h"
 #include "init/proc/signals.h"
 #include "init/sys/fd.h"

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "envgen/result.h"
-#include "envgen/sandbox.h"
+#include "base/result.h"
+#include "envgen/plan/sandbox.h"
 
 namespace sandbox {
 

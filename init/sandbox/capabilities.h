@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "envgen/result.h"
+#include "base/result.h"
 
 namespace sandbox {
 

@@ -10,9 +10,9 @@
 #include <optional>
 #include <utility>
 
-#include "envgen/passwd.h"
 #include "init/sandbox/apply.h"
 #include "init/sandbox/capabilities.h"
+#include "init/sandbox/passwd.h"
 #include "init/sandbox/seccomp.h"
 #include "init/sys/files.h"
 

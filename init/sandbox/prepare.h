@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "envgen/result.h"
-#include "envgen/sandbox.h"
+#include "base/result.h"
+#include "envgen/plan/sandbox.h"
 
 namespace sandbox {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "envgen/json.h"
+#include "base/json.h"
 #include "init/sandbox/capabilities.h"
 
 namespace sandbox {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "envgen/result.h"
+#include "base/result.h"
 
 namespace sandbox {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "envgen/result.h"
+#include "base/result.h"
 #include "init/sandbox/profile.h"
 
 namespace sandbox {

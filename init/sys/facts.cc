@@ -22,7 +22,7 @@
 #include <optional>
 #include <utility>
 
-#include "envgen/cpu_list.h"
+#include "envgen/formats/cpu_list.h"
 #include "init/sys/files.h"
 #include "init/sys/reach.h"
 

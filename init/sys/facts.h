@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "envgen/environ.h"
-#include "envgen/snapshot.h"
+#include "base/environ.h"
+#include "envgen/plan/snapshot.h"
 #include "init/sys/fd.h"
 
 namespace sys {

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "envgen/result.h"
-#include "envgen/snapshot.h"
+#include "base/result.h"
+#include "envgen/plan/snapshot.h"
 
 namespace sys {
 

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "envgen/secrets.h"
+#include "base/secrets.h"
+#include "base/utf8.h"
 #include "init/sys/clock.h"
 #include "init/sys/outlet.h"
-#include "init/sys/utf8.h"
 
 namespace sys::log {
 namespace {

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "envgen/result.h"
-#include "envgen/sandbox.h"
-#include "envgen/snapshot.h"
+#include "base/result.h"
+#include "envgen/plan/sandbox.h"
+#include "envgen/plan/snapshot.h"
 #include "init/sys/fd.h"
 
 namespace sys {

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "envgen/result.h"
-#include "envgen/sandbox.h"
+#include "base/result.h"
+#include "envgen/plan/sandbox.h"
 #include "init/sys/fd.h"
 
 namespace logtee {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "envgen/result.h"
+#include "base/result.h"
 
 namespace logtee {
 

@@ -3,7 +3,7 @@
 // stream that it stands for is one, so that the process goes on colouring and drawing its bars. The
 // bytes come out as they went in: the terminal that they are copied to adds its own '\r'.
 
-#include "envgen/result.h"
+#include "base/result.h"
 #include "init/sys/fd.h"
 
 namespace logtee {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "envgen/sandbox.h"
+#include "envgen/plan/sandbox.h"
 #include "init/tee/shared.h"
 
 namespace logtee {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "envgen/perf_line.h"
+#include "envgen/formats/perf_line.h"
 #include "tests/bench/topics.h"
 
 namespace bench {

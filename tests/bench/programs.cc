@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <array>
 
-#include "tests/bench/copy_trees.h"
+#include "tests/bench/copy/copy_trees.h"
 #include "tests/bench/harness.h"
 
 namespace bench {

@@ -15,7 +15,7 @@
 
 #include "init/sys/clock.h"
 #include "tests/copy/tree.h"
-#include "tests/init/cached.h"
+#include "tests/init/copy/cache/cached.h"
 #include "tests/rules/isolation.h"
 
 namespace {

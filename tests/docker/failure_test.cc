@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include "init/engine/state.h"
+#include "init/engine/state/state.h"
 #include "tests/docker/job.h"
-#include "tests/init/trace_check.h"
+#include "tests/init/engine/report/trace_check.h"
 
 namespace docker {
 namespace {

@@ -1,6 +1,6 @@
 #include "tests/envgen/job_builder.h"
 
-#include "envgen/json.h"
+#include "base/json.h"
 
 namespace envgen {
 namespace {

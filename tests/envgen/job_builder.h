@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "envgen/request.h"
-#include "envgen/snapshot.h"
+#include "envgen/plan/request.h"
+#include "envgen/plan/snapshot.h"
 
 namespace envgen {
 

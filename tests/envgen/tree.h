@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "envgen/resolve.h"
-#include "envgen/snapshot.h"
+#include "envgen/plan/snapshot.h"
+#include "envgen/resolve/resolve.h"
 
 namespace envgen {
 

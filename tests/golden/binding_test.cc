@@ -10,8 +10,8 @@
 #include <map>
 #include <string>
 
-#include "envgen/resolve.h"
-#include "envgen/snapshot.h"
+#include "envgen/plan/snapshot.h"
+#include "envgen/resolve/resolve.h"
 #include "init/cli/options.h"
 #include "tests/golden/trainit.h"
 

@@ -11,7 +11,7 @@
 #include <set>
 #include <sstream>
 
-#include "envgen/snapshot.h"
+#include "envgen/plan/snapshot.h"
 #include "tests/golden/trainit.h"
 #include "tests/sim/platform_jobs.h"
 

@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "envgen/json.h"
+#include "base/json.h"
 #include "tests/rules/job.h"
 
 namespace {

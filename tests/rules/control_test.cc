@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
-#include "envgen/json.h"
+#include "base/json.h"
 #include "tests/rules/job.h"
 
 namespace {

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <string>
 
-#include "tests/rules/lifecycle.h"
+#include "tests/rules/lifecycle/lifecycle.h"
 
 namespace {
 

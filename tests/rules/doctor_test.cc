@@ -8,8 +8,8 @@
 
 #include <filesystem>
 
-#include "envgen/json.h"
-#include "envgen/xml.h"
+#include "base/json.h"
+#include "base/xml.h"
 #include "tests/rules/job.h"
 
 namespace {

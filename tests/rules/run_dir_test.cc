@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <regex>
 
-#include "envgen/json.h"
+#include "base/json.h"
 #include "tests/rules/job.h"
 
 namespace {

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "envgen/json.h"
+#include "base/json.h"
 #include "tests/rules/job.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <random>
 
-#include "envgen/plan.h"
+#include "envgen/plan/plan.h"
 #include "tests/sim/platform_jobs.h"
 
 namespace sim {

@@ -9,9 +9,9 @@
 #include <random>
 #include <set>
 
-#include "envgen/hostfile.h"
-#include "envgen/plan.h"
-#include "envgen/tfconfig.h"
+#include "envgen/formats/hostfile.h"
+#include "envgen/formats/tfconfig.h"
+#include "envgen/plan/plan.h"
 #include "tests/sim/platform_jobs.h"
 
 namespace sim {

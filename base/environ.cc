@@ -1,0 +1,70 @@
+#include "base/environ.h"
+
+#include <algorithm>
+
+namespace envgen {
+namespace {
+
+bool names(std::string_view entry, std::string_view name) {
+  return entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=';
+}
+
+}  // namespace
+
+std::optional<std::string_view> Environ::get(std::string_view name) const {
+  for (const std::string& entry : entries_) {
+    if (names(entry, name)) return std::string_view(entry).substr(name.size() + 1);
+  }
+  return std::nullopt;
+}
+
+std::string_view Environ::get_or(std::string_view name, std::string_view fallback) const {
+  return get(name).value_or(fallback);
+}
+
+void Environ::set(std::string_view name, std::string_view value) {
+  std::string entry(name);
+  entry += '=';
+  entry += value;
+  auto is_name = [name](const std::string& other) { return names(other, name); };
+  auto first = std::ranges::find_if(entries_, is_name);
+  if (first == entries_.end()) {
+    entries_.push_back(std::move(entry));
+    return;
+  }
+  *first = std::move(entry);
+  entries_.erase(std::remove_if(first + 1, entries_.end(), is_name), entries_.end());
+}
+
+void Environ::unset(std::string_view name) {
+  std::erase_if(entries_, [name](const std::string& entry) { return names(entry, name); });
+}
+
+void Environ::apply(const EnvEdit& edit) {
+  switch (edit.kind) {
+    case EnvEdit::Kind::kSet:
+      return set(edit.name, edit.value);
+    case EnvEdit::Kind::kUnset:
+      return unset(edit.name);
+    case EnvEdit::Kind::kSetDefault:
+      if (get_or(edit.name, "").empty()) set(edit.name, edit.value);
+      return;
+    case EnvEdit::Kind::kPrependPath:
+      return set(edit.name, prepend_path(edit.value, get_or(edit.name, "")));
+  }
+}
+
+std::string prepend_path(std::string_view element, std::string_view list) {
+  std::string result(element);
+  while (!list.empty()) {
+    std::size_t colon = list.find(':');
+    std::string_view part = list.substr(0, colon);
+    list.remove_prefix(colon == std::string_view::npos ? list.size() : colon + 1);
+    if (part.empty() || part == element) continue;
+    result += ':';
+    result += part;
+  }
+  return result;
+}
+
+}  // namespace envgen

@@ -1,0 +1,139 @@
+// Credentials in addresses, with and without a scheme.
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/secret_text.h"
+#include "base/secrets.h"
+
+namespace envgen {
+namespace {
+
+constexpr std::string_view kAddressEnds = " \t\n\"'`<>|;,)";
+
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// What follows makes whoever knows it a sender: Slack, Feishu and Lark, Discord, Teams, Telegram.
+constexpr std::array<std::string_view, 7> kHooks = {
+    "hooks.slack.com/",          "/open-apis/bot/v2/hook/",      "/open-apis/bot/hook/",
+    "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", "webhook.office.com/webhookb2/",
+    "api.telegram.org/bot"};
+
+// "https://conda.anaconda.org/t/TOKEN/channel": the length of "/t/TOKEN", else 0.
+std::size_t token_in_path(std::string_view path) {
+  if (!path.starts_with("/t/")) return 0;
+  const std::size_t end = path.find_first_of("/ \t\n\"'?#", 3);
+  return end == std::string_view::npos ? path.size() : end;
+}
+
+// Where the part of an address that stands before its path ends. A password may hold what would
+// end it: no port begins with a letter.
+std::size_t authority_end(std::string_view text, std::size_t start) {
+  const std::size_t end = std::min(text.find_first_of("/ \t\n\"'?#", start), text.size());
+  const std::string_view authority = text.substr(start, end - start);
+  const std::size_t colon = authority.find(':');
+  if (authority.contains('@') || colon == std::string_view::npos || authority.starts_with('[')) {
+    return end;
+  }
+  const std::string_view port = authority.substr(colon + 1);
+  if (std::ranges::all_of(port, is_digit)) return end;
+  const std::size_t blank = std::min(text.find_first_of(" \t\n\"'", start), text.size());
+  const std::size_t at = text.substr(0, blank).rfind('@');
+  if (at == std::string_view::npos || at < start) return end;
+  return std::min(text.find_first_of("/ \t\n\"'?#", at), text.size());
+}
+
+std::string mask_hooks(std::string_view text) {
+  std::string result;
+  while (true) {
+    std::size_t at = std::string_view::npos;
+    for (const std::string_view hook : kHooks) {
+      const std::size_t found = text.find(hook);
+      if (found != std::string_view::npos) at = std::min(at, found + hook.size());
+    }
+    if (at == std::string_view::npos) return result.append(text);
+    result += text.substr(0, at);
+    const std::size_t end = std::min(text.find_first_of(kAddressEnds, at), text.size());
+    if (end > at) result += kMask;
+    text.remove_prefix(end);
+  }
+}
+
+// A name or an address, not a version, a digest or one of Hydra's packages.
+bool is_host(std::string_view text) {
+  if (text.starts_with('[')) return true;
+  const std::string_view host = text.substr(0, after(text, 0,
+                                                     "0123456789.abcdefghijklmnopqrstuvwxyz"
+                                                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_"));
+  if (host.empty() || !is_alnum(host[0]) || host.starts_with("sha256") ||
+      host.starts_with("sha512")) {
+    return false;
+  }
+  return std::ranges::any_of(host, is_letter) || std::ranges::count(host, '.') == 3;
+}
+
+// "user:password@host": where "user" begins, within the word that starts at `begin` and has its
+// '@' at `at`; `at` where it is something else.
+std::size_t user_in(std::string_view text, std::size_t begin, std::size_t at) {
+  const std::size_t colon = text.substr(0, at).find(':', begin);
+  if (colon == std::string_view::npos) return at;
+  std::size_t user = colon;
+  while (user > begin && (is_word(text[user - 1]) || text[user - 1] == '%')) --user;
+  const std::string_view name = text.substr(user, colon - user);
+  const std::string_view password = text.substr(colon + 1, at - colon - 1);
+  const bool stated = user == begin || text[user - 1] == '=' || text[user - 1] == '(';
+  if (name.empty() || name == "mailto" || password.empty() || !stated) return at;
+  const std::string_view host = text.substr(at + 1);
+  if (!is_host(host)) return at;
+  // "node1:8@rack2" is none, unless a port follows.
+  const std::size_t host_end = std::min(host.find_first_of(" \t\n\"'/,;:)"), host.size());
+  const bool port =
+      host_end + 1 < host.size() && host[host_end] == ':' && is_digit(host[host_end + 1]);
+  return port || !std::ranges::all_of(password, is_digit) ? user : at;
+}
+
+std::string mask_plain(std::string_view text) {
+  std::string result;
+  std::size_t done = 0;
+  for (std::size_t at = text.find('@'); at != std::string_view::npos; at = text.find('@', at + 1)) {
+    const std::size_t before = text.substr(0, at).find_last_of(" \t\n\"'`<>|;,/");
+    const std::size_t begin = std::max(done, before == std::string_view::npos ? 0 : before + 1);
+    // Of an address's path it would be a part.
+    const bool in_path = begin > 0 && text[begin - 1] == '/';
+    const std::size_t user = in_path ? at : user_in(text, begin, at);
+    if (user == at) continue;
+    result.append(text.substr(done, user - done)).append(kMask);
+    done = at;
+  }
+  return result.append(text.substr(done));
+}
+
+}  // namespace
+
+std::string mask_url_credentials(std::string_view text) {
+  std::string result;
+  while (true) {
+    const std::size_t scheme = text.find("://");
+    if (scheme == std::string_view::npos) return result.append(text);
+    const std::size_t start = scheme + 3;
+    const std::size_t end = authority_end(text, start);
+    const std::string_view authority = text.substr(start, end - start);
+    const std::size_t at = authority.rfind('@');
+    result += text.substr(0, start);
+    if (at != std::string_view::npos) result += kMask;
+    result += at == std::string_view::npos ? authority : authority.substr(at);
+    text.remove_prefix(end);
+    if (const std::size_t token = token_in_path(text); token > 0) {
+      result.append("/t/").append(kMask);
+      text.remove_prefix(token);
+    }
+  }
+}
+
+std::string mask_addresses(std::string_view text) {
+  return mask_plain(mask_hooks(mask_url_credentials(text)));
+}
+
+}  // namespace envgen

@@ -1,0 +1,120 @@
+// Which conda environment is asked for.
+
+#include "envgen/conda/conda.h"
+
+#include <algorithm>
+
+#include "envgen/conda/environment.h"
+#include "envgen/plan/command.h"
+
+namespace envgen {
+namespace conda {
+
+std::vector<std::string> split(std::string_view list, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t end = list.find(separator);
+    parts.emplace_back(list.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    list.remove_prefix(end + 1);
+  }
+}
+
+std::string normal_path(std::string_view path) {
+  const bool absolute = path.starts_with('/');
+  std::vector<std::string> parts;
+  for (std::string& part : split(path, '/')) {
+    if (part.empty() || part == ".") continue;
+    const bool up = part == "..";
+    if (up && !parts.empty() && parts.back() != "..") {
+      parts.pop_back();
+    } else if (!up || !absolute) {
+      parts.push_back(std::move(part));
+    }
+  }
+  std::string result;
+  for (const std::string& part : parts) {
+    if (absolute || !result.empty()) result += '/';
+    result += part;
+  }
+  if (result.empty()) return absolute ? "/" : ".";
+  return result;
+}
+
+std::string_view parent_path(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return "";
+  return path.substr(0, std::max<std::size_t>(slash, 1));
+}
+
+std::optional<std::string> prefix_of_program(std::string_view program) {
+  if (!program.starts_with('/')) return std::nullopt;
+  const std::string path = normal_path(program);
+  const std::string_view bin = parent_path(path);
+  const std::string_view prefix = parent_path(bin);
+  if (base_name(bin) != "bin" || base_name(parent_path(prefix)) != "envs") return std::nullopt;
+  return std::string(prefix);
+}
+
+namespace {
+
+// `conda run` loses TERM and keeps the output back, so its command is run instead of it.
+std::optional<Wish> unwrap(const Inputs& inputs, Site& site, Plan& plan) {
+  std::optional<RunCommand> run = parse_run(site.command);
+  if (!run) return std::nullopt;
+  const std::string program = site.command[0];
+  if (!run->obstacle.empty()) {
+    plan.warnings.push_back(program + " run stays in the command, because of " + run->obstacle +
+                            ": it keeps the output back and does not pass SIGTERM on; use " +
+                            "--conda-env instead of it");
+    return std::nullopt;
+  }
+  if (!run->cwd.empty()) {
+    site.cwd = join_path(site.cwd.empty() ? inputs.facts().cwd : site.cwd, run->cwd);
+  }
+  site.command = std::move(run->command);
+  Wish wish{run->environment, program + " run " + run->option, program, false};
+  if (wish.environment.empty()) {
+    const std::string_view active = inputs.variable("CONDA_PREFIX");
+    wish.environment = active.empty() ? "base" : active;
+    wish.source = program + " run";
+  }
+  const std::string& option = inputs.request().conda_env;
+  if (!option.empty() && option != wish.environment) {
+    plan.warnings.push_back("--conda-env " + option + " gives way to " + wish.source + " " +
+                            wish.environment);
+  }
+  return wish;
+}
+
+std::vector<Wish> wishes(const Inputs& inputs, Site& site, Plan& plan) {
+  if (auto run = unwrap(inputs, site, plan)) return {std::move(*run)};
+  if (!inputs.request().conda_env.empty())
+    return {{inputs.request().conda_env, "--conda-env", "", false}};
+  std::vector<Wish> result;
+  auto inferred = site.command.empty() ? std::nullopt : prefix_of_program(site.command[0]);
+  if (inferred) result.push_back({*inferred, site.command[0], "", true});
+  const std::string_view name = inputs.variable("DEFAULT_CONDA_ENV_NAME");
+  const bool has_root =
+      !inputs.variable("ANACONDA_DIR").empty() || !inputs.request().conda_dir.empty();
+  if (!name.empty() && has_root) {
+    result.push_back({std::string(name), "DEFAULT_CONDA_ENV_NAME", "", false});
+  }
+  return result;
+}
+
+}  // namespace
+}  // namespace conda
+
+Status apply_conda(Inputs& inputs, Site& site, Plan& plan) {
+  for (const conda::Wish& wish : conda::wishes(inputs, site, plan)) {
+    const std::size_t wanted = inputs.wants().size();
+    auto place = conda::locate(inputs, wish);
+    if (!place) return std::unexpected(place.error());
+    if (*place) return conda::activate(inputs, **place, plan);
+    if (inputs.wants().size() > wanted) return {};
+  }
+  return {};
+}
+
+}  // namespace envgen

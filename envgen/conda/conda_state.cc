@@ -1,0 +1,129 @@
+// The variables of an environment: etc/conda/env_vars.d/*, which packages bring, in the order of
+// their names, then conda-meta/state, which `conda env config vars set` writes.
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "envgen/conda/conda.h"
+
+namespace envgen::conda {
+namespace {
+
+constexpr std::string_view kUnset = "***unset***";
+constexpr std::string_view kWhat = "reading the conda environment's variables";
+
+std::unexpected<Error> refuse(std::string where, std::string found, std::string fix) {
+  return fail(std::string(kWhat), std::move(where), std::move(found), std::move(fix));
+}
+
+// As Python's str() writes it; no value for null.
+Result<std::optional<std::string>> text_of(const json::Value& value, const std::string& where) {
+  switch (value.type()) {
+    case json::Type::kNull:
+      return std::nullopt;
+    case json::Type::kBool:
+      return value.text() == "true" ? "True" : "False";
+    case json::Type::kInteger:
+    case json::Type::kFloat:
+      return std::string(value.text());
+    case json::Type::kString:
+      break;
+    case json::Type::kArray:
+    case json::Type::kObject:
+      return refuse(where, std::string(json::type_name(value.type())), "write it as a string");
+  }
+  std::string text(value.text());
+  if (text.find('\0') == std::string::npos) return text;
+  return refuse(where, "a NUL character, which no variable can hold", "remove it");
+}
+
+Status add_members(const json::Value& object, std::string_view where, Variables& variables) {
+  if (!object.is(json::Type::kObject)) {
+    return refuse(std::string(where), std::string(json::type_name(object.type())),
+                  R"(write an object of names and values: {"NAME": "value"})");
+  }
+  for (const json::Value member : object) {
+    const std::string name(member.key());
+    if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
+      return refuse(std::string(where), "the name \"" + name + '"', "no variable is called so");
+    }
+    auto value = text_of(member, std::string(where) + ": " + name);
+    if (!value) return std::unexpected(value.error());
+    variables.insert_or_assign(name, std::move(*value));
+  }
+  return {};
+}
+
+Result<json::Document> parsed(std::string_view text, std::string_view where) {
+  auto document = json::Document::parse(text, where);
+  if (document) return std::move(*document);
+  Error error = std::move(document.error().error);
+  error.what = kWhat;
+  return std::unexpected(std::move(error));
+}
+
+// The text of a file that is there; nothing for one that is not.
+Result<const std::string*> text_in(const PathState& state, const std::string& path) {
+  if (state.kind == PathState::Kind::kFile) return &state.content;
+  if (state.kind == PathState::Kind::kAbsent) return nullptr;
+  return refuse(path,
+                state.kind == PathState::Kind::kDirectory
+                    ? "a directory"
+                    : "a file that cannot be read (errno " + std::to_string(state.error) + ")",
+                "conda reads a file here: make it readable, or remove it");
+}
+
+}  // namespace
+
+Status add_package_variables(std::string_view text, std::string_view where, Variables& variables) {
+  auto document = parsed(text, where);
+  if (!document) return std::unexpected(document.error());
+  return add_members(document->root(), where, variables);
+}
+
+Status add_state_variables(std::string_view text, std::string_view where, Variables& variables) {
+  auto document = parsed(text, where);
+  if (!document) return std::unexpected(document.error());
+  if (!document->root().is(json::Type::kObject)) {
+    return refuse(std::string(where), std::string(json::type_name(document->root().type())),
+                  R"(write an object: {"env_vars": {"NAME": "value"}})");
+  }
+  auto members = document->root().find("env_vars");
+  if (!members) return {};
+  return add_members(*members, std::string(where) + ": env_vars", variables);
+}
+
+Result<std::optional<Variables>> read_variables(Inputs& inputs, const std::string& prefix) {
+  const std::string directory = prefix + "/etc/conda/env_vars.d";
+  const std::string state_path = prefix + "/conda-meta/state";
+  const PathState* packages = inputs.content(directory);
+  const PathState* state = inputs.content(state_path);
+  if (packages == nullptr || state == nullptr) return std::nullopt;
+
+  bool complete = true;
+  Variables variables;
+  for (const std::string& name : packages->entries) {
+    const std::string path = directory + "/" + name;
+    const PathState* file = inputs.content(path);
+    complete = complete && file != nullptr;
+    if (file == nullptr) continue;
+    auto text = text_in(*file, path);
+    if (!text) return std::unexpected(text.error());
+    if (*text == nullptr) continue;
+    if (auto added = add_package_variables(**text, path, variables); !added) {
+      return std::unexpected(added.error());
+    }
+  }
+  if (!complete) return std::nullopt;
+  auto text = text_in(*state, state_path);
+  if (!text) return std::unexpected(text.error());
+  if (*text != nullptr) {
+    if (auto added = add_state_variables(**text, state_path, variables); !added) {
+      return std::unexpected(added.error());
+    }
+  }
+  std::erase_if(variables, [](const auto& variable) { return variable.second == kUnset; });
+  return variables;
+}
+
+}  // namespace envgen::conda

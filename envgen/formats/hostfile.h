@@ -1,0 +1,63 @@
+#pragma once
+// Hostfiles: one host per line, in the dialect of the program that reads them.
+// Sources: PRRTE's hostfile lexer, Hydra's args.c, DeepSpeed's launcher/runner.py, Horovod's
+// common/util/hosts.py.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "envgen/formats/cluster.h"
+
+namespace envgen {
+
+enum class HostfileDialect : unsigned char {
+  kOpenMpi,    // "host slots=4"
+  kMpich,      // "host:4" (Hydra)
+  kIntelMpi,   // "host:4"
+  kDeepSpeed,  // "host slots=4", nothing else on the line
+  kHorovod,    // "host slots=4", no blank lines, no comments
+  kPlain,      // "host": a machine file, Volcano's <task>.host
+};
+const char* dialect_name(HostfileDialect dialect);
+std::optional<HostfileDialect> dialect_by_name(std::string_view name);
+
+struct HostfileEntry {
+  std::string host;
+  int slots = 1;
+
+  bool operator==(const HostfileEntry&) const = default;
+};
+
+struct HostfileFinding {
+  int line = 0;       // from 1; 0 = the whole file
+  bool fatal = true;  // the consumer refuses it, or silently does something else
+  std::string found;
+  std::string fix;
+
+  bool operator==(const HostfileFinding&) const = default;
+};
+std::string to_line(const HostfileFinding& finding);
+
+struct Hostfile {
+  std::vector<HostfileEntry> entries;
+  std::vector<HostfileFinding> findings;
+};
+
+// What `dialect`'s reader makes of the text; never fails, findings tell what is wrong.
+Hostfile parse_hostfile(std::string_view text, HostfileDialect dialect);
+
+// The dialect in which the text has the fewest fatal findings, by its form.
+HostfileDialect guess_dialect(std::string_view text);
+
+// One line an entry, each with its newline. Refuses what the dialect cannot say: an IPv6 address
+// for Hydra, a host twice for DeepSpeed, none at all.
+Result<std::string> render_hostfile(const std::vector<HostfileEntry>& entries,
+                                    HostfileDialect dialect);
+
+// The nodes that run ranks. An error when one has no host name.
+Result<std::vector<HostfileEntry>> hostfile_of(const Cluster& cluster);
+
+}  // namespace envgen

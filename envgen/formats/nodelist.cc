@@ -1,0 +1,181 @@
+#include "envgen/formats/nodelist.h"
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+
+namespace envgen {
+namespace {
+
+constexpr const char* kReading = "reading a Slurm host list";
+// Node names in a Slurm configuration have less; more would overflow the arithmetic below.
+constexpr std::size_t kMostDigits = 18;
+
+struct Range {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  std::size_t width = 0;  // of the low end, which the others are filled up to with zeros
+};
+
+// A product of lists of words: the text before a bracket with each number in it.
+struct Pattern {
+  std::vector<std::vector<std::string>> groups;
+  std::string suffix;
+};
+
+bool is_separator(char c) { return c == ',' || c == ' ' || c == '\t' || c == '\n'; }
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == '.';
+}
+
+std::optional<std::uint64_t> number(std::string_view text) {
+  if (text.empty() || text.size() > kMostDigits) return std::nullopt;
+  std::uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+std::unexpected<Error> malformed(std::string_view where, std::string found) {
+  return fail(kReading, std::string(where), std::move(found),
+              "write it as Slurm does: n[1-3,07],login");
+}
+
+std::unexpected<Error> too_many(std::string_view where) {
+  return fail(kReading, std::string(where), "more than " + std::to_string(kMostHosts) + " hosts",
+              "is there a digit too many in a range?");
+}
+
+Result<Range> parse_range(std::string_view text, std::string_view where) {
+  std::size_t dash = text.find('-');
+  std::string_view low = text.substr(0, dash);
+  std::string_view high = dash == std::string_view::npos ? low : text.substr(dash + 1);
+  auto first = number(low);
+  auto last = number(high);
+  if (!first || !last || *last < *first) {
+    return malformed(where, quoted(text) + ", which is no range");
+  }
+  return Range{*first, *last, low.size()};
+}
+
+// "1-3,07" behind "n": n1 n2 n3 n07.
+Result<std::vector<std::string>> parse_group(const std::string& prefix, std::string_view text,
+                                             std::string_view where) {
+  std::vector<std::string> words;
+  while (true) {
+    std::size_t comma = text.find(',');
+    auto range = parse_range(text.substr(0, comma), where);
+    if (!range) return std::unexpected(range.error());
+    if (range->high - range->low >= kMostHosts - words.size()) return too_many(where);
+    for (std::uint64_t number = range->low; number <= range->high; ++number) {
+      std::string digits = std::to_string(number);
+      if (digits.size() < range->width) digits.insert(0, range->width - digits.size(), '0');
+      words.push_back(prefix + digits);
+    }
+    if (comma == std::string_view::npos) return words;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+// One host or one product of ranges, from text[at] to the next separator outside of brackets.
+Result<Pattern> parse_pattern(std::string_view text, std::size_t& at, std::string_view where) {
+  Pattern pattern;
+  for (; at < text.size() && !is_separator(text[at]); ++at) {
+    if (text[at] == '[') {
+      std::size_t close = text.find(']', at);
+      if (close == std::string_view::npos) return malformed(where, "a [ without its ]");
+      auto words = parse_group(pattern.suffix, text.substr(at + 1, close - at - 1), where);
+      if (!words) return std::unexpected(words.error());
+      pattern.groups.push_back(std::move(*words));
+      pattern.suffix.clear();
+      at = close;
+    } else if (is_name_character(text[at])) {
+      pattern.suffix += text[at];
+    } else if (text[at] == ']') {
+      return malformed(where, "a ] without its [");
+    } else {
+      return malformed(where, quoted(text.substr(at, 1)) + " in a host name");
+    }
+  }
+  // A program that gets it as an argument would take it for an option.
+  const bool option = pattern.groups.empty() ? pattern.suffix.starts_with('-')
+                                             : pattern.groups[0][0].starts_with('-');
+  if (option) return malformed(where, "a host name that begins with \"-\"");
+  return pattern;
+}
+
+// Slurm's order: the last group runs fastest; the ones before it as one, the first of them fastest.
+Status append_hosts(const Pattern& pattern, std::vector<std::string>& hosts,
+                    std::string_view where) {
+  const auto& groups = pattern.groups;
+  std::size_t count = 1;
+  for (const auto& group : groups) {
+    count *= group.size();
+    if (count > kMostHosts) return too_many(where);
+  }
+  if (hosts.size() + count > kMostHosts) return too_many(where);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string host;
+    std::size_t last_size = groups.empty() ? 1 : groups.back().size();
+    std::size_t rest = i / last_size;
+    for (std::size_t g = 0; g + 1 < groups.size(); ++g) {
+      host += groups[g][rest % groups[g].size()];
+      rest /= groups[g].size();
+    }
+    if (!groups.empty()) host += groups.back()[i % last_size];
+    hosts.push_back(host + pattern.suffix);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> expand_nodelist(std::string_view text, std::string_view where) {
+  std::vector<std::string> hosts;
+  for (std::size_t at = 0; at < text.size();) {
+    if (is_separator(text[at])) {
+      ++at;
+      continue;
+    }
+    auto pattern = parse_pattern(text, at, where);
+    if (!pattern) return std::unexpected(pattern.error());
+    if (auto status = append_hosts(*pattern, hosts, where); !status) {
+      return std::unexpected(status.error());
+    }
+  }
+  if (hosts.empty()) return malformed(where, "no host");
+  return hosts;
+}
+
+Result<std::vector<int>> expand_counts(std::string_view text, std::string_view where) {
+  auto bad = [&where](std::string_view item) {
+    return fail("reading Slurm's tasks per node", std::string(where), quoted(item),
+                "write it as Slurm does: 2(x3),1");
+  };
+  std::vector<int> counts;
+  while (true) {
+    std::size_t comma = text.find(',');
+    std::string_view item = text.substr(0, comma);
+    std::string_view value = item;
+    std::optional<std::uint64_t> repeat = 1;
+    if (std::size_t open = item.find("(x"); open != std::string_view::npos) {
+      value = item.substr(0, open);
+      std::string_view times = item.substr(open + 2);
+      if (!times.ends_with(')')) return bad(item);
+      times.remove_suffix(1);
+      repeat = number(times);
+    }
+    auto count = number(value);
+    if (!count || !repeat || *count > kMostHosts || *repeat == 0) return bad(item);
+    if (*repeat > kMostHosts - counts.size()) return too_many(where);
+    counts.insert(counts.end(), static_cast<std::size_t>(*repeat), static_cast<int>(*count));
+    if (comma == std::string_view::npos) return counts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace envgen

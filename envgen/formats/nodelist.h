@@ -1,0 +1,20 @@
+#pragma once
+// Slurm's compressed host lists: "n[1-3,07],login" -> n1 n2 n3 n07 login. Source: Slurm's
+// src/common/hostlist.c as `scontrol show hostnames` shows it.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace envgen {
+
+// At most kMostHosts, so that a typo cannot ask for all memory.
+inline constexpr std::size_t kMostHosts = 65536;
+Result<std::vector<std::string>> expand_nodelist(std::string_view text, std::string_view where);
+
+// SLURM_TASKS_PER_NODE and its like: "2(x3),1" -> 2 2 2 1.
+Result<std::vector<int>> expand_counts(std::string_view text, std::string_view where);
+
+}  // namespace envgen

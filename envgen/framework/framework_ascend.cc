@@ -1,0 +1,220 @@
+// One process per Ascend device of this node, as ModelArts' launcher and the MindSpore document's
+// run.sh do: the same command, each with its own rank environment, directory and log.
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <string_view>
+
+#include "envgen/framework/framework.h"
+#include "envgen/framework/framework_mindspore.h"
+#include "envgen/plan/launch.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kPlanning = "planning one process per Ascend device";
+constexpr const char* kTableName = "jobstart_hccl.json";
+
+// Python that runs a module or a string finds the script's neighbours through its working
+// directory, which is not the rank's.
+bool python_imports_from_cwd(const std::vector<std::string>& command, std::size_t* operand) {
+  std::string_view program(command[0]);
+  program = program.substr(program.rfind('/') + 1);
+  if (!program.starts_with("python")) return false;
+  for (std::size_t i = 1; i < command.size() && command[i].starts_with('-'); ++i) {
+    const std::string& option = command[i];
+    if (option == "-m" || option == "-c") {
+      *operand = i + 1;
+      return true;
+    }
+    // These take the next argument.
+    if (option == "-W" || option == "-X" || option == "--check-hash-based-pycs") ++i;
+  }
+  return false;
+}
+
+// The place of a path inside an argument: all of it, or what follows the '=' of an option.
+std::size_t path_offset(const std::string& argument) {
+  if (!argument.starts_with('-')) return 0;
+  std::size_t equals = argument.find('=');
+  return equals == std::string::npos ? argument.size() : equals + 1;
+}
+
+// A relative path of a file under the original directory becomes absolute. A bare word that happens
+// to be a directory's name ("--mode train") stays a word.
+std::string absolute_argument(Inputs& inputs, const std::string& directory,
+                              const std::string& argument, bool is_program) {
+  std::size_t offset = path_offset(argument);
+  std::string relative = argument.substr(offset);
+  bool has_slash = relative.find('/') != std::string::npos;
+  if (relative.empty() || relative.starts_with('/') || (is_program && !has_slash)) return argument;
+  std::string absolute = join_path(directory, relative);
+  const PathState* state = inputs.kind(absolute);
+  if (state == nullptr) return argument;
+  bool names_it = state->kind == PathState::Kind::kFile ||
+                  (state->kind == PathState::Kind::kDirectory && has_slash);
+  return names_it ? argument.substr(0, offset) + absolute : argument;
+}
+
+std::vector<std::string> absolute_command(Inputs& inputs, const Site& site,
+                                          bool* imports_from_cwd) {
+  const std::vector<std::string>& command = site.command;
+  const std::string directory = start_directory(inputs, site);
+  std::size_t operand = 0;
+  *imports_from_cwd = python_imports_from_cwd(command, &operand);
+  std::vector<std::string> result;
+  result.reserve(command.size());
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    bool keep = *imports_from_cwd && i == operand;
+    result.push_back(keep ? command[i] : absolute_argument(inputs, directory, command[i], i == 0));
+  }
+  return result;
+}
+
+Result<std::string> table_path(const Inputs& inputs) {
+  const std::string& run_dir = inputs.facts().run_dir;
+  if (run_dir.empty()) {
+    return fail("placing the rank table", "TRAINIT_RUN_DIR", "no writable run directory",
+                "mount a tmpfs at /run, or set TRAINIT_RUN_DIR to a writable directory");
+  }
+  std::string path = join_path(join_path(run_dir, "rank_table"), kTableName);
+  // HCCL takes the first ".json" of the path for its end.
+  if (path.find(".json") + 5 != path.size()) {
+    return fail("placing the rank table", path, "\".json\" inside the path, which HCCL refuses",
+                "set TRAINIT_RUN_DIR to a directory without it");
+  }
+  return path;
+}
+
+// The platform's place, else the working directory, else one of RUN_DIR: the first that can be
+// written.
+std::string work_dir_of(Inputs& inputs, const Site& site, Plan& plan) {
+  if (const std::string& asked = inputs.request().work_dir; !asked.empty()) {
+    // Ours is meant: by that name a job's user may not follow it, and each process has another.
+    constexpr std::string_view kOurs = "/proc/self/cwd";
+    if (asked == kOurs || asked.starts_with(std::string(kOurs) + "/")) {
+      return inputs.facts().cwd + asked.substr(kOurs.size());
+    }
+    return join_path(inputs.facts().cwd, asked);
+  }
+  std::vector<std::string> places = {inputs.facts().cwd, join_path(inputs.facts().run_dir, "work")};
+  if (!site.work_dir.empty()) places.insert(places.begin(), site.work_dir);
+  std::size_t chosen = 0;
+  while (chosen + 1 < places.size() && !can_be_made(inputs, places[chosen])) ++chosen;
+  if (chosen > 0) {
+    plan.warnings.push_back((places[0].empty() ? "a deleted working directory" : places[0]) +
+                            " cannot be written; the ranks' directories move to " + places[chosen]);
+  }
+  return places[chosen];
+}
+
+std::vector<EnvEdit> rank_environment(const Device& device, int index, const std::string& table,
+                                      const Located& located, const Request& request) {
+  using Kind = EnvEdit::Kind;
+  const Site& site = located.site;
+  std::string rank = std::to_string(device.rank);
+  bool logical = request.device_ids.value_or(site.device_ids) == DeviceIds::kLogical;
+  std::string id = std::to_string(logical ? index : device.physical_id);
+  return {
+      {Kind::kSet, "RANK_TABLE_FILE", table},
+      {Kind::kSet, "RANK_ID", rank},
+      {Kind::kSet, "RANK_SIZE", std::to_string(located.cluster.world_size)},
+      {Kind::kSet, "ASCEND_DEVICE_ID", id},
+      {Kind::kSet, "DEVICE_ID", id},
+      {Kind::kSetDefault, "JOB_ID", site.job_id.empty() ? "trainit" : site.job_id},
+      // CANN's own 120 s is less than machines are apart.
+      {Kind::kSetDefault, "HCCL_CONNECT_TIMEOUT", "1800"},
+      {Kind::kSetDefault, "ASCEND_PROCESS_LOG_PATH",
+       join_path(site.log_dir, "ascend/process_log/rank_" + rank)},
+  };
+}
+
+// The places in node.devices of those that this container drives, in the order of their ranks: the
+// first rank speaks on stdout, whatever the table lists first.
+Result<std::vector<std::size_t>> own_places(const Node& node, const Site& site) {
+  std::vector<std::size_t> by_rank(node.devices.size());
+  std::iota(by_rank.begin(), by_rank.end(), std::size_t{0});
+  std::ranges::sort(by_rank, {}, [&node](std::size_t i) { return node.devices[i].rank; });
+  if (!site.own_rank) return by_rank;
+  const auto place = static_cast<std::size_t>(site.local_rank);
+  const std::string task = "task " + std::to_string(site.local_rank) + " of this node, rank " +
+                           std::to_string(*site.own_rank);
+  if (place >= by_rank.size()) {
+    return fail(kPlanning, "the rank table",
+                std::to_string(by_rank.size()) + " devices on this node, and this is " + task,
+                "start one task per device, or one per node");
+  }
+  const int rank = node.devices[by_rank[place]].rank;
+  if (rank != *site.own_rank) {
+    return fail(kPlanning, "the rank table", "rank " + std::to_string(rank) + " for " + task,
+                "start one task per node, or number the tasks as the table does");
+  }
+  return std::vector{by_rank[place]};
+}
+
+}  // namespace
+
+Status launch_ascend(Inputs& inputs, const Located& located, Plan& plan) {
+  const AscendLauncher launcher = inputs.request().ascend_launcher.value_or(
+      located.site.ascend_launcher.value_or(AscendLauncher::kRankTable));
+  if (launcher == AscendLauncher::kMsrun) return launch_msrun(inputs, located, plan);
+  if (launcher == AscendLauncher::kDynamic) return launch_dynamic_cluster(inputs, located, plan);
+  if (located.cluster.rank_table.empty()) {
+    return fail(kPlanning, "platform " + plan.platform, "no rank table",
+                "name one with RANK_TABLE_FILE, or use --ascend-launcher msrun or dynamic, or "
+                "--framework single");
+  }
+  auto table = table_path(inputs);
+  if (!table) return std::unexpected(table.error());
+  plan.directories.push_back({table->substr(0, table->rfind('/'))});
+  plan.files.push_back({*table, 0644, located.cluster.rank_table, ""});
+  const std::string& log_dir = located.site.log_dir;
+  plan.directories.push_back({log_dir});
+
+  bool imports_from_cwd = false;
+  std::vector<std::string> command = absolute_command(inputs, located.site, &imports_from_cwd);
+  std::string work_dir = work_dir_of(inputs, located.site, plan);
+  const Request& request = inputs.request();
+  bool own_log_path = inputs.variable("ASCEND_PROCESS_LOG_PATH").empty();
+
+  const Node& node = located.cluster.nodes[static_cast<std::size_t>(located.self.node_rank)];
+  bool logical = request.device_ids.value_or(located.site.device_ids) == DeviceIds::kLogical;
+  auto places = own_places(node, located.site);
+  if (!places) return std::unexpected(places.error());
+  for (const std::size_t place : *places) {
+    const Device& device = node.devices[place];
+    // The logical device id is the place in the table.
+    const int index = static_cast<int>(place);
+    Process process;
+    process.rank = device.rank;
+    process.device = device.physical_id;
+    process.name = "rank-" + std::to_string(device.rank);
+    process.argv = command;
+    process.cwd =
+        join_path(work_dir, "device" + std::to_string(logical ? index : device.physical_id));
+    process.env = rank_environment(device, index, *table, located, request);
+    // MindSpore takes its cluster's variables over the table.
+    for (auto names : {rank_variables(), mindspore_cluster_variables()}) {
+      for (EnvEdit& edit : unset_stale(inputs, plan, names)) process.env.push_back(std::move(edit));
+    }
+    if (imports_from_cwd) {
+      process.env.push_back(
+          {EnvEdit::Kind::kPrependPath, "PYTHONPATH", start_directory(inputs, located.site)});
+    }
+    plan.directories.push_back({process.cwd, request.clean_device_dirs, true});
+    if (own_log_path) {
+      plan.directories.push_back(
+          {join_path(log_dir, "ascend/process_log/rank_" + std::to_string(device.rank)), false,
+           true});
+    }
+    if (!inherits_output(request, plan.processes.size())) {
+      process.log = join_path(log_dir, process.name + located.site.log_suffix);
+    }
+    process.env_file = join_path(log_dir, process.name + ".env");
+    plan.processes.push_back(std::move(process));
+  }
+  return {};
+}
+
+}  // namespace envgen

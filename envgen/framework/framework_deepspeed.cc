@@ -1,0 +1,216 @@
+// DeepSpeed. One node runs `deepspeed`, which reads /job/hostfile and starts its own launcher on
+// every node through ssh or pdsh; the other nodes serve sshd. A Python command gets `deepspeed` in
+// front; what the user typed with it stays, but for --hostfile when the file had to move.
+//
+// DeepSpeed also calls a bare `ssh HOST` (is the first host there, which address has it), to which
+// only its newest versions pass a port. A script called ssh, first in PATH, adds our arguments.
+// Source: deepspeed/launcher/runner.py and multinode_runner.py.
+
+#include <algorithm>
+
+#include "envgen/formats/hostfile.h"
+#include "envgen/framework/ssh.h"
+#include "envgen/plan/command.h"
+#include "envgen/plan/launch.h"
+
+namespace envgen {
+namespace {
+
+using Kind = EnvEdit::Kind;
+
+constexpr const char* kHostfile = "/job/hostfile";  // DeepSpeed looks there by itself
+constexpr const char* kHostfileDirectory = "/job";
+constexpr int kDefaultPort = 29500;
+
+bool is_deepspeed(std::string_view program) {
+  return program == "deepspeed" || program == "ds" || program == "deepspeed.pt";
+}
+
+// The hostfile's path. Written on every node, with the same bytes.
+Result<std::string> add_hostfile(Inputs& inputs, const std::vector<HostfileEntry>& hosts,
+                                 Plan& plan) {
+  auto text = render_hostfile(hosts, HostfileDialect::kDeepSpeed);
+  if (!text) return std::unexpected(text.error());
+  PlannedFile file{kHostfile, 0644, std::move(*text), ""};
+  std::string directory = kHostfileDirectory;
+  if (!can_be_made(inputs, directory)) {
+    directory = join_path(inputs.facts().run_dir, "deepspeed");
+    file.path = directory + "/hostfile";
+    plan.warnings.push_back(std::string(kHostfile) + " cannot be written; the hostfile moves to " +
+                            file.path);
+  }
+  plan.directories.push_back({directory});
+  plan.files.push_back(file);
+  return file.path;
+}
+
+// Rank 0 runs on the first host of the hostfile, whoever launches.
+std::string master_of(const Request& request, const Located& located,
+                      const std::vector<HostfileEntry>& hosts) {
+  if (!request.master_addr.empty()) return request.master_addr;
+  const Cluster& cluster = located.cluster;
+  const bool first_has_ranks = cluster.nodes[0].slots > 0;
+  if (first_has_ranks && !cluster.master_addr.empty()) return cluster.master_addr;
+  return hosts[0].host;
+}
+
+struct Master {
+  std::string address;
+  std::string port;
+};
+
+bool has_option(const std::vector<std::string>& command, std::string_view name) {
+  return std::ranges::any_of(command, [name](std::string_view argument) {
+    return argument.substr(0, argument.find('=')) == name;
+  });
+}
+
+// Where "deepspeed"'s own arguments begin: behind the program, or behind `python -m deepspeed`.
+std::optional<std::size_t> own_arguments(const std::vector<std::string>& command) {
+  if (is_deepspeed(base_name(command[0]))) return 1;
+  auto python = python_command(command);
+  if (!python || python->text || python->operand >= command.size()) return std::nullopt;
+  const std::string& operand = command[python->operand];
+  const bool module = operand == "deepspeed" || operand.starts_with("deepspeed.launcher");
+  const bool starts_it = python->module ? module : is_deepspeed(base_name(operand));
+  return starts_it ? std::optional(python->operand + 1) : std::nullopt;
+}
+
+bool mentions_deepspeed(const std::vector<std::string>& command) {
+  return std::ranges::any_of(command, [](const std::string& argument) {
+    return argument.find("deepspeed") != std::string::npos;
+  });
+}
+
+// `python train.py` as `deepspeed ... train.py`. Options of python itself have no place there.
+std::vector<std::string> with_deepspeed(const std::vector<std::string>& command,
+                                        const PythonCommand& python, const Master& master,
+                                        Plan& plan) {
+  std::vector<std::string> argv = {"deepspeed", "--master_addr=" + master.address,
+                                   "--master_port=" + master.port};
+  if (python.module) argv.emplace_back("--module");
+  argv.insert(argv.end(), command.begin() + static_cast<std::ptrdiff_t>(python.operand),
+              command.end());
+  if (python.operand > (python.module ? 2U : 1U)) {
+    plan.warnings.push_back(
+        "deepspeed starts the script with its own python and without the "
+        "options given to " +
+        command[0]);
+  }
+  return argv;
+}
+
+std::vector<std::string> launch_command(const std::vector<std::string>& command,
+                                        const std::string& hostfile, const Master& master,
+                                        Plan& plan) {
+  std::vector<std::string> argv = command;
+  auto python = python_command(command);
+  if (!own_arguments(argv) && python && !python->text) {
+    argv = with_deepspeed(command, *python, master, plan);
+  }
+  const bool moved = hostfile != kHostfile;
+  auto at = own_arguments(argv);
+  if (!at) {
+    if (moved) {
+      plan.warnings.push_back("deepspeed looks for " + std::string(kHostfile) +
+                              " by itself: give it --hostfile " + hostfile);
+    } else if (!mentions_deepspeed(argv)) {
+      plan.warnings.push_back(
+          "the command is no deepspeed and no Python script: it runs on this "
+          "node alone unless it starts deepspeed");
+    }
+    return argv;
+  }
+  if (moved && !has_option(argv, "--hostfile") && !has_option(argv, "-H")) {
+    argv.insert(argv.begin() + static_cast<std::ptrdiff_t>(*at), {"--hostfile", hostfile});
+  }
+  return argv;
+}
+
+// Arguments hold no quotes or blanks (ssh_setup).
+void add_ssh_script(Inputs& inputs, const SshSetup& setup, Process& process, Plan& plan) {
+  const Environ env = planned_environment(inputs, plan);
+  const FoundProgram found = find_in_path(inputs, env.get_or("PATH", ""), "ssh");
+  const std::string ssh = found.known && !found.path.empty() ? found.path : "/usr/bin/ssh";
+  const std::string directory = setup.directory + "/bin";
+  plan.directories.push_back({directory});
+  plan.files.push_back({directory + "/ssh", 0755,
+                        "#!/bin/sh\nexec " + ssh + " " + setup.argument_line() + " \"$@\"\n", ""});
+  process.env.push_back({Kind::kPrependPath, "PATH", directory});
+}
+
+void set_master(const Master& master, Plan& plan) {
+  for (const auto& [name, value] :
+       {std::pair{"MASTER_ADDR", &master.address}, std::pair{"MASTER_PORT", &master.port}}) {
+    if (!is_promised(plan, name)) plan.env.push_back({Kind::kSet, name, *value});
+  }
+}
+
+// One node: DeepSpeed starts its processes itself and needs neither hostfile nor ssh.
+Status launch_alone(Inputs& inputs, const Located& located, Plan& plan) {
+  const Request& request = inputs.request();
+  const int port = request.master_port.value_or(located.cluster.master_port);
+  const Master master{"127.0.0.1", std::to_string(port > 0 ? port : kDefaultPort)};
+  // deepspeed.launcher.launch numbers its processes itself; what else stands in the environment
+  // would be taken by a script that does not call deepspeed.init_distributed().
+  unset_stale_launch(inputs, plan);
+  set_master(master, plan);
+  std::vector<std::string> argv = launch_command(located.site.command, kHostfile, master, plan);
+  plan.processes.push_back(main_process(inputs, located.site, std::move(argv), plan));
+  return {};
+}
+
+}  // namespace
+
+Status launch_deepspeed(Inputs& inputs, const Located& located, Plan& plan) {
+  // Without a launcher of its own it reads PyTorch's variables.
+  if (located.site.own_rank) return launch_pytorch(inputs, located, plan);
+  if (located.cluster.nodes.size() < 2) return launch_alone(inputs, located, plan);
+  auto setup = ssh_setup(inputs);
+  if (!setup) return std::unexpected(setup.error());
+  auto hosts = hostfile_of(located.cluster);
+  if (!hosts) return std::unexpected(hosts.error());
+  const int self = located.self.node_rank;
+  const bool launches = self == launching_node(located.cluster);
+  if (hosts->empty() && located.site.hostfiles_given && !launches) {
+    unset_stale_launch(inputs, plan);
+    serve_as_worker(inputs, *setup, plan);
+    return {};
+  }
+  if (hosts->empty()) {
+    return fail("planning a DeepSpeed job", "platform", "no node that runs ranks",
+                "say how many ranks a node runs with --slots");
+  }
+  auto hostfile = add_hostfile(inputs, *hosts, plan);
+  if (!hostfile) return std::unexpected(hostfile.error());
+
+  const Request& request = inputs.request();
+  const int port = request.master_port.value_or(located.cluster.master_port);
+  const Master master{master_of(request, located, *hosts),
+                      std::to_string(port > 0 ? port : kDefaultPort)};
+  unset_stale_launch(inputs, plan);
+  // It may be told to start its processes by an mpirun.
+  keep_launchers_from_slurm(inputs, plan);
+  set_master(master, plan);
+  if (!launches) {
+    serve_as_worker(inputs, *setup, plan);
+    return {};
+  }
+  plan.env.push_back({Kind::kSetDefault, "PDSH_RCMD_TYPE", "ssh"});
+  std::string pdsh_arguments = setup->argument_line();
+  const std::string_view own = inputs.variable("PDSH_SSH_ARGS_APPEND");
+  if (!own.empty()) pdsh_arguments += " " + std::string(own);
+  plan.env.push_back({Kind::kSet, "PDSH_SSH_ARGS_APPEND", std::move(pdsh_arguments)});
+
+  auto others = other_hosts(located.cluster, self);
+  if (!others) return std::unexpected(others.error());
+  add_sshd_service(inputs, *setup, plan);
+  wait_for_and_end_workers(inputs, *setup, *others, plan);
+  std::vector<std::string> argv = launch_command(located.site.command, *hostfile, master, plan);
+  Process process = main_process(inputs, located.site, std::move(argv), plan);
+  add_ssh_script(inputs, *setup, process, plan);
+  plan.processes.push_back(std::move(process));
+  return {};
+}
+
+}  // namespace envgen

@@ -1,0 +1,269 @@
+#include "envgen/framework/framework_mindspore.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "envgen/plan/command.h"
+#include "envgen/plan/devices.h"
+#include "envgen/plan/launch.h"
+
+namespace envgen {
+namespace {
+
+using Kind = EnvEdit::Kind;
+
+constexpr const char* kPlanning = "planning a MindSpore job";
+constexpr int kDefaultPort = 8118;        // msrun's own
+constexpr const char* kTimeoutS = "600";  // for all processes to register, msrun's own
+
+// This container's part of the job.
+struct Job {
+  int node_rank = 0;
+  int local_size = 1;
+  int first_rank = 0;
+  int first_device = 0;
+  bool is_first = true;  // where the scheduler runs, if the platform does not say it
+  int world_size = 1;
+  std::string scheduler;  // host of the scheduler
+  std::string port;
+};
+
+int ranks_of(const Node& node) {
+  return node.slots > 0 ? node.slots : static_cast<int>(node.devices.size());
+}
+
+Result<std::string> scheduler_of(const Request& request, const Cluster& cluster) {
+  if (!request.master_addr.empty()) return request.master_addr;
+  if (!cluster.master_addr.empty()) return cluster.master_addr;
+  if (cluster.nodes.size() < 2) return "127.0.0.1";
+  const Node& first = cluster.nodes[0];
+  for (const std::string* address : {&first.host, &first.container_ip, &first.host_ip}) {
+    if (!address->empty()) return *address;
+  }
+  return fail(kPlanning, "node 0", "no address of it: the platform did not tell one",
+              "name it with --master-addr");
+}
+
+// Nothing while the node's devices have not been counted.
+Result<std::optional<Job>> job_of(Inputs& inputs, const Located& located) {
+  const Cluster& cluster = located.cluster;
+  Job job;
+  job.node_rank = located.self.node_rank;
+  if (cluster.nodes.empty()) {
+    auto slots = slots_of_node(inputs, 0);
+    if (!slots) return std::nullopt;
+    job.local_size = job.world_size = *slots;
+  } else {
+    job.world_size = 0;
+    for (int rank = 0; rank < static_cast<int>(cluster.nodes.size()); ++rank) {
+      const int ranks = ranks_of(cluster.nodes[static_cast<std::size_t>(rank)]);
+      if (rank == job.node_rank) {
+        job.local_size = ranks;
+        job.first_rank = job.world_size;
+      }
+      job.world_size += ranks;
+    }
+  }
+  if (job.world_size == 0) {
+    return fail(kPlanning, "platform", "no node that runs ranks",
+                "say how many ranks a node runs with --slots");
+  }
+  auto scheduler = scheduler_of(inputs.request(), cluster);
+  if (!scheduler) return std::unexpected(scheduler.error());
+  job.scheduler = std::move(*scheduler);
+  const int port = inputs.request().master_port.value_or(cluster.master_port);
+  job.port = std::to_string(port > 0 ? port : kDefaultPort);
+  job.is_first = job.node_rank == 0 && located.site.local_rank == 0;
+  if (located.site.own_rank) {
+    job.local_size = 1;
+    job.first_rank = *located.site.own_rank;
+    job.first_device = located.site.local_rank;
+  }
+  return job;
+}
+
+// A rank or role of the container is not that of its processes; msrun and the dynamic cluster get
+// their table by a flag or have none.
+void unset_stale_cluster(const Inputs& inputs, Plan& plan) {
+  static constexpr std::array<std::string_view, 5> kTable = {
+      "RANK_TABLE_FILE", "RANK_ID", "RANK_SIZE", "DEVICE_ID", "ASCEND_DEVICE_ID"};
+  for (auto names : {rank_variables(), mindspore_cluster_variables(),
+                     std::span<const std::string_view>(kTable)}) {
+    for (EnvEdit& edit : unset_stale(inputs, plan, names)) plan.env.push_back(std::move(edit));
+  }
+}
+
+bool starts_msrun(const std::vector<std::string>& command) {
+  if (base_name(command[0]) == "msrun") return true;
+  auto python = python_command(command);
+  return python && !python->text && python->operand < command.size() &&
+         (base_name(command[python->operand]) == "msrun" ||
+          command[python->operand].starts_with("mindspore.parallel.cluster"));
+}
+
+bool has_join(const std::vector<std::string>& command) {
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    if (command[i] == "--join=True" || command[i] == "--join=true") return true;
+    if (command[i] != "--join" || i + 1 == command.size()) continue;
+    return command[i + 1] == "True" || command[i + 1] == "true";
+  }
+  return false;
+}
+
+// msrun knows "python", "python3" and "pytest"; it puts "python" in front of any other word.
+std::vector<std::string> script_of(const std::vector<std::string>& command, Plan& plan) {
+  std::vector<std::string> script = command;
+  if (script[0] == "pytest") return script;
+  if (python_command(command)) {
+    if (script[0] != "python" && script[0] != "python3") {
+      plan.warnings.push_back("msrun starts \"python\" of the PATH instead of " + script[0]);
+      script[0] = "python";
+    }
+  } else if (!script[0].ends_with(".py")) {
+    plan.warnings.push_back("msrun starts Python scripts: it will run \"python " + script[0] +
+                            "\"; use --ascend-launcher dynamic for another program");
+  }
+  return script;
+}
+
+// HCCL takes the first ".json" of the path for its end.
+Result<std::string> add_rank_table(const Inputs& inputs, const Cluster& cluster, Plan& plan) {
+  if (cluster.rank_table.empty()) return std::string();
+  const std::string directory = join_path(inputs.facts().run_dir, "rank_table");
+  if (inputs.facts().run_dir.empty() || directory.find(".json") != std::string::npos) {
+    return fail("placing the rank table", "TRAINIT_RUN_DIR",
+                inputs.facts().run_dir.empty() ? "no writable run directory"
+                                               : '"' + directory + "\", which HCCL refuses",
+                "set it to a writable directory without \".json\" in its name");
+  }
+  std::string path = directory + "/jobstart_hccl.json";
+  plan.directories.push_back({directory});
+  plan.files.push_back({path, 0644, cluster.rank_table, ""});
+  return path;
+}
+
+Process dynamic_process(const Inputs& inputs, const Site& site, const Job& job, const char* role) {
+  Process process;
+  process.argv = site.command;
+  process.cwd = start_directory(inputs, site);
+  process.env = {{Kind::kSet, "MS_ROLE", role},
+                 {Kind::kSet, "MS_SCHED_HOST", job.scheduler},
+                 {Kind::kSet, "MS_SCHED_PORT", job.port},
+                 {Kind::kSet, "MS_WORKER_NUM", std::to_string(job.world_size)},
+                 {Kind::kSetDefault, "MS_TOPO_TIMEOUT", kTimeoutS}};
+  return process;
+}
+
+void add_worker(const Inputs& inputs, const Located& located, const Job& job, int index,
+                Plan& plan) {
+  const std::vector<Node>& nodes = located.cluster.nodes;
+  static const std::vector<Device> none;
+  const std::vector<Device>& devices =
+      nodes.empty() ? none : nodes[static_cast<std::size_t>(job.node_rank)].devices;
+  const std::string rank = std::to_string(job.first_rank + index);
+  Process process = dynamic_process(inputs, located.site, job, "MS_WORKER");
+  process.rank = job.first_rank + index;
+  process.name = "rank-" + rank;
+  const auto place = static_cast<std::size_t>(job.first_device) + static_cast<std::size_t>(index);
+  if (place < devices.size()) process.device = devices[place].physical_id;
+  const std::string id = std::to_string(place);
+  // MindSpore numbers the ranks by MS_NODE_ID; DEVICE_ID is logical, as msrun gives it.
+  for (const auto& [name, value] :
+       {std::pair{"MS_NODE_ID", &rank}, std::pair{"RANK_ID", &rank}, std::pair{"DEVICE_ID", &id},
+        std::pair{"ASCEND_DEVICE_ID", &id}}) {
+    process.env.push_back({Kind::kSet, name, *value});
+  }
+  process.env.push_back({Kind::kSet, "RANK_SIZE", std::to_string(job.world_size)});
+  process.env.push_back({Kind::kSetDefault, "HCCL_CONNECT_TIMEOUT", "1800"});
+  add_rank_log(inputs.request(), located.site, plan, process);
+  plan.processes.push_back(std::move(process));
+}
+
+void add_scheduler(const Inputs& inputs, const Located& located, const Job& job, Plan& plan) {
+  Process process = dynamic_process(inputs, located.site, job, "MS_SCHED");
+  process.name = "scheduler";
+  // Its output is MindSpore's own: a node without ranks has nothing else to say.
+  const bool only_one = plan.processes.empty();
+  if (!only_one || !inherits_output(inputs.request(), 0)) {
+    process.log = join_path(located.site.log_dir, "scheduler" + located.site.log_suffix);
+  }
+  process.env_file = join_path(located.site.log_dir, "scheduler.env");
+  plan.processes.push_back(std::move(process));
+}
+
+}  // namespace
+
+std::span<const std::string_view> mindspore_cluster_variables() {
+  static constexpr std::array<std::string_view, 9> kNames = {
+      "MS_ROLE",    "MS_SCHED_HOST", "MS_SCHED_PORT",   "MS_WORKER_NUM", "MS_SERVER_NUM",
+      "MS_NODE_ID", "MS_NODE_RANK",  "MS_LOCAL_WORKER", "MS_LOCAL_RANK"};
+  return kNames;
+}
+
+Status launch_msrun(Inputs& inputs, const Located& located, Plan& plan) {
+  const std::vector<std::string>& command = located.site.command;
+  if (located.site.own_rank) {
+    return fail(kPlanning, "platform " + plan.platform,
+                "one task per rank, each of which would start an msrun for its whole node",
+                "start one task per node (srun --ntasks-per-node=1), or use --ascend-launcher "
+                "dynamic");
+  }
+  unset_stale_cluster(inputs, plan);
+  if (starts_msrun(command)) {
+    if (!has_join(command)) {
+      plan.warnings.push_back(
+          "msrun without --join=True ends at once and leaves its processes "
+          "behind: the container would end with it");
+    }
+    plan.processes.push_back(main_process(inputs, located.site, command, plan));
+    return {};
+  }
+  auto job = job_of(inputs, located);
+  if (!job) return std::unexpected(job.error());
+  if (!*job) return {};
+  const Job& own = **job;
+  if (own.local_size == 0) {
+    return fail(kPlanning, "node " + std::to_string(own.node_rank), "no ranks on it",
+                "msrun starts the scheduler beside the ranks of the first node: use "
+                "--ascend-launcher dynamic for a node of its own");
+  }
+  if (own.scheduler.find(':') != std::string::npos) {
+    return fail(kPlanning, "the master's address", own.scheduler,
+                "msrun takes no IPv6 address: name a host with --master-addr");
+  }
+  auto table = add_rank_table(inputs, located.cluster, plan);
+  if (!table) return std::unexpected(table.error());
+  plan.directories.push_back({located.site.log_dir, false, true});  // msrun writes there
+  std::vector<std::string> argv = {"msrun",
+                                   "--worker_num=" + std::to_string(own.world_size),
+                                   "--local_worker_num=" + std::to_string(own.local_size),
+                                   "--master_addr=" + own.scheduler,
+                                   "--master_port=" + own.port,
+                                   "--node_rank=" + std::to_string(own.node_rank),
+                                   "--log_dir=" + located.site.log_dir,
+                                   "--join=True",
+                                   std::string("--cluster_time_out=") + kTimeoutS};
+  if (!table->empty()) argv.push_back("--rank_table_file=" + *table);
+  std::vector<std::string> script = script_of(command, plan);
+  argv.insert(argv.end(), script.begin(), script.end());
+  plan.processes.push_back(main_process(inputs, located.site, std::move(argv), plan));
+  return {};
+}
+
+Status launch_dynamic_cluster(Inputs& inputs, const Located& located, Plan& plan) {
+  auto job = job_of(inputs, located);
+  if (!job) return std::unexpected(job.error());
+  if (!*job) return {};
+  unset_stale_cluster(inputs, plan);
+  plan.directories.push_back({located.site.log_dir});
+  for (int index = 0; index < (*job)->local_size; ++index) {
+    add_worker(inputs, located, **job, index, plan);
+  }
+  if (located.site.mindspore_scheduler.value_or((*job)->is_first)) {
+    add_scheduler(inputs, located, **job, plan);
+  }
+  return {};
+}
+
+}  // namespace envgen

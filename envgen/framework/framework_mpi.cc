@@ -1,0 +1,336 @@
+// MPI and Horovod. One node launches: mpirun (or what the user typed in its place) starts the ranks
+// on all nodes through ssh; every other node serves sshd. Everything but the number of ranks stands
+// in variables, which OpenMPI 4 and 5, MPICH and Intel MPI each read for themselves, so that one
+// plan fits whichever of them the image has. Only Horovod's flags, and a platform's, are OpenMPI's
+// alone: another engine goes without.
+// Sources: ompi_info --all, PRRTE's and Hydra's sources, Intel MPI's developer reference,
+// Kubeflow's MPI operator, Horovod's runner/mpi_run.py.
+
+#include <algorithm>
+#include <array>
+
+#include "envgen/formats/hostfile.h"
+#include "envgen/framework/ssh.h"
+#include "envgen/plan/command.h"
+#include "envgen/plan/devices.h"
+#include "envgen/plan/launch.h"
+
+namespace envgen {
+namespace {
+
+using Kind = EnvEdit::Kind;
+
+constexpr const char* kPlanning = "planning an MPI job";
+constexpr std::int64_t kKillReserveMs = 1000;  // lifecycle::Policy's, which the TERM phase lacks
+constexpr std::int64_t kMpirunEndMs = 1000;    // for its daemons to end and itself
+
+constexpr std::array<std::string_view, 8> kLaunchers = {
+    "mpirun",       "mpiexec",       "mpirun.openmpi", "mpiexec.openmpi",
+    "mpirun.mpich", "mpiexec.mpich", "mpiexec.hydra",  "horovodrun",
+};
+
+struct Job {
+  std::vector<HostfileEntry> hosts;  // empty: not known here
+  int world_size = 0;
+  bool alone = false;
+};
+
+// Nothing while the node's devices have not been counted.
+Result<std::optional<Job>> job_of(Inputs& inputs, const Located& located) {
+  const std::vector<Node>& nodes = located.cluster.nodes;
+  Job job;
+  job.alone = nodes.size() < 2;
+  if (job.alone) {
+    auto slots = slots_of_node(inputs, nodes.empty() ? 0 : nodes[0].slots);
+    if (!slots) return std::nullopt;
+    job.world_size = *slots;
+    // Its own name may be one that the launcher does not recognise as its own; it would use ssh.
+    job.hosts = {{"localhost", *slots}};
+    return job;
+  }
+  for (const Node& node : nodes) job.world_size += node.slots;
+  // A worker may know no hosts and no ranks of a job whose hostfile its launcher has.
+  const bool launches = located.self.node_rank == launching_node(located.cluster);
+  if (job.world_size == 0 && (launches || !located.site.hostfiles_given)) {
+    return fail(kPlanning, "platform", "no node that runs ranks",
+                "say how many ranks a node runs with --slots");
+  }
+  if (located.site.hostfiles_given) return job;
+  auto hosts = hostfile_of(located.cluster);
+  if (!hosts) return std::unexpected(hosts.error());
+  job.hosts = std::move(*hosts);
+  return job;
+}
+
+struct HostfilePlace {
+  std::string promised;  // by the platform; "" = nobody named one
+  const char* own_name;  // under RUN_DIR/mpi
+  HostfileDialect dialect;
+  std::vector<const char*> variables;
+};
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
+}
+
+// Where it goes: the promised place when that can be written, else under RUN_DIR.
+Result<std::string> place_of(Inputs& inputs, const HostfilePlace& place, Plan& plan) {
+  const bool promised = !place.promised.empty();
+  if (promised && can_be_made(inputs, parent_of(place.promised))) return place.promised;
+  if (inputs.facts().run_dir.empty()) {
+    return fail("placing the hostfile", "TRAINIT_RUN_DIR", "no writable run directory",
+                "mount a tmpfs at /run, or set TRAINIT_RUN_DIR to a writable directory");
+  }
+  std::string own = join_path(join_path(inputs.facts().run_dir, "mpi"), place.own_name);
+  if (promised) {
+    plan.warnings.push_back(place.promised + " cannot be written; the hostfile moves to " + own +
+                            ", and " + place.variables[0] + " names it");
+  }
+  return own;
+}
+
+Status add_hostfile(Inputs& inputs, const HostfilePlace& place, const Job& job, bool given,
+                    Plan& plan) {
+  std::string path = place.promised;
+  if (given && path.empty()) return {};
+  if (!given) {
+    auto text = render_hostfile(job.hosts, place.dialect);
+    if (!text) {
+      // Not the dialect of every engine can say every cluster; the others still work.
+      if (place.dialect == HostfileDialect::kOpenMpi) return std::unexpected(text.error());
+      plan.warnings.push_back("no hostfile for MPICH and Intel MPI: " + to_line(text.error()));
+      return {};
+    }
+    auto chosen = place_of(inputs, place, plan);
+    if (!chosen) return std::unexpected(chosen.error());
+    path = std::move(*chosen);
+    const PlannedDirectory directory{parent_of(path)};
+    if (std::ranges::find(plan.directories, directory) == plan.directories.end()) {
+      plan.directories.push_back(directory);
+    }
+    plan.files.push_back({path, 0644, std::move(*text), ""});
+  }
+  for (const char* variable : place.variables) plan.env.push_back({Kind::kSet, variable, path});
+  return {};
+}
+
+Status add_hostfiles(Inputs& inputs, const Located& located, const Job& job, Plan& plan) {
+  const Site& site = located.site;
+  const bool given = site.hostfiles_given;
+  const HostfilePlace openmpi{site.openmpi_hostfile,
+                              "hostfile",
+                              HostfileDialect::kOpenMpi,
+                              {"OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"}};
+  const HostfilePlace mpich{site.mpich_hostfile,
+                            "mpich_hostfile",
+                            HostfileDialect::kMpich,
+                            {"HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE"}};
+  if (auto status = add_hostfile(inputs, openmpi, job, given, plan); !status) return status;
+  return add_hostfile(inputs, mpich, job, given, plan);
+}
+
+// Intel MPI takes the hosts of its file and the ranks per host from here.
+void add_ranks_per_host(const Cluster& cluster, const Job& job, Plan& plan) {
+  int slots = job.alone ? job.world_size : 0;
+  for (const Node& node : cluster.nodes) {
+    if (node.slots == 0 || job.alone) continue;
+    if (slots != 0 && slots != node.slots) return;
+    slots = node.slots;
+  }
+  if (slots == 0) return;
+  plan.env.push_back({Kind::kSetDefault, "I_MPI_PERHOST", std::to_string(slots)});
+}
+
+// Ours come first, because ssh takes the first of each: the port is that of our sshd.
+void add_ssh_arguments(const Inputs& inputs, const SshSetup& setup, Plan& plan) {
+  for (const char* variable :
+       {"OMPI_MCA_plm_rsh_args", "PRTE_MCA_plm_ssh_args", "HYDRA_LAUNCHER_EXTRA_ARGS",
+        "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"}) {
+    std::string value = setup.argument_line();
+    const std::string_view own = inputs.variable(variable);
+    if (!own.empty()) value += " " + std::string(own);
+    plan.env.push_back({Kind::kSet, variable, std::move(value)});
+  }
+  plan.env.push_back({Kind::kSetDefault, "I_MPI_HYDRA_BOOTSTRAP", "ssh"});
+}
+
+// OpenMPI sends TERM, waits this long, sends KILL and waits again, whether its ranks have ended or
+// not (measured with 4.1): twice the time, which has to fit the TERM phase.
+// The same on every node: the daemons of the workers read it in their sessions.
+void add_kill_timeout(bool alone, Plan& plan) {
+  const PlanPolicy& policy = plan.policy;
+  const std::int64_t end_workers_ms = alone ? 0 : kEndWorkersMs;
+  const std::int64_t hooks_ms = policy.pre_stop_ms + policy.post_stop_ms;
+  const std::int64_t term_ms =
+      policy.grace_ms - kKillReserveMs - end_workers_ms - hooks_ms - policy.drain_ms;
+  const std::int64_t seconds = std::max<std::int64_t>((term_ms - kMpirunEndMs) / 2000, 1);
+  if (term_ms < 2000 + kMpirunEndMs) {
+    plan.warnings.push_back("a grace of " + std::to_string(plan.policy.grace_ms) +
+                            " ms is too short for mpirun to end its ranks in good order: give "
+                            "--grace 6s or more");
+  }
+  for (const char* variable :
+       {"OMPI_MCA_odls_base_sigkill_timeout", "PRTE_MCA_odls_base_sigkill_timeout"}) {
+    plan.env.push_back({Kind::kSetDefault, variable, std::to_string(seconds)});
+  }
+}
+
+void add_openmpi_settings(const Inputs& inputs, const Job& job, Plan& plan) {
+  if (inputs.facts().uid == 0) {
+    for (const char* variable : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+                                 "PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"}) {
+      plan.env.push_back({Kind::kSet, variable, "1"});
+    }
+  }
+  const bool dots = std::ranges::any_of(job.hosts, [](const HostfileEntry& entry) {
+    return entry.host.find('.') != std::string::npos;
+  });
+  // "pod-0.svc" would be cut to "pod-0", which no name server knows.
+  if (dots || job.hosts.empty()) {
+    plan.env.push_back({Kind::kSet, "OMPI_MCA_orte_keep_fqdn_hostnames", "1"});
+    plan.env.push_back({Kind::kSet, "PRTE_MCA_prte_keep_fqdn_hostnames", "1"});
+  }
+  // A rank of one core is too small for the threads of a training process, and binding fails where
+  // the container has some of the host's cores. What Horovod's flags say, for both versions.
+  plan.env.push_back({Kind::kSetDefault, "OMPI_MCA_hwloc_base_binding_policy", "none"});
+  plan.env.push_back({Kind::kSetDefault, "OMPI_MCA_rmaps_base_mapping_policy", "slot"});
+  plan.env.push_back({Kind::kSetDefault, "PRTE_MCA_hwloc_default_binding_policy", "none"});
+  plan.env.push_back({Kind::kSetDefault, "PRTE_MCA_rmaps_default_mapping_policy", "slot"});
+}
+
+// "mpirun", "/opt/x/mpiexec.hydra", "mpirun.openmpi"
+bool is_launcher(std::string_view word) {
+  const std::string_view name = base_name(word);
+  return std::ranges::any_of(kLaunchers,
+                             [name](std::string_view launcher) { return name == launcher; });
+}
+
+// Whether a shell's text has one as a word: "cd x && mpirun ...", not "mpiexec_bench.py".
+bool mentions_launcher(std::string_view text) {
+  constexpr std::string_view kWord =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
+  while (true) {
+    const std::size_t first = text.find_first_of(kWord);
+    if (first == std::string_view::npos) return false;
+    text.remove_prefix(first);
+    const std::string_view word = text.substr(0, text.find_first_not_of(kWord));
+    if (is_launcher(word)) return true;
+    text.remove_prefix(word.size());
+  }
+}
+
+bool is_shell(std::string_view program) {
+  constexpr std::array<std::string_view, 6> kShells = {"sh", "bash", "dash", "zsh", "ksh", "ash"};
+  return std::ranges::find(kShells, base_name(program)) != kShells.end();
+}
+
+// "-c", "-lc", "-euxc"
+bool takes_text(std::string_view option) {
+  return option.size() > 1 && option[0] == '-' && option[1] != '-' && option.ends_with('c');
+}
+
+bool launches_by_itself(const Site& site) {
+  const std::vector<std::string>& command = site.command;
+  bool shell = false;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    if (is_launcher(command[i])) return true;
+    // The platform that has flags of its own gives them to a line that does not contain "mpirun".
+    const bool has_name = command[i].find("mpirun") != std::string::npos;
+    if (has_name && !site.mpirun_prefix.empty()) return true;
+    const bool text = shell && i > 0 && takes_text(command[i - 1]);
+    if (text && mentions_launcher(command[i])) return true;
+    shell = shell || is_shell(command[i]);
+  }
+  return false;
+}
+
+struct Launcher {
+  std::string program = "mpirun";
+  bool openmpi = true;  // also where nothing is known of it
+};
+
+// "mpirun", or where the image has it under another name alone, that one. OpenMPI's has its
+// daemon or its ompi_info beside it; Hydra and Intel MPI refuse its flags.
+Launcher find_launcher(Inputs& inputs, const Plan& plan) {
+  const Environ env = planned_environment(inputs, plan);
+  FoundProgram found;
+  Launcher launcher;
+  for (const char* name :
+       {"mpirun", "mpiexec", "mpirun.openmpi", "mpirun.mpich", "mpiexec.hydra"}) {
+    found = find_in_path(inputs, env.get_or("PATH", ""), name);
+    if (!found.known) return {};
+    launcher.program = name;
+    if (!found.path.empty()) break;
+  }
+  if (found.path.empty()) return {};
+  if (launcher.program == "mpirun.openmpi") return launcher;
+  launcher.openmpi = false;
+  if (launcher.program == "mpirun.mpich" || launcher.program == "mpiexec.hydra") return launcher;
+  const std::string directory = parent_of(found.path);
+  for (const char* marker : {"orted", "prted", "ompi_info", "mpirun.openmpi"}) {
+    const PathState* state = inputs.kind(join_path(directory, marker));
+    launcher.openmpi =
+        launcher.openmpi || (state != nullptr && state->kind == PathState::Kind::kFile);
+  }
+  return launcher;
+}
+
+std::vector<std::string> launch_command(Inputs& inputs, const Site& site, const Job& job,
+                                        bool horovod, const Plan& plan) {
+  if (launches_by_itself(site)) return site.command;
+  const Launcher launcher = find_launcher(inputs, plan);
+  std::vector<std::string> flags;
+  if (launcher.openmpi) flags = site.mpirun_prefix;
+  if (launcher.openmpi && horovod && flags.empty()) flags = openmpi_training_flags();
+  std::vector<std::string> argv = {launcher.program};
+  // The platforms write "mpirun --allow-run-as-root -np N ..."
+  if (std::erase(flags, "--allow-run-as-root") > 0) argv.emplace_back("--allow-run-as-root");
+  argv.insert(argv.end(), {"-np", std::to_string(job.world_size)});
+  std::ranges::move(flags, std::back_inserter(argv));
+  argv.insert(argv.end(), site.command.begin(), site.command.end());
+  return argv;
+}
+
+Status launch(Inputs& inputs, const Located& located, bool horovod, Plan& plan) {
+  // Slurm's own tasks are the ranks: its PMI tells them who they are.
+  if (located.site.own_rank) return launch_single(inputs, located, plan);
+  auto job = job_of(inputs, located);
+  if (!job) return std::unexpected(job.error());
+  if (!*job) return {};
+  if (auto status = add_hostfiles(inputs, located, **job, plan); !status) return status;
+  add_ranks_per_host(located.cluster, **job, plan);
+  add_openmpi_settings(inputs, **job, plan);
+  add_kill_timeout((*job)->alone, plan);
+  unset_stale_launch(inputs, plan);
+  keep_launchers_from_slurm(inputs, plan);
+  const int self = located.self.node_rank;
+  if (!(*job)->alone) {
+    auto setup = ssh_setup(inputs);
+    if (!setup) return std::unexpected(setup.error());
+    add_ssh_arguments(inputs, *setup, plan);
+    if (self != launching_node(located.cluster)) {
+      serve_as_worker(inputs, *setup, plan);
+      return {};
+    }
+    auto hosts = other_hosts(located.cluster, self);
+    if (!hosts) return std::unexpected(hosts.error());
+    add_sshd_service(inputs, *setup, plan);
+    wait_for_and_end_workers(inputs, *setup, *hosts, plan);
+  }
+  std::vector<std::string> argv = launch_command(inputs, located.site, **job, horovod, plan);
+  plan.processes.push_back(main_process(inputs, located.site, std::move(argv), plan));
+  return {};
+}
+
+}  // namespace
+
+Status launch_mpi(Inputs& inputs, const Located& located, Plan& plan) {
+  return launch(inputs, located, false, plan);
+}
+
+Status launch_horovod(Inputs& inputs, const Located& located, Plan& plan) {
+  return launch(inputs, located, true, plan);
+}
+
+}  // namespace envgen

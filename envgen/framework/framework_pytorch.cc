@@ -1,0 +1,518 @@
+// PyTorch. A Python command is started by torchrun where the image has it, by
+// torch.distributed.launch where it does not or where the platform says so, or as one process per
+// rank (--fan-out). A launcher that the user typed stays as it is and gets the environment.
+//
+// torchrun is the program beside the command's own python; failing that PATH's, whose workers are
+// then told to use the command's python. Without a python in the snapshot (another image is
+// planned for) torchrun is assumed. Python options that torchrun cannot pass on, and -c texts, go
+// to the workers as they are: --no_python.
+//
+// Several nodes meet in a static rendezvous at the master's address, a range of nodes in c10d's.
+// One node takes a free port by c10d's localhost:0, so that jobs on one host do not collide
+// (--standalone means port 29400 before 2.1); a port that was named, or a container without a
+// network, gets the static one. A fan-out has no agent to choose a port: it is 29500 unless named.
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "envgen/framework/framework.h"
+#include "envgen/plan/command.h"
+#include "envgen/plan/devices.h"
+#include "envgen/plan/launch.h"
+
+namespace envgen {
+namespace {
+
+using Kind = EnvEdit::Kind;
+
+constexpr const char* kPlanning = "planning a PyTorch job";
+constexpr int kDefaultPort = 29500;
+constexpr std::int64_t kAgentEscalationMs = 30000;
+
+// This node's part of the job.
+struct Job {
+  int node_rank = 0;
+  int node_count = 1;
+  int slots = 1;
+  int first_rank = 0;
+  int world_size = 1;
+  bool mixed_slots = false;
+  std::string address;  // of the master, as this node calls it; "" = not known
+  int port = kDefaultPort;
+  bool port_told = false;
+  int min_nodes = 0;  // elastic, from so many
+
+  [[nodiscard]] bool alone() const { return node_count == 1; }
+  [[nodiscard]] bool elastic() const { return min_nodes > 0 && !alone(); }
+};
+
+int slots_of(const Node& node) {
+  return node.slots > 0 ? node.slots : static_cast<int>(node.devices.size());
+}
+
+std::string master_of(const Request& request, const Located& located, bool alone) {
+  if (!request.master_addr.empty()) return request.master_addr;
+  const bool own = alone || located.self.node_rank == 0;
+  if (located.site.master_is_localhost && own) return "localhost";
+  if (alone) return "127.0.0.1";
+  if (!located.cluster.master_addr.empty()) return located.cluster.master_addr;
+  const Node& first = located.cluster.nodes[0];
+  if (!first.host.empty()) return first.host;
+  return first.container_ip.empty() ? first.host_ip : first.container_ip;
+}
+
+// Nothing while the node's devices have not been counted.
+Result<std::optional<Job>> job_of(Inputs& inputs, const Located& located) {
+  const std::vector<Node>& nodes = located.cluster.nodes;
+  Job job;
+  if (nodes.empty()) {
+    auto slots = slots_of_node(inputs, 0);
+    if (!slots) return std::nullopt;
+    job.slots = job.world_size = *slots;
+  } else {
+    job.node_rank = located.self.node_rank;
+    job.node_count = static_cast<int>(nodes.size());
+    job.world_size = 0;
+    for (int rank = 0; rank < job.node_count; ++rank) {
+      const int slots = slots_of(nodes[static_cast<std::size_t>(rank)]);
+      if (slots < 1) {
+        return fail(kPlanning, "node " + std::to_string(rank), "no ranks on it",
+                    "say how many ranks a node runs with --slots");
+      }
+      if (rank == job.node_rank) {
+        job.slots = slots;
+        job.first_rank = job.world_size;
+      }
+      job.mixed_slots = job.mixed_slots || slots != slots_of(nodes[0]);
+      job.world_size += slots;
+    }
+  }
+  const int told = inputs.request().master_port.value_or(located.cluster.master_port);
+  job.port_told = told > 0;
+  if (job.port_told) job.port = told;
+  job.address = master_of(inputs.request(), located, job.alone());
+  job.min_nodes = located.site.min_nodes;
+  return job;
+}
+
+// An IPv6 address with its brackets, as torchrun's flags take it; its workers get it without.
+std::string flag_address(const std::string& address) {
+  const bool bare_v6 = address.find(':') != std::string::npos && !address.starts_with('[');
+  return bare_v6 ? "[" + address + "]" : address;
+}
+
+std::string endpoint_of(const Job& job) {
+  return flag_address(job.address) + ":" + std::to_string(job.port);
+}
+
+std::string rendezvous_id(const Located& located) {
+  return located.site.job_id.empty() ? "trainit" : located.site.job_id;
+}
+
+std::string node_range(const Job& job) {
+  const std::string most = std::to_string(job.node_count);
+  return job.elastic() ? std::to_string(job.min_nodes) + ":" + most : most;
+}
+
+bool contains_text(const std::vector<std::string>& command, std::string_view text) {
+  return std::ranges::any_of(
+      command, [text](const std::string& word) { return word.find(text) != std::string::npos; });
+}
+
+// A launcher, or a program that is left alone because it may start one.
+bool is_users_own(const std::vector<std::string>& command, const Located& located,
+                  const Request& request) {
+  if (!framework_of_command(command).empty() || !python_command(command)) return true;
+  if (!located.site.prefix_bare_python_only || request.torch_launcher) return false;
+  const bool bare = command[0] == "python" || command[0] == "python3";
+  return !bare || contains_text(command, "torch.distributed.launch");
+}
+
+std::vector<EnvEdit> unset_present(const Environ& env, std::span<const std::string_view> names) {
+  std::vector<EnvEdit> edits;
+  for (const std::string_view name : names) {
+    if (env.get(name)) edits.push_back({Kind::kUnset, std::string(name), ""});
+  }
+  return edits;
+}
+
+void append(std::vector<EnvEdit>& to, std::vector<EnvEdit> edits) {
+  std::ranges::move(edits, std::back_inserter(to));
+}
+
+// torch_npu would take ranks from a table that may not be one (ModelArts names a directory);
+// without one they meet through the master.
+void hide_rank_table(const Inputs& inputs, const Located& located, std::vector<EnvEdit>& edits) {
+  static constexpr std::array<std::string_view, 1> kNames = {"RANK_TABLE_FILE"};
+  if (!located.cluster.rank_table.empty()) append(edits, unset_present(inputs.env(), kNames));
+}
+
+// Of a grace that somebody chose: every default one is shorter. torch.distributed.launch alone is
+// of versions before 2.
+void warn_of_escalation(const Request& request, Plan& plan) {
+  const PlanPolicy& policy = plan.policy;
+  const std::int64_t term_ms =
+      policy.grace_ms - policy.drain_ms - policy.pre_stop_ms - policy.post_stop_ms;
+  if (!request.grace_ms || term_ms >= kAgentEscalationMs) return;
+  plan.warnings.push_back(
+      "torchrun 2.x gives its workers 30 s between TERM and KILL, and the grace period leaves it " +
+      std::to_string(term_ms / 1000) +
+      " s: slower workers are killed without its report; see --grace");
+}
+
+// What a launcher typed by the user reads; its own flags beat PET_*.
+std::vector<EnvEdit> agent_defaults(const Job& job, const Located& located) {
+  std::vector<EnvEdit> edits = {
+      {Kind::kSetDefault, "PET_NNODES", node_range(job)},
+      {Kind::kSetDefault, "PET_NPROC_PER_NODE", std::to_string(job.slots)},
+  };
+  if (job.elastic()) {
+    edits.push_back({Kind::kSetDefault, "PET_RDZV_BACKEND", "c10d"});
+    edits.push_back({Kind::kSetDefault, "PET_RDZV_ENDPOINT", endpoint_of(job)});
+    edits.push_back({Kind::kSetDefault, "PET_RDZV_ID", rendezvous_id(located)});
+    return edits;
+  }
+  edits.push_back({Kind::kSetDefault, "PET_NODE_RANK", std::to_string(job.node_rank)});
+  if (job.address.empty()) return edits;
+  edits.push_back({Kind::kSetDefault, "PET_MASTER_ADDR", flag_address(job.address)});
+  edits.push_back({Kind::kSetDefault, "PET_MASTER_PORT", std::to_string(job.port)});
+  return edits;
+}
+
+// "env A=1 python train.py", "numactl -N0 python train.py", "./train.py": a training script that no
+// launcher starts.
+bool wraps_python(const std::vector<std::string>& command) {
+  if (python_command(command)) return false;
+  if (command[0].ends_with(".py")) return true;
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    const std::vector<std::string> rest(command.begin() + static_cast<std::ptrdiff_t>(i),
+                                        command.end());
+    if (!framework_of_command(rest).empty()) return false;
+    if (python_command(rest)) return true;
+  }
+  return false;
+}
+
+void launch_users_own(Inputs& inputs, const Located& located, const Job& job, Plan& plan) {
+  const std::vector<std::string>& command = located.site.command;
+  Process process = main_process(inputs, located.site, command, plan);
+  // A script may read the platform's RANK and WORLD_SIZE for its own torchrun; an agent reads none.
+  if (!framework_of_command(command).empty()) {
+    append(process.env, unset_stale(inputs, plan, rank_variables()));
+  }
+  if (!job.address.empty() && !is_promised(plan, "MASTER_ADDR")) {
+    const Kind kind = job.alone() ? Kind::kSetDefault : Kind::kSet;
+    process.env.push_back({kind, "MASTER_ADDR", job.address});
+  }
+  if (!is_promised(plan, "MASTER_PORT")) {
+    const Kind kind = job.alone() ? Kind::kSetDefault : Kind::kSet;
+    process.env.push_back({kind, "MASTER_PORT", std::to_string(job.port)});
+  }
+  const bool torch_agent =
+      contains_text(command, "torchrun") || contains_text(command, "torch.distributed.");
+  if (torch_agent && !contains_text(command, "torch.distributed.launch")) {
+    warn_of_escalation(inputs.request(), plan);
+  }
+  // Shells and their like may start a launcher; what a wrapper starts is seen here.
+  const bool hidden_python = framework_of_command(command).empty() && wraps_python(command);
+  if (hidden_python && (!job.alone() || job.slots > 1)) {
+    plan.warnings.push_back(command[0] + " is started once on this node, which has to run " +
+                            std::to_string(job.slots) + " of " + std::to_string(job.world_size) +
+                            " ranks: name python first, or start the ranks with --fan-out");
+  }
+  // With --standalone, PET_NNODES would make it wait for nodes that cannot come.
+  if (torch_agent && !contains_text(command, "--standalone")) {
+    append(process.env, agent_defaults(job, located));
+  }
+  hide_rank_table(inputs, located, process.env);
+  plan.processes.push_back(std::move(process));
+}
+
+Status needs_master(const Job& job) {
+  if (!job.address.empty()) return {};
+  return fail(kPlanning, "the master's address", "neither MASTER_ADDR nor the first node's host",
+              "name it with --master-addr");
+}
+
+std::vector<EnvEdit> worker_environment(const Inputs& inputs, const Located& located,
+                                        const Plan& plan, const TorchRank& rank) {
+  // With an agent's store announced, rank 0 would not open its own.
+  static constexpr std::array<std::string_view, 6> kElastic = {
+      "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RUN_ID",     "TORCHELASTIC_RESTART_COUNT",
+      "TORCHELASTIC_MAX_RESTARTS",    "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_SIGNALS_TO_HANDLE"};
+  std::vector<EnvEdit> edits = torch_rank_environment(rank);
+  append(edits, unset_present(planned_environment(inputs, plan), kElastic));
+  hide_rank_table(inputs, located, edits);
+  return edits;
+}
+
+// The platform started this process as one of the ranks.
+Status launch_own_rank(Inputs& inputs, const Located& located, const Job& job, Plan& plan) {
+  if (auto status = needs_master(job); !status) return status;
+  const int rank = *located.site.own_rank;
+  if (!framework_of_command(located.site.command).empty()) {
+    plan.warnings.push_back("the platform starts one task per rank, and each starts " +
+                            located.site.command[0] + ": use one task per node, or no launcher");
+  }
+  Process process = main_process(inputs, located.site, located.site.command, plan);
+  process.env = worker_environment(inputs, located, plan,
+                                   {.rank = rank,
+                                    .world_size = job.world_size,
+                                    .local_rank = located.site.local_rank,
+                                    .local_world_size = job.slots,
+                                    .node_rank = job.node_rank,
+                                    .node_count = job.node_count,
+                                    .master_addr = job.address,
+                                    .master_port = job.port});
+  plan.processes.push_back(std::move(process));
+  return {};
+}
+
+Status launch_fan_out(Inputs& inputs, const Located& located, const Job& job, Plan& plan) {
+  std::vector<std::string> command = located.site.command;
+  if (!framework_of_command(command).empty()) {
+    return fail(kPlanning, "--fan-out", command[0] + ", which starts the ranks by itself",
+                "name the training script alone, or leave out --fan-out");
+  }
+  if (auto status = needs_master(job); !status) return status;
+  if (job.elastic()) {
+    plan.warnings.push_back("--fan-out has no agent: the job needs all of its " +
+                            std::to_string(job.node_count) + " nodes");
+  }
+  // Lines reach the log as they are printed, as under torchrun.
+  const bool buffered = std::ranges::find(command, "-u") == command.end();
+  if (python_command(command) && buffered) command.insert(command.begin() + 1, "-u");
+  plan.directories.push_back({located.site.log_dir});
+  for (int local_rank = 0; local_rank < job.slots; ++local_rank) {
+    Process process;
+    process.rank = job.first_rank + local_rank;
+    process.name = "rank-" + std::to_string(process.rank);
+    process.argv = command;
+    process.cwd = start_directory(inputs, located.site);
+    process.env = worker_environment(inputs, located, plan,
+                                     {.rank = process.rank,
+                                      .world_size = job.world_size,
+                                      .local_rank = local_rank,
+                                      .local_world_size = job.slots,
+                                      .node_rank = job.node_rank,
+                                      .node_count = job.node_count,
+                                      .master_addr = job.address,
+                                      .master_port = job.port});
+    add_rank_log(inputs.request(), located.site, plan, process);
+    plan.processes.push_back(std::move(process));
+  }
+  return {};
+}
+
+struct Torchrun {
+  bool known = true;        // false while the snapshot lacks a path
+  std::string program;      // "" = the image has none
+  std::string python_exec;  // what its workers must be told to use; "" = nothing
+  bool seen = false;        // it is there, not assumed
+};
+
+Torchrun find_torchrun(Inputs& inputs, const Plan& plan, const std::string& python) {
+  const Environ env = planned_environment(inputs, plan);
+  const FoundProgram in_path = find_in_path(inputs, env.get_or("PATH", ""), "torchrun");
+  FoundProgram interpreter;
+  if (python.find('/') == std::string::npos) {
+    interpreter = find_in_path(inputs, env.get_or("PATH", ""), python);
+  } else {
+    const std::string place = join_path(inputs.facts().cwd, python);
+    const PathState* state = inputs.kind(place);
+    interpreter.known = state != nullptr;
+    if (interpreter.known && state->kind == PathState::Kind::kFile) interpreter.path = place;
+  }
+  if (!in_path.known || !interpreter.known)
+    return {.known = false, .program = "", .python_exec = ""};
+  const bool seen = !in_path.path.empty();
+  if (interpreter.path.empty()) return {.program = "torchrun", .python_exec = "", .seen = seen};
+  const std::string directory = interpreter.path.substr(0, interpreter.path.rfind('/'));
+  const std::string beside_path = join_path(directory, "torchrun");
+  if (in_path.path == beside_path) return {.program = "torchrun", .python_exec = "", .seen = seen};
+  const PathState* beside = inputs.kind(beside_path);
+  if (beside == nullptr) return {.known = false, .program = "", .python_exec = ""};
+  if (beside->kind == PathState::Kind::kFile) {
+    return {.program = beside_path, .python_exec = "", .seen = true};
+  }
+  if (!seen) return {};
+  return {.program = "torchrun", .python_exec = python, .seen = true};
+}
+
+std::vector<std::string> static_flags(const Job& job, const std::string& address) {
+  return {"--nproc_per_node=" + std::to_string(job.slots),
+          "--nnodes=" + std::to_string(job.node_count),
+          "--node_rank=" + std::to_string(job.node_rank), "--master_addr=" + address,
+          "--master_port=" + std::to_string(job.port)};
+}
+
+// The first node's own agent publishes its --master_addr to the workers of all nodes since PyTorch
+// 1.9: "localhost", as a platform writes it for the older ones, would send them to themselves.
+std::string published_address(const Inputs& inputs, const Located& located, const Job& job) {
+  const bool by_platform = located.site.master_is_localhost && inputs.request().master_addr.empty();
+  if (!by_platform || job.alone() || job.node_rank != 0) return job.address;
+  const std::string& told = located.cluster.master_addr;
+  const std::string& own = located.cluster.nodes[0].host;
+  if (!told.empty()) return told;
+  return own.empty() ? job.address : own;
+}
+
+std::vector<std::string> torchrun_flags(const Inputs& inputs, const Located& located,
+                                        const Job& job) {
+  const std::string ranks = "--nproc_per_node=" + std::to_string(job.slots);
+  if (job.elastic()) {
+    // c10d asks the resolver whether the endpoint is this host; the node rank knows it.
+    std::string conf = job.node_rank == 0 ? "is_host=1" : "is_host=0";
+    if (auto more = inputs.variable("PET_RDZV_CONF"); !more.empty())
+      conf += "," + std::string(more);
+    return {ranks,
+            "--nnodes=" + node_range(job),
+            "--rdzv_backend=c10d",
+            "--rdzv_endpoint=" + endpoint_of(job),
+            "--rdzv_id=" + rendezvous_id(located),
+            "--rdzv_conf=" + conf};
+  }
+  // c10d's workers meet at the host's own name, which a container without a network cannot resolve.
+  const bool named = job.port_told || !inputs.request().master_addr.empty();
+  if (job.alone() && !named && !inputs.facts().addresses.empty()) {
+    return {ranks, "--nnodes=1", "--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0"};
+  }
+  return static_flags(job, flag_address(published_address(inputs, located, job)));
+}
+
+// The python options before the script, and whether torchrun's own "python -u" covers them.
+struct PythonOptions {
+  std::vector<std::string> options;  // without -m and -c
+  bool only_unbuffered = true;
+};
+PythonOptions options_of(const std::vector<std::string>& command, const PythonCommand& python) {
+  PythonOptions result;
+  for (std::size_t i = 1; i < python.operand; ++i) {
+    std::string option = command[i];
+    const bool names_operand = i + 1 == python.operand && (python.module || python.text);
+    if (names_operand) option.pop_back();
+    if (option == "-") continue;
+    result.only_unbuffered = result.only_unbuffered && option == "-u";
+    result.options.push_back(std::move(option));
+  }
+  return result;
+}
+
+// Flags that the platform's or the image's PET_* variables would add to ours.
+std::vector<EnvEdit> unset_agent_variables(const Environ& env) {
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_ID",  "PET_STANDALONE",
+      "PET_MODULE",       "PET_NO_PYTHON",     "PET_RUN_PATH",
+  };
+  return unset_present(env, kNames);
+}
+
+Process agent_process(const Inputs& inputs, const Located& located, std::vector<std::string> argv,
+                      Plan& plan) {
+  Process process = main_process(inputs, located.site, std::move(argv), plan);
+  append(process.env, unset_stale(inputs, plan, rank_variables()));
+  append(process.env, unset_agent_variables(planned_environment(inputs, plan)));
+  hide_rank_table(inputs, located, process.env);
+  return process;
+}
+
+void launch_torchrun(Inputs& inputs, const Located& located, const Job& job,
+                     const Torchrun& torchrun, Plan& plan) {
+  const std::vector<std::string>& command = located.site.command;
+  const PythonCommand python = *python_command(command);
+  std::vector<std::string> argv = {torchrun.program};
+  std::ranges::move(torchrun_flags(inputs, located, job), std::back_inserter(argv));
+  const bool as_it_is = python.text || !options_of(command, python).only_unbuffered;
+  if (as_it_is) argv.emplace_back("--no_python");
+  if (!as_it_is && python.module) argv.emplace_back("-m");
+  const auto first = static_cast<std::ptrdiff_t>(as_it_is ? 0 : python.operand);
+  argv.insert(argv.end(), command.begin() + first, command.end());
+  warn_of_escalation(inputs.request(), plan);
+  Process process = agent_process(inputs, located, std::move(argv), plan);
+  if (as_it_is) {
+    process.env.push_back({Kind::kSetDefault, "PYTHONUNBUFFERED", "1"});
+  } else if (!torchrun.python_exec.empty()) {
+    process.env.push_back({Kind::kSet, "PYTHON_EXEC", torchrun.python_exec});
+  }
+  if (job.elastic()) {
+    // Its default, none, ends the job with the first node that leaves.
+    process.env.push_back({Kind::kSetDefault, "PET_MAX_RESTARTS", "3"});
+  }
+  plan.processes.push_back(std::move(process));
+}
+
+// An image with torchrun has an agent that publishes it.
+std::string legacy_address(Inputs& inputs, const Located& located, const Job& job,
+                           const Plan& plan) {
+  std::string address = published_address(inputs, located, job);
+  if (address == job.address) return address;
+  return find_torchrun(inputs, plan, located.site.command[0]).seen ? address : job.address;
+}
+
+Status launch_legacy(Inputs& inputs, const Located& located, const Job& job, Plan& plan) {
+  constexpr const char* kModule = "torch.distributed.launch";
+  const std::vector<std::string>& command = located.site.command;
+  const PythonCommand python = *python_command(command);
+  if (python.text) {
+    return fail(kPlanning, "the command",
+                std::string("a -c text, which ") + kModule + " cannot start", "use --fan-out");
+  }
+  if (job.mixed_slots) {
+    return fail(kPlanning, kModule, "nodes with different numbers of ranks, which it miscounts",
+                "use --fan-out, or torchrun");
+  }
+  if (job.elastic()) {
+    return fail(kPlanning, kModule, "a range of nodes, which it does not know",
+                "use torchrun, or a fixed number of nodes");
+  }
+  PythonOptions options = options_of(command, python);
+  if (!options.only_unbuffered) {
+    plan.warnings.push_back(std::string(kModule) + " does not pass " + options.options[0] +
+                            " on to its workers; use --fan-out, or PYTHON* variables");
+  }
+  std::vector<std::string> argv = {command[0]};
+  std::ranges::move(options.options, std::back_inserter(argv));
+  argv.insert(argv.end(), {"-m", kModule});
+  std::ranges::move(static_flags(job, legacy_address(inputs, located, job, plan)),
+                    std::back_inserter(argv));
+  if (python.module) argv.emplace_back("-m");
+  argv.insert(argv.end(), command.begin() + static_cast<std::ptrdiff_t>(python.operand),
+              command.end());
+  plan.processes.push_back(agent_process(inputs, located, std::move(argv), plan));
+  return {};
+}
+
+}  // namespace
+
+Status launch_pytorch(Inputs& inputs, const Located& located, Plan& plan) {
+  auto told = job_of(inputs, located);
+  if (!told) return std::unexpected(told.error());
+  if (!*told) return {};
+  const Job& job = **told;
+  if (located.cluster.nodes.empty()) plan.world_size = job.world_size;
+  if (located.site.own_rank) return launch_own_rank(inputs, located, job, plan);
+
+  const Request& request = inputs.request();
+  auto launcher = request.torch_launcher ? request.torch_launcher : located.site.torch_launcher;
+  if (launcher == TorchLauncher::kFanOut) return launch_fan_out(inputs, located, job, plan);
+  if (is_users_own(located.site.command, located, request)) {
+    launch_users_own(inputs, located, job, plan);
+    return {};
+  }
+  if (auto status = needs_master(job); !status) return status;
+  // A range of nodes is torchrun's, whatever the platform uses otherwise.
+  if (job.elastic() && !request.torch_launcher) launcher.reset();
+  if (launcher == TorchLauncher::kLaunch) return launch_legacy(inputs, located, job, plan);
+
+  Torchrun torchrun = find_torchrun(inputs, plan, located.site.command[0]);
+  if (!torchrun.known) return {};
+  if (torchrun.program.empty() && launcher == TorchLauncher::kTorchrun) {
+    torchrun.program = "torchrun";
+  }
+  if (torchrun.program.empty()) return launch_legacy(inputs, located, job, plan);
+  launch_torchrun(inputs, located, job, torchrun, plan);
+  return {};
+}
+
+}  // namespace envgen

@@ -1,0 +1,166 @@
+// TensorFlow: one process per node, or per task that the platform started on it, which learns its
+// place from TF_CONFIG (tfconfig.h).
+//
+// Where the platform asks for them, ModelArts' flags (--task_index N --ps_hosts a,b --worker_hosts
+// c,d --job_name worker) go directly behind the script, before the user's own arguments: those then
+// win where a parser takes the last of doubles, and a "--" or a subcommand among them does not
+// swallow ours. A script that is given one of the four keeps its own.
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "envgen/formats/tfconfig.h"
+#include "envgen/framework/framework.h"
+#include "envgen/plan/command.h"
+#include "envgen/plan/launch.h"
+
+namespace envgen {
+namespace {
+
+using Kind = EnvEdit::Kind;
+
+constexpr const char* kPlanning = "planning a TensorFlow job";
+
+// The kernel counts "NAME=value" and an argument alike, each with its final NUL.
+Status fits_in_one_string(std::string_view name, std::size_t bytes) {
+  if (bytes < kMostVariableBytes) return {};
+  return fail(kPlanning, std::string(name),
+              std::to_string(bytes) + " bytes, where the kernel takes less than " +
+                  std::to_string(kMostVariableBytes),
+              "use shorter host names (names of the headless service without the cluster's domain, "
+              "or addresses) or fewer tasks");
+}
+
+struct Config {
+  std::optional<TfConfig> value;    // nothing: a single replica
+  std::optional<std::string> text;  // what TF_CONFIG becomes; nothing: it is there already
+};
+
+// A node for each task that the platform started; those of one host differ in their ports.
+struct Tasks {
+  Cluster cluster;
+  int self = 0;
+};
+Tasks started_tasks(const Located& located) {
+  Tasks tasks;
+  for (int rank = 0; rank < static_cast<int>(located.cluster.nodes.size()); ++rank) {
+    const Node& node = located.cluster.nodes[static_cast<std::size_t>(rank)];
+    // By place, not by own_rank: how the platform spread its ranks is not told.
+    if (rank == located.self.node_rank) {
+      tasks.self = static_cast<int>(tasks.cluster.nodes.size()) + located.site.local_rank;
+    }
+    for (int local_rank = 0; local_rank < node.slots; ++local_rank) {
+      Node task;
+      task.host = node.host;
+      task.port = (node.port > 0 ? node.port : kTfPort) + local_rank;
+      tasks.cluster.nodes.push_back(std::move(task));
+    }
+  }
+  return tasks;
+}
+
+Result<std::optional<TfConfig>> made_config(const Located& located) {
+  const bool index_text = located.site.tf_index_text;
+  if (!located.site.own_rank) {
+    return tf_config_of(located.cluster, located.self.node_rank, index_text);
+  }
+  const Tasks tasks = started_tasks(located);
+  return tf_config_of(tasks.cluster, tasks.self, index_text);
+}
+
+Result<Config> config_of(const Located& located, const Inputs& inputs) {
+  const std::string& injected = located.site.tf_config;
+  Config config;
+  if (!injected.empty()) {
+    auto parsed = parse_tf_config(injected, "TF_CONFIG");
+    if (!parsed) return std::unexpected(parsed.error());
+    config.value = std::move(*parsed);
+    if (inputs.variable("TF_CONFIG") != injected) config.text = injected;
+    return config;
+  }
+  auto made = made_config(located);
+  if (!made) return std::unexpected(made.error());
+  config.value = std::move(*made);
+  if (config.value) config.text = render_tf_config(*config.value);
+  return config;
+}
+
+std::string hosts_of(const TfConfig& config, const char* role) {
+  std::string list;
+  auto tasks = config.cluster.find(role);
+  if (tasks == config.cluster.end()) return list;
+  for (const auto& [index, address] : tasks->second) list += (list.empty() ? "" : ",") + address;
+  return list;
+}
+
+bool gives_flag(const std::vector<std::string>& command, std::size_t from, std::string_view name) {
+  return std::any_of(command.begin() + static_cast<std::ptrdiff_t>(from), command.end(),
+                     [name](std::string_view word) {
+                       word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
+                       return word.substr(0, word.find('=')) == name;
+                     });
+}
+
+// The command with the flags of this task behind its script.
+Result<std::vector<std::string>> with_flags(std::vector<std::string> command,
+                                            const TfConfig& config, Plan& plan) {
+  auto python = python_command(command);
+  if (!python) {
+    plan.warnings.push_back("--task_index and its like go behind a Python script, and " +
+                            command[0] + " is none: they are left out");
+    return command;
+  }
+  const std::size_t behind = python->operand + 1;
+  const std::array<std::pair<const char*, std::string>, 4> flags = {{
+      {"task_index", std::to_string(config.index)},
+      {"ps_hosts", hosts_of(config, "ps")},
+      {"worker_hosts", hosts_of(config, "worker")},
+      {"job_name", config.type},
+  }};
+  std::vector<std::string> added;
+  for (const auto& [name, value] : flags) {
+    if (value.empty() || gives_flag(command, behind, name)) continue;
+    if (auto fits = fits_in_one_string(name, value.size()); !fits) {
+      return std::unexpected(fits.error());
+    }
+    added.push_back(std::string("--") + name);
+    added.push_back(value);
+  }
+  command.insert(command.begin() + static_cast<std::ptrdiff_t>(behind), added.begin(), added.end());
+  return command;
+}
+
+}  // namespace
+
+Status launch_tensorflow(Inputs& inputs, const Located& located, Plan& plan) {
+  constexpr std::string_view kVariable = "TF_CONFIG";
+  auto config = config_of(located, inputs);
+  if (!config) return std::unexpected(config.error());
+
+  std::vector<std::string> command = located.site.command;
+  // A single replica takes part in nothing, so it has no flags either.
+  const bool flags = inputs.request().tf_flags.value_or(located.site.tf_flags);
+  if (flags && config->value && !config->value->cluster.empty()) {
+    auto flagged = with_flags(std::move(command), *config->value, plan);
+    if (!flagged) return std::unexpected(flagged.error());
+    command = std::move(*flagged);
+  }
+  Process process = main_process(inputs, located.site, std::move(command), plan);
+  if (config->text) {
+    const std::size_t bytes = kVariable.size() + 1 + config->text->size();
+    if (auto fits = fits_in_one_string(kVariable, bytes); !fits) return fits;
+    process.env.push_back({Kind::kSet, std::string(kVariable), *config->text});
+  } else if (!config->value && inputs.env().get(kVariable)) {
+    process.env.push_back({Kind::kUnset, std::string(kVariable), ""});
+    plan.warnings.push_back(
+        "TF_CONFIG is set, but not by the platform, and the job has one node: it is removed");
+  }
+  std::ranges::move(unset_stale(inputs, plan, rank_variables()), std::back_inserter(process.env));
+  // A parameter server never ends by itself: the job is over when its workers are.
+  if (config->value && config->value->type == "ps") plan.policy.success = Success::kServe;
+  plan.processes.push_back(std::move(process));
+  return {};
+}
+
+}  // namespace envgen

@@ -1,0 +1,295 @@
+#include "envgen/plan/command.h"
+
+#include <algorithm>
+#include <array>
+
+namespace envgen {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+
+bool has_blank(std::string_view text) {
+  return text.find_first_of(kBlanks) != std::string_view::npos;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The length of the variable's name that `text` begins with.
+std::size_t name_at(std::string_view text) {
+  if (text.empty() || is_digit(text.front())) return 0;
+  const auto end = std::ranges::find_if_not(text, [](char c) {
+    return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+  return static_cast<std::size_t>(end - text.begin());
+}
+
+// KEY=VALUE, as a shell sets a variable for one command. "./a=b" is a path.
+bool is_assignment(std::string_view word) {
+  const std::string_view name = word.substr(0, word.find('='));
+  return name.size() < word.size() && name_at(word) == name.size() && !name.empty();
+}
+
+// "--flag=a&&b" is one argument that had quotes around it.
+bool is_operator(std::string_view word) {
+  if (word == "|" || word == "&" || word == "|&") return true;
+  return word.starts_with("&&") || word.starts_with("||") || word.starts_with(';') ||
+         word.ends_with("&&") || word.ends_with(';');
+}
+
+// ">", "2>&1", ">log", "&>>log", "</data/in". "<pad>" and ">=0.5" are what users pass to scripts.
+bool is_redirection(std::string_view word) {
+  const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
+  const bool numbered = digits > 0;
+  word.remove_prefix(digits);
+  if (word.starts_with("&>")) return !numbered;
+  if (word.starts_with('>')) {
+    word.remove_prefix(word.starts_with(">>") || word.starts_with(">|") ? 2 : 1);
+    return word.empty() || numbered || (!is_digit(word[0]) && word[0] != '=');
+  }
+  if (!word.starts_with('<')) return false;
+  word.remove_prefix(std::min(word.find_first_not_of('<'), word.size()));
+  return word.empty() || (!word.ends_with('>') && !is_digit(word[0]) && word[0] != '=');
+}
+
+// What only a shell knows, or nothing. The word after -c is a program's text of its own, and one
+// with a blank in it was quoted.
+std::optional<std::string> shell_syntax_in(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if ((i > 0 && words[i - 1] == "-c") || has_blank(word)) continue;
+    if (is_operator(word) || is_redirection(word)) return word;
+  }
+  return std::nullopt;
+}
+
+// "$NAME" or "${NAME}" at the beginning of `text`. Without a name: there is none.
+struct Reference {
+  std::string_view name;
+  std::size_t length = 0;
+  bool plain = true;  // not "${NAME:-0}"
+};
+Reference reference_at(std::string_view text) {
+  if (!text.starts_with('$')) return {};
+  const std::size_t begin = text.starts_with("${") ? 2 : 1;
+  const std::size_t size = name_at(text.substr(begin));
+  const std::size_t end = begin + size;
+  if (size == 0) return {};
+  const bool closed = begin == 1 || text.substr(end).starts_with('}');
+  return {text.substr(begin, size), end + (begin == 2 && closed ? 1 : 0), closed};
+}
+
+// A character that makes splitting a line at its blanks wrong, or nothing.
+std::optional<std::string> special_in(std::string_view line,
+                                      std::span<const std::string_view> filled) {
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const Reference reference = reference_at(line.substr(i));
+    if (reference.plain && std::ranges::find(filled, reference.name) != filled.end()) {
+      i += reference.length - 1;
+      continue;
+    }
+    const bool begins = i == 0 || kBlanks.contains(line[i - 1]);
+    constexpr std::string_view kSpecial = "\"'\\`$&|;<>()*?[]{}";
+    if (kSpecial.contains(line[i]) || (begins && (line[i] == '#' || line[i] == '~'))) {
+      return std::string(1, line[i]);
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_shell(std::string_view word) {
+  constexpr std::array<std::string_view, 6> kShells = {"sh", "bash", "dash", "ash", "zsh", "ksh"};
+  return std::ranges::find(kShells, base_name(word)) != kShells.end();
+}
+
+// Where the words begin that a shell inside of the command reads as its text: the one behind its
+// -c. The command's size without one.
+std::size_t shell_text_in(const std::vector<std::string>& command) {
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    if (!is_shell(command[i])) continue;
+    for (std::size_t at = i + 1; at < command.size() && command[at].starts_with('-'); ++at) {
+      const std::string& option = command[at];
+      if (option == "--rcfile" || option == "--init-file") ++at;
+      if (option.starts_with("--")) continue;
+      if (option.contains('c')) return at + 1;
+      if (option.ends_with('o') || option.ends_with('O')) ++at;
+    }
+  }
+  return command.size();
+}
+
+std::string quoted(std::string_view text, char quote, std::string_view escaped) {
+  std::string result(1, quote);
+  for (const char c : text) {
+    if (escaped.find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result + quote;
+}
+
+// The words as a shell's line. A word with a blank keeps its bounds; variables stay variables.
+std::string line_of(const std::vector<std::string>& words) {
+  if (words.size() == 1) return words[0];
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    const bool quote = word.empty() || word.find_first_of(" \t\r\n\"'()*?#`\\") != word.npos ||
+                       (word.find_first_of("<>") != word.npos && !is_redirection(word));
+    line += quote ? quoted(word, '"', "\"\\`") : word;
+  }
+  return line;
+}
+
+std::vector<std::string> split_words(std::string_view line) {
+  std::vector<std::string> words;
+  while (true) {
+    const std::size_t first = line.find_first_not_of(kBlanks);
+    if (first == std::string_view::npos) return words;
+    line.remove_prefix(first);
+    words.emplace_back(line.substr(0, line.find_first_of(kBlanks)));
+    line.remove_prefix(words.back().size());
+  }
+}
+
+std::unexpected<Error> needs_shell(const std::string& found, std::string_view platform,
+                                   const std::string& line) {
+  const bool plain = line.find_first_of("\"$`\\!") == std::string::npos;
+  std::string text = plain ? '"' + line + '"' : "";
+  if (!plain) {
+    text = "'";
+    for (const char c : line) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    text += '\'';
+  }
+  return fail("reading the command", "platform " + std::string(platform), found,
+              "use: bash -c " + text);
+}
+
+struct Operand {
+  std::size_t at = 0;        // the word that it is in
+  std::size_t attached = 0;  // where in that word it begins, behind its option: "-mpdb"
+  char letter = '\0';        // 'm' or 'c'; of a script, none
+};
+
+bool is_python(std::string_view program) {
+  constexpr std::string_view kPython = "python";
+  if (!program.starts_with(kPython)) return false;
+  program.remove_prefix(kPython.size());
+  return std::ranges::all_of(program, [](char c) { return is_digit(c) || c == '.'; });
+}
+
+// As CPython's getopt reads its options: letters in one word up to one that takes a value, which is
+// the rest of the word, or the next one.
+std::optional<Operand> find_operand(const std::vector<std::string>& command) {
+  if (command.empty() || !is_python(base_name(command[0]))) return std::nullopt;
+  Operand operand;
+  std::size_t at = 1;
+  for (; at < command.size() && command[at].starts_with('-') && command[at] != "-"; ++at) {
+    const std::string& option = command[at];
+    if (option == "--") {
+      ++at;
+      break;
+    }
+    if (option == "--check-hash-based-pycs") ++at;
+    if (option.starts_with("--")) continue;
+    const std::size_t valued = option.find_first_of("mcWX");
+    if (valued == std::string::npos) continue;
+    const char letter = option[valued];
+    const bool last = valued + 1 == option.size();
+    if (letter == 'm' || letter == 'c') {
+      operand.letter = letter;
+      if (!last) operand.attached = valued + 1;
+      if (last) ++at;
+      break;
+    }
+    if (last) ++at;
+  }
+  if (at >= command.size()) return std::nullopt;
+  operand.at = at;
+  return operand;
+}
+
+}  // namespace
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::vector<std::string> command_of_line(std::string_view line) {
+  std::vector<std::string> words = split_words(line);
+  const bool plain = !words.empty() && !is_assignment(words[0]) && !special_in(line, {});
+  if (plain) return words;
+  return {"/bin/sh", "-c", std::string(line)};
+}
+
+Result<std::vector<std::string>> without_shell_syntax(const std::vector<std::string>& command,
+                                                      std::string_view platform,
+                                                      std::span<const std::string_view> filled) {
+  if (command.empty()) return command;
+  // A platform that hands on its text field unsplit.
+  const bool one_line = command.size() == 1 && has_blank(command[0]);
+  std::vector<std::string> words = one_line ? split_words(command[0]) : command;
+  if (words.empty()) return command;
+  const std::string line = line_of(command);
+  if (words.size() > 1 && words[0] == "export") {
+    return std::vector<std::string>{"bash", "-c", line};
+  }
+  if (is_assignment(words[0])) {
+    return needs_shell(
+        '"' + words[0] + "\", which is no program: the command is started without a shell",
+        platform, line);
+  }
+  auto syntax = shell_syntax_in(words);
+  if (!syntax && one_line) syntax = special_in(line, filled);
+  if (syntax) {
+    return needs_shell(
+        '"' + *syntax + "\", which only a shell knows: the command is started without one",
+        platform, line);
+  }
+  return words;
+}
+
+ExpandedCommand expand_variables(const std::vector<std::string>& command,
+                                 const VariableValue& value) {
+  ExpandedCommand result{command, {}};
+  const std::size_t end = shell_text_in(command);
+  for (std::size_t i = 0; i < end; ++i) {
+    std::string word;
+    for (std::string_view rest = command[i]; !rest.empty();) {
+      const Reference reference = reference_at(rest);
+      const std::size_t length = std::max<std::size_t>(reference.length, 1);
+      std::optional<std::string> known;
+      if (reference.plain && !reference.name.empty()) known = value(reference.name);
+      word += known ? *known : std::string(rest.substr(0, length));
+      rest.remove_prefix(length);
+      if (known || reference.name.empty()) continue;
+      if (std::ranges::find(result.unknown, reference.name) == result.unknown.end()) {
+        result.unknown.emplace_back(reference.name);
+      }
+    }
+    result.command[i] = std::move(word);
+  }
+  return result;
+}
+
+std::vector<std::string> with_interpreter(const std::vector<std::string>& command,
+                                          const std::string& interpreter) {
+  std::vector<std::string> result = command;
+  const bool script = !command.empty() && command[0].ends_with(".py") && command[0] != ".py";
+  if (script) result.insert(result.begin(), interpreter);
+  return result;
+}
+
+std::vector<std::string> with_operand_apart(std::vector<std::string> command) {
+  const auto found = find_operand(command);
+  if (!found || found->attached == 0) return command;
+  const auto word = command.begin() + static_cast<std::ptrdiff_t>(found->at);
+  std::string operand = word->substr(found->attached);
+  word->resize(found->attached);
+  command.insert(word + 1, std::move(operand));
+  return command;
+}
+
+std::optional<PythonCommand> python_command(const std::vector<std::string>& command) {
+  const auto found = find_operand(command);
+  if (!found || found->attached != 0) return std::nullopt;
+  return PythonCommand{found->at, found->letter == 'm', found->letter == 'c'};
+}
+
+}  // namespace envgen

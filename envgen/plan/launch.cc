@@ -1,0 +1,208 @@
+#include "envgen/plan/launch.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "envgen/plan/command.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kDefaultPath = "/bin:/usr/bin";  // glibc's, when PATH is unset
+
+struct LauncherName {
+  std::string_view name;
+  std::string_view framework;
+};
+
+// A launcher's program, and the first part of its module's name where that differs.
+constexpr std::array<LauncherName, 8> kPrograms = {{
+    {"torchrun", "pytorch"},
+    {"torch-run", "pytorch"},
+    {"accelerate", "pytorch"},
+    {"colossalai", "pytorch"},
+    {"composer", "pytorch"},
+    {"deepspeed", "deepspeed"},
+    {"ds", "deepspeed"},
+    {"horovodrun", "horovod"},
+}};
+constexpr std::array<LauncherName, 7> kModules = {{
+    {"torch.distributed.run", "pytorch"},
+    {"torch.distributed.launch", "pytorch"},
+    {"torch.distributed.elastic", "pytorch"},
+    {"accelerate", "pytorch"},
+    {"deepspeed", "deepspeed"},
+    {"deepspeed.launcher", "deepspeed"},
+    {"horovod.runner", "horovod"},
+}};
+
+std::string_view framework_of_program(std::string_view program) {
+  // mpirun, mpirun.openmpi, mpiexec.hydra
+  if (program.starts_with("mpirun") || program.starts_with("mpiexec")) return "mpi";
+  for (const LauncherName& known : kPrograms) {
+    if (program == known.name) return known.framework;
+  }
+  return "";
+}
+
+std::string_view framework_of_module(std::string_view module) {
+  for (const LauncherName& known : kModules) {
+    const bool below = module.starts_with(known.name) && module.size() > known.name.size() &&
+                       module[known.name.size()] == '.';
+    const bool library = known.name == "deepspeed";  // its other modules are programs of their own
+    if (module == known.name || (below && !library)) return known.framework;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string_view framework_of_command(const std::vector<std::string>& typed) {
+  if (typed.empty()) return "";
+  const std::vector<std::string> command = with_operand_apart(typed);
+  std::string_view named = framework_of_program(base_name(command[0]));
+  if (!named.empty()) return named;
+  auto python = python_command(command);
+  if (!python || python->text) return "";
+  const std::string& operand = command[python->operand];
+  return python->module ? framework_of_module(operand) : framework_of_program(base_name(operand));
+}
+
+bool inherits_output(const Request& request, std::size_t index) {
+  switch (request.output.value_or(Output::kFirst)) {
+    case Output::kInherit:
+      return true;
+    case Output::kFiles:
+    case Output::kTee:
+      return false;
+    case Output::kFirst:
+      break;
+  }
+  return index == 0;
+}
+
+void add_rank_log(const Request& request, const Site& site, const Plan& plan, Process& process) {
+  if (!inherits_output(request, plan.processes.size())) {
+    process.log = join_path(site.log_dir, process.name + site.log_suffix);
+  }
+  process.env_file = join_path(site.log_dir, process.name + ".env");
+}
+
+std::string start_directory(const Inputs& inputs, const Site& site) {
+  return site.cwd.empty() ? inputs.facts().cwd : site.cwd;
+}
+
+Process main_process(const Inputs& inputs, const Site& site, std::vector<std::string> argv,
+                     Plan& plan) {
+  Process process;
+  process.name = "main";
+  if (site.own_rank) {
+    process.rank = *site.own_rank;
+    process.name = "rank-" + std::to_string(process.rank);
+  }
+  process.argv = std::move(argv);
+  process.cwd = start_directory(inputs, site);
+  if (!inherits_output(inputs.request(), 0)) {
+    plan.directories.push_back({site.log_dir});
+    add_rank_log(inputs.request(), site, plan, process);
+  }
+  return process;
+}
+
+Environ planned_environment(const Inputs& inputs, const Plan& plan) {
+  Environ env = inputs.env();
+  for (const EnvEdit& edit : plan.env) env.apply(edit);
+  return env;
+}
+
+FoundProgram find_in_path(Inputs& inputs, std::string_view path_list, std::string_view name) {
+  if (path_list.empty()) path_list = kDefaultPath;
+  FoundProgram found;
+  while (true) {
+    const std::size_t colon = path_list.find(':');
+    // An empty element is the current directory.
+    const std::string directory = join_path(inputs.facts().cwd, path_list.substr(0, colon));
+    const std::string place = join_path(directory, name);
+    const PathState* state = inputs.kind(place);
+    // All of them are looked at in one round.
+    if (state == nullptr) found.known = false;
+    if (found.known && state->kind == PathState::Kind::kFile) {
+      found.path = place;
+      return found;
+    }
+    if (colon == std::string_view::npos) return found;
+    path_list.remove_prefix(colon + 1);
+  }
+}
+
+bool is_promised(const Plan& plan, std::string_view name) {
+  return std::ranges::any_of(plan.env, [name](const EnvEdit& edit) {
+    return edit.name == name && edit.kind != EnvEdit::Kind::kUnset;
+  });
+}
+
+std::vector<EnvEdit> unset_stale(const Inputs& inputs, const Plan& plan,
+                                 std::span<const std::string_view> names) {
+  std::vector<EnvEdit> edits;
+  for (const std::string_view name : names) {
+    if (!inputs.env().get(name) || is_promised(plan, name)) continue;
+    edits.push_back({EnvEdit::Kind::kUnset, std::string(name), ""});
+  }
+  return edits;
+}
+
+std::span<const std::string_view> rank_variables() {
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "RANK",      "LOCAL_RANK",       "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK",
+      "NODE_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK",  "ROLE_WORLD_SIZE",  "ROLE_NAME",
+  };
+  return kNames;
+}
+
+std::vector<EnvEdit> torch_rank_environment(const TorchRank& rank) {
+  using Kind = EnvEdit::Kind;
+  const std::string number = std::to_string(rank.rank);
+  const std::string world_size = std::to_string(rank.world_size);
+  const std::string node_rank = std::to_string(rank.node_rank);
+  std::vector<EnvEdit> edits = {
+      {Kind::kSet, "RANK", number},
+      {Kind::kSet, "LOCAL_RANK", std::to_string(rank.local_rank)},
+      {Kind::kSet, "WORLD_SIZE", world_size},
+      {Kind::kSet, "LOCAL_WORLD_SIZE", std::to_string(rank.local_world_size)},
+      {Kind::kSet, "GROUP_RANK", node_rank},
+      {Kind::kSet, "GROUP_WORLD_SIZE", std::to_string(rank.node_count)},
+      {Kind::kSet, "NODE_RANK", node_rank},
+      {Kind::kSet, "ROLE_NAME", "default"},
+      {Kind::kSet, "ROLE_RANK", number},
+      {Kind::kSet, "ROLE_WORLD_SIZE", world_size},
+      {Kind::kSet, "MASTER_ADDR", rank.master_addr},
+      {Kind::kSet, "MASTER_PORT", std::to_string(rank.master_port)},
+      {Kind::kSetDefault, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
+  };
+  // As torchrun does: each rank's threads would otherwise use every CPU.
+  if (rank.local_world_size > 1) edits.push_back({Kind::kSetDefault, "OMP_NUM_THREADS", "1"});
+  return edits;
+}
+
+std::vector<std::string> openmpi_training_flags() {
+  return {"--allow-run-as-root",
+          "-bind-to",
+          "none",
+          "-map-by",
+          "slot",
+          "-x",
+          "NCCL_DEBUG=INFO",
+          "-x",
+          "LD_LIBRARY_PATH",
+          "-x",
+          "PATH",
+          "-mca",
+          "pml",
+          "ob1",
+          "-mca",
+          "btl",
+          "^openib"};
+}
+
+}  // namespace envgen

@@ -1,0 +1,44 @@
+#include "envgen/plan/plan.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace envgen {
+
+void confine(Plan& plan, Sandbox sandbox) {
+  if (sandbox.identity) {
+    const Identity& who = *sandbox.identity;
+    for (Process& process : plan.processes) {
+      process.env.push_back({EnvEdit::Kind::kSet, "HOME", who.home});
+      if (who.name.empty()) continue;
+      for (const char* name : {"USER", "LOGNAME"}) {
+        process.env.push_back({EnvEdit::Kind::kSet, name, who.name});
+      }
+    }
+  }
+  plan.sandbox = std::move(sandbox);
+}
+
+void confine_unprepared(Plan& plan, const SandboxRequest& request) {
+  Sandbox known;
+  known.no_new_privs = request.no_new_privs;
+  known.profile = request.seccomp;
+  known.umask = request.umask;
+  known.nice = request.nice;
+  known.oom_score_adj = request.oom_score_adj;
+  confine(plan, std::move(known));
+  std::string left;
+  auto leave = [&left](std::string_view option, std::string_view value) {
+    if (value.empty()) return;
+    left.append(left.empty() ? "" : ", ").append(option).append(" ").append(value);
+  };
+  leave("--user", request.user);
+  leave("--caps", request.caps);
+  leave("--ambient", request.ambient);
+  leave("--seccomp", request.seccomp);
+  for (const std::string& limit : request.limits) leave("--rlimit", limit);
+  if (left.empty()) return;
+  plan.warnings.push_back("only the machine of the job can tell what this comes to: " + left);
+}
+
+}  // namespace envgen

@@ -1,0 +1,150 @@
+#pragma once
+// What run will do, as a value: printed by `trainit plan`, executed by `trainit run`, compared by
+// tests. Nothing in it depends on when it is made.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/environ.h"
+#include "base/result.h"
+#include "envgen/formats/cluster.h"
+#include "envgen/plan/hook_event.h"
+#include "envgen/plan/observation.h"
+#include "envgen/plan/plan_policy.h"
+#include "envgen/plan/request.h"
+#include "envgen/plan/sandbox.h"
+
+namespace envgen {
+
+struct PlannedFile {
+  std::string path;
+  std::uint32_t mode = 0644;
+  std::string content;
+  std::string copy_of =
+      {};  // its content is this file's instead, whose bytes no plan holds (a key)
+
+  bool operator==(const PlannedFile&) const = default;
+};
+
+struct PlannedDirectory {
+  std::string path;
+  bool clean = false;   // emptied first
+  bool of_job = false;  // what is made of it belongs to the job's user
+
+  bool operator==(const PlannedDirectory&) const = default;
+};
+
+struct Process {
+  std::string name;  // "rank-3", "main"
+  int rank = -1;     // job-wide; -1 for a process that is none
+  int device = -1;   // physical id of its device, -1 without one
+  std::vector<std::string> argv;
+  std::string cwd;
+  std::vector<EnvEdit> env;
+  std::string log;       // stdout and stderr go there; "" = inherited
+  std::string env_file;  // its environment is saved there; "" = no
+  // Its stdout and stderr are pipes (terminals where ours are) that the node's tee process reads:
+  // it writes them to `log` and, with `echo`, to our own, each line behind `prefix`.
+  bool tee = false;
+  bool echo = false;
+  std::string prefix = {};
+  std::string cpus = {};         // the CPUs that it may use, "0-7,16-23"; "" = as they are
+  std::string cpus_reason = {};  // why these; not PID 1's to know
+  bool of_job = false;  // a service with the job's rights and environment instead of trainit's
+
+  bool operator==(const Process&) const = default;
+};
+
+// Where the nodes of a job meet before each start.
+struct Rendezvous {
+  std::string address;  // of the node with rank 0
+  int port = 0;         // the job's own master port, which is nobody's while none of them runs
+  int node_rank = 0;
+  int node_count = 1;
+  std::int64_t window_ms = 0;
+
+  bool operator==(const Rendezvous&) const = default;
+};
+
+// Peers that must answer before the processes start: each one's sshd, asked by the ssh client.
+struct PeerWait {
+  std::vector<std::string> hosts;
+  std::vector<std::string> probe;  // the ssh command; a host and what to run there are appended
+  std::int64_t timeout_ms = 0;
+
+  bool operator==(const PeerWait&) const = default;
+};
+
+// A wait that has to end before the job can be planned.
+struct Wait {
+  std::string path;
+  std::string why;  // why it is not over yet; "" when it is
+  std::int64_t timeout_ms = 0;
+
+  bool operator==(const Wait&) const = default;
+};
+
+struct Plan {
+  std::string platform;
+  std::string platform_reason;
+  std::string framework;
+  std::optional<Cluster> cluster;  // nothing while pending, and for a job of one node without one
+  std::optional<Self> self;
+  int node_count = 1;
+  int world_size = 1;
+  std::uint64_t cluster_id = 0;      // the resolver's digest of `cluster`, which PID 1 is not sent
+  std::uint32_t restarts = 0;        // the most of any node, where they have met; 0 otherwise
+  std::vector<EnvEdit> env;          // of every process below, before its own edits
+  std::vector<std::string> scripts;  // sourced by a shell before the start, in this order; what
+                                     // they change is added to `env`
+  std::vector<std::string> leave_scripts;  // before those, and before `env` holds: of a conda
+                                           // environment that was active
+  std::string shell;                       // the one that sources them, "" = there is none
+  std::vector<PlannedDirectory> directories;
+  std::vector<PlannedFile> files;
+  std::optional<PeerWait> peers;
+  std::vector<Process> processes;
+  std::vector<Process> services;         // beside the job; their end is no failure
+  std::vector<HookGroup> hooks;          // only events that have some
+  std::vector<EnvEdit> hook_env;         // the plan's facts, for hooks
+  std::optional<Rendezvous> rendezvous;  // before each start; the resolver's, not PID 1's
+  std::vector<Process> post_stop;  // one after the other after the job, with TRAINIT_EXIT_CODE set
+  Sandbox sandbox;                 // of `processes`
+  PlanPolicy policy;
+  Observation observe;
+  std::vector<Dataset> datasets;  // copied beside the resolver, as `data` says; PID 1 has them from
+  DataRequest data;               // its own request
+  std::vector<Wait> waits;
+  std::vector<std::string> warnings;
+
+  bool operator==(const Plan&) const = default;
+};
+
+bool has_hooks(const Plan& plan, HookEvent event);
+
+// Puts `processes` into a sandbox. With a user of its own the job has that user's HOME, USER and
+// LOGNAME; the last two stay as they are for a user without a name.
+void confine(Plan& plan, Sandbox sandbox);
+// What can be told of a sandbox without its machine: for plans of another one. What else was asked
+// for becomes a warning.
+void confine_unprepared(Plan& plan, const SandboxRequest& request);
+
+// The object that `trainit plan --json` prints: platform, framework, cluster, self, files,
+// processes, services, hooks, data, policy, waits, warnings. `base` is the environment that the
+// edits are applied to; values of secret-looking variables are masked.
+std::string plan_to_json(const Plan& plan, const Environ& base);
+
+// The same for a person.
+std::string plan_to_text(const Plan& plan, const Environ& base);
+
+// The part of a plan that PID 1 needs, as flat bytes: the resolver child has done the rest.
+// Integers are 32-bit little endian (64-bit for times), a text is its length and its bytes, a list
+// its count and its items.
+std::string encode_plan(const Plan& plan);
+// Refuses what is cut, overlong, or not ours; never reads outside `bytes`.
+Result<Plan> decode_plan(std::string_view bytes);
+
+}  // namespace envgen

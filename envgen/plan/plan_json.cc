@@ -1,0 +1,339 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/json.h"
+#include "base/secrets.h"
+#include "envgen/plan/dataset_json.h"
+#include "envgen/plan/plan.h"
+#include "envgen/plan/policy_json.h"
+#include "envgen/plan/sandbox_json.h"
+#include "envgen/resolve/watches.h"
+
+namespace envgen {
+namespace {
+
+// What a process's edits come to on `base`: names and final values, and names that go away.
+struct EnvDelta {
+  std::map<std::string, std::string> set;
+  std::set<std::string> unset;
+};
+
+EnvDelta delta_of(const Plan& plan, const Process& process, const Environ& base) {
+  std::vector<EnvEdit> edits = plan.env;
+  edits.insert(edits.end(), process.env.begin(), process.env.end());
+  Environ edited = base;
+  for (const EnvEdit& edit : edits) edited.apply(edit);
+  EnvDelta delta;
+  for (const EnvEdit& edit : edits) {
+    auto before = base.get(edit.name);
+    auto after = edited.get(edit.name);
+    if (before && !after) delta.unset.insert(edit.name);
+    if (!after || before == after) continue;
+    delta.set[edit.name] = masked_value(edit.name, *after);
+  }
+  return delta;
+}
+
+void write_texts(json::Writer& out, const std::vector<std::string>& list) {
+  out.begin_array();
+  for (const std::string& item : list) out.string(item);
+  out.end_array();
+}
+
+void write_node(json::Writer& out, const Node& node, std::size_t node_rank) {
+  out.begin_object();
+  out.key("node_rank").integer(static_cast<std::int64_t>(node_rank));
+  if (!node.host.empty()) out.key("host").string(node.host);
+  if (node.port != 0) out.key("port").integer(node.port);
+  if (!node.role.empty()) {
+    out.key("role").string(node.role);
+    out.key("role_index").integer(node.role_index);
+  }
+  out.key("slots").integer(node.slots);
+  if (!node.pod_name.empty()) out.key("pod_name").string(node.pod_name);
+  if (!node.server_id.empty()) out.key("server_id").string(node.server_id);
+  if (!node.host_ip.empty()) out.key("host_ip").string(node.host_ip);
+  if (!node.container_ip.empty()) out.key("container_ip").string(node.container_ip);
+  out.key("devices").begin_array();
+  for (const Device& device : node.devices) {
+    out.begin_object();
+    out.key("rank").integer(device.rank);
+    out.key("device_id").integer(device.physical_id);
+    out.key("device_ip").string(device.ip);
+    out.end_object();
+  }
+  out.end_array().end_object();
+}
+
+void write_cluster(json::Writer& out, const Plan& plan) {
+  out.key("cluster");
+  if (!plan.cluster) {
+    out.null();
+  } else {
+    out.begin_object();
+    out.key("world_size").integer(plan.cluster->world_size);
+    out.key("nodes").begin_array();
+    for (std::size_t i = 0; i < plan.cluster->nodes.size(); ++i) {
+      write_node(out, plan.cluster->nodes[i], i);
+    }
+    out.end_array().end_object();
+  }
+  out.key("self");
+  if (!plan.self) {
+    out.null();
+  } else {
+    out.begin_object();
+    out.key("node_rank").integer(plan.self->node_rank);
+    out.key("reason").string(plan.self->reason);
+    out.end_object();
+  }
+}
+
+void write_files(json::Writer& out, const Plan& plan) {
+  out.key("directories").begin_array();
+  for (const PlannedDirectory& directory : plan.directories) {
+    out.begin_object();
+    out.key("path").string(directory.path);
+    out.key("clean").boolean(directory.clean);
+    out.end_object();
+  }
+  out.end_array();
+  out.key("files").begin_array();
+  for (const PlannedFile& file : plan.files) {
+    out.begin_object();
+    out.key("path").string(file.path);
+    out.key("mode").integer(file.mode);
+    out.key("content").string(mask_secrets(file.content));
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_hooks(json::Writer& out, const Plan& plan) {
+  out.key("hooks").begin_array();
+  for (const HookGroup& group : plan.hooks) {
+    for (const std::string& path : group.paths) {
+      out.begin_object();
+      out.key("event").string(name_of(group.event));
+      out.key("path").string(path);
+      out.key("timeout_ms").integer(group.timeout_ms);
+      out.key("fatal").boolean(group.fatal);
+      out.end_object();
+    }
+  }
+  out.end_array();
+}
+
+void write_rendezvous(json::Writer& out, const Plan& plan) {
+  if (!plan.rendezvous) return;
+  const Rendezvous& meeting = *plan.rendezvous;
+  out.key("rendezvous").begin_object();
+  out.key("address").string(meeting.address);
+  out.key("port").integer(meeting.port);
+  out.key("node_rank").integer(meeting.node_rank);
+  out.key("node_count").integer(meeting.node_count);
+  out.key("window_ms").integer(meeting.window_ms);
+  out.end_object();
+}
+
+void write_process(json::Writer& out, const Plan& plan, const Process& process,
+                   const Environ& base) {
+  EnvDelta delta = delta_of(plan, process, base);
+  out.begin_object();
+  out.key("name").string(process.name);
+  out.key("argv");
+  write_texts(out, masked_arguments(process.argv));
+  out.key("cwd").string(process.cwd);
+  out.key("env").begin_object();
+  for (const auto& [name, value] : delta.set) out.key(name).string(value);
+  out.end_object();
+  out.key("unset").begin_array();
+  for (const std::string& name : delta.unset) out.string(name);
+  out.end_array();
+  out.key("log").string(process.log);
+  if (process.tee) {
+    out.key("tee").begin_object();
+    out.key("echo").boolean(process.echo);
+    out.key("prefix").string(process.prefix);
+    out.end_object();
+  }
+  if (!process.cpus.empty()) {
+    out.key("cpus").string(process.cpus);
+    out.key("cpus_reason").string(process.cpus_reason);
+  }
+  out.end_object();
+}
+
+void write_processes(json::Writer& out, std::string_view key, const Plan& plan,
+                     const std::vector<Process>& processes, const Environ& base) {
+  out.key(key).begin_array();
+  for (const Process& process : processes) write_process(out, plan, process, base);
+  out.end_array();
+}
+
+void write_waits(json::Writer& out, const Plan& plan) {
+  out.key("waits").begin_array();
+  for (const Wait& wait : plan.waits) {
+    out.begin_object();
+    out.key("path").string(wait.path);
+    out.key("ready").boolean(wait.why.empty());
+    out.key("why").string(wait.why);
+    out.key("timeout_ms").integer(wait.timeout_ms);
+    out.end_object();
+  }
+  if (plan.peers) {
+    out.begin_object();
+    out.key("peers");
+    write_texts(out, plan.peers->hosts);
+    out.key("probe");
+    write_texts(out, plan.peers->probe);
+    out.key("timeout_ms").integer(plan.peers->timeout_ms);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void add_process_text(std::string& text, const Plan& plan, const Process& process,
+                      const Environ& base) {
+  EnvDelta delta = delta_of(plan, process, base);
+  text += "  " + process.name;
+  if (process.device >= 0) text += " (device " + std::to_string(process.device) + ")";
+  text += ":";
+  for (const std::string& argument : masked_arguments(process.argv)) text += " " + argument;
+  text += "\n    in " + process.cwd + ", output to ";
+  text += process.log.empty() ? "stdout and stderr" : process.log;
+  if (process.echo && !process.log.empty()) text += " and stdout and stderr";
+  if (process.tee) text += " through the tee";
+  if (!process.prefix.empty()) text += ", lines behind \"" + process.prefix + "\"";
+  text += "\n";
+  if (!process.cpus.empty()) {
+    text += "    on CPUs " + process.cpus + ": " + process.cpus_reason + "\n";
+  }
+  for (const auto& [name, value] : delta.set)
+    text.append("    ").append(name).append("=").append(value).append("\n");
+  for (const std::string& name : delta.unset) text.append("    ").append(name).append(" unset\n");
+}
+
+// What a stop leaves the hooks of `event`, all together; 0 = it takes nothing from them.
+std::int64_t share_ms(const PlanPolicy& policy, HookEvent event) {
+  if (event == HookEvent::kPreStop) return policy.pre_stop_ms;
+  return event == HookEvent::kPostStop ? policy.post_stop_ms : 0;
+}
+
+void add_hooks_text(std::string& text, const Plan& plan) {
+  for (const HookGroup& group : plan.hooks) {
+    const std::int64_t share = share_ms(plan.policy, group.event);
+    for (const std::string& path : group.paths) {
+      text += "hook at " + std::string(name_of(group.event)) + ": " + path;
+      if (path == group.script) text += " " + std::string(name_of(group.event));
+      text += ", at most " + seconds(group.timeout_ms);
+      if (share > 0 && share < group.timeout_ms) text += ", " + seconds(share) + " within a stop";
+      text += group.fatal ? "; its failure ends the job\n" : "\n";
+    }
+  }
+}
+
+std::string_view preflight_name(Preflight preflight) {
+  return preflight == Preflight::kRequire ? "require" : "warn";
+}
+
+}  // namespace
+
+std::string plan_to_json(const Plan& plan, const Environ& base) {
+  json::Writer out;
+  out.begin_object();
+  out.key("platform").string(plan.platform);
+  out.key("platform_reason").string(plan.platform_reason);
+  out.key("framework").string(plan.framework);
+  write_cluster(out, plan);
+  write_files(out, plan);
+  if (!plan.scripts.empty() || !plan.leave_scripts.empty()) {
+    out.key("shell").string(plan.shell);
+    out.key("leave_scripts");
+    write_texts(out, plan.leave_scripts);
+    out.key("scripts");
+    write_texts(out, plan.scripts);
+  }
+  write_processes(out, "processes", plan, plan.processes, base);
+  write_processes(out, "services", plan, plan.services, base);
+  write_processes(out, "post_stop", plan, plan.post_stop, base);
+  if (!plan.sandbox.empty()) {
+    out.key("sandbox");
+    write_sandbox(out, plan.sandbox);
+  }
+  write_hooks(out, plan);
+  write_data(out, plan.datasets, plan.data);
+  write_policy(out, plan.policy);
+  write_watches(out, plan.observe);
+  write_rendezvous(out, plan);
+  if (plan.observe.preflight != Preflight::kOff) {
+    out.key("preflight").string(preflight_name(plan.observe.preflight));
+  }
+  write_waits(out, plan);
+  out.key("warnings");
+  write_texts(out, plan.warnings);
+  out.end_object();
+  return std::move(out).take();
+}
+
+std::string plan_to_text(const Plan& plan, const Environ& base) {
+  std::string text = "platform " + plan.platform + " (" + plan.platform_reason + "), framework " +
+                     plan.framework + "\n";
+  if (plan.self) {
+    text += "node " + std::to_string(plan.self->node_rank) + " of " +
+            std::to_string(plan.node_count) + " (" + plan.self->reason + "), world size " +
+            std::to_string(plan.world_size) + "\n";
+  }
+  for (const Wait& wait : plan.waits) {
+    text += wait.why.empty() ? "waited for " + wait.path + ": it is ready\n"
+                             : "waits for " + wait.path + ", at most " + seconds(wait.timeout_ms) +
+                                   ": " + wait.why + "\n";
+  }
+  for (const std::string& warning : plan.warnings) text += "warning: " + warning + "\n";
+  text += data_text(plan.datasets, plan.data);
+  for (const PlannedDirectory& directory : plan.directories) {
+    text += "directory " + directory.path + (directory.clean ? ", emptied first\n" : "\n");
+  }
+  for (const PlannedFile& file : plan.files) {
+    text += "writes " + file.path + ", " + std::to_string(file.content.size()) + " bytes\n";
+  }
+  for (const std::string& script : plan.leave_scripts) {
+    text += "first sources " + script + (plan.shell.empty() ? ", but there is no shell\n" : "\n");
+  }
+  for (const std::string& script : plan.scripts) {
+    text += "sources " + script + (plan.shell.empty() ? ", but there is no shell\n" : "\n");
+  }
+  if (plan.peers) {
+    text += "waits for " + std::to_string(plan.peers->hosts.size()) + " peers, at most " +
+            seconds(plan.peers->timeout_ms) + "\n";
+  }
+  if (plan.observe.preflight != Preflight::kOff) {
+    text += "checks the machine first, as trainit doctor does";
+    text +=
+        plan.observe.preflight == Preflight::kRequire ? "; a failed check ends the job\n" : "\n";
+  }
+  text += "starts " + std::to_string(plan.processes.size()) +
+          (plan.processes.size() == 1 ? " process" : " processes") + "\n";
+  if (!plan.sandbox.empty()) text += "  confined: " + sandbox_text(plan.sandbox) + "\n";
+  for (const Process& process : plan.processes) add_process_text(text, plan, process, base);
+  for (const Process& process : plan.services) {
+    text += "beside them\n";
+    add_process_text(text, plan, process, base);
+  }
+  for (const Process& process : plan.post_stop) {
+    text += "afterwards\n";
+    add_process_text(text, plan, process, base);
+  }
+  add_hooks_text(text, plan);
+  text += policy_text(plan.policy);
+  text += watches_text(plan.observe);
+  if (plan.rendezvous) {
+    text += "meets the other nodes at " + plan.rendezvous->address + ":" +
+            std::to_string(plan.rendezvous->port) + " before each start, at most " +
+            seconds(plan.rendezvous->window_ms) + "\n";
+  }
+  return text;
+}
+
+}  // namespace envgen

@@ -1,0 +1,229 @@
+#include "envgen/plan/policy_json.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/signal_name.h"
+
+namespace envgen {
+namespace {
+
+const char* success_name(Success success) {
+  switch (success) {
+    case Success::kAll:
+      return "all";
+    case Success::kFirst:
+      return "first";
+    case Success::kServe:
+      return "serve";
+  }
+  return "all";
+}
+
+const char* scope_name(StopScope scope) {
+  switch (scope) {
+    case StopScope::kMain:
+      return "main";
+    case StopScope::kGroup:
+      return "group";
+    case StopScope::kTree:
+      return "tree";
+  }
+  return "main";
+}
+
+const char* kind_name(SignalRule::Kind kind) {
+  switch (kind) {
+    case SignalRule::Kind::kSignal:
+      return "signal";
+    case SignalRule::Kind::kCheckpoint:
+      return "checkpoint";
+    case SignalRule::Kind::kFile:
+      return "file";
+    case SignalRule::Kind::kNothing:
+      return "none";
+    case SignalRule::Kind::kForward:
+      return "forward";
+  }
+  return "signal";
+}
+
+std::string name_or_none(int signal) { return signal == 0 ? "none" : signal_name(signal); }
+
+// What a checkpoint is, where something was chosen about it. `trainit checkpoint` can ask for one
+// of any job.
+bool shows_checkpoint(const PlanPolicy& policy) {
+  constexpr std::int64_t kUsualMs = 300'000;
+  return (policy.checkpoint_ms != 0 && policy.checkpoint_ms != kUsualMs) ||
+         (policy.checkpoint_signal != 0 && policy.checkpoint_signal != SIGUSR1) ||
+         asks_for_checkpoint(policy.signals);
+}
+
+void write_codes(json::Writer& out, int first, int last) {
+  out.key("first").integer(first);
+  out.key("last").integer(last);
+}
+
+void write_stop(json::Writer& out, const PlanPolicy& policy) {
+  if (policy.second_term_kills) out.key("second_term").string("kill");
+  if (policy.drain_ms > 0) out.key("drain_ms").integer(policy.drain_ms);
+  if (policy.pre_stop_ms > 0) out.key("pre_stop_ms").integer(policy.pre_stop_ms);
+  if (policy.post_stop_ms > 0) out.key("post_stop_ms").integer(policy.post_stop_ms);
+  if (policy.stop_scope != StopScope::kMain) {
+    out.key("stop_scope").string(scope_name(policy.stop_scope));
+  }
+  if (policy.escalation.empty()) return;
+  out.key("escalation").begin_array();
+  for (const Escalation& step : policy.escalation) {
+    out.begin_object();
+    out.key("signal").string(signal_name(step.signal));
+    out.key("after_ms").integer(step.after_ms);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_signals(json::Writer& out, const PlanPolicy& policy) {
+  if (policy.signals.empty()) return;
+  out.key("signals").begin_array();
+  for (const SignalRule& rule : policy.signals) {
+    out.begin_object();
+    out.key("signal").string(signal_name(rule.from));
+    out.key("becomes").string(kind_name(rule.kind));
+    if (rule.kind == SignalRule::Kind::kSignal) out.key("to").string(signal_name(rule.to));
+    if (rule.kind == SignalRule::Kind::kFile) out.key("path").string(rule.path);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_exit_codes(json::Writer& out, const PlanPolicy& policy) {
+  if (policy.exit_codes.empty()) return;
+  out.key("exit_codes").begin_array();
+  for (const ExitCodeRule& rule : policy.exit_codes) {
+    out.begin_object();
+    write_codes(out, rule.first, rule.last);
+    out.key("to").integer(rule.to);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_checkpoint(json::Writer& out, const PlanPolicy& policy) {
+  if (!shows_checkpoint(policy)) return;
+  out.key("checkpoint").begin_object();
+  out.key("signal").string(name_or_none(policy.checkpoint_signal));
+  out.key("timeout_ms").integer(policy.checkpoint_ms);
+  out.end_object();
+}
+
+void write_restarts(json::Writer& out, const PlanPolicy& policy) {
+  if (policy.elastic) out.key("elastic").boolean(true);
+  if (policy.max_restarts == 0) return;
+  out.key("restart").begin_object();
+  out.key("most").integer(policy.max_restarts);
+  out.key("delay_ms").integer(policy.restart_delay_ms);
+  out.key("least_ms").integer(policy.restart_least_ms);
+  out.key("not_on").begin_array();
+  for (const CodeRange& range : policy.no_restart_on) {
+    out.begin_object();
+    write_codes(out, range.first, range.last);
+    out.end_object();
+  }
+  out.end_array().end_object();
+}
+
+std::string codes_text(int first, int last) {
+  std::string text = std::to_string(first);
+  if (last != first) text += " to " + std::to_string(last);
+  return text;
+}
+
+std::string stop_text(const PlanPolicy& policy) {
+  std::string text = "stops within " + seconds(policy.grace_ms);
+  if (policy.drain_ms > 0) text += ", after a drain of " + seconds(policy.drain_ms);
+  if (policy.stop_scope == StopScope::kGroup) text += ", telling the processes' groups";
+  if (policy.stop_scope == StopScope::kTree) text += ", telling all processes";
+  for (const Escalation& step : policy.escalation) {
+    text += ", " + signal_name(step.signal) + " after " + seconds(step.after_ms);
+  }
+  if (policy.second_term_kills) text += ", at once on a second SIGTERM";
+  if (policy.hold_ms > 0) text += ", holds " + seconds(policy.hold_ms) + " on failure";
+  return text + "\n";
+}
+
+std::string signal_text(const SignalRule& rule) {
+  const std::string name = signal_name(rule.from);
+  switch (rule.kind) {
+    case SignalRule::Kind::kSignal:
+      return name + " becomes " + signal_name(rule.to) + "\n";
+    case SignalRule::Kind::kCheckpoint:
+      return name + " asks for a checkpoint and ends the job with exit code 75\n";
+    case SignalRule::Kind::kFile:
+      return name + " touches " + rule.path + "\n";
+    case SignalRule::Kind::kNothing:
+      return name + " is dropped\n";
+    case SignalRule::Kind::kForward:
+      return name + " is forwarded, and stops nothing\n";
+  }
+  return "";
+}
+
+std::string restarts_text(const PlanPolicy& policy) {
+  std::string text;
+  if (policy.elastic) text += "restarts when its list of nodes changes\n";
+  if (policy.max_restarts == 0) return text;
+  text += "restarts after a failure, at most " + std::to_string(policy.max_restarts) +
+          (policy.max_restarts == 1 ? " time" : " times") + ", first after " +
+          seconds(std::max(policy.restart_delay_ms, policy.restart_least_ms));
+  const char* separator = ", not after exit code ";
+  for (const CodeRange& range : policy.no_restart_on) {
+    text += separator + codes_text(range.first, range.last);
+    separator = ", ";
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string seconds(std::int64_t ms) {
+  std::string text = std::to_string(ms / 1000);
+  if (ms % 1000 != 0) text += "." + std::to_string(1000 + ms % 1000).substr(1);
+  return text + " s";
+}
+
+void write_policy(json::Writer& out, const PlanPolicy& policy) {
+  out.key("policy").begin_object();
+  out.key("success").string(success_name(policy.success));
+  out.key("grace_ms").integer(policy.grace_ms);
+  out.key("hold_ms").integer(policy.hold_ms);
+  write_stop(out, policy);
+  write_exit_codes(out, policy);
+  write_signals(out, policy);
+  write_checkpoint(out, policy);
+  write_restarts(out, policy);
+  if (policy.max_duration_ms > 0) out.key("max_duration_ms").integer(policy.max_duration_ms);
+  out.end_object();
+}
+
+std::string policy_text(const PlanPolicy& policy) {
+  std::string text = stop_text(policy);
+  for (const SignalRule& rule : policy.signals) text += signal_text(rule);
+  if (shows_checkpoint(policy)) {
+    text += "a checkpoint is asked for " +
+            (policy.checkpoint_signal == 0 ? std::string("by hooks")
+                                           : "with " + signal_name(policy.checkpoint_signal)) +
+            " and granted " + seconds(policy.checkpoint_ms) + "\n";
+  }
+  text += restarts_text(policy);
+  if (policy.max_duration_ms > 0) {
+    text += "ends after " + seconds(policy.max_duration_ms) + " with exit code 124\n";
+  }
+  for (const ExitCodeRule& rule : policy.exit_codes) {
+    text += "exit code " + codes_text(rule.first, rule.last) + " is given as " +
+            std::to_string(rule.to) + "\n";
+  }
+  return text;
+}
+
+}  // namespace envgen

@@ -1,0 +1,66 @@
+#pragma once
+// Everything the resolver may look at, as a value: a saved snapshot is a bug report and a test.
+// init/ fills it; envgen/ never reads a file, a clock or an environment by itself.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/environ.h"
+#include "base/result.h"
+
+namespace envgen {
+
+// What was found at a path when it was looked at.
+struct PathState {
+  enum class Kind : unsigned char { kAbsent, kFile, kDirectory, kError };
+  Kind kind = Kind::kAbsent;
+  std::string content;               // kFile: its bytes. Not read where only existence matters.
+  std::vector<std::string> entries;  // kDirectory: names, sorted
+  bool writable = false;             // kFile, kDirectory: by this process
+  int error = 0;                     // kError: errno (EFBIG: larger than kMaxInputBytes)
+  std::uint64_t size_bytes = 0;      // kFile, and kError with EFBIG
+  bool listed = false;       // kDirectory: `entries` are all of them; else they were not read
+  bool executable = false;   // kFile: by this process
+  bool null_device = false;  // kError with EINVAL: /dev/null, which takes a file away
+
+  bool operator==(const PathState&) const = default;
+};
+
+// The largest input file that is read. A rank table of 10,000 nodes of 8 devices has 20 MB.
+inline constexpr std::uint64_t kMaxInputBytes = 128ULL << 20;
+
+struct Facts {
+  std::string cwd;
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::string host_name;
+  std::vector<std::string> addresses;  // of this container's interfaces, text form, no loopback
+  std::uint32_t cpus = 0;              // usable by this process (sched_getaffinity)
+  std::string cpu_list;                // which ones, "0-7,16-23"; "" in older snapshots
+  std::string run_dir;                 // RUN_DIR; "" when none is writable
+  std::string program;                 // this program's own file, absolute; "" when not known
+
+  bool operator==(const Facts&) const = default;
+};
+
+// A want of this "path" is the standard output of the command, as a file's content; kError with
+// ETIMEDOUT for one that was killed for its time, kAbsent where it cannot be run.
+inline constexpr const char* kNpuTopologyCommand = "npu-smi info -t topo";
+
+struct Snapshot {
+  std::vector<std::string> argv;  // arguments after the program's name and its subcommand
+  Environ env;
+  Facts facts;
+  std::map<std::string, PathState> paths;
+
+  bool operator==(const Snapshot&) const = default;
+};
+
+// JSON, one object {argv, environ, facts, paths}; bytes that are not UTF-8 become
+// {"base64": "..."}. `masked`: what looks like a credential becomes "***".
+std::string to_json(const Snapshot& snapshot, bool masked);
+Result<Snapshot> snapshot_from_json(std::string_view text, std::string_view where);
+
+}  // namespace envgen

@@ -1,0 +1,183 @@
+#include "envgen/platform/mindcluster.h"
+
+#include <algorithm>
+
+namespace envgen {
+namespace {
+
+constexpr const char* kReading = "reading the Ascend operator's variables";
+constexpr const char* kMountedTable = "/user/serverid/devindex/config/hccl.json";
+
+// How the operator calls the same five numbers for each framework.
+struct OperatorNames {
+  const char* master_addr;
+  const char* master_port;
+  const char* world;
+  const char* local;
+  const char* node_rank;
+};
+constexpr OperatorNames kPyTorch = {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "LOCAL_WORLD_SIZE",
+                                    "RANK"};
+constexpr OperatorNames kMindSpore = {"MS_SCHED_HOST", "MS_SCHED_PORT", "MS_WORKER_NUM",
+                                      "MS_LOCAL_WORKER", "MS_NODE_RANK"};
+constexpr OperatorNames kTensorFlow = {"CM_CHIEF_IP", "CM_CHIEF_PORT", "CM_WORKER_SIZE",
+                                       "CM_LOCAL_WORKER", "CM_RANK"};
+
+bool has_all(const Inputs& inputs, const OperatorNames& names) {
+  if (mindcluster_variable(inputs).name.empty()) return false;
+  for (const char* name : {names.master_addr, names.world, names.local}) {
+    if (inputs.variable(name).empty()) return false;
+  }
+  return true;
+}
+
+Result<int> needed(const Inputs& inputs, const char* variable) {
+  auto value = number_in(inputs, variable);
+  if (!value) return std::unexpected(value.error());
+  if (*value) return **value;
+  return fail(kReading, variable, "nothing", "the operator sets it; was it unset on the way?");
+}
+
+// LOCAL_RANK is a list there: "0,1,2,3".
+Status check_local_ranks(const Inputs& inputs, int local) {
+  std::string_view list = inputs.variable("LOCAL_RANK");
+  if (list.find(',') == std::string_view::npos) return {};
+  auto count = static_cast<int>(std::ranges::count(list, ',')) + 1;
+  if (count == local) return {};
+  return fail(kReading, "LOCAL_RANK and LOCAL_WORLD_SIZE",
+              std::to_string(count) + " ranks and " + std::to_string(local),
+              "both come from the operator: was one of them changed by hand?");
+}
+
+// The scheduler's pod may have no chip: then it is none of the nodes that the numbers count.
+bool is_bare_scheduler(const Inputs& inputs) {
+  return inputs.variable("MS_ROLE") == "MS_SCHED" && inputs.variable("NPU_POD") != "true";
+}
+
+Location locate_by_operator(const Inputs& inputs, const OperatorNames& names, Site site) {
+  auto world = needed(inputs, names.world);
+  if (!world) return world.error();
+  auto local = needed(inputs, names.local);
+  if (!local) return local.error();
+  auto count = node_count_of({names.world, *world}, {names.local, *local});
+  if (!count) return count.error();
+  if (auto status = check_local_ranks(inputs, *local); !status) return status.error();
+  auto nodes = nameless_nodes(*count, *local, names.world);
+  if (!nodes) return nodes.error();
+
+  Cluster cluster;
+  cluster.nodes = std::move(*nodes);
+  cluster.master_addr = std::string(inputs.variable(names.master_addr));
+  auto port = number_in(inputs, names.master_port, kPorts);
+  if (!port) return port.error();
+  cluster.master_port = port->value_or(0);
+  if (is_bare_scheduler(inputs)) {
+    Self self{*count, "MS_ROLE is MS_SCHED and NPU_POD is not true"};
+    Node scheduler;
+    scheduler.role = "scheduler";
+    scheduler.host = cluster.master_addr;
+    cluster.nodes.push_back(std::move(scheduler));
+    return located_at(std::move(cluster), std::move(self), std::move(site), inputs.request());
+  }
+  auto rank = needed(inputs, names.node_rank);
+  if (!rank) return rank.error();
+  auto self = self_by_index(cluster.nodes.size(), inputs.request(), *rank, names.node_rank);
+  if (!self) return self.error();
+  // A PyTorch job's master is its first node; a scheduler may be a pod of its own.
+  if (&names == &kPyTorch) cluster.nodes[0].host = cluster.master_addr;
+  return located_at(std::move(cluster), std::move(*self), std::move(site), inputs.request());
+}
+
+IdentityHints table_hints(const Inputs& inputs) {
+  IdentityHints hints;
+  const struct {
+    const char* variable;
+    std::vector<IdentityHints::Hint>& list;
+  } variables[] = {
+      // Huawei's examples fill XDL_IP with the host's address.
+      {"POD_NAME", hints.pod_names}, {"POD_IP", hints.container_ips}, {"HOST_IP", hints.host_ips},
+      {"XDL_IP", hints.host_ips},    {"POD_UID", hints.server_ids},   {"POD_IP", hints.server_ids},
+      {"HOST_IP", hints.server_ids}, {"XDL_IP", hints.server_ids},
+  };
+  for (const auto& [variable, list] : variables) {
+    std::string value(inputs.variable(variable));
+    if (!value.empty()) list.push_back({variable, std::move(value)});
+  }
+  const Facts& facts = inputs.facts();
+  hints.pod_names.push_back({"the host name", facts.host_name});
+  hints.server_ids.push_back({"the host name", facts.host_name});
+  for (const std::string& address : facts.addresses) {
+    for (auto* list : {&hints.container_ips, &hints.host_ips, &hints.server_ids}) {
+      list->push_back({"an interface address", address});
+    }
+  }
+  return hints;
+}
+
+Location locate_by_named_table(Inputs& inputs, const std::string& path, Site site) {
+  // Template 2 has no order of its own; HCCL's is that of server_id.
+  Location location =
+      locate_by_table(inputs, path, RankOrder::kServerId, table_hints(inputs), std::move(site));
+  auto* located = std::get_if<Located>(&location);
+  if (located == nullptr) return location;
+  Cluster& cluster = located->cluster;
+  for (Node& node : cluster.nodes) node.slots = static_cast<int>(node.devices.size());
+  if (!has_all(inputs, kPyTorch)) return location;
+  auto world = needed(inputs, kPyTorch.world);
+  if (!world) return world.error();
+  if (*world != cluster.world_size) {
+    return Error{"comparing the rank table with the operator's variables", path + " and WORLD_SIZE",
+                 std::to_string(cluster.world_size) + " devices and " + std::to_string(*world),
+                 "is it the table of another job?"};
+  }
+  auto port = number_in(inputs, "MASTER_PORT", kPorts);
+  if (!port) return port.error();
+  cluster.master_addr = std::string(inputs.variable("MASTER_ADDR"));
+  cluster.master_port = port->value_or(0);
+  return location;
+}
+
+}  // namespace
+
+Variable mindcluster_variable(const Inputs& inputs) {
+  Variable found = first_set(inputs, {"NPU_POD", "MINDX_TASK_ID", "MINDX_SERVER_IP",
+                                      "MS_LOCAL_WORKER", "CM_LOCAL_WORKER"});
+  std::string_view local = inputs.variable("LOCAL_RANK");
+  bool is_list = local.find(',') != std::string_view::npos;
+  return found.name.empty() && is_list ? Variable{"LOCAL_RANK", local} : found;
+}
+
+std::optional<Location> locate_by_mindcluster(Inputs& inputs) {
+  Site site;
+  bool pytorch = has_all(inputs, kPyTorch);
+  if (pytorch) {
+    site.framework = "pytorch";
+    site.framework_reason = "LOCAL_WORLD_SIZE is set";
+  }
+  std::string named = inputs.request().rank_table;
+  if (named.empty()) named = std::string(inputs.variable("RANK_TABLE_FILE"));
+  if (!named.empty()) {
+    auto path = find_rank_table(inputs, named);
+    if (!path) return NeedsPaths{};
+    return locate_by_named_table(inputs, *path, std::move(site));
+  }
+  if (pytorch) return locate_by_operator(inputs, kPyTorch, std::move(site));
+  // MindSpore takes these over any rank table.
+  bool wants_table = inputs.request().ascend_launcher == AscendLauncher::kRankTable;
+  if (has_all(inputs, kMindSpore) && !wants_table) {
+    site.framework = "ascend";
+    site.framework_reason = "MS_WORKER_NUM is set";
+    site.ascend_launcher = AscendLauncher::kDynamic;
+    site.mindspore_scheduler = inputs.variable("MS_ROLE") == "MS_SCHED";
+    return locate_by_operator(inputs, kMindSpore, std::move(site));
+  }
+  const PathState* table = inputs.kind(kMountedTable);
+  if (table == nullptr) return NeedsPaths{};
+  if (table->kind != PathState::Kind::kAbsent || wants_table) {
+    return locate_by_named_table(inputs, kMountedTable, std::move(site));
+  }
+  if (has_all(inputs, kTensorFlow)) return locate_by_operator(inputs, kTensorFlow, std::move(site));
+  return std::nullopt;
+}
+
+}  // namespace envgen

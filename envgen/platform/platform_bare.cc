@@ -1,0 +1,171 @@
+// No platform, but the user says who takes part. Ascend as in the MindSpore document: a rank table
+// file that every machine has, physical device ids, ranks in the order of server_id; or no table
+// and the host's /etc/hccn.conf. Else the hosts of --hosts. RANK and MASTER_ADDR of a torch job
+// that someone starts by hand stay his: what they count is not known.
+
+#include "envgen/plan/devices.h"
+#include "envgen/platform/profile.h"
+#include "envgen/ranktable/hccn.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kHccnConf = "/etc/hccn.conf";
+
+std::string table_named(const Inputs& inputs) {
+  if (!inputs.request().rank_table.empty()) return inputs.request().rank_table;
+  return std::string(inputs.variable("RANK_TABLE_FILE"));
+}
+
+IdentityHints hints_of(const Inputs& inputs) {
+  IdentityHints hints;
+  auto add = [&inputs](std::vector<IdentityHints::Hint>& list, const char* variable) {
+    std::string value(inputs.variable(variable));
+    if (!value.empty()) list.push_back({variable, std::move(value)});
+  };
+  const Facts& facts = inputs.facts();
+  add(hints.pod_names, "POD_NAME");
+  hints.pod_names.push_back({"the host name", facts.host_name});
+  add(hints.container_ips, "POD_IP");
+  add(hints.host_ips, "HOST_IP");
+  add(hints.server_ids, "POD_UID");
+  add(hints.server_ids, "HOST_IP");
+  add(hints.server_ids, "POD_IP");
+  hints.server_ids.push_back({"the host name", facts.host_name});
+  for (const std::string& address : facts.addresses) {
+    hints.container_ips.push_back({"an interface address", address});
+    hints.host_ips.push_back({"an interface address", address});
+    hints.server_ids.push_back({"an interface address", address});
+  }
+  return hints;
+}
+
+// As the container runtime reads it: of doubles, the last.
+std::optional<std::string> visible_devices(const Environ& env) {
+  constexpr std::string_view kName = "ASCEND_VISIBLE_DEVICES=";
+  std::optional<std::string> value;
+  for (const std::string& entry : env.entries()) {
+    if (entry.starts_with(kName)) value = entry.substr(kName.size());
+  }
+  return value;
+}
+
+// "Ascend910-0,npu-1,2-3" -> "0,1,2-3".
+std::string numbers_of(std::string_view list) {
+  std::string numbers;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    std::string_view part = list.substr(0, comma);
+    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+    const bool named = !part.empty() && (part[0] < '0' || part[0] > '9') && part[0] != ' ';
+    if (named) part.remove_prefix(part.rfind('-') + 1);
+    if (!numbers.empty()) numbers += ',';
+    numbers += part;
+  }
+  return numbers;
+}
+
+// The devices to use without a table: named, else the container runtime's, else all of hccn.conf.
+Result<std::vector<int>> devices_of(const Inputs& inputs, const std::map<int, std::string>& hccn) {
+  if (!inputs.request().devices.empty()) {
+    return parse_device_list(inputs.request().devices, "--devices");
+  }
+  if (auto visible = visible_devices(inputs.env())) {
+    if (visible->empty() || *visible == "void") {
+      return fail("finding the Ascend devices", "ASCEND_VISIBLE_DEVICES", '"' + *visible + '"',
+                  "it gives this container no device: change it, or name them with --devices");
+    }
+    return parse_device_list(numbers_of(*visible), "ASCEND_VISIBLE_DEVICES");
+  }
+  if (hccn.empty()) {
+    return fail("finding the Ascend devices", kHccnConf, "no device",
+                "name a rank table with RANK_TABLE_FILE, the devices with --devices 0-7, or mount "
+                "the host's /etc/hccn.conf");
+  }
+  std::vector<int> devices;
+  devices.reserve(hccn.size());
+  for (const auto& [id, address] : hccn) devices.push_back(id);
+  return devices;
+}
+
+Location locate_by_hccn(Inputs& inputs) {
+  const PathState* state = inputs.content(kHccnConf);
+  if (state == nullptr) return NeedsPaths{};
+  std::map<int, std::string> addresses;
+  if (state->kind == PathState::Kind::kFile) {
+    auto parsed = parse_hccn_conf(state->content, kHccnConf);
+    if (!parsed) return parsed.error();
+    addresses = std::move(*parsed);
+  }
+  auto devices = devices_of(inputs, addresses);
+  if (!devices) return devices.error();
+
+  const Facts& facts = inputs.facts();
+  std::string server_id = facts.addresses.empty() ? facts.host_name : facts.addresses.front();
+  if (server_id.empty()) server_id = "localhost";
+  std::string text = generate_rank_table(server_id, *devices, addresses);
+  auto parsed = RankTable::parse(text, "the table generated from hccn.conf");
+  if (!parsed) return parsed.error().error;
+  auto converted = parsed->convert(inputs.request().rank_order.value_or(RankOrder::kServerId));
+  if (!converted) return converted.error();
+
+  Located located;
+  auto warnings = table_warnings(*converted, inputs.request(), "the devices of this host");
+  if (!warnings) return warnings.error();
+  located.warnings = std::move(*warnings);
+  located.cluster.nodes = std::move(converted->nodes);
+  located.cluster.rank_table = std::move(converted->text);
+  located.cluster.world_size = static_cast<int>(devices->size());
+  located.self = {0, "no rank table: the devices of this host are the job"};
+  for (int id : *devices) {
+    if (addresses.contains(id)) continue;
+    located.warnings.push_back("device " + std::to_string(id) + " has no address in " + kHccnConf +
+                               "; HCCL needs none on a single server");
+  }
+  return located;
+}
+
+Location locate_by_hosts(Inputs& inputs) {
+  // The hosts whose slots are told need none of this node's devices.
+  auto nodes = nodes_of_hosts_option(inputs.request(), 0);
+  if (!nodes) return nodes.error();
+  for (Node& node : *nodes) {
+    if (node.slots > 0) continue;
+    auto slots = slots_of_node(inputs, 0);
+    if (!slots) return NeedsPaths{};
+    node.slots = *slots;
+  }
+  Cluster cluster;
+  cluster.nodes = std::move(*nodes);
+  auto self = self_by_name(cluster.nodes, inputs, "--hosts");
+  if (!self) return self.error();
+  return located_at(std::move(cluster), std::move(*self), Site{}, inputs.request());
+}
+
+}  // namespace
+
+std::optional<std::string> detect_bare(Inputs& inputs) {
+  if (!inputs.request().rank_table.empty()) return "--rank-table is given";
+  if (!inputs.request().hosts.empty()) return "--hosts is given";
+  if (!inputs.variable("RANK_TABLE_FILE").empty()) return "RANK_TABLE_FILE names a file";
+  if (!inputs.request().devices.empty()) return "--devices is given";
+  if (inputs.request().framework == "ascend") return "--framework ascend without a platform";
+  return std::nullopt;
+}
+
+Location locate_bare(Inputs& inputs) {
+  const Request& request = inputs.request();
+  if (!request.hosts.empty() && !request.rank_table.empty()) {
+    return Error{"finding the nodes", "--hosts and --rank-table", "both",
+                 "give the rank table alone: it has the nodes"};
+  }
+  // RANK_TABLE_FILE may be an image's default; --hosts is of this job.
+  if (!request.hosts.empty()) return locate_by_hosts(inputs);
+  std::string named = table_named(inputs);
+  if (named.empty()) return locate_by_hccn(inputs);
+  auto path = find_rank_table(inputs, named);
+  if (!path) return NeedsPaths{};
+  return locate_by_table(inputs, *path, RankOrder::kServerId, hints_of(inputs), Site{});
+}
+
+}  // namespace envgen

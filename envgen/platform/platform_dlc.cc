@@ -1,0 +1,118 @@
+// PAI-DLC (Alibaba Cloud). A PyTorch job has MASTER_ADDR, MASTER_PORT, WORLD_SIZE (nodes), RANK (of
+// the node) and NPROC_PER_NODE; a TensorFlow job has TF_CONFIG. Its job ids begin with "dlc", and
+// so do its host names ("dlc18isgeayd-master-0"): no variable of Kubeflow's jobs tells the two
+// apart. Source: "Built-in environment variables" in Platform for AI's documentation.
+
+#include "envgen/plan/devices.h"
+#include "envgen/plan/launch.h"
+#include "envgen/platform/profile.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kCodeDir = "/root/code";  // where DLC clones the job's repository
+
+// Where the image chose no directory, the code is the place to start. False: not known yet.
+bool choose_start(Inputs& inputs, Site& site) {
+  const std::string& cwd = inputs.facts().cwd;
+  if (!cwd.empty() && cwd != "/" && cwd != "/root") return true;
+  const PathState* state = inputs.kind(kCodeDir);
+  if (state == nullptr) return false;
+  if (state->kind == PathState::Kind::kDirectory) site.cwd = kCodeDir;
+  return true;
+}
+
+// What a command like `torchrun --nnodes $WORLD_SIZE --node_rank $RANK` relies on.
+void promise(const Located& located, Site& site) {
+  using Kind = EnvEdit::Kind;
+  const Cluster& cluster = located.cluster;
+  const int slots = cluster.nodes[static_cast<std::size_t>(located.self.node_rank)].slots;
+  site.env = {
+      {Kind::kSet, "MASTER_ADDR", cluster.master_addr},
+      {Kind::kSet, "MASTER_PORT", std::to_string(cluster.master_port)},
+      {Kind::kSet, "WORLD_SIZE", std::to_string(cluster.nodes.size())},
+      {Kind::kSet, "RANK", std::to_string(located.self.node_rank)},
+      {Kind::kSet, "NPROC_PER_NODE", std::to_string(slots)},
+  };
+}
+
+Error missing(const char* variable, const char* meaning) {
+  return {"finding this node", variable, "that it is not set, and MASTER_ADDR is",
+          std::string("DLC sets it to ") + meaning + ": set it, or use --platform local"};
+}
+
+Location locate_by_master(Inputs& inputs, Site site) {
+  auto count = number_in(inputs, "WORLD_SIZE");
+  if (!count) return count.error();
+  if (!*count) return missing("WORLD_SIZE", "the number of nodes");
+  auto rank = number_in(inputs, "RANK");
+  if (!rank) return rank.error();
+  if (!*rank && !inputs.request().node_rank) return missing("RANK", "this node's rank");
+  auto port = number_in(inputs, "MASTER_PORT", kPorts);
+  if (!port) return port.error();
+  auto told = number_in(inputs, "NPROC_PER_NODE", kSlots);
+  if (!told) return told.error();
+  auto slots = slots_of_node(inputs, told->value_or(0));
+  if (!slots) return NeedsPaths{};
+
+  auto nodes = nameless_nodes(**count, *slots, "WORLD_SIZE");
+  if (!nodes) return nodes.error();
+  auto self = self_by_index(nodes->size(), inputs.request(), rank->value_or(0), "RANK");
+  if (!self) return self.error();
+  const std::string_view master = inputs.variable("MASTER_ADDR");
+  auto status = check_told_master(master, "MASTER_ADDR", self->node_rank, nodes->size());
+  if (!status && inputs.request().master_addr.empty()) return status.error();
+  constexpr int kMasterPort = 23456;
+  Cluster cluster;
+  cluster.nodes = std::move(*nodes);
+  cluster.master_addr =
+      inputs.request().master_addr.empty() ? std::string(master) : inputs.request().master_addr;
+  cluster.master_port = port->value_or(kMasterPort);
+  // The other nodes have a name only when the job asks for it (createSvcForAllWorkers).
+  cluster.nodes[0].host = cluster.master_addr;
+
+  std::string_view own_launcher = framework_of_command(inputs.request().command);
+  if (cluster.nodes.size() > 1 && (own_launcher.empty() || own_launcher == "pytorch")) {
+    site.framework = "pytorch";
+    site.framework_reason = "MASTER_ADDR is set";
+  }
+  Located located =
+      located_at(std::move(cluster), std::move(*self), std::move(site), inputs.request());
+  promise(located, located.site);
+  return located;
+}
+
+}  // namespace
+
+std::optional<std::string> detect_dlc(Inputs& inputs) {
+  if (!inputs.variable("DLC_JOB_ID").empty()) return "DLC_JOB_ID is set";
+  if (inputs.variable("MASTER_ADDR").starts_with("dlc") && !inputs.variable("WORLD_SIZE").empty()) {
+    return "MASTER_ADDR is a DLC job's";
+  }
+  if (inputs.variable("TF_CONFIG").find("\"dlc") != std::string_view::npos) {
+    return "TF_CONFIG lists a DLC job's hosts";
+  }
+  return std::nullopt;
+}
+
+Location locate_dlc(Inputs& inputs) {
+  Site site;
+  site.job_id = std::string(inputs.variable("DLC_JOB_ID"));
+  if (!choose_start(inputs, site)) return NeedsPaths{};
+  const std::string& wanted = inputs.request().framework;
+  const bool tensorflow = wanted.empty() || wanted == "tensorflow";
+  if (tensorflow && !inputs.variable("TF_CONFIG").empty()) {
+    return locate_by_tf_config(inputs, std::move(site));
+  }
+  if (!inputs.variable("MASTER_ADDR").empty()) return locate_by_master(inputs, std::move(site));
+  auto slots = slots_of_node(inputs, 0);
+  if (!slots) return NeedsPaths{};
+  auto nodes = nameless_nodes(1, *slots, "platform dlc");
+  if (!nodes) return nodes.error();
+  Cluster cluster;
+  cluster.nodes = std::move(*nodes);
+  return located_at(std::move(cluster), {0, "one node: neither MASTER_ADDR nor TF_CONFIG is set"},
+                    std::move(site), inputs.request());
+}
+
+}  // namespace envgen

@@ -1,0 +1,194 @@
+// Kubernetes Indexed Jobs and JobSets. A pod knows its index and, by its host name, its Job's name;
+// how many pods there are it is not told. JobSet's own labels reach a container only through
+// variables that the manifest fills from them; the names here are the ones in use. Sources:
+// Kubernetes' "Job with Pod-to-Pod Communication", jobset_types.go.
+
+#include <algorithm>
+
+#include "envgen/plan/devices.h"
+#include "envgen/platform/profile.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kCounting = "counting the nodes";
+constexpr const char* kHostsFile = "/etc/hosts";
+
+struct Indices {
+  int completion = 0;
+  int job = 0;          // the replica of a JobSet's job
+  int replicas = 1;     // of that job
+  bool in_set = false;  // of several replicas
+  std::string source;
+};
+
+Result<Indices> indices_of(const Inputs& inputs) {
+  auto completion = number_in(inputs, "JOB_COMPLETION_INDEX");
+  if (!completion) return std::unexpected(completion.error());
+  auto job = number_in(inputs, "JOB_INDEX");
+  if (!job) return std::unexpected(job.error());
+  auto replicas = number_in(inputs, "REPLICATED_JOB_REPLICAS");
+  if (!replicas) return std::unexpected(replicas.error());
+  // The index over all of a JobSet's jobs is that over this job when there is only one job.
+  bool one_job =
+      *replicas && inputs.variable("GLOBAL_REPLICAS") == inputs.variable("REPLICATED_JOB_REPLICAS");
+  if (!*job && one_job) {
+    job = number_in(inputs, "JOB_GLOBAL_INDEX");
+    if (!job) return std::unexpected(job.error());
+  }
+  if (!*completion && !*job) {
+    return fail("finding this node", "JOB_COMPLETION_INDEX and JOB_INDEX", "nothing",
+                "make it a Job with completionMode Indexed");
+  }
+  Indices indices;
+  indices.completion = completion->value_or(0);
+  indices.job = job->value_or(0);
+  indices.replicas = replicas->value_or(1);
+  indices.in_set = indices.replicas > 1 || indices.job > 0;
+  indices.source = !indices.in_set ? "JOB_COMPLETION_INDEX"
+                   : *completion   ? "JOB_INDEX and JOB_COMPLETION_INDEX"
+                                   : "JOB_INDEX";
+  if (!indices.in_set) return indices;
+  if (!*replicas) {
+    return fail(kCounting, "REPLICATED_JOB_REPLICAS", "nothing, while JOB_INDEX is set",
+                "fill it from the annotation jobset.sigs.k8s.io/replicatedjob-replicas");
+  }
+  if (*job && indices.job < indices.replicas) return indices;
+  return fail("finding this node", "JOB_INDEX and REPLICATED_JOB_REPLICAS",
+              (*job ? std::to_string(indices.job) : "nothing") + " of " +
+                  std::to_string(indices.replicas) + " replicas",
+              "fill both from this pod's JobSet annotations");
+}
+
+Result<int> node_count(const Inputs& inputs, const Indices& indices) {
+  if (inputs.request().nodes) return *inputs.request().nodes;
+  // Each Job of the set has one pod when it is not an indexed one.
+  bool one_pod_a_job = inputs.variable("JOB_COMPLETION_INDEX").empty();
+  if (one_pod_a_job) return indices.replicas;
+  return fail(kCounting, indices.source, "an index, but not how many there are",
+              "say how many pods the job has with --nodes or TRAINIT_NODES");
+}
+
+// --- The pods' names ---
+
+// What follows the host name in this pod's own name: the kubelet writes "address
+// name.service.namespace.svc.domain name" for a pod with a subdomain.
+std::string own_domain(const PathState& hosts, const std::string& name) {
+  std::string_view text = hosts.content;
+  while (!text.empty()) {
+    std::size_t newline = text.find('\n');
+    std::string_view line = text.substr(0, newline);
+    text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
+    line = line.substr(0, line.find('#'));
+    while (!line.empty()) {
+      std::size_t end = line.find_first_of(" \t\r");
+      std::string_view word = line.substr(0, end);
+      line.remove_prefix(end == std::string_view::npos ? line.size() : end + 1);
+      if (word.size() > name.size() && word.starts_with(name) && word[name.size()] == '.') {
+        return std::string(word.substr(name.size()));
+      }
+    }
+  }
+  return "";
+}
+
+// "job-" of "job-3"; nothing when the name is not one that the Job gave.
+std::optional<std::string> prefix_of(std::string_view name, const std::string& ending) {
+  if (!name.ends_with(ending) || name.size() == ending.size()) return std::nullopt;
+  return std::string(name.substr(0, name.size() - ending.size()));
+}
+
+// Names every node, when this pod's own name follows the pattern and its service is known.
+void name_nodes(const Inputs& inputs, const Indices& indices, const PathState& hosts_file,
+                std::vector<Node>& nodes) {
+  const std::string full(inputs.facts().host_name);
+  std::string name = full.substr(0, full.find('.'));
+  std::string domain = full.substr(name.size());  // of setHostnameAsFQDN
+  if (domain.empty()) domain = own_domain(hosts_file, name);
+  // A JobSet makes a service of its own name when it is not told otherwise.
+  std::string set(inputs.variable("JOBSET_NAME"));
+  if (domain.empty() && !set.empty() && name.starts_with(set + "-")) domain = "." + set;
+  std::string ending = "-" + std::to_string(indices.completion);
+  if (indices.in_set) ending = "-" + std::to_string(indices.job) + ending;
+  auto prefix = prefix_of(name, ending);
+  if (domain.empty() || !prefix) return;
+  std::size_t pods_a_job = nodes.size() / static_cast<std::size_t>(indices.replicas);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].host = *prefix;
+    if (indices.in_set) nodes[i].host += "-" + std::to_string(i / pods_a_job);
+    nodes[i].host += "-" + std::to_string(indices.in_set ? i % pods_a_job : i) + domain;
+  }
+}
+
+Location locate_listed(Inputs& inputs, const Indices& indices, int slots) {
+  auto nodes = nodes_of_hosts_option(inputs.request(), slots);
+  if (!nodes) return nodes.error();
+  Cluster cluster;
+  cluster.nodes = std::move(*nodes);
+  auto pods = node_count_of({"--hosts", static_cast<int>(cluster.nodes.size())},
+                            {"REPLICATED_JOB_REPLICAS", indices.replicas});
+  if (!pods) return pods.error();
+  if (indices.completion >= *pods) {
+    return Error{
+        "finding this node", "JOB_COMPLETION_INDEX",
+        std::to_string(indices.completion) + " in a job of " + std::to_string(*pods) + " pods",
+        "--hosts has to list all pods, a JobSet's job after job"};
+  }
+  auto self = self_by_index(cluster.nodes.size(), inputs.request(),
+                            indices.job * *pods + indices.completion, indices.source);
+  if (!self) return self.error();
+  return located_at(std::move(cluster), std::move(*self), Site{}, inputs.request());
+}
+
+}  // namespace
+
+std::optional<std::string> detect_indexed(Inputs& inputs) {
+  Variable found = first_set(inputs, {"JOB_COMPLETION_INDEX"});
+  Variable in_set = first_set(inputs, {"REPLICATED_JOB_NAME", "JOBSET_NAME"});
+  if (found.name.empty() && !in_set.name.empty()) {
+    found = first_set(inputs, {"JOB_INDEX", "JOB_GLOBAL_INDEX"});
+  }
+  if (found.name.empty()) return std::nullopt;
+  return std::string(found.name) + " is set";
+}
+
+Location locate_indexed(Inputs& inputs) {
+  auto indices = indices_of(inputs);
+  if (!indices) return indices.error();
+  auto slots = slots_of_node(inputs, 0);
+  const PathState* hosts_file = inputs.content(kHostsFile);
+  if (!inputs.request().hosts.empty()) {
+    if (!slots) return NeedsPaths{};
+    return locate_listed(inputs, *indices, *slots);
+  }
+  auto count = node_count(inputs, *indices);
+  if (!count) return count.error();
+  auto pods_a_job =
+      node_count_of({"--nodes", *count}, {"REPLICATED_JOB_REPLICAS", indices->replicas});
+  if (!pods_a_job) return pods_a_job.error();
+  if (indices->completion >= *pods_a_job) {
+    return Error{"finding this node", "JOB_COMPLETION_INDEX",
+                 std::to_string(indices->completion) + " in a job of " +
+                     std::to_string(*pods_a_job) + " pods",
+                 "--nodes or TRAINIT_NODES has to be the number of all pods"};
+  }
+  if (!slots || hosts_file == nullptr) return NeedsPaths{};
+
+  auto nodes = nameless_nodes(*count, *slots, "--nodes");
+  if (!nodes) return nodes.error();
+  name_nodes(inputs, *indices, *hosts_file, *nodes);
+  Cluster cluster;
+  cluster.nodes = std::move(*nodes);
+  auto self = self_by_index(cluster.nodes.size(), inputs.request(),
+                            indices->job * *pods_a_job + indices->completion, indices->source);
+  if (!self) return self.error();
+  Located located = located_at(std::move(cluster), std::move(*self), Site{}, inputs.request());
+  if (located.cluster.nodes.size() > 1 && located.cluster.master_addr.empty()) {
+    located.warnings.push_back(
+        "the pods' names are not known: give the job a headless service and set subdomain in the "
+        "pod's template, or say --master-addr");
+  }
+  return located;
+}
+
+}  // namespace envgen

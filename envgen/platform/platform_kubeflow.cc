@@ -1,0 +1,403 @@
+// Kubeflow: TFJob (TF_CONFIG), PyTorchJob and Trainer v2 (PET_*, of which only the former also sets
+// RANK and WORLD_SIZE), MPIJob (a mounted hostfile on the launcher). Sources: training-operator 1.9
+// controller.v1/{pytorch,tensorflow}, trainer's plugins/torch, mpi-operator v2beta1.
+
+#include <algorithm>
+#include <set>
+
+#include "envgen/formats/hostfile.h"
+#include "envgen/formats/hosts.h"
+#include "envgen/plan/devices.h"
+#include "envgen/platform/profile.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kReading = "reading Kubeflow's variables";
+constexpr const char* kMountedHostfile = "/etc/mpi/hostfile";
+
+bool in_kubernetes(const Inputs& inputs) {
+  return !inputs.variable("KUBERNETES_SERVICE_HOST").empty();
+}
+
+// --- PyTorch: PyTorchJob and Trainer v2 ---
+
+// torchrun reads these from anyone: an operator is told by the set of them, or by where this runs.
+bool has_pet_variables(const Inputs& inputs) {
+  if (inputs.variable("PET_NNODES").empty()) return false;
+  Variable place = first_set(inputs, {"PET_NODE_RANK", "PET_RDZV_ENDPOINT"});
+  return !place.name.empty() || in_kubernetes(inputs);
+}
+
+// "<job>-master-0", "<job>-worker-3": what operators before PET_* can be told by.
+bool is_replica_name(std::string_view name) {
+  name = name.substr(0, name.find('.'));
+  for (std::string_view role : {"-master-", "-worker-"}) {
+    std::size_t at = name.rfind(role);
+    if (at == std::string_view::npos || at + role.size() == name.size()) continue;
+    std::string_view digits = name.substr(at + role.size());
+    if (digits.find_first_not_of("0123456789") == std::string_view::npos) return true;
+  }
+  return false;
+}
+
+bool is_older_pytorch_job(const Inputs& inputs) {
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"}) {
+    if (inputs.variable(name).empty()) return false;
+  }
+  return in_kubernetes(inputs) && (is_replica_name(inputs.variable("MASTER_ADDR")) ||
+                                   is_replica_name(inputs.variable("HOSTNAME")));
+}
+
+struct NodeRange {
+  int least = 0;
+  int most = 0;
+};
+
+std::unexpected<Error> bad_variable(const char* name, std::string_view value, const char* fix) {
+  return fail(kReading, name, '"' + std::string(value) + '"', fix);
+}
+
+std::optional<int> natural(std::string_view text) {
+  int value = 0;
+  if (text.empty() || text.size() > 9) return std::nullopt;
+  for (char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + (c - '0');
+  }
+  return value;
+}
+
+// "4" or "2:4".
+Result<std::optional<NodeRange>> range_of_nodes(const Inputs& inputs) {
+  std::string_view text = inputs.variable("PET_NNODES");
+  if (text.empty()) return std::nullopt;
+  std::size_t colon = text.find(':');
+  auto least = natural(text.substr(0, colon));
+  auto most = colon == std::string_view::npos ? least : natural(text.substr(colon + 1));
+  if (!least || !most || *least < 1 || *most < *least) {
+    return bad_variable("PET_NNODES", text, "it has to be N or MIN:MAX");
+  }
+  return NodeRange{*least, *most};
+}
+
+struct PerNode {
+  int slots = 1;
+  bool told = false;  // by a number: what WORLD_SIZE was multiplied with
+};
+
+// PET_NPROC_PER_NODE as torchrun reads it. Nothing when a path is not looked at yet.
+Result<std::optional<PerNode>> ranks_per_node(Inputs& inputs) {
+  std::string_view text = inputs.variable("PET_NPROC_PER_NODE");
+  if (auto number = natural(text)) {
+    if (*number < 1 || *number > kMostSlots) {
+      return bad_variable("PET_NPROC_PER_NODE", text, "it has to be the ranks of one node, from 1");
+    }
+    return PerNode{inputs.request().slots.value_or(*number), true};
+  }
+  if (inputs.request().slots) return PerNode{*inputs.request().slots};
+  int cpus = std::max(1, static_cast<int>(inputs.facts().cpus));
+  if (text == "cpu") return PerNode{cpus};
+  if (!text.empty() && text != "auto" && text != "gpu" && text != "npu" && text != "xpu") {
+    return bad_variable("PET_NPROC_PER_NODE", text, "it has to be a number, auto, gpu or cpu");
+  }
+  auto devices = count_devices(inputs);
+  if (!devices) return std::nullopt;
+  if (devices->count > 0) return PerNode{devices->count};
+  if (text == "auto") return PerNode{cpus};
+  if (text.empty()) return PerNode{1};
+  return fail(kReading, "PET_NPROC_PER_NODE",
+              '"' + std::string(text) + "\", but " + devices->source,
+              "request devices for this container, or set it to cpu or a number");
+}
+
+// Since 1.7 WORLD_SIZE counts processes where nprocPerNode is a number, else, and before, pods.
+Result<int> nodes_by_world_size(const Inputs& inputs, const std::optional<NodeRange>& range,
+                                const PerNode& per_node) {
+  auto world = number_in(inputs, "WORLD_SIZE");
+  if (!world) return std::unexpected(world.error());
+  if (!*world) {
+    if (range) return range->most;
+    return fail("counting the nodes", "PET_NNODES and WORLD_SIZE", "nothing",
+                "set PET_NNODES to the number of nodes");
+  }
+  int each = 1;
+  if (per_node.told) each = natural(inputs.variable("PET_NPROC_PER_NODE")).value_or(1);
+  if (!range) return node_count_of({"WORLD_SIZE", **world}, {"PET_NPROC_PER_NODE", each});
+  bool elastic = range->least != range->most;
+  std::int64_t processes = static_cast<std::int64_t>(range->most) * each;
+  if (elastic || **world == processes || **world == range->most) return range->most;
+  return fail(kReading, "WORLD_SIZE",
+              std::to_string(**world) + ", but PET_NNODES is " +
+                  std::string(inputs.variable("PET_NNODES")) + " and PET_NPROC_PER_NODE is " +
+                  std::string(inputs.variable("PET_NPROC_PER_NODE")),
+              "they come from the same operator: was one of them changed by hand?");
+}
+
+// The number at the end of a pod's name; an elastic job has no other.
+std::optional<int> number_of_pod(const Inputs& inputs) {
+  for (std::string_view name :
+       {std::string_view(inputs.facts().host_name), inputs.variable("HOSTNAME")}) {
+    name = name.substr(0, name.find('.'));
+    if (auto number = natural(name.substr(name.rfind('-') + 1))) return number;
+  }
+  return std::nullopt;
+}
+
+Result<Self> pytorch_self(const Inputs& inputs, std::size_t node_count, bool elastic) {
+  auto pet = number_in(inputs, "PET_NODE_RANK");
+  if (!pet) return std::unexpected(pet.error());
+  auto rank = number_in(inputs, "RANK");
+  if (!rank) return std::unexpected(rank.error());
+  const Request& request = inputs.request();
+  if (*pet && *rank && **pet != **rank && !request.node_rank) {
+    return fail("finding this node", "PET_NODE_RANK and RANK",
+                std::to_string(**pet) + " and " + std::to_string(**rank),
+                "Kubeflow sets both to the node's rank: was one of them changed by hand?");
+  }
+  if (*pet) return self_by_index(node_count, request, **pet, "PET_NODE_RANK");
+  if (*rank) return self_by_index(node_count, request, **rank, "RANK");
+  if (request.node_rank) return self_by_index(node_count, request, 0, "--node-rank");
+  auto number = number_of_pod(inputs);
+  if (elastic && number) {
+    return self_by_index(node_count, request, *number, "the number in the host name");
+  }
+  return fail("finding this node", "PET_NODE_RANK and RANK", "nothing",
+              "say which node this is with --node-rank");
+}
+
+// Trainer v2 names its pods "<job>-node-0-<rank>.<job>": the master's name gives the others'.
+void name_trainer_nodes(std::string_view master, std::vector<Node>& nodes) {
+  constexpr std::string_view kFirst = "-node-0-0";
+  std::size_t dot = master.find('.');
+  std::string_view first = master.substr(0, dot);
+  if (dot == std::string_view::npos || !first.ends_with(kFirst)) return;
+  std::string prefix(first.substr(0, first.size() - 1));
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].host = prefix + std::to_string(i) + std::string(master.substr(dot));
+  }
+}
+
+Status set_master(const Inputs& inputs, Cluster& cluster) {
+  if (!inputs.request().master_addr.empty()) return {};
+  // A rendezvous is of the operator's own, where MASTER_ADDR may be the image's.
+  const std::string_view rendezvous = inputs.variable("PET_RDZV_ENDPOINT");
+  if (!rendezvous.empty() && inputs.variable("PET_MASTER_ADDR").empty()) {
+    auto endpoint = parse_host_port(rendezvous);
+    if (!endpoint) return bad_variable("PET_RDZV_ENDPOINT", rendezvous, "it has to be host:port");
+    cluster.master_addr = endpoint->host;
+    cluster.master_port = endpoint->port;
+    return {};
+  }
+  const Variable master = first_set(inputs, {"PET_MASTER_ADDR", "MASTER_ADDR"});
+  auto port = number_in(inputs, first_set(inputs, {"PET_MASTER_PORT", "MASTER_PORT"}).name, kPorts);
+  if (!port) return std::unexpected(port.error());
+  cluster.master_addr = std::string(master.value);
+  cluster.master_port = port->value_or(0);
+  if (!master.value.empty()) return check_master(master.value, master.name);
+  if (cluster.nodes.size() == 1) return {};
+  return fail(kReading, "PET_MASTER_ADDR, MASTER_ADDR and PET_RDZV_ENDPOINT", "nothing",
+              "say where the ranks meet with --master-addr");
+}
+
+// Old operators tell the master that it is localhost, and the others its pod's name.
+Status name_own_master(const Inputs& inputs, const Self& self, Cluster& cluster, Site& site) {
+  if (!is_loopback(cluster.master_addr) || !inputs.request().master_addr.empty()) return {};
+  if (self.node_rank != 0) {
+    return fail(kReading, "MASTER_ADDR",
+                cluster.master_addr + " on node " + std::to_string(self.node_rank),
+                "only the first node is its own master: say which one it is with --master-addr");
+  }
+  if (cluster.nodes.size() > 1) cluster.master_addr = inputs.facts().host_name;
+  site.master_is_localhost = true;
+  return {};
+}
+
+Location locate_pytorch(Inputs& inputs) {
+  auto range = range_of_nodes(inputs);
+  if (!range) return range.error();
+  auto per_node = ranks_per_node(inputs);
+  if (!per_node) return per_node.error();
+  if (!*per_node) return NeedsPaths{};
+  auto count = nodes_by_world_size(inputs, *range, **per_node);
+  if (!count) return count.error();
+  auto nodes = nameless_nodes(*count, (*per_node)->slots, "PET_NNODES and WORLD_SIZE");
+  if (!nodes) return nodes.error();
+
+  Site site;
+  site.framework = "pytorch";
+  site.framework_reason = has_pet_variables(inputs) ? "PET_NNODES is set" : "MASTER_ADDR is set";
+  bool elastic = *range && (*range)->least != (*range)->most;
+  if (elastic) site.min_nodes = (*range)->least;
+  Cluster cluster;
+  cluster.nodes = std::move(*nodes);
+  if (auto status = set_master(inputs, cluster); !status) return status.error();
+  auto self = pytorch_self(inputs, cluster.nodes.size(), elastic);
+  if (!self) return self.error();
+  if (auto status = name_own_master(inputs, *self, cluster, site); !status) return status.error();
+  // In an elastic job any node may hold the meeting.
+  if (!elastic) {
+    cluster.nodes[0].host = cluster.master_addr;
+    name_trainer_nodes(cluster.master_addr, cluster.nodes);
+  }
+  return located_at(std::move(cluster), std::move(*self), std::move(site), inputs.request());
+}
+
+// --- MPIJob ---
+
+struct HostfileVariable {
+  const char* name;
+  HostfileDialect dialect;
+};
+constexpr HostfileVariable kHostfileVariables[] = {
+    {"OMPI_MCA_orte_default_hostfile", HostfileDialect::kOpenMpi},
+    {"PRTE_MCA_prte_default_hostfile", HostfileDialect::kOpenMpi},
+    {"HYDRA_HOST_FILE", HostfileDialect::kMpich},
+    {"I_MPI_HYDRA_HOST_FILE", HostfileDialect::kIntelMpi},
+};
+
+// The one that names the operator's file.
+const HostfileVariable* hostfile_variable(const Inputs& inputs) {
+  for (const HostfileVariable& variable : kHostfileVariables) {
+    if (inputs.variable(variable.name) == kMountedHostfile) return &variable;
+  }
+  return nullptr;
+}
+
+Result<std::vector<Node>> nodes_of_hostfile(const std::string& text, HostfileDialect dialect) {
+  Hostfile hostfile = parse_hostfile(text, dialect);
+  for (const HostfileFinding& finding : hostfile.findings) {
+    if (!finding.fatal) continue;
+    return fail("reading the MPIJob's hostfile",
+                kMountedHostfile + std::string(": line ") + std::to_string(finding.line),
+                finding.found, finding.fix);
+  }
+  if (hostfile.entries.empty()) {
+    return fail("reading the MPIJob's hostfile", kMountedHostfile, "no host",
+                "does the job have workers?");
+  }
+  std::vector<Node> nodes;
+  std::set<std::string> seen;
+  for (const HostfileEntry& entry : hostfile.entries) {
+    if (!seen.insert(entry.host).second) {
+      return fail("reading the MPIJob's hostfile", kMountedHostfile, entry.host + " twice",
+                  "name each host once");
+    }
+    Node node;
+    node.host = entry.host;
+    node.role = "worker";
+    node.role_index = static_cast<int>(nodes.size());
+    node.slots = entry.slots;
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+// A worker is told its role and nothing else: not the others, and not how many ranks the launcher's
+// hostfile gives it. The hostfile exists, though not here.
+Location locate_mpi_worker(const Inputs& inputs, Site site) {
+  site.hostfiles_given = true;
+  Node launcher;
+  launcher.role = "launcher";
+  Node worker;
+  worker.role = "worker";
+  worker.host = inputs.facts().host_name;
+  worker.role_index = number_of_pod(inputs).value_or(0);
+  Cluster cluster;
+  cluster.nodes = {std::move(launcher), std::move(worker)};
+  return located_at(std::move(cluster), {1, "K_MPI_JOB_ROLE is worker"}, std::move(site),
+                    inputs.request());
+}
+
+// The launcher is in the hostfile only when it works too.
+std::vector<Node> with_launcher(std::vector<Node> workers, const Inputs& inputs) {
+  std::vector<int> like = nodes_like_self(workers, inputs);
+  if (like.size() == 1) {
+    auto place = workers.begin() + like[0];
+    std::rotate(workers.begin(), place, place + 1);
+    workers[0].role = "launcher";
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      workers[i].role_index = i == 0 ? 0 : static_cast<int>(i) - 1;
+    }
+  } else {
+    Node launcher;
+    launcher.role = "launcher";
+    launcher.host = inputs.facts().host_name;
+    workers.insert(workers.begin(), std::move(launcher));
+  }
+  return workers;
+}
+
+Location locate_mpi(Inputs& inputs) {
+  std::string_view role = inputs.variable("K_MPI_JOB_ROLE");
+  const HostfileVariable* variable = hostfile_variable(inputs);
+  Site site;
+  site.framework = "mpi";
+  site.framework_reason = role.empty() && variable != nullptr
+                              ? std::string(variable->name) + " is set"
+                              : "K_MPI_JOB_ROLE is " + std::string(role);
+  if (role == "worker") return locate_mpi_worker(inputs, std::move(site));
+  if (!role.empty() && role != "launcher") {
+    return Error{kReading, "K_MPI_JOB_ROLE", '"' + std::string(role) + '"',
+                 "it has to be launcher or worker"};
+  }
+  const PathState* file = inputs.content(kMountedHostfile);
+  if (file == nullptr) return NeedsPaths{};
+  if (file->kind != PathState::Kind::kFile) {
+    return Error{"reading the MPIJob's hostfile", kMountedHostfile, "no file",
+                 "the operator mounts it on the launcher: is K_MPI_JOB_ROLE right?"};
+  }
+  HostfileDialect dialect = variable == nullptr ? guess_dialect(file->content) : variable->dialect;
+  auto workers = nodes_of_hostfile(file->content, dialect);
+  if (!workers) return workers.error();
+  bool openmpi = dialect == HostfileDialect::kOpenMpi;
+  (openmpi ? site.openmpi_hostfile : site.mpich_hostfile) = kMountedHostfile;
+  site.hostfiles_given = true;
+  Cluster cluster;
+  cluster.nodes = with_launcher(std::move(*workers), inputs);
+  Self self{0, site.framework_reason};
+  return located_at(std::move(cluster), std::move(self), std::move(site), inputs.request());
+}
+
+bool is_mpi_job(const Inputs& inputs) {
+  return !inputs.variable("K_MPI_JOB_ROLE").empty() || hostfile_variable(inputs) != nullptr;
+}
+
+// Outside of Kubernetes a user may have set it by hand, for this one process.
+bool is_tf_job(const Inputs& inputs) {
+  std::string_view config = inputs.variable("TF_CONFIG");
+  if (config.empty()) return false;
+  return in_kubernetes(inputs) || config.find("\"environment\"") != std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<std::string> detect_kubeflow(Inputs& inputs) {
+  if (!inputs.variable("K_MPI_JOB_ROLE").empty()) return "K_MPI_JOB_ROLE is set";
+  if (const HostfileVariable* variable = hostfile_variable(inputs)) {
+    return std::string(variable->name) + " is " + kMountedHostfile;
+  }
+  if (is_tf_job(inputs)) return "TF_CONFIG is set";
+  if (has_pet_variables(inputs)) return "PET_NNODES is set";
+  if (is_older_pytorch_job(inputs)) return "MASTER_ADDR and RANK are set as a PyTorchJob's";
+  return std::nullopt;
+}
+
+Location locate_kubeflow(Inputs& inputs) {
+  if (is_mpi_job(inputs)) return locate_mpi(inputs);
+  if (!inputs.variable("TF_CONFIG").empty()) return locate_by_tf_config(inputs, Site{});
+  bool pytorch = has_pet_variables(inputs) || !inputs.variable("WORLD_SIZE").empty();
+  if (pytorch) return locate_pytorch(inputs);
+  // A TFJob of one replica gets no TF_CONFIG.
+  Cluster cluster;
+  auto slots = slots_of_node(inputs, 0);
+  if (!slots) return NeedsPaths{};
+  Node node;
+  node.host = inputs.facts().host_name;
+  node.slots = *slots;
+  cluster.nodes.push_back(std::move(node));
+  return located_at(std::move(cluster), {0, "no variable of a job: one replica"}, Site{},
+                    inputs.request());
+}
+
+}  // namespace envgen

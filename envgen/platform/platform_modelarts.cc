@@ -1,0 +1,534 @@
+// Huawei ModelArts: RANK_TABLE_FILE names a directory, its own launcher (run_ascend) numbers the
+// pods by their index and calls devices by their index in the pod. Jobs without a table find each
+// other by TF_PS_HOSTS and TF_WORKER_HOSTS, or by VC_WORKER_HOSTS. Sources: ModelArts' documents of
+// its engines, of custom images and of a training container's variables, and its run_ascend
+// scripts.
+//
+// Where the command starts: a preset engine's job in its code directory, JOB_DIR/NAME, and a custom
+// image's in /home/ma-user. MA_JOB_DIR is set in both, so the script decides: a caller that is in
+// the code directory stays there; a relative script is run where it lies, in the home, else in the
+// code directory, else where the caller is; an absolute one in the code directory that it names;
+// the home for all others.
+
+#include <algorithm>
+
+#include "envgen/formats/hosts.h"
+#include "envgen/plan/command.h"
+#include "envgen/plan/devices.h"
+#include "envgen/plan/launch.h"
+#include "envgen/platform/profile.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kFinding = "finding this node";
+constexpr const char* kDefaultTableDir = "/user/config";
+constexpr const char* kHome = "/home/ma-user";
+constexpr const char* kWritable = "/home/ma-user/modelarts";  // an empty directory in every job
+constexpr int kPeerPort = 6666;  // the platform's, for its jobs' own rendezvous
+
+// The job's name as ModelArts' launcher gives it to CANN.
+std::string job_id_of(const Inputs& inputs) {
+  std::string name(inputs.variable("MA_VJ_NAME"));
+  constexpr std::string_view kPrefix = "ma-job";
+  if (std::size_t at = name.find(kPrefix); at != std::string::npos) {
+    name.replace(at, kPrefix.size(), "modelarts-job");
+  }
+  return name;
+}
+
+IdentityHints hints_of(const Inputs& inputs) {
+  IdentityHints hints;
+  auto add = [&inputs](std::vector<IdentityHints::Hint>& list, const char* variable,
+                       bool definite = false) {
+    std::string value(inputs.variable(variable));
+    if (!value.empty()) list.push_back({variable, std::move(value), definite});
+  };
+  add(hints.pod_names, "MA_CURRENT_INSTANCE_NAME", true);
+  add(hints.pod_names, "BATCH_TASK_CURRENT_INSTANCE", true);
+  add(hints.pod_names, "POD_NAME");
+  hints.pod_names.push_back({"the host name", inputs.facts().host_name});
+  add(hints.container_ips, "POD_IP");
+  add(hints.container_ips, "MA_CURRENT_IP");
+  add(hints.host_ips, "MA_CURRENT_HOST_IP");
+  add(hints.host_ips, "HOST_IP");
+  add(hints.server_ids, "MA_CURRENT_HOST_IP");
+  add(hints.server_ids, "HOST_IP");
+  add(hints.server_ids, "MA_CURRENT_IP");
+  for (const std::string& address : inputs.facts().addresses) {
+    hints.container_ips.push_back({"an interface address", address});
+    hints.host_ips.push_back({"an interface address", address});
+    hints.server_ids.push_back({"an interface address", address});
+  }
+  return hints;
+}
+
+// The platform's place when it can be written, else one that ModelArts keeps for that.
+std::string writable_place(Inputs& inputs, const std::string& place, const char* below,
+                           std::vector<std::string>& warnings) {
+  if (place.empty() || can_be_made(inputs, place)) return place;
+  const PathState* kept = inputs.kind(kWritable);
+  if (kept == nullptr || kept->kind != PathState::Kind::kDirectory || !kept->writable) return place;
+  std::string other = join_path(kWritable, below);
+  warnings.push_back(place + " cannot be written; " + other + " takes its place");
+  return other;
+}
+
+Site site_of(Inputs& inputs, std::vector<std::string> command, std::string start,
+             std::vector<std::string>& warnings) {
+  Site site;
+  site.command = std::move(command);
+  site.cwd = std::move(start);
+  site.job_id = job_id_of(inputs);
+  const std::string& cwd = inputs.facts().cwd;
+  std::string work_dir = site.cwd;
+  if (auto mount = inputs.variable("MA_MOUNT_PATH"); !mount.empty()) {
+    work_dir = join_path(mount, "workspace");
+  } else if (work_dir.empty() && !cwd.empty() && !can_be_made(inputs, cwd)) {
+    work_dir = cwd;
+  }
+  site.work_dir = writable_place(inputs, work_dir, "workspace", warnings);
+  site.log_dir =
+      writable_place(inputs, std::string(inputs.variable("MA_LOG_DIR")), "log", warnings);
+  site.log_suffix = ".txt";  // the platform collects *.log by itself
+  site.device_ids = DeviceIds::kLogical;
+  return site;
+}
+
+// --- the command and where it starts
+
+Result<std::vector<std::string>> command_of(const Inputs& inputs) {
+  auto command = without_shell_syntax(inputs.request().command, "modelarts");
+  if (!command) return command;
+  const std::string interpreter(inputs.variable("MA_SCRIPT_INTERPRETER"));
+  return with_interpreter(*command, interpreter.empty() ? "python" : interpreter);
+}
+
+// Where the code directory is downloaded to: MA_JOB_DIR, and the paths of the documents.
+std::vector<std::string> job_directories(const Inputs& inputs) {
+  std::string named(inputs.variable("MA_JOB_DIR"));
+  while (named.size() > 1 && named.ends_with('/')) named.pop_back();
+  std::vector<std::string> roots = {named};
+  for (const char* known : {"/home/ma-user/modelarts/user-job-dir", "/home/ma-user/user-job-dir"}) {
+    if (named != known) roots.emplace_back(known);
+  }
+  return roots;
+}
+
+// "train" of an argument ROOT/train/main.py; "" without one.
+std::string code_directory_in(const std::vector<std::string>& command,
+                              const std::vector<std::string>& roots) {
+  for (const std::string& argument : command) {
+    for (const std::string& root : roots) {
+      if (!argument.starts_with(root + '/')) continue;
+      const std::size_t begin = root.size() + 1;
+      const std::size_t end = argument.find('/', begin);
+      if (end != std::string::npos && end > begin) return argument.substr(begin, end - begin);
+    }
+  }
+  return "";
+}
+
+// The script that the command runs, when its path is relative; "" for none.
+std::string relative_script_in(const std::vector<std::string>& command) {
+  auto python = python_command(command);
+  if (python && python->text) return "";
+  if (python && !python->module) {
+    const std::string& script = command[python->operand];
+    return script.starts_with('/') ? "" : script;
+  }
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    if (word == "-c") return "";
+    if (word.starts_with('-') || !(word.ends_with(".py") || word.ends_with(".sh"))) continue;
+    return word.starts_with('/') ? "" : word;
+  }
+  return "";
+}
+
+// The directories of ROOT among which the code's is: those that hold the relative script, else all.
+// Nothing while the snapshot lacks a path for that.
+std::optional<std::vector<std::string>> code_directories_below(Inputs& inputs,
+                                                               const std::string& root,
+                                                               const std::string& script) {
+  constexpr std::size_t kMost = 32;
+  const PathState* state = inputs.content(root);
+  if (state == nullptr) return std::nullopt;
+  std::vector<std::string> found;
+  bool known = true;
+  for (std::size_t i = 0; i < state->entries.size() && i < kMost; ++i) {
+    const std::string place = join_path(root, state->entries[i]);
+    const PathState* kind = inputs.kind(script.empty() ? place : join_path(place, script));
+    known = known && kind != nullptr;
+    if (kind == nullptr) continue;
+    const auto wanted = script.empty() ? PathState::Kind::kDirectory : PathState::Kind::kFile;
+    if (kind->kind == wanted) found.push_back(place);
+  }
+  return known ? std::optional(found) : std::nullopt;
+}
+
+// "" when there is none; nothing while the snapshot lacks a path for that.
+std::optional<std::string> code_directory_of(Inputs& inputs,
+                                             const std::vector<std::string>& command,
+                                             const std::string& script) {
+  const std::vector<std::string> roots = job_directories(inputs);
+  const std::string code = script.empty() ? code_directory_in(command, roots) : "";
+  for (const std::string& root : roots) {
+    if (!code.empty()) {
+      std::string place = join_path(root, code);
+      const PathState* state = inputs.kind(place);
+      if (state == nullptr) return std::nullopt;
+      if (state->kind == PathState::Kind::kDirectory) return place;
+      continue;
+    }
+    auto places = code_directories_below(inputs, root, script);
+    if (!places) return std::nullopt;
+    if (places->size() == 1) return places->front();
+    if (places->size() > 1) return "";
+  }
+  return "";
+}
+
+// By the rules at the top of this file. "" keeps the caller's directory; nothing while the snapshot
+// lacks a path for that.
+std::optional<std::string> start_directory_of(Inputs& inputs,
+                                              const std::vector<std::string>& command) {
+  const std::string& cwd = inputs.facts().cwd;
+  const bool in_job = !inputs.variable("MA_JOB_DIR").empty();
+  for (const std::string& root : job_directories(inputs)) {
+    if (in_job && cwd.starts_with(root + '/')) return "";
+  }
+  const std::string named(inputs.variable("MA_HOME"));
+  const std::string home = named.empty() ? kHome : named;
+  const PathState* state = inputs.kind(home);
+  if (state == nullptr) return std::nullopt;
+  std::string start = state->kind == PathState::Kind::kDirectory ? home : "";
+  if (!in_job && start == cwd) return start;
+  const std::string script = relative_script_in(command);
+  auto is_in = [&](const std::string& directory) -> std::optional<bool> {
+    if (script.empty() || directory.empty()) return false;
+    const PathState* file = inputs.kind(join_path(directory, script));
+    if (file == nullptr) return std::nullopt;
+    return file->kind == PathState::Kind::kFile;
+  };
+  auto found = is_in(start);
+  if (!found || *found) return found ? std::optional(start) : std::nullopt;
+  if (in_job) {
+    auto code = code_directory_of(inputs, command, script);
+    if (!code || !code->empty()) return code;
+  }
+  found = start == cwd ? std::optional(false) : is_in(cwd);
+  if (!found) return std::nullopt;
+  return *found ? "" : start;
+}
+
+// --- jobs without a rank table
+
+std::vector<std::string> own_names(const Inputs& inputs) {
+  std::vector<std::string> names = inputs.facts().addresses;
+  for (const char* variable : {"MA_CURRENT_INSTANCE_NAME", "BATCH_TASK_CURRENT_INSTANCE",
+                               "POD_NAME", "MA_CURRENT_IP", "POD_IP"}) {
+    names.emplace_back(inputs.variable(variable));
+  }
+  names.push_back(inputs.facts().host_name);
+  return names;
+}
+
+// This node's place in `hosts`, by VC_TASK_INDEX (DLS_TASK_INDEX in the platform's first version).
+Result<int> place_in(const Inputs& inputs, const std::vector<HostPort>& hosts,
+                     const std::string& source) {
+  const Variable set = first_set(inputs, {"VC_TASK_INDEX", "DLS_TASK_INDEX"});
+  auto index = number_in(inputs, set.name);
+  if (!index) return std::unexpected(index.error());
+  const std::string listed = source + " has " + std::to_string(hosts.size()) + " hosts";
+  auto older = number_in(inputs, "DLS_TASK_INDEX");
+  if (!older) return std::unexpected(older.error());
+  if (*index && *older && **index != **older) {
+    return fail(kFinding, "VC_TASK_INDEX and DLS_TASK_INDEX",
+                std::to_string(**index) + " and " + std::to_string(**older),
+                "both are this node's place in the job: set one of them alone");
+  }
+  if (!*index) {
+    return fail(kFinding, "VC_TASK_INDEX", "that it is not set, and " + listed,
+                "set it to this node's place in the list, from 0, or give --node-rank");
+  }
+  const auto place = static_cast<std::size_t>(**index);
+  if (place >= hosts.size()) {
+    return fail(kFinding, std::string(set.name), std::to_string(place) + ", and " + listed,
+                "the index counts from 0 within the list: give it all hosts of the job");
+  }
+  if (auto status = check_own_place(hosts, place, own_names(inputs), source); !status) {
+    return std::unexpected(status.error());
+  }
+  return **index;
+}
+
+Node node_of(const HostPort& host, const char* role, int role_index, int slots) {
+  Node node;
+  node.host = host.host;
+  node.port = host.port;
+  node.role = role;
+  node.role_index = role_index;
+  node.slots = slots;
+  return node;
+}
+
+// TF_PS_HOSTS and TF_WORKER_HOSTS: workers first, then parameter servers.
+Result<Located> locate_tensorflow(const Inputs& inputs, const std::vector<HostPort>& workers,
+                                  const std::vector<HostPort>& ps, Site site) {
+  const Request& request = inputs.request();
+  Cluster cluster;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    cluster.nodes.push_back(node_of(workers[i], "worker", static_cast<int>(i), 1));
+  }
+  for (std::size_t i = 0; i < ps.size(); ++i) {
+    cluster.nodes.push_back(node_of(ps[i], "ps", static_cast<int>(i), 0));
+  }
+  site.framework = "tensorflow";
+  site.framework_reason = "TF_WORKER_HOSTS is set";
+  site.tf_flags = request.tf_flags.value_or(true);
+  if (request.node_rank) {
+    auto self = self_by_index(cluster.nodes.size(), request, 0, "--node-rank");
+    if (!self) return std::unexpected(self.error());
+    return located_at(std::move(cluster), std::move(*self), std::move(site), request);
+  }
+  std::string_view task = inputs.variable("MA_TASK_NAME");
+  if (task.empty() && ps.empty()) task = "worker";
+  if (task != "worker" && (task != "ps" || ps.empty())) {
+    return fail(kFinding, "MA_TASK_NAME", '"' + std::string(task) + '"',
+                ps.empty() ? "set it to worker: TF_PS_HOSTS lists no parameter server"
+                           : "set it to worker or ps, whichever this node is");
+  }
+  const bool is_ps = task == "ps";
+  auto place = place_in(inputs, is_ps ? ps : workers, is_ps ? "TF_PS_HOSTS" : "TF_WORKER_HOSTS");
+  if (!place) return std::unexpected(place.error());
+  Self self{
+      *place + (is_ps ? static_cast<int>(workers.size()) : 0),
+      "MA_TASK_NAME is " + std::string(task) + " and VC_TASK_INDEX " + std::to_string(*place)};
+  return located_at(std::move(cluster), std::move(self), std::move(site), request);
+}
+
+// How many nodes the job has, by all variables that say it; they have to agree.
+Result<std::optional<int>> told_nodes(const Inputs& inputs) {
+  std::optional<int> count;
+  std::string_view first;
+  for (const char* name : {"MA_NUM_HOSTS", "VC_WORKER_NUM", "DLS_TASK_NUMBER"}) {
+    auto told = number_in(inputs, name, {.least = 1});
+    if (!told) return std::unexpected(told.error());
+    if (!*told) continue;
+    if (count && *count != **told) {
+      return fail("counting the nodes", std::string(first) + " and " + name,
+                  std::to_string(*count) + " and " + std::to_string(**told),
+                  "both are the number of nodes: set them to it");
+    }
+    count = *told;
+    first = name;
+  }
+  return count;
+}
+
+struct Peers {
+  std::string source;
+  std::vector<HostPort> hosts;
+};
+
+// The names that ModelArts gives to a job's nodes, for a job that was told only how many it has.
+Result<Peers> peers_by_pattern(const Inputs& inputs, int count) {
+  const std::string job(inputs.variable("MA_VJ_NAME"));
+  std::string task(inputs.variable("MA_TASK_NAME"));
+  if (task.empty()) task = "worker";
+  if (job.empty()) {
+    return fail(kFinding, "VC_WORKER_HOSTS",
+                "no hosts for " + std::to_string(count) + " nodes, and no MA_VJ_NAME",
+                "set VC_WORKER_HOSTS to the hosts of all nodes, separated by commas");
+  }
+  Peers peers{"MA_VJ_NAME's nodes", {}};
+  for (int i = 0; i < count; ++i) {
+    std::string host = job;
+    host.append("-").append(task).append("-").append(std::to_string(i)).append(".").append(job);
+    if (!parse_host_port(host) || host.find(':') != std::string::npos) {
+      return fail(kFinding, "MA_VJ_NAME and MA_TASK_NAME",
+                  '"' + job + "\" and \"" + task + "\", which make no host name",
+                  "set VC_WORKER_HOSTS to the hosts of all nodes, separated by commas");
+    }
+    peers.hosts.push_back({std::move(host), 0});
+  }
+  return peers;
+}
+
+// Version 1: BATCH_CUSTOM<N>_HOSTS is the host and port of node N.
+Result<Peers> peers_of_version_1(const Inputs& inputs, int count) {
+  Peers peers{"BATCH_CUSTOM<N>_HOSTS", {}};
+  for (int i = 0; i < count; ++i) {
+    const std::string name = "BATCH_CUSTOM" + std::to_string(i) + "_HOSTS";
+    auto hosts = parse_host_list(inputs.variable(name), name);
+    if (!hosts) return std::unexpected(hosts.error());
+    if (std::ranges::find(peers.hosts, hosts->front()) != peers.hosts.end()) {
+      return fail(kFinding, name, to_text(hosts->front()) + ", as of a node before",
+                  "each node has its own host and port");
+    }
+    peers.hosts.push_back(hosts->front());
+  }
+  return peers;
+}
+
+// Nobody but this node: one entry or none.
+Result<Peers> peers_of(const Inputs& inputs) {
+  auto told = told_nodes(inputs);
+  if (!told) return std::unexpected(told.error());
+  const int count = told->value_or(1);
+  if (auto list = inputs.variable("VC_WORKER_HOSTS"); !list.empty()) {
+    auto hosts = parse_host_list(list, "VC_WORKER_HOSTS");
+    if (!hosts) return std::unexpected(hosts.error());
+    if (*told && static_cast<std::size_t>(count) != hosts->size()) {
+      return fail("counting the nodes", "VC_WORKER_HOSTS",
+                  std::to_string(hosts->size()) + " hosts, and the job has " +
+                      std::to_string(count) + " nodes",
+                  "list the host of each node once");
+    }
+    return Peers{"VC_WORKER_HOSTS", std::move(*hosts)};
+  }
+  const Variable index = first_set(inputs, {"VC_TASK_INDEX", "DLS_TASK_INDEX"});
+  auto place = number_in(inputs, index.name);
+  if (!place) return std::unexpected(place.error());
+  if (count < 2 && place->value_or(0) > 0 && !inputs.request().node_rank) {
+    return fail(kFinding, std::string(index.name),
+                std::to_string(**place) + ", and " + (*told ? "a job of one node" : "no hosts"),
+                "set VC_WORKER_HOSTS to the hosts of all nodes, or MA_NUM_HOSTS to their number");
+  }
+  if (count < 2) return Peers{};
+  auto bound = nameless_nodes(count, 1, "MA_NUM_HOSTS");
+  if (!bound) return std::unexpected(bound.error());
+  if (!inputs.variable("BATCH_CUSTOM0_HOSTS").empty()) return peers_of_version_1(inputs, count);
+  return peers_by_pattern(inputs, count);
+}
+
+Result<Located> locate_workers(const Inputs& inputs, const Peers& peers, int slots, Site site) {
+  const Request& request = inputs.request();
+  Cluster cluster;
+  for (const HostPort& host : peers.hosts) cluster.nodes.push_back(node_of(host, "", 0, slots));
+  for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
+    cluster.nodes[i].role_index = static_cast<int>(i);
+  }
+  const int told_port = peers.hosts[0].port;
+  cluster.master_port = told_port > 0 ? told_port : kPeerPort;
+  std::string_view own_launcher = framework_of_command(site.command);
+  if (own_launcher.empty() || own_launcher == "pytorch") {
+    site.framework = "pytorch";
+    site.framework_reason =
+        "the job has " + std::to_string(peers.hosts.size()) + " nodes and no rank table";
+  }
+  Self self;
+  if (request.node_rank) {
+    auto asked = self_by_index(cluster.nodes.size(), request, 0, "--node-rank");
+    if (!asked) return std::unexpected(asked.error());
+    self = std::move(*asked);
+  } else {
+    auto place = place_in(inputs, peers.hosts, peers.source);
+    if (!place) return std::unexpected(place.error());
+    self = {*place, "VC_TASK_INDEX is " + std::to_string(*place) + " in " + peers.source};
+  }
+  return located_at(std::move(cluster), std::move(self), std::move(site), request);
+}
+
+Location as_location(Result<Located> located, std::vector<std::string> warnings) {
+  if (!located) return located.error();
+  located->warnings = std::move(warnings);
+  return std::move(*located);
+}
+
+// One node is a cluster only for a launcher that was asked for.
+bool asks_for_launcher(const Request& request) {
+  return !request.framework.empty() && request.framework != "single";
+}
+
+Location locate_without_table(Inputs& inputs, Site site, std::vector<std::string> warnings) {
+  const std::string& wanted = inputs.request().framework;
+  const bool tensorflow = wanted.empty() || wanted == "tensorflow";
+  std::vector<HostPort> tasks[2];
+  constexpr const char* kTaskLists[2] = {"TF_WORKER_HOSTS", "TF_PS_HOSTS"};
+  for (std::size_t i = 0; i < 2; ++i) {
+    // "[]" is what an array without elements is printed as.
+    std::string_view text = inputs.variable(kTaskLists[i]);
+    if (!tensorflow || text.empty() || text == "[]") continue;
+    auto list = parse_host_list(text, kTaskLists[i]);
+    if (!list) return list.error();
+    tasks[i] = std::move(*list);
+  }
+  if (!tasks[0].empty() && tasks[0].size() + tasks[1].size() > 1) {
+    return as_location(locate_tensorflow(inputs, tasks[0], tasks[1], std::move(site)), warnings);
+  }
+  if (tasks[0].empty() && !tasks[1].empty()) {
+    return Error{kFinding, "TF_WORKER_HOSTS", "no workers, and parameter servers in TF_PS_HOSTS",
+                 "set TF_WORKER_HOSTS to the workers' hosts"};
+  }
+  // Learners and workers of a reinforcement learning engine find each other by themselves.
+  const bool learners =
+      inputs.variable("MA_TASK_NAME") == "learner" || !inputs.variable("VC_LEARNER_HOSTS").empty();
+  auto peers = learners ? Result<Peers>(Peers{}) : peers_of(inputs);
+  if (!peers) return peers.error();
+  if (peers->hosts.size() < 2 && !asks_for_launcher(inputs.request())) {
+    return Located{.cluster = {},
+                   .self = {0, "no rank table: one node"},
+                   .site = std::move(site),
+                   .waits = {},
+                   .warnings = std::move(warnings)};
+  }
+  auto told = number_in(inputs, "MA_NUM_GPUS", kSlots);
+  if (!told) return told.error();
+  const bool cpu_node = *told && **told == 0;
+  auto slots = slots_of_node(inputs, cpu_node ? 1 : told->value_or(0));
+  if (!slots) return NeedsPaths{};
+  if (peers->hosts.size() > 1) {
+    return as_location(locate_workers(inputs, *peers, *slots, std::move(site)), warnings);
+  }
+  Cluster cluster;
+  cluster.nodes.push_back(node_of({"", 0}, "", 0, *slots));
+  return as_location(
+      located_at(std::move(cluster), {0, "one node"}, std::move(site), inputs.request()), warnings);
+}
+
+}  // namespace
+
+std::optional<std::string> detect_modelarts(Inputs& inputs) {
+  for (const char* name : {"MA_CURRENT_INSTANCE_NAME", "MA_VJ_NAME", "MA_JOB_DIR",
+                           "BATCH_TASK_CURRENT_INSTANCE", "DLS_TASK_NUMBER"}) {
+    if (!inputs.variable(name).empty()) return std::string(name) + " is set";
+  }
+  std::string table(inputs.variable("RANK_TABLE_FILE"));
+  if (table.empty() || table.ends_with(".json")) return std::nullopt;
+  const PathState* state = inputs.kind(join_path(inputs.facts().cwd, table));
+  if (state == nullptr || state->kind == PathState::Kind::kFile) return std::nullopt;
+  return "RANK_TABLE_FILE names a directory";
+}
+
+Location locate_modelarts(Inputs& inputs) {
+  auto command = command_of(inputs);
+  if (!command) return command.error();
+  std::vector<std::string> warnings;
+  auto start = start_directory_of(inputs, *command);
+  Site site = site_of(inputs, std::move(*command), start.value_or(""), warnings);
+  std::string named = inputs.request().rank_table;
+  for (const char* name : {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"}) {
+    if (named.empty()) named = std::string(inputs.variable(name));
+  }
+  if (named.empty()) {
+    // A GPU or CPU job has no table; the launcher's default place tells an Ascend one.
+    const PathState* directory = inputs.kind(kDefaultTableDir);
+    if (directory == nullptr) return NeedsPaths{};
+    if (directory->kind != PathState::Kind::kDirectory && inputs.request().framework != "ascend") {
+      if (!start) return NeedsPaths{};
+      return locate_without_table(inputs, std::move(site), std::move(warnings));
+    }
+    named = kDefaultTableDir;
+  }
+  auto path = find_rank_table(inputs, named);
+  if (!path || !start) return NeedsPaths{};
+  Location location = locate_by_table(inputs, *path, RankOrder::kPodIndex, hints_of(inputs), site);
+  if (auto* located = std::get_if<Located>(&location)) {
+    located->warnings.insert(located->warnings.end(), warnings.begin(), warnings.end());
+  }
+  return location;
+}
+
+}  // namespace envgen

@@ -1,0 +1,369 @@
+// A task-training platform on Volcano: VK_TASK_INDEX, PS_HOST, WORKER_HOST and SLOTS, four
+// distributed modes, and commands that are started without a shell. A mode is --framework horovod,
+// tensorflow, pytorch or deepspeed. Source: that platform's user manual, "distributed modes" and
+// "run command"; Volcano's env and svc plugins for the host lists.
+
+#include <algorithm>
+#include <array>
+
+#include "envgen/formats/hosts.h"
+#include "envgen/plan/command.h"
+#include "envgen/plan/devices.h"
+#include "envgen/plan/launch.h"
+#include "envgen/platform/profile.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kFinding = "finding this node";
+constexpr int kMasterPort = 2222;
+
+// What the page's command lines name (`torchrun --node_rank ${RANK}`). The platform starts them
+// without a shell, and no shell before trainit knows these.
+constexpr std::array<std::string_view, 6> kFilled = {"WORLD_SIZE",  "RANK",        "SLOTS",
+                                                     "MASTER_ADDR", "MASTER_PORT", "VK_TASK_INDEX"};
+
+// Where a list of hosts came from, and what is in it. No hosts: there is no such list.
+struct HostList {
+  std::string source;
+  std::vector<HostPort> hosts;
+};
+
+std::string upper_case(std::string_view task) {
+  std::string name(task);
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c == '-' ? '_' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  return name;
+}
+
+Result<HostList> list_in(std::string_view text, std::string source) {
+  auto hosts = parse_host_list(text, source);
+  if (!hosts) return std::unexpected(hosts.error());
+  return HostList{std::move(source), std::move(*hosts)};
+}
+
+// `variable`, else what Volcano's svc plugin sets and mounts for a task of that name. Nothing while
+// the file is not in the snapshot. A large job's lists are in the files alone.
+std::optional<Result<HostList>> hosts_of(Inputs& inputs, std::string_view variable,
+                                         std::string_view task, bool try_file) {
+  const std::string by_task = "VC_" + upper_case(task) + "_HOSTS";
+  const Variable set = first_set(inputs, {variable, by_task});
+  if (!set.value.empty()) return list_in(set.value, std::string(set.name));
+  if (!try_file) return HostList{};
+  const std::string path = "/etc/volcano/" + std::string(task) + ".host";
+  const PathState* state = inputs.content(path);
+  if (state == nullptr) return std::nullopt;
+  if (state->kind != PathState::Kind::kFile) return HostList{};
+  return list_in(state->content, path);
+}
+
+struct Lists {
+  HostList workers;
+  HostList ps;
+};
+
+std::optional<Result<Lists>> lists_of(Inputs& inputs) {
+  // Another name of the task that trains; a ps knows it from WORKER_HOST alone.
+  std::string_view task = inputs.variable("VC_TASK_NAME");
+  if (task.empty() || task == "ps") task = "worker";
+  const bool by_variable = !first_set(inputs, {"WORKER_HOST", "VC_WORKER_HOSTS"}).value.empty();
+  auto workers = hosts_of(inputs, "WORKER_HOST", task, !by_variable);
+  auto ps = hosts_of(inputs, "PS_HOST", "ps", !by_variable);
+  if (!workers || !ps) return std::nullopt;
+  if (!*workers) return std::unexpected(workers->error());
+  if (!*ps) return std::unexpected(ps->error());
+  Lists lists{std::move(**workers), std::move(**ps)};
+  if (lists.workers.hosts.empty() && !lists.ps.hosts.empty()) {
+    return fail(kFinding, "WORKER_HOST", "no workers, and parameter servers in " + lists.ps.source,
+                "set WORKER_HOST to the workers' hosts");
+  }
+  auto told = number_in(inputs, "VC_" + upper_case(task) + "_NUM");
+  if (!told) return std::unexpected(told.error());
+  const std::size_t count = lists.workers.hosts.size();
+  if (*told && static_cast<std::size_t>(**told) != std::max<std::size_t>(count, 1)) {
+    return fail(kFinding, "VC_" + upper_case(task) + "_NUM",
+                std::to_string(**told) + ", and " + std::to_string(count) + " hosts" +
+                    (count > 0 ? " in " + lists.workers.source : ""),
+                "they have to agree: set WORKER_HOST to the hosts of all workers");
+  }
+  return lists;
+}
+
+std::vector<std::string> own_names(const Inputs& inputs) {
+  std::vector<std::string> names = {inputs.facts().host_name};
+  for (const char* variable : {"POD_NAME", "HOSTNAME", "POD_IP"}) {
+    names.emplace_back(inputs.variable(variable));
+  }
+  names.insert(names.end(), inputs.facts().addresses.begin(), inputs.facts().addresses.end());
+  return names;
+}
+
+std::vector<Node> nodes_of(const Lists& lists, int worker_slots) {
+  std::vector<Node> nodes;
+  nodes.reserve(lists.workers.hosts.size() + lists.ps.hosts.size());
+  auto add = [&nodes](const HostList& list, const char* role, int slots) {
+    for (std::size_t i = 0; i < list.hosts.size(); ++i) {
+      Node node;
+      node.host = list.hosts[i].host;
+      node.port = list.hosts[i].port;
+      node.role = role;
+      node.role_index = static_cast<int>(i);
+      node.slots = slots;
+      nodes.push_back(std::move(node));
+    }
+  };
+  add(lists.workers, lists.ps.hosts.empty() ? "" : "worker", worker_slots);
+  add(lists.ps, "ps", 0);
+  return nodes;
+}
+
+// VK_TASK_INDEX counts within a task, so ps-0 and worker-0 have the same: by the task's name, else
+// by which list has this node's name, else by a name like "job-ps-0".
+Result<bool> is_parameter_server(const Inputs& inputs, const Lists& lists,
+                                 const std::vector<Node>& nodes) {
+  if (lists.ps.hosts.empty()) return false;
+  if (auto task = inputs.variable("VC_TASK_NAME"); !task.empty()) return task == "ps";
+  bool listed[2] = {};
+  for (int rank : nodes_like_self(nodes, inputs)) {
+    listed[nodes[static_cast<std::size_t>(rank)].role == "ps" ? 1 : 0] = true;
+  }
+  if (listed[0] != listed[1]) return listed[1];
+  for (std::string_view name :
+       {inputs.variable("POD_NAME"), std::string_view(inputs.facts().host_name)}) {
+    const bool ps = name.find("-ps-") != std::string_view::npos;
+    const bool worker = name.find("-worker-") != std::string_view::npos;
+    if (ps != worker) return ps;
+  }
+  return fail(kFinding, lists.workers.source + " and " + lists.ps.source,
+              "nothing that tells whether " + inputs.facts().host_name +
+                  " is a worker or a parameter server",
+              "set VC_TASK_NAME to ps or worker, or give --node-rank");
+}
+
+Result<Self> self_in(const Inputs& inputs, const Lists& lists, const std::vector<Node>& nodes) {
+  if (inputs.request().node_rank) return self_by_index(nodes.size(), inputs.request(), 0, "");
+  auto ps = is_parameter_server(inputs, lists, nodes);
+  if (!ps) return std::unexpected(ps.error());
+  auto index = number_in(inputs, "VK_TASK_INDEX");
+  if (!index) return std::unexpected(index.error());
+  const HostList& list = *ps ? lists.ps : lists.workers;
+  const std::string where = "VK_TASK_INDEX";
+  if (!*index) {
+    return fail(kFinding, where,
+                "that it is not set, and " + list.source + " lists " +
+                    std::to_string(list.hosts.size()) + " hosts",
+                "set it to this node's place in the list, from 0, or give --node-rank");
+  }
+  const auto place = static_cast<std::size_t>(**index);
+  if (place >= list.hosts.size()) {
+    return fail(kFinding, where,
+                std::to_string(place) + ", and " + list.source + " lists " +
+                    std::to_string(list.hosts.size()) + " hosts",
+                "the index counts from 0 within the list: give it all hosts of the job");
+  }
+  if (auto status = check_own_place(list.hosts, place, own_names(inputs), list.source); !status) {
+    return std::unexpected(status.error());
+  }
+  const std::size_t rank = place + (*ps ? lists.workers.hosts.size() : 0);
+  return Self{static_cast<int>(rank),
+              "VK_TASK_INDEX is " + std::to_string(place) + " in " + list.source};
+}
+
+// Variables of the job that name one of the modes.
+void choose_mode(const Inputs& inputs, const Lists& lists, Site& site) {
+  auto choose = [&site](const char* framework, std::string_view variable) {
+    if (!site.framework.empty()) return;
+    site.framework = framework;
+    site.framework_reason = std::string(variable) + " is set";
+  };
+  if (!lists.ps.hosts.empty()) choose("tensorflow", lists.ps.source);
+  const bool deepspeed = framework_of_command(site.command) == "deepspeed";
+  if (!inputs.variable("MASTER_ADDR").empty()) {
+    choose(deepspeed ? "deepspeed" : "pytorch", "MASTER_ADDR");
+  }
+  auto mpi = first_set(inputs, {"OMPI_MCA_orte_default_hostfile", "HYDRA_HOST_FILE"});
+  if (!mpi.name.empty()) choose("horovod", mpi.name);
+}
+
+std::string_view mode_of(const Inputs& inputs, const Site& site) {
+  if (!inputs.request().framework.empty()) return inputs.request().framework;
+  if (!site.framework.empty()) return site.framework;
+  return framework_of_command(site.command);
+}
+
+// What the platform's page promises, as far as no mode decides about it.
+Site site_of(std::vector<std::string> command) {
+  Site site;
+  site.command = std::move(command);
+  site.torch_launcher = TorchLauncher::kLaunch;
+  site.master_is_localhost = true;
+  site.prefix_bare_python_only = true;
+  site.tf_index_text = true;
+  site.openmpi_hostfile = "/etc/mpi/hostfile";
+  site.mpich_hostfile = "/etc/mpi/mpich_hostfile";
+  site.mpirun_prefix = openmpi_training_flags();
+  return site;
+}
+
+// The hostfile that the platform itself wrote is used. False: not known yet.
+bool find_hostfile(Inputs& inputs, Site& site) {
+  const std::string path(inputs.variable("OMPI_MCA_orte_default_hostfile"));
+  if (path.empty()) return true;
+  const PathState* state = inputs.kind(path);
+  if (state == nullptr) return false;
+  if (state->kind != PathState::Kind::kFile) return true;
+  site.hostfiles_given = true;
+  site.openmpi_hostfile = path;
+  const std::string_view mpich = inputs.variable("HYDRA_HOST_FILE");
+  if (!mpich.empty()) site.mpich_hostfile = std::string(mpich);
+  return true;
+}
+
+// Each ${RANK} of the command becomes what the process will find in that variable.
+void fill_in(const Inputs& inputs, Located& located) {
+  auto value = [&](std::string_view name) -> std::optional<std::string> {
+    if (std::ranges::find(kFilled, name) == kFilled.end()) return std::nullopt;
+    const std::vector<EnvEdit>& env = located.site.env;
+    auto promised = std::ranges::find(env, name, &EnvEdit::name);
+    if (promised != env.end()) return promised->value;
+    const std::string_view set = inputs.variable(name);
+    return set.empty() ? std::nullopt : std::optional(std::string(set));
+  };
+  ExpandedCommand expanded = expand_variables(located.site.command, value);
+  located.site.command = std::move(expanded.command);
+  for (const std::string& name : expanded.unknown) {
+    located.warnings.push_back("$" + name +
+                               " stays in the command as it is: no shell reads it. For a shell, "
+                               "use bash -c \"...\"");
+  }
+}
+
+// In these modes what the user typed may say ${WORLD_SIZE}, which is the number of nodes here.
+void promise(std::string_view mode, Located& located) {
+  using Kind = EnvEdit::Kind;
+  const Cluster& cluster = located.cluster;
+  const Node& node = cluster.nodes[static_cast<std::size_t>(located.self.node_rank)];
+  std::vector<EnvEdit>& env = located.site.env;
+  if (mode == "horovod" || mode == "mpi") env.push_back({Kind::kSetDefault, "HYDRA_IFACE", "eth0"});
+  if (mode != "pytorch" && mode != "deepspeed") return;
+  const std::string& master = cluster.master_addr;
+  env.push_back({Kind::kSet, "MASTER_ADDR", master.empty() ? "localhost" : master});
+  env.push_back({Kind::kSet, "MASTER_PORT", std::to_string(cluster.master_port)});
+  env.push_back({Kind::kSet, "WORLD_SIZE", std::to_string(cluster.nodes.size())});
+  env.push_back({Kind::kSet, "RANK", std::to_string(located.self.node_rank)});
+  env.push_back({Kind::kSet, "SLOTS", std::to_string(node.slots)});
+}
+
+// Without lists: the PyTorch mode's own variables, else one node.
+Result<Located> locate_without_lists(const Inputs& inputs, int slots, Site site) {
+  const Request& request = inputs.request();
+  auto index = number_in(inputs, "VK_TASK_INDEX");
+  if (!index) return std::unexpected(index.error());
+  auto count = number_in(inputs, "WORLD_SIZE");
+  if (!count) return std::unexpected(count.error());
+  auto rank = number_in(inputs, "RANK");
+  if (!rank) return std::unexpected(rank.error());
+  const std::string_view master = inputs.variable("MASTER_ADDR");
+  const bool by_master = !master.empty() && *count && (*rank || request.node_rank);
+  if (!by_master && !master.empty() && count->value_or(1) > 1) {
+    return fail(kFinding, "RANK",
+                "nothing, and MASTER_ADDR and WORLD_SIZE say that there are " +
+                    std::to_string(**count) + " nodes",
+                "set it to this node's rank from 0, or give --node-rank");
+  }
+  if (!by_master && index->value_or(0) > 0) {
+    return fail(kFinding, "WORKER_HOST",
+                "no hosts, and VK_TASK_INDEX is " + std::to_string(**index),
+                "set WORKER_HOST to the hosts of all nodes, separated by commas");
+  }
+  auto nodes = nameless_nodes(by_master ? **count : 1, slots, "WORLD_SIZE");
+  if (!nodes) return std::unexpected(nodes.error());
+  auto self = self_by_index(nodes->size(), request, by_master ? rank->value_or(0) : 0, "RANK");
+  if (!self) return std::unexpected(self.error());
+  if (!by_master)
+    self->reason = "no WORKER_HOST, nor MASTER_ADDR with WORLD_SIZE and RANK: one node";
+  if (by_master && request.master_addr.empty()) {
+    auto status = check_told_master(master, "MASTER_ADDR", self->node_rank, nodes->size());
+    if (!status) return std::unexpected(status.error());
+  }
+  Cluster cluster;
+  cluster.nodes = std::move(*nodes);
+  // The master may have been told that it is localhost; the others know it by its name.
+  if (by_master && master != "localhost" && master != "127.0.0.1") {
+    cluster.nodes[0].host = std::string(master);
+  }
+  return located_at(std::move(cluster), std::move(*self), std::move(site), request);
+}
+
+// Ranks of a worker: its cards; one TensorFlow process drives all of them.
+std::optional<Result<int>> slots_of(Inputs& inputs, std::string_view mode) {
+  auto told = number_in(inputs, "SLOTS", kSlots);
+  if (!told) return std::unexpected(told.error());
+  if (*told && **told == 0) {
+    return fail("counting this node's cards", "SLOTS", "0",
+                "set it to the number of cards of one node, 1 on a CPU node");
+  }
+  if (mode == "tensorflow") return 1;
+  auto slots = slots_of_node(inputs, told->value_or(0));
+  if (!slots) return std::nullopt;
+  return *slots;
+}
+
+}  // namespace
+
+std::optional<std::string> detect_vk(Inputs& inputs) {
+  // Volcano's env plugin sets VK_TASK_INDEX in all of its jobs: alone it says nothing.
+  const bool index = !inputs.variable("VK_TASK_INDEX").empty();
+  const Variable hosts = first_set(inputs, {"WORKER_HOST", "PS_HOST"});
+  const bool slots = !inputs.variable("SLOTS").empty();
+  if (index && !hosts.name.empty()) {
+    return "VK_TASK_INDEX and " + std::string(hosts.name) + " are set";
+  }
+  if (index && slots) return "VK_TASK_INDEX and SLOTS are set";
+  if (slots && !hosts.name.empty()) return std::string(hosts.name) + " and SLOTS are set";
+  return std::nullopt;
+}
+
+Location locate_vk(Inputs& inputs) {
+  auto command = without_shell_syntax(inputs.request().command, "vk", kFilled);
+  if (!command) return command.error();
+  Site site = site_of(std::move(*command));
+  const std::string& wanted = inputs.request().framework;
+  if (!inputs.variable("TF_CONFIG").empty() && (wanted.empty() || wanted == "tensorflow")) {
+    Location location = locate_by_tf_config(inputs, std::move(site));
+    if (auto* located = std::get_if<Located>(&location)) fill_in(inputs, *located);
+    return location;
+  }
+  auto lists = lists_of(inputs);
+  if (!lists) return NeedsPaths{};
+  if (!*lists) return lists->error();
+  choose_mode(inputs, **lists, site);
+  const std::string mode(mode_of(inputs, site));
+  auto slots = slots_of(inputs, mode);
+  const bool hostfile_known = find_hostfile(inputs, site);
+  if (!slots || !hostfile_known) return NeedsPaths{};
+  if (!*slots) return slots->error();
+  auto port = number_in(inputs, "MASTER_PORT", kPorts);
+  if (!port) return port.error();
+
+  Result<Located> located = std::unexpected(Error());
+  if ((*lists)->workers.hosts.empty()) {
+    located = locate_without_lists(inputs, **slots, std::move(site));
+  } else {
+    Cluster cluster;
+    cluster.nodes = nodes_of(**lists, **slots);
+    auto self = self_in(inputs, **lists, cluster.nodes);
+    if (!self) return self.error();
+    located = located_at(std::move(cluster), std::move(*self), std::move(site), inputs.request());
+  }
+  if (!located) return located.error();
+  if (located->cluster.master_port == 0) {
+    located->cluster.master_port = port->value_or(kMasterPort);
+  }
+  promise(mode, *located);
+  fill_in(inputs, *located);
+  return std::move(*located);
+}
+
+}  // namespace envgen

@@ -1,0 +1,528 @@
+// Volcano: tasks of a job become roles. Its svc plugin lists each task's hosts (VC_<TASK>_HOSTS,
+// /etc/volcano/<task>.host), its env plugin numbers a pod within its task, and its pytorch,
+// tensorflow and mpi plugins add what those need. On Ascend MindCluster has the word. Source:
+// Volcano's controllers/job/plugins.
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "envgen/formats/hosts.h"
+#include "envgen/plan/command.h"
+#include "envgen/plan/devices.h"
+#include "envgen/platform/mindcluster.h"
+#include "envgen/platform/profile.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kReading = "reading Volcano's variables";
+constexpr const char* kHostsDirectory = "/etc/volcano";
+
+// --- Tasks and their hosts ---
+
+struct Task {
+  std::string name;    // in lower case, '_' for '-'
+  std::string source;  // the variable or file that lists its hosts
+  std::string role;
+  std::vector<std::string> hosts;
+};
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+std::string role_of_task(const std::string& name) {
+  if (name == "mpimaster") return "launcher";
+  if (name == "mpiworker") return "worker";
+  if (name == "eval") return "evaluator";
+  return name;
+}
+
+// "PS" of VC_PS_HOSTS.
+std::string_view task_of_variable(std::string_view entry) {
+  constexpr std::string_view kPrefix = "VC_";
+  constexpr std::string_view kSuffix = "_HOSTS";
+  std::string_view name = entry.substr(0, entry.find('='));
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return {};
+  if (name.size() <= kPrefix.size() + kSuffix.size()) return {};
+  return name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
+}
+
+Result<Task> task_of(std::string name, std::string source, std::string_view list) {
+  auto hosts = parse_host_list(list, source);
+  if (!hosts) return std::unexpected(hosts.error());
+  Task task{std::move(name), std::move(source), "", {}};
+  task.role = role_of_task(task.name);
+  for (HostPort& host : *hosts) task.hosts.push_back(std::move(host.host));
+  return task;
+}
+
+// In the order of their names: variables come in any order.
+std::vector<Task> values_of(std::map<std::string, Task> tasks) {
+  std::vector<Task> list;
+  list.reserve(tasks.size());
+  for (auto& [name, task] : tasks) list.push_back(std::move(task));
+  return list;
+}
+
+Result<std::vector<Task>> tasks_of_variables(const Inputs& inputs) {
+  std::map<std::string, Task> tasks;
+  for (const std::string& entry : inputs.env().entries()) {
+    std::string_view name = task_of_variable(entry);
+    if (name.empty() || entry.find('=') == std::string::npos) continue;
+    std::string variable = "VC_" + std::string(name) + "_HOSTS";
+    std::string_view list = inputs.variable(variable);
+    if (list.empty()) continue;  // a task of no replicas
+    auto task = task_of(lower(name), variable, list);
+    if (!task) return std::unexpected(task.error());
+    std::string count_name = "VC_" + std::string(name) + "_NUM";
+    auto count = number_in(inputs, count_name);
+    if (!count) return std::unexpected(count.error());
+    if (*count && static_cast<std::size_t>(**count) != task->hosts.size()) {
+      return fail(kReading, variable + " and " + count_name,
+                  std::to_string(task->hosts.size()) + " hosts and " + std::to_string(**count),
+                  "both come from the svc plugin: was one of them changed by hand?");
+    }
+    tasks.emplace(task->name, std::move(*task));
+  }
+  return values_of(std::move(tasks));
+}
+
+// The same from the files, where the variables are turned off. Nothing when a path is not looked at
+// yet.
+Result<std::optional<std::vector<Task>>> tasks_of_files(Inputs& inputs) {
+  constexpr std::string_view kSuffix = ".host";
+  const PathState* directory = inputs.content(kHostsDirectory);
+  if (directory == nullptr) return std::nullopt;
+  std::map<std::string, Task> tasks;
+  bool complete = true;
+  for (const std::string& name : directory->entries) {
+    if (!name.ends_with(kSuffix) || name.size() == kSuffix.size()) continue;
+    std::string path = std::string(kHostsDirectory) + "/" + name;
+    const PathState* file = inputs.content(path);
+    complete = complete && file != nullptr;
+    if (file == nullptr || file->content.empty()) continue;
+    auto task = task_of(lower(name.substr(0, name.size() - kSuffix.size())), path, file->content);
+    if (!task) return std::unexpected(task.error());
+    tasks.emplace(task->name, std::move(*task));
+  }
+  if (!complete) return std::nullopt;
+  return values_of(std::move(tasks));
+}
+
+Result<std::optional<std::vector<Task>>> tasks_of_job(Inputs& inputs) {
+  auto tasks = tasks_of_variables(inputs);
+  if (!tasks) return std::unexpected(tasks.error());
+  if (tasks->empty()) return tasks_of_files(inputs);
+  return std::move(*tasks);
+}
+
+// The pytorch plugin's master may be called anything: it is the task that MASTER_ADDR is of.
+void order_tasks(std::vector<Task>& tasks, const std::string& master) {
+  std::ranges::stable_sort(tasks, {}, [&master](const Task& task) {
+    bool leads = !master.empty() && !task.hosts.empty() && task.hosts[0] == master;
+    return leads ? -1 : place_of_role(task.role);
+  });
+}
+
+// --- Who of them is this ---
+
+// The index within the task, and which variable says it.
+Result<std::optional<std::pair<std::string, int>>> task_index(const Inputs& inputs) {
+  auto ours = number_in(inputs, "VC_TASK_INDEX");
+  if (!ours) return std::unexpected(ours.error());
+  auto older = number_in(inputs, "VK_TASK_INDEX");
+  if (!older) return std::unexpected(older.error());
+  if (*ours && *older && **ours != **older) {
+    return fail("finding this node", "VC_TASK_INDEX and VK_TASK_INDEX",
+                std::to_string(**ours) + " and " + std::to_string(**older),
+                "both come from the env plugin and are the same: was one set by hand?");
+  }
+  if (*ours) return std::pair<std::string, int>{"VC_TASK_INDEX", **ours};
+  if (*older) return std::pair<std::string, int>{"VK_TASK_INDEX", **older};
+  return std::nullopt;
+}
+
+struct Place {
+  std::size_t task = 0;
+  std::size_t index = 0;
+};
+
+std::vector<Place> places_of(const std::vector<Task>& tasks) {
+  std::vector<Place> places;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    for (std::size_t i = 0; i < tasks[t].hosts.size(); ++i) places.push_back({t, i});
+  }
+  return places;
+}
+
+std::string task_list(const std::vector<Task>& tasks) {
+  std::string list;
+  for (const Task& task : tasks) {
+    list += (list.empty() ? "" : ", ") + task.name + " (" + std::to_string(task.hosts.size()) + ")";
+  }
+  return list;
+}
+
+// The task that a variable names, or the only one. The index alone does not tell ps 0 from worker
+// 0.
+Result<std::size_t> own_task(const Inputs& inputs, const std::vector<Task>& tasks) {
+  Variable named = first_set(inputs, {"VC_TASK_NAME", "VOLCANO_TASK_NAME", "TASK_NAME"});
+  if (named.name.empty()) {
+    if (tasks.size() == 1) return std::size_t{0};
+    return fail("finding this node", "VC_TASK_INDEX",
+                "no task name; the job has " + task_list(tasks) +
+                    ", and none of their hosts is called like this one",
+                "set VC_TASK_NAME from the label volcano.sh/task-spec, or say --node-rank");
+  }
+  std::string name = lower(named.value);
+  std::ranges::replace(name, '-', '_');
+  auto found = std::ranges::find(tasks, name, &Task::name);
+  if (found != tasks.end()) return static_cast<std::size_t>(found - tasks.begin());
+  return fail("finding this node", std::string(named.name), std::string(named.value),
+              "the job has the tasks " + task_list(tasks));
+}
+
+Result<Self> self_by_task(const Inputs& inputs, const std::vector<Task>& tasks,
+                          const std::vector<Place>& places) {
+  auto index = task_index(inputs);
+  if (!index) return std::unexpected(index.error());
+  if (!*index) {
+    return fail("finding this node", "VC_TASK_INDEX", "nothing",
+                "turn Volcano's env plugin on, or say --node-rank");
+  }
+  auto task = own_task(inputs, tasks);
+  if (!task) return std::unexpected(task.error());
+  const auto& [source, number] = **index;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].task != *task || static_cast<int>(places[i].index) != number) continue;
+    return Self{static_cast<int>(i),
+                source + " is " + std::to_string(number) + " in task " + tasks[*task].name};
+  }
+  return fail("finding this node", source,
+              std::to_string(number) + ", but " + tasks[*task].source + " has " +
+                  std::to_string(tasks[*task].hosts.size()) + " hosts",
+              "is the list of another job? Say which node this is with --node-rank");
+}
+
+Result<Self> self_of(const Inputs& inputs, const std::vector<Task>& tasks,
+                     const std::vector<Node>& nodes) {
+  if (inputs.request().node_rank) return self_by_index(nodes.size(), inputs.request(), 0, "");
+  std::vector<Place> places = places_of(tasks);
+  std::vector<int> like = nodes_like_self(nodes, inputs);
+  if (like.size() != 1) return self_by_task(inputs, tasks, places);
+  auto rank = static_cast<std::size_t>(like[0]);
+  auto index = task_index(inputs);
+  if (!index) return std::unexpected(index.error());
+  if (*index && (*index)->second != static_cast<int>(places[rank].index)) {
+    return fail("finding this node", (*index)->first,
+                std::to_string((*index)->second) + ", but " + nodes[rank].host +
+                    ", which this host is called like, is number " +
+                    std::to_string(places[rank].index) + " of its task",
+                "say which node this is with --node-rank");
+  }
+  return Self{like[0], nodes[rank].host + " is this container's name or address"};
+}
+
+// --- The cluster ---
+
+bool is_task(const std::vector<Task>& tasks, std::string_view name) {
+  return std::ranges::find(tasks, name, &Task::name) != tasks.end();
+}
+
+// What the job's plugins and tasks ask for. MPI_HOST is only on the master: a worker knows by the
+// names of the tasks, or by the same command or option that its master has.
+void choose_framework(const Inputs& inputs, const std::vector<Task>& tasks, Site& site) {
+  const Request& request = inputs.request();
+  auto choose = [&site](const char* framework, std::string reason) {
+    site.framework = framework;
+    site.framework_reason = std::move(reason);
+  };
+  std::string_view program =
+      request.command.empty() ? std::string_view() : base_name(request.command[0]);
+  bool mpi_command = program.starts_with("mpirun") || program.starts_with("mpiexec");
+  if (!inputs.variable("MPI_HOST").empty()) return choose("mpi", "MPI_HOST is set");
+  for (const char* name : {"launcher", "mpimaster", "mpiworker"}) {
+    if (is_task(tasks, name)) return choose("mpi", "the job has a task " + std::string(name));
+  }
+  if (!inputs.variable("MASTER_ADDR").empty() && !inputs.variable("WORLD_SIZE").empty()) {
+    return choose("pytorch", "MASTER_ADDR and WORLD_SIZE are set");
+  }
+  for (const char* name : {"ps", "chief", "evaluator"}) {
+    if (is_task(tasks, name))
+      return choose("tensorflow", "the job has a task " + std::string(name));
+  }
+  if (mpi_command) choose("mpi", "the command is " + std::string(program));
+}
+
+const std::string& framework_of(const Request& request, const Site& site) {
+  return request.framework.empty() ? site.framework : request.framework;
+}
+
+bool has_launcher(const Request& request, const Site& site) {
+  const std::string& framework = framework_of(request, site);
+  return framework == "mpi" || framework == "horovod";
+}
+
+std::vector<Node> nodes_of_tasks(const std::vector<Task>& tasks, bool with_launcher, int slots) {
+  std::vector<Node> nodes;
+  std::map<std::string, int> counts;
+  // One task that is called anything is a job without roles.
+  bool has_roles = tasks.size() > 1 || place_of_role(tasks[0].role) != 2;
+  for (const Task& task : tasks) {
+    bool launcher = task.role == "launcher" || (with_launcher && task.role == "master");
+    for (const std::string& host : task.hosts) {
+      Node node;
+      node.host = host;
+      if (has_roles) node.role = launcher ? "launcher" : task.role;
+      node.role_index = counts[node.role]++;
+      bool idle = launcher || node.role == "ps" || node.role == "evaluator";
+      node.slots = idle ? 0 : slots;
+      nodes.push_back(std::move(node));
+    }
+  }
+  return nodes;
+}
+
+// The mpi plugin lists on its master whom it may start ranks on.
+Status check_mpi_hosts(const Inputs& inputs, const std::vector<Node>& nodes) {
+  auto hosts = parse_host_list(inputs.variable("MPI_HOST"), "MPI_HOST");
+  if (!hosts) return std::unexpected(hosts.error());
+  std::set<std::string> known;
+  for (const Node& node : nodes) known.insert(node.host);
+  for (const HostPort& host : *hosts) {
+    if (known.contains(host.host)) continue;
+    return fail(kReading, "MPI_HOST", host.host + ", which is in no VC_<TASK>_HOSTS",
+                "both come from Volcano: was one of them changed by hand?");
+  }
+  return {};
+}
+
+// Without the svc plugin, MPI_HOST tells the workers, and this is their master.
+std::vector<Task> tasks_of_mpi_plugin(const Inputs& inputs, const std::vector<HostPort>& hosts) {
+  Task master{"master", "the host name", "launcher", {inputs.facts().host_name}};
+  Task worker{"worker", "MPI_HOST", "worker", {}};
+  for (const HostPort& host : hosts) worker.hosts.push_back(host.host);
+  return {std::move(master), std::move(worker)};
+}
+
+// The ranks meet at node 0, so MASTER_ADDR cannot be another of the job's hosts.
+Status check_volcano_master(const Inputs& inputs, const std::vector<Node>& nodes,
+                            const Self& self) {
+  if (!inputs.request().master_addr.empty()) return {};
+  const std::string master(inputs.variable("MASTER_ADDR"));
+  auto status = check_told_master(master, "MASTER_ADDR", self.node_rank, nodes.size());
+  if (!status) return status;
+  for (std::size_t rank = 1; rank < nodes.size(); ++rank) {
+    if (nodes[rank].host != master || nodes[0].host == master) continue;
+    return fail(
+        kReading, "MASTER_ADDR", master + ", which is node " + std::to_string(rank),
+        "the ranks meet at node 0, which is " + nodes[0].host + ": was it changed by hand?");
+  }
+  return {};
+}
+
+// The pytorch plugin counts pods; a worker's rank is its index + 1, the master's 0.
+Status check_pytorch(const Inputs& inputs, Cluster& cluster, const Self& self) {
+  auto world = number_in(inputs, "WORLD_SIZE");
+  if (!world) return std::unexpected(world.error());
+  auto rank = number_in(inputs, "RANK");
+  if (!rank) return std::unexpected(rank.error());
+  if (*world && static_cast<std::size_t>(**world) != cluster.nodes.size()) {
+    return fail(kReading, "WORLD_SIZE",
+                std::to_string(**world) + ", but the task lists have " +
+                    std::to_string(cluster.nodes.size()) + " pods",
+                "Volcano's pytorch plugin counts pods: was it changed by hand?");
+  }
+  if (*rank && **rank != self.node_rank && !inputs.request().node_rank) {
+    return fail(kReading, "RANK",
+                std::to_string(**rank) + ", but this is node " + std::to_string(self.node_rank) +
+                    ": " + self.reason,
+                "say which node this is with --node-rank");
+  }
+  auto port = number_in(inputs, "MASTER_PORT", kPorts);
+  if (!port) return std::unexpected(port.error());
+  if (auto status = check_volcano_master(inputs, cluster.nodes, self); !status) return status;
+  cluster.master_addr = std::string(inputs.variable("MASTER_ADDR"));
+  cluster.master_port = port->value_or(0);
+  return {};
+}
+
+// Tasks that take no part in the pytorch plugin's count (a TensorBoard beside the job).
+void keep_pytorch_tasks(const Inputs& inputs, std::vector<Task>& tasks) {
+  auto world = number_in(inputs, "WORLD_SIZE");
+  if (!world || !*world || places_of(tasks).size() == static_cast<std::size_t>(**world)) return;
+  std::string master = std::string(inputs.variable("MASTER_ADDR"));
+  std::vector<Task> kept;
+  for (const Task& task : tasks) {
+    bool leads = !task.hosts.empty() && task.hosts[0] == master;
+    if (leads || task.role == "master" || task.role == "worker") kept.push_back(task);
+  }
+  if (places_of(kept).size() == static_cast<std::size_t>(**world)) tasks = std::move(kept);
+}
+
+// The same for launchers that know the names of their roles. A job whose workers are called
+// anything keeps all of its tasks.
+void keep_roles(std::initializer_list<std::string_view> roles, std::vector<Task>& tasks) {
+  auto has_role = [](const std::vector<Task>& list, std::string_view role) {
+    return std::ranges::find(list, role, &Task::role) != list.end();
+  };
+  std::vector<Task> kept;
+  std::ranges::copy_if(tasks, std::back_inserter(kept), [roles](const Task& task) {
+    return std::ranges::find(roles, task.role) != roles.end();
+  });
+  if (has_role(kept, "worker") || has_role(kept, "chief")) tasks = std::move(kept);
+}
+
+// Its place among all tasks, and by that among those that take part.
+Result<Self> self_in_kept(const Inputs& inputs, const std::vector<Task>& all,
+                          const std::vector<Task>& kept, const std::vector<Node>& nodes) {
+  if (inputs.request().node_rank || all.size() == kept.size()) return self_of(inputs, kept, nodes);
+  auto self = self_of(inputs, all, nodes_of_tasks(all, false, 0));
+  if (!self) return self;
+  const Place place = places_of(all)[static_cast<std::size_t>(self->node_rank)];
+  const std::vector<Place> places = places_of(kept);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (kept[places[i].task].name != all[place.task].name || places[i].index != place.index) {
+      continue;
+    }
+    self->node_rank = static_cast<int>(i);
+    return self;
+  }
+  return fail("finding this node", all[place.task].source,
+              "this pod in task " + all[place.task].name + ", which is beside the job of " +
+                  task_list(kept),
+              "its command needs no launcher: --platform local");
+}
+
+Location locate_in_tasks(Inputs& inputs, std::vector<Task> tasks, Site site) {
+  choose_framework(inputs, tasks, site);
+  bool pytorch = site.framework == "pytorch";
+  order_tasks(tasks, pytorch ? std::string(inputs.variable("MASTER_ADDR")) : "");
+  const std::vector<Task> all = tasks;
+  bool with_launcher = has_launcher(inputs.request(), site);
+  bool tensorflow = framework_of(inputs.request(), site) == "tensorflow";
+  if (pytorch) keep_pytorch_tasks(inputs, tasks);
+  if (with_launcher) keep_roles({"launcher", "master", "worker"}, tasks);
+  if (tensorflow) keep_roles({"chief", "master", "worker", "ps", "evaluator"}, tasks);
+  // A launcher of its own has no devices to count, and must see what its workers see.
+  bool idle_launcher = with_launcher && std::ranges::any_of(tasks, [](const Task& task) {
+                         return task.role == "launcher" || task.role == "master";
+                       });
+  std::optional<int> slots = idle_launcher ? std::optional(inputs.request().slots.value_or(1))
+                             : tensorflow  ? std::optional(1)
+                                           : slots_of_node(inputs, 0);
+  if (!slots) return NeedsPaths{};
+
+  Cluster cluster;
+  cluster.nodes = nodes_of_tasks(tasks, with_launcher, *slots);
+  auto self = self_in_kept(inputs, all, tasks, cluster.nodes);
+  if (!self) return self.error();
+  if (pytorch) {
+    if (auto status = check_pytorch(inputs, cluster, *self); !status) return status.error();
+  }
+  if (!inputs.variable("MPI_HOST").empty()) {
+    if (auto status = check_mpi_hosts(inputs, cluster.nodes); !status) return status.error();
+  }
+  bool guessed = idle_launcher && !inputs.request().slots;
+  Located located =
+      located_at(std::move(cluster), std::move(*self), std::move(site), inputs.request());
+  if (guessed) {
+    located.warnings.push_back(
+        "Volcano does not tell how many ranks an MPI worker runs: 1 each; say it with --slots");
+  }
+  return located;
+}
+
+// The pytorch plugin without the svc plugin's lists.
+Location locate_by_pytorch_plugin(Inputs& inputs) {
+  auto world = number_in(inputs, "WORLD_SIZE");
+  if (!world) return world.error();
+  auto rank = number_in(inputs, "RANK");
+  if (!rank) return rank.error();
+  if (!*rank && !inputs.request().node_rank) {
+    return Error{"finding this node", "RANK", "nothing",
+                 "this task is not the pytorch plugin's master or worker: say --node-rank"};
+  }
+  auto slots = slots_of_node(inputs, 0);
+  if (!slots) return NeedsPaths{};
+  auto nodes = nameless_nodes(world->value_or(0), *slots, "WORLD_SIZE");
+  if (!nodes) return nodes.error();
+  Site site;
+  site.framework = "pytorch";
+  site.framework_reason = "MASTER_ADDR and WORLD_SIZE are set";
+  Cluster cluster;
+  cluster.nodes = std::move(*nodes);
+  cluster.nodes[0].host = std::string(inputs.variable("MASTER_ADDR"));
+  auto self = self_by_index(cluster.nodes.size(), inputs.request(), rank->value_or(0), "RANK");
+  if (!self) return self.error();
+  if (auto status = check_pytorch(inputs, cluster, *self); !status) return status.error();
+  return located_at(std::move(cluster), std::move(*self), std::move(site), inputs.request());
+}
+
+// Only the env plugin: the user has to say how many.
+Location locate_by_nodes_option(Inputs& inputs) {
+  const Request& request = inputs.request();
+  if (!request.nodes && request.hosts.empty()) {
+    return Error{"finding the nodes", std::string("VC_<TASK>_HOSTS and ") + kHostsDirectory,
+                 "no list of hosts",
+                 "turn Volcano's svc plugin on, or say how many nodes there are with --nodes"};
+  }
+  auto index = task_index(inputs);
+  if (!index) return index.error();
+  auto slots = slots_of_node(inputs, 0);
+  if (!slots) return NeedsPaths{};
+  auto nodes = request.hosts.empty() ? nameless_nodes(*request.nodes, *slots, "--nodes")
+                                     : nodes_of_hosts_option(request, *slots);
+  if (!nodes) return nodes.error();
+  Cluster cluster;
+  cluster.nodes = std::move(*nodes);
+  if (!*index && !request.node_rank) {
+    return Error{"finding this node", "VC_TASK_INDEX", "nothing",
+                 "turn Volcano's env plugin on, or say --node-rank"};
+  }
+  std::pair<std::string, int> own = index->value_or(std::pair<std::string, int>{"", 0});
+  auto self = self_by_index(cluster.nodes.size(), request, own.second, own.first);
+  if (!self) return self.error();
+  return located_at(std::move(cluster), std::move(*self), Site{}, request);
+}
+
+}  // namespace
+
+std::optional<std::string> detect_volcano(Inputs& inputs) {
+  Variable found = first_set(inputs, {"VC_TASK_INDEX", "VK_TASK_INDEX", "MPI_HOST"});
+  if (found.name.empty()) found = mindcluster_variable(inputs);
+  if (!found.name.empty()) {
+    return std::string(found.name) + (found.name == "LOCAL_RANK" ? " is a list" : " is set");
+  }
+  for (const std::string& entry : inputs.env().entries()) {
+    std::string task(task_of_variable(entry));
+    if (!task.empty()) return "VC_" + task + "_HOSTS is set";
+  }
+  return std::nullopt;
+}
+
+Location locate_volcano(Inputs& inputs) {
+  if (auto location = locate_by_mindcluster(inputs)) return std::move(*location);
+  if (!inputs.variable("TF_CONFIG").empty()) return locate_by_tf_config(inputs, Site{});
+  auto tasks = tasks_of_job(inputs);
+  if (!tasks) return tasks.error();
+  if (!*tasks) return NeedsPaths{};
+  if (!(*tasks)->empty()) return locate_in_tasks(inputs, std::move(**tasks), Site{});
+  if (!inputs.variable("MPI_HOST").empty()) {
+    auto hosts = parse_host_list(inputs.variable("MPI_HOST"), "MPI_HOST");
+    if (!hosts) return hosts.error();
+    return locate_in_tasks(inputs, tasks_of_mpi_plugin(inputs, *hosts), Site{});
+  }
+  if (!inputs.variable("MASTER_ADDR").empty() && !inputs.variable("WORLD_SIZE").empty()) {
+    return locate_by_pytorch_plugin(inputs);
+  }
+  return locate_by_nodes_option(inputs);
+}
+
+}  // namespace envgen

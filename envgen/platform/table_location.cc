@@ -1,0 +1,163 @@
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "envgen/platform/platform.h"
+#include "envgen/ranktable/ranktable.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kReading = "reading the rank table";
+
+// An unreadable path may be readable a moment later (a remount, a stale NFS handle, a FUSE mount
+// that comes up), or never.
+bool may_pass(int error) {
+  switch (error) {
+    case EIO:
+    case ESTALE:
+    case EAGAIN:
+    case ENOTCONN:
+    case ETIMEDOUT:
+    case EHOSTDOWN:
+    case EREMOTEIO:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string fix_for(int error) {
+  switch (error) {
+    case EFBIG:
+      return "a rank table has a few hundred bytes a device; is this the right file?";
+    case ELOOP:
+      return "the links lead in a circle; mount the table itself";
+    case EACCES:
+    case EPERM:
+      return "let this user read it";
+    default:
+      return "name a regular file";
+  }
+}
+
+std::string describe(const PathState& state) {
+  switch (state.kind) {
+    case PathState::Kind::kAbsent:
+      return "it does not exist";
+    case PathState::Kind::kDirectory:
+      return "a directory";
+    case PathState::Kind::kError:
+      if (state.error == EFBIG) {
+        return std::to_string(state.size_bytes >> 20) + " MiB; at most " +
+               std::to_string(kMaxInputBytes >> 20) + " MiB are read";
+      }
+      if (state.error == EINVAL) return "no regular file";
+      return std::strerror(state.error);
+    case PathState::Kind::kFile:
+      break;
+  }
+  return "a file";
+}
+
+Result<std::optional<int>> rank_start_of(const Inputs& inputs) {
+  if (inputs.request().rank_start) return inputs.request().rank_start;
+  std::string_view text = inputs.variable("RANK_START");
+  if (text.empty()) return std::nullopt;
+  int value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 0) {
+    return fail("finding this node", "RANK_START", '"' + std::string(text) + '"',
+                "set it to the rank of this node's first device");
+  }
+  return value;
+}
+
+Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_order,
+                   const IdentityHints& hints, Site site, const PathState& state) {
+  Wait wait{path, "", inputs.request().rank_table_timeout_ms};
+  auto parsed = RankTable::parse(state.content, path);
+  if (!parsed) {
+    if (!parsed.error().incomplete) return parsed.error().error;
+    wait.why = state.content.empty() ? "the file is empty" : to_line(parsed.error().error);
+    return NotYet{std::move(wait)};
+  }
+  wait.why = parsed->not_ready_reason();
+  if (!wait.why.empty()) return NotYet{std::move(wait)};
+
+  auto converted = parsed->convert(inputs.request().rank_order.value_or(default_order));
+  if (!converted) return converted.error();
+  auto rank_start = rank_start_of(inputs);
+  if (!rank_start) return rank_start.error();
+  auto self = recognise_self(converted->nodes, inputs.request(), *rank_start, hints);
+  if (!self) {
+    self.error().where = path + ": " + self.error().where;
+    return self.error();
+  }
+  auto warnings = table_warnings(*converted, inputs.request(), path);
+  if (!warnings) return warnings.error();
+
+  Located located;
+  for (Node& node : converted->nodes) {
+    node.slots = static_cast<int>(node.devices.size());
+    located.cluster.world_size += node.slots;
+  }
+  located.cluster.nodes = std::move(converted->nodes);
+  located.cluster.rank_table = std::move(converted->text);
+  located.self = std::move(*self);
+  located.site = std::move(site);
+  located.waits.push_back(std::move(wait));
+  located.warnings = std::move(*warnings);
+  return located;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> table_warnings(const ConvertedTable& table, const Request& request,
+                                                const std::string& where) {
+  std::vector<std::string> warnings;
+  warnings.reserve(table.warnings.size());
+  for (const Finding& finding : table.warnings) {
+    warnings.push_back(where + ": " + to_line(finding));
+  }
+  for (const Finding& finding : check_device_groups(table.nodes)) {
+    if (request.strict) {
+      return fail("checking the device groups (--strict)", where + ": " + finding.place,
+                  finding.found, finding.fix);
+    }
+    warnings.push_back(where + ": " + to_line(finding));
+  }
+  return warnings;
+}
+
+std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& named) {
+  std::string path = join_path(inputs.facts().cwd, named);
+  if (path.ends_with(".json")) return path;
+  const PathState* state = inputs.kind(path);
+  if (state == nullptr) return std::nullopt;
+  if (state->kind == PathState::Kind::kFile) return path;
+  if (state->kind == PathState::Kind::kError && !may_pass(state->error)) return path;
+  std::string modelarts = join_path(path, "jobstart_hccl.json");
+  std::string mindcluster = join_path(path, "hccl.json");
+  const PathState* first = inputs.kind(modelarts);
+  const PathState* second = inputs.kind(mindcluster);
+  if (first == nullptr || second == nullptr) return std::nullopt;
+  bool only_second =
+      first->kind == PathState::Kind::kAbsent && second->kind != PathState::Kind::kAbsent;
+  return only_second ? mindcluster : modelarts;
+}
+
+Location locate_by_table(Inputs& inputs, const std::string& path, RankOrder default_order,
+                         const IdentityHints& hints, Site site) {
+  const PathState* state = inputs.content(path);
+  if (state == nullptr) return NeedsPaths{};
+  if (state->kind == PathState::Kind::kFile) {
+    return locate_in(inputs, path, default_order, hints, std::move(site), *state);
+  }
+  bool later = state->kind == PathState::Kind::kAbsent ||
+               (state->kind == PathState::Kind::kError && may_pass(state->error));
+  if (later) return NotYet{{path, describe(*state), inputs.request().rank_table_timeout_ms}};
+  return Error{kReading, path, describe(*state), fix_for(state->error)};
+}
+
+}  // namespace envgen

@@ -1,0 +1,180 @@
+#include "envgen/ranktable/hccn.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/json.h"
+#include "envgen/ranktable/ranktable_impl.h"
+
+namespace envgen {
+namespace {
+
+using ranktable::decimal;
+using ranktable::ip_family;
+using ranktable::IpFamily;
+using ranktable::show;
+
+constexpr std::uint32_t kMaxDevice = 63;
+constexpr std::string_view kReadingConf = "reading the device addresses";
+constexpr std::string_view kReadingTool = "reading the output of hccn_tool";
+constexpr std::string_view kReadingList = "reading the device list";
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return "";
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+// Cuts the text before the next `separator` off `rest`.
+std::string_view next_part(std::string_view& rest, char separator) {
+  std::size_t end = std::min(rest.find(separator), rest.size());
+  std::string_view part = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return part;
+}
+
+std::optional<int> device_number(std::string_view text) {
+  auto number = decimal(text);
+  if (!number || *number > kMaxDevice) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+struct AddressLine {
+  int device;
+  IpFamily family;
+  std::string_view value;
+};
+
+// "address_3=192.168.1.3"; "address_1" is a prefix of "address_10", so all after '_' counts.
+std::optional<AddressLine> address_line(std::string_view line) {
+  std::size_t equals = line.find('=');
+  if (equals == std::string_view::npos) return std::nullopt;
+  std::string_view key = trim(line.substr(0, equals));
+  IpFamily family = IpFamily::kIpv4;
+  if (constexpr std::string_view kV6 = "IPv6address_"; key.starts_with(kV6)) {
+    family = IpFamily::kIpv6;
+    key.remove_prefix(kV6.size());
+  } else if (constexpr std::string_view kV4 = "address_"; key.starts_with(kV4)) {
+    key.remove_prefix(kV4.size());
+  } else {
+    return std::nullopt;
+  }
+  auto device = device_number(key);
+  if (!device) return std::nullopt;
+  return AddressLine{.device = *device, .family = family, .value = trim(line.substr(equals + 1))};
+}
+
+}  // namespace
+
+Result<std::map<int, std::string>> parse_hccn_conf(std::string_view text, std::string_view where) {
+  std::map<int, std::string> v4;
+  std::map<int, std::string> v6;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    auto line = address_line(next_part(text, '\n'));
+    if (!line) continue;
+    auto place = [&] { return std::string(where) + ": line " + std::to_string(number); };
+    if (ip_family(line->value) != line->family) {
+      return fail(std::string(kReadingConf), place(),
+                  show(line->value) + " as the address of device " + std::to_string(line->device),
+                  "write the address that hccn_tool -i " + std::to_string(line->device) +
+                      " -ip -g prints on the host");
+    }
+    auto& addresses = line->family == IpFamily::kIpv6 ? v6 : v4;
+    auto [entry, is_new] = addresses.try_emplace(line->device, line->value);
+    if (!is_new && entry->second != line->value) {
+      return fail(std::string(kReadingConf), place(),
+                  show(line->value) + " for device " + std::to_string(line->device) +
+                      ", which had " + show(entry->second) + " before",
+                  "remove one of the two lines");
+    }
+  }
+  v4.merge(v6);  // IPv4 wins where a device has both
+  return v4;
+}
+
+Result<std::string> parse_hccn_tool(std::string_view output, std::string_view where) {
+  constexpr std::string_view kKey = "ipaddr:";
+  std::string_view rest = output;
+  while (!rest.empty()) {
+    std::string_view line = trim(next_part(rest, '\n'));
+    if (!line.starts_with(kKey)) continue;
+    std::string_view address = trim(line.substr(kKey.size()));
+    if (ip_family(address) != IpFamily::kNone) return std::string(address);
+    return fail(std::string(kReadingTool), std::string(where), show(address) + " as the address",
+                "configure the device's NIC: hccn_tool -i N -ip -s address A netmask M");
+  }
+  return fail(std::string(kReadingTool), std::string(where),
+              output.empty() ? "no output" : show(trim(output)) + " and no line \"ipaddr:\"",
+              "run it on the host, where the driver is, and check the device's NIC");
+}
+
+Result<std::vector<int>> parse_device_list(std::string_view text, std::string_view where) {
+  auto refuse = [&](std::string found) {
+    return fail(std::string(kReadingList), std::string(where), std::move(found),
+                "write device ids from 0 to 63: \"0,1\", \"0-3,6\" or \"[0,8)\"");
+  };
+  std::string_view rest = trim(text);
+  std::vector<int> devices;
+  auto add_range = [&devices](std::optional<int> first, std::optional<int> last) {
+    if (!first || !last || *first > *last) return false;
+    for (int device = *first; device <= *last; ++device) devices.push_back(device);
+    return true;
+  };
+  if (rest.starts_with('[')) {
+    if (!rest.ends_with(')')) return refuse(show(text) + ", where [ has no )");
+    rest = rest.substr(1, rest.size() - 2);
+    auto first = device_number(trim(next_part(rest, ',')));
+    auto end = decimal(trim(rest));  // 64 is an end, though no device
+    if (!first || !end || *end > kMaxDevice + 1 || !add_range(first, static_cast<int>(*end) - 1)) {
+      return refuse(show(text));
+    }
+    return devices;
+  }
+  if (rest.empty()) return refuse("nothing");
+  for (bool more = true; more;) {
+    std::size_t comma = rest.find(',');
+    more = comma != std::string_view::npos;  // "0," has an empty part after the comma
+    std::string_view part = trim(next_part(rest, ','));
+    std::size_t dash = part.find('-');
+    auto first = device_number(trim(part.substr(0, dash)));
+    auto last = dash == std::string_view::npos ? first : device_number(trim(part.substr(dash + 1)));
+    if (!add_range(first, last)) {
+      return refuse(show(text));
+    }
+  }
+  std::ranges::sort(devices);
+  auto doubles = std::ranges::unique(devices);
+  devices.erase(doubles.begin(), doubles.end());
+  return devices;
+}
+
+std::string generate_rank_table(const std::string& server_id, const std::vector<int>& devices,
+                                const std::map<int, std::string>& addresses) {
+  json::Writer writer;
+  writer.begin_object();
+  writer.key("version").string("1.0");
+  writer.key("server_count").string("1");
+  writer.key("server_list").begin_array().begin_object();
+  writer.key("server_id").string(server_id);
+  writer.key("device").begin_array();
+  std::size_t rank = 0;
+  for (int device : devices) {
+    writer.begin_object();
+    writer.key("device_id").string(std::to_string(device));
+    if (auto address = addresses.find(device); address != addresses.end()) {
+      writer.key("device_ip").string(address->second);
+    }
+    writer.key("rank_id").string(std::to_string(rank++));
+    writer.end_object();
+  }
+  writer.end_array();
+  writer.key("host_nic_ip").string("reserve");
+  writer.end_object().end_array();
+  writer.key("status").string("completed");
+  writer.end_object();
+  return std::move(writer).take();
+}
+
+}  // namespace envgen

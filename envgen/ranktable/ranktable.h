@@ -1,0 +1,102 @@
+#pragma once
+// HCCL rank tables: recognise, wait for, check by HCCL's own rules, convert to template 1.
+//
+// Formats, as HCCL tells them apart:
+//   no "version", "group_list"            template 2 (ModelArts' jobstart_hccl.json)
+//   the same with "deploy_mode"           lab (the oldest; rank_id on the instance)
+//   "version" "1.0" / "1.2"               template 1 / template 1 with super pods (A3)
+//   "version" "1.1"                       heterogeneous: recognised, not supported here
+//   "version" "2.0"                       rank_list (A5); scalars are integers, not strings
+//   "server_group_list"                   MindIE's global table: recognised, not supported here
+// In 1.x, template 2 and lab every scalar is a JSON string; HCCL refuses integers. Source: HCCL's
+// topoinfo_ranktable parsers and its cluster_info_config documents.
+
+#include <expected>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "envgen/formats/cluster.h"
+
+namespace envgen {
+
+enum class TableFormat : unsigned char {
+  kTemplate1,
+  kTemplate1SuperPod,
+  kHeterogeneous,
+  kRankList,
+  kTemplate2,
+  kLab,
+  kServerGroups,
+  kUnknown,
+};
+std::string_view format_name(TableFormat format);  // "template 1 (version 1.0)", ...
+
+// One line of `trainit ranktable check`.
+struct Finding {
+  enum class Severity : unsigned char {
+    kRefused,   // HCCL refuses the table, or readers of it would disagree
+    kRepaired,  // HCCL refuses it, convert() mends it (an integer for a string)
+    kWarning,   // HCCL accepts it, a user should know
+  };
+  Severity severity = Severity::kRefused;
+  std::string rule;   // stable identifier: "rank-id-gap"
+  std::string place;  // "server_list[0].device[3].device_ip"
+  std::string found;
+  std::string fix;
+
+  bool operator==(const Finding&) const = default;
+};
+// "refused [rank-id-gap]: <place>: <found>; <fix>"
+std::string to_line(const Finding& finding);
+
+// How template 2's pods are numbered; the other formats state their ranks.
+enum class RankOrder : unsigned char {
+  kPodIndex,  // the number after the last '-' of pod_name: what ModelArts' launcher does
+  kServerId,  // lexicographic server_id, then device_id: what HCCL does with a template 2
+};
+
+struct ConvertedTable {
+  std::vector<Node> nodes;        // in node-rank order; one per pod, or per server without pods
+  std::string text;               // template 1 as JSON text (2.0: the input unchanged)
+  std::vector<Finding> warnings;  // what was repaired or should be known
+};
+
+class RankTable {
+ public:
+  // `where` names the source in errors. Refuses what is no JSON object.
+  static std::expected<RankTable, json::ParseError> parse(std::string_view text,
+                                                          std::string_view where);
+  RankTable(RankTable&&) noexcept;
+  RankTable& operator=(RankTable&&) noexcept;
+  ~RankTable();
+
+  [[nodiscard]] TableFormat format() const;
+  // "" when the platform says that the table is complete; otherwise why not yet:
+  // `status is "initializing"`. A complete table may still be unusable: check() says so.
+  [[nodiscard]] std::string not_ready_reason() const;
+  // By HCCL's rules, with a warning where rank orders disagree. Of each rule the first ten
+  // findings stand in full; one more tells how many there were.
+  [[nodiscard]] std::vector<Finding> check() const;
+  // Refuses what cannot be repaired. Same bytes for the same input, and a fixed point:
+  // converting the result gives it again. Template 1 keeps its order of keys. Keys that HCCL does
+  // not know survive at the top, on servers (from instances) and on devices. What a conversion
+  // drops: group_list and its counts and names, pod_name, and lab's board_id, chip_info,
+  // deploy_mode and para_plane_nic_*, which template 1 has no place for. Of two instances on one
+  // server, the first one's keys win.
+  [[nodiscard]] Result<ConvertedTable> convert(RankOrder order) const;
+
+ private:
+  struct Impl;
+  explicit RankTable(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// The limits of the MindSpore Ascend document: 1, 2, 4 or 8 devices on one machine, 8 n across
+// machines, two and four devices inside one of the groups 0-3 and 4-7.
+std::vector<Finding> check_device_groups(const std::vector<Node>& nodes);
+
+}  // namespace envgen

@@ -1,0 +1,611 @@
+// What HCCL's rules say about several fields of a rank table together. Everything here sorts or
+// hashes: nothing is quadratic in the number of devices.
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "envgen/ranktable/ranktable_impl.h"
+
+namespace envgen::ranktable {
+namespace {
+
+struct Named {
+  std::string_view text;
+  std::uint32_t index;  // of the row, owner or whatever is named
+  std::size_t hash = 0;
+};
+
+// Calls report(index, first) for each that has the text of an earlier one, in order of index.
+// Sorts by hash first, because comparing addresses of one network means comparing long prefixes.
+template <class F>
+void each_duplicate(std::vector<Named> names, const F& report) {
+  for (Named& name : names) name.hash = std::hash<std::string_view>()(name.text);
+  std::ranges::sort(names, [](const Named& a, const Named& b) {
+    if (a.hash != b.hash) return a.hash < b.hash;
+    return a.text != b.text ? a.text < b.text : a.index < b.index;
+  });
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
+  for (std::size_t i = 1, first = 0; i < names.size(); ++i) {
+    if (names[i].hash != names[first].hash || names[i].text != names[first].text) {
+      first = i;
+    } else {
+      found.emplace_back(names[i].index, names[first].index);
+    }
+  }
+  std::ranges::sort(found);
+  for (auto [index, first] : found) report(index, first);
+}
+
+bool is_template1(const Table& table) {
+  return table.format == TableFormat::kTemplate1 || table.format == TableFormat::kTemplate1SuperPod;
+}
+
+// Template 1 lists a server once; a name that returns there is refused, and another server.
+void number_servers(Table& table) {
+  if (is_template1(table)) {
+    for (Owner& owner : table.owners) owner.server = table.servers++;
+    return;
+  }
+  std::unordered_map<std::string_view, std::uint32_t> numbers;
+  numbers.reserve(table.owners.size());
+  for (Owner& owner : table.owners) {
+    auto next = static_cast<std::uint32_t>(numbers.size());
+    owner.server = numbers.try_emplace(owner.server_id, next).first->second;
+  }
+  table.servers = static_cast<std::uint32_t>(numbers.size());
+}
+
+void check_names(const Table& table, Report& report) {
+  std::vector<Named> servers;
+  std::vector<Named> pods;
+  for (std::uint32_t i = 0; i < table.owners.size(); ++i) {
+    const Owner& owner = table.owners[i];
+    if (is_template1(table) && !owner.server_id.empty()) {
+      servers.push_back({.text = owner.server_id, .index = i});
+    }
+    if (table.format == TableFormat::kTemplate2) {
+      pods.push_back({.text = owner.pod_name, .index = i});
+    }
+  }
+  auto check = [&](std::vector<Named>&& names, std::string_view rule, std::string_view field) {
+    each_duplicate(std::move(names), [&](std::uint32_t index, std::uint32_t first) {
+      report.add(Severity::kRefused, rule, [&] {
+        const Owner& owner = table.owners[index];
+        return Details{.place = owner.place.at(field),
+                       .found = show(field == "pod_name" ? owner.pod_name : owner.server_id) +
+                                ", as " + table.owners[first].place.at(field),
+                       .fix = field == "pod_name" ? "list each pod once"
+                                                  : "list each server once, with all its devices"};
+      });
+    });
+  };
+  check(std::move(servers), "server-id-duplicate", "server_id");
+  check(std::move(pods), "pod-name-duplicate", "pod_name");
+}
+
+// What is between the commas; as in HCCL a comma at the end adds nothing.
+template <class F>
+std::size_t each_address(std::string_view list, const F& visit) {
+  std::size_t count = 0;
+  while (!list.empty()) {
+    std::size_t comma = std::min(list.find(','), list.size());
+    visit(list.substr(0, comma));
+    ++count;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return count;
+}
+
+// A device without an address: HCCL needs none inside one server or one super pod, nor where the
+// host's network is used.
+void check_missing_address(const Table& table, const Row& row, Report& report) {
+  const Owner& owner = table.owners[row.owner];
+  bool needed = table.servers > 1 && owner.host_ip.empty() && table.super_pods != 1;
+  bool key_needed =
+      !row.has_ip && (table.format == TableFormat::kLab ||
+                      (table.format == TableFormat::kTemplate2 && table.owners.size() > 1));
+  if (!needed && !key_needed) return;
+  report.add(needed ? Severity::kRefused : Severity::kRepaired, "device-ip-missing", [&] {
+    return Details{
+        .place = table.place(row).at("device_ip"),
+        .found = row.has_ip ? "an empty device_ip" : "no device_ip",
+        .fix = needed ? "with more than one server each device needs its NIC's address (hccn_tool "
+                        "-i N -ip -g), or the server a host_ip"
+                      : "HCCL wants the key in this template; template 1 does not"};
+  });
+}
+
+void check_invalid_address(const Table& table, const Row& row, std::string_view address,
+                           Report& report) {
+  report.add(Severity::kRefused, "device-ip-invalid", [&] {
+    return Details{.place = table.place(row).at("device_ip"),
+                   .found = show(address) + ", which is no address",
+                   .fix = "write the address of the device's NIC: hccn_tool -i " +
+                          std::to_string(row.device_id == kNone ? 0 : row.device_id) +
+                          " -ip -g prints it on the host"};
+  });
+}
+
+void check_address_count(const Table& table, const Row& row, std::size_t count,
+                         std::size_t expected, Report& report) {
+  if (count > 1 && !is_template1(table)) {
+    report.add(Severity::kRepaired, "device-ip-list", [&] {
+      return Details{
+          .place = table.place(row).at("device_ip"),
+          .found = std::to_string(count) + " addresses, of which this template takes one",
+          .fix = "convert it to template 1, which takes several"};
+    });
+  }
+  if (count == expected) return;
+  report.add(Severity::kRefused, "device-ip-count", [&] {
+    return Details{.place = table.place(row).at("device_ip"),
+                   .found = std::to_string(count) + " addresses, and the first device has " +
+                            std::to_string(expected),
+                   .fix = "HCCL wants the same number for each device"};
+  });
+}
+
+void check_addresses(const Table& table, Report& report) {
+  std::vector<Named> addresses;
+  addresses.reserve(table.rows.size());
+  std::size_t expected = 0;
+  IpFamily family = IpFamily::kNone;
+  for (std::uint32_t i = 0; i < table.rows.size(); ++i) {
+    const Row& row = table.rows[i];
+    if (row.ip.empty()) check_missing_address(table, row, report);
+    std::size_t count = each_address(row.ip, [&](std::string_view address) {
+      IpFamily own = ip_family(address);
+      if (own == IpFamily::kNone) return check_invalid_address(table, row, address, report);
+      addresses.push_back({.text = address, .index = i});
+      if (family == IpFamily::kNone) family = own;
+      if (own == family || table.servers < 2) return;
+      report.add(Severity::kRefused, "ip-family", [&] {
+        return Details{.place = table.place(row).at("device_ip"),
+                       .found = show(address) + ", of another address family than the first",
+                       .fix = "use IPv4 for all devices, or IPv6 for all"};
+      });
+    });
+    count = std::max<std::size_t>(count, 1);  // HCCL keeps an invalid one for a device without
+    if (i == 0) expected = count;
+    check_address_count(table, row, count, expected, report);
+  }
+  each_duplicate(std::move(addresses), [&](std::uint32_t index, std::uint32_t first) {
+    report.add(Severity::kRefused, "device-ip-duplicate", [&] {
+      return Details{.place = table.place(table.rows[index]).at("device_ip"),
+                     .found = show(table.rows[index].ip) + ", as " +
+                              table.place(table.rows[first]).at("device_ip"),
+                     .fix = "each device has a NIC of its own: correct the address"};
+    });
+  });
+}
+
+// HCCL uses the hosts' network when the first device has no address and its server a host_ip,
+// and then wants a host_ip of every server. Conversion may put any server first.
+bool uses_host_network(const Table& table) {
+  if (table.servers < 2) return false;
+  auto by_host = [&table](const Row& row) {
+    return row.ip.empty() && !table.owners[row.owner].host_ip.empty();
+  };
+  if (is_template1(table)) return !table.rows.empty() && by_host(table.rows[0]);
+  return std::ranges::any_of(table.rows, by_host);
+}
+
+void check_hosts(const Table& table, Report& report) {
+  bool by_host = uses_host_network(table);
+  IpFamily family = IpFamily::kNone;
+  for (const Owner& owner : table.owners) {
+    if (by_host && owner.host_ip.empty()) {
+      report.add(Severity::kRefused, "host-ip-mixed", [&] {
+        return Details{.place = owner.place.at("host_ip"),
+                       .found = "no host_ip, while the first server has one and no device_ip",
+                       .fix = "give every server a host_ip, or every device a device_ip"};
+      });
+    }
+    IpFamily own = owner.host_ip.empty() ? IpFamily::kNone : ip_family(owner.host_ip);
+    if (own == IpFamily::kNone) continue;
+    if (family == IpFamily::kNone) family = own;
+    if (own == family || table.servers < 2) continue;
+    report.add(Severity::kRefused, "ip-family", [&] {
+      return Details{.place = owner.place.at("host_ip"),
+                     .found = show(owner.host_ip) + ", of another address family than the first",
+                     .fix = "use IPv4 for all servers, or IPv6 for all"};
+    });
+  }
+}
+
+void check_devices(const Table& table, Report& report) {
+  std::vector<std::uint64_t> seen(table.servers);
+  std::vector<std::uint32_t> counts(table.servers);
+  for (const Row& row : table.rows) {
+    const Owner& owner = table.owners[row.owner];
+    ++counts[owner.server];
+    if (row.device_id == kNone) continue;
+    std::uint64_t bit = 1ULL << row.device_id;
+    if ((seen[owner.server] & bit) != 0) {
+      report.add(Severity::kRefused, "device-duplicate", [&] {
+        return Details{.place = table.place(row).at("device_id"),
+                       .found = "device " + std::to_string(row.device_id) + " of server " +
+                                show(owner.server_id) + " a second time",
+                       .fix = "one rank drives a device: list it once"};
+      });
+    }
+    seen[owner.server] |= bit;
+  }
+  if (counts.empty() || table.has_gaps) return;
+  auto [low, high] = std::ranges::minmax(counts);
+  if (low == high) return;
+  report.add(Severity::kWarning, "device-count-uneven", [&] {
+    return Details{.place = is_template1(table) ? "server_list" : "group_list",
+                   .found = "servers with " + std::to_string(low) + " and with " +
+                            std::to_string(high) + " devices",
+                   .fix = "HCCL on a 910 wants the same number on each server"};
+  });
+}
+
+// Ranks must be 0 .. N - 1. Returns the rows in rank order, empty when they are not.
+std::vector<std::uint32_t> check_ranks(const Table& table, Report& report) {
+  auto count = static_cast<std::uint32_t>(table.rows.size());
+  std::string_view field = "rank_id";
+  std::vector<std::uint32_t> by_rank(count, kNone);
+  auto place = [&](const Row& row) {
+    return table.format == TableFormat::kLab ? table.owners[row.owner].place.at(field)
+                                             : table.place(row).at(field);
+  };
+  bool whole = true;
+  std::vector<std::uint32_t> outside;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Row& row = table.rows[i];
+    if (row.rank == kNone) return {};  // reported when it was read
+    if (row.rank >= count) {
+      outside.push_back(i);
+    } else if (by_rank[row.rank] != kNone) {
+      whole = false;
+      report.add(Severity::kRefused, "rank-id-duplicate", [&] {
+        return Details{.place = place(row),
+                       .found = "rank " + std::to_string(row.rank) + ", as " +
+                                place(table.rows[by_rank[row.rank]]),
+                       .fix = "number the " + std::to_string(count) + " ranks from 0, each once"};
+      });
+    } else {
+      by_rank[row.rank] = i;
+    }
+  }
+  for (std::uint32_t i : outside) {
+    report.add(Severity::kRefused, "rank-id-gap", [&] {
+      auto gap = std::ranges::find(by_rank, kNone) - by_rank.begin();
+      return Details{.place = place(table.rows[i]),
+                     .found = "rank " + std::to_string(table.rows[i].rank) + " of " +
+                              std::to_string(count) + " ranks, and none is rank " +
+                              std::to_string(gap),
+                     .fix = "number the ranks from 0 without a gap, or add what is missing"};
+    });
+  }
+  if (!whole || !outside.empty()) by_rank.clear();
+  return by_rank;
+}
+
+// Servers in the order of their lowest rank, each once; reports ranks that return to a server.
+std::vector<std::uint32_t> check_interleaving(const Table& table,
+                                              const std::vector<std::uint32_t>& by_rank,
+                                              Report& report) {
+  std::vector<std::uint32_t> order;  // one owner of each server
+  std::vector<bool> seen(table.servers);
+  std::uint32_t current = kNone;
+  for (std::uint32_t rank = 0; rank < by_rank.size(); ++rank) {
+    const Row& row = table.rows[by_rank[rank]];
+    std::uint32_t server = table.owners[row.owner].server;
+    if (server == current) continue;
+    current = server;
+    if (!seen[server]) {
+      seen[server] = true;
+      order.push_back(row.owner);
+      continue;
+    }
+    report.add(Severity::kWarning, "ranks-interleaved", [&] {
+      return Details{.place = table.place(row).at(""),
+                     .found = "rank " + std::to_string(rank) + " back on server " +
+                              show(table.owners[row.owner].server_id),
+                     .fix = "give each server consecutive ranks: HCCL's document forbids to mix"};
+    });
+  }
+  return order;
+}
+
+void check_server_order(const Table& table, const std::vector<std::uint32_t>& order,
+                        Report& report) {
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const Owner& before = table.owners[order[i - 1]];
+    const Owner& after = table.owners[order[i]];
+    if (before.server_id <= after.server_id) continue;
+    report.add(Severity::kWarning, "rank-order", [&] {
+      return Details{.place = after.place.at("server_id"),
+                     .found = "the ranks of server " + show(before.server_id) +
+                              " before those of " + show(after.server_id),
+                     .fix =
+                         "MindSpore's document wants ranks in the lexicographic order of "
+                         "server_id"};
+    });
+    return;
+  }
+}
+
+void check_pod_order(const Table& table, Report& report) {
+  for (const Owner& owner : table.owners) {
+    if (pod_index(owner.pod_name)) continue;
+    report.add(Severity::kWarning, "pod-name-index", [&] {
+      return Details{.place = owner.place.at("pod_name"),
+                     .found = show(owner.pod_name) + ", which does not end in -<index>",
+                     .fix =
+                         "ModelArts' launcher orders pods by it: with several pods choose "
+                         "--rank-order server-id"};
+    });
+  }
+  auto by_index = pod_index_order(table);
+  if (!by_index) return;
+  std::vector<std::uint32_t> by_server = server_id_order(table);
+  auto [pod, server] = std::ranges::mismatch(*by_index, by_server);
+  if (pod == by_index->end()) return;
+  report.add(Severity::kWarning, "rank-order-differs", [&] {
+    auto name = [&](std::uint32_t row) {
+      const Owner& owner = table.owners[table.rows[row].owner];
+      return "device " + std::to_string(table.rows[row].device_id) + " of pod " +
+             show(owner.pod_name) + " on server " + show(owner.server_id);
+    };
+    return Details{.place = "group_list",
+                   .found = "rank " + std::to_string(pod - by_index->begin()) +
+                            " by pod index (ModelArts' launcher) is " + name(*pod) +
+                            ", by server_id (HCCL) " + name(*server),
+                   .fix = "choose with --rank-order, the same on every node"};
+  });
+}
+
+using ServerNumbers = std::unordered_map<std::string_view, std::uint32_t>;
+
+void check_super_pod_id(const Field& field, std::uint32_t pod, std::vector<Named>& ids,
+                        Report& report) {
+  auto id = read_string(field, Need::kRequired, report);
+  if (!id) return;
+  ids.push_back({.text = *id, .index = pod});
+  if (!id->empty() && id->size() <= 64) return;
+  report.add(Severity::kRefused, "super-pod-id", [&] {
+    return Details{
+        .place = field.place.at(field.name), .found = show(*id), .fix = "HCCL wants 1 to 64 bytes"};
+  });
+}
+
+void read_super_pod_servers(const Field& field, std::uint32_t pod, const ServerNumbers& servers,
+                            std::vector<std::uint32_t>& pod_of, Report& report) {
+  auto items = read_list(field, "super-pod-servers", "list the servers of this super pod", report);
+  if (!items) return;
+  std::size_t position = 0;
+  for (Value item : *items) {
+    Place place = field.place.in(field.name, position++);
+    std::optional<Value> id = item.find("server_id");
+    auto server_id =
+        read_string({.value = id, .place = place, .name = "server_id"}, Need::kRequired, report);
+    if (!server_id) continue;
+    auto server = servers.find(*server_id);
+    bool known = server != servers.end();
+    if (known && pod_of[server->second] == kNone) {
+      pod_of[server->second] = pod;
+      continue;
+    }
+    report.add(
+        Severity::kRefused, known ? "super-pod-server-twice" : "super-pod-server-unknown", [&] {
+          return Details{
+              .place = place.at("server_id"),
+              .found = show(*server_id) + (known ? ", listed before" : ", not in server_list"),
+              .fix = "list each server of server_list in one super pod"};
+        });
+  }
+}
+
+// Which super pod each server is in.
+std::vector<std::uint32_t> read_super_pods(const Value& list, const Table& table, Report& report) {
+  ServerNumbers servers;
+  for (const Owner& owner : table.owners) servers.try_emplace(owner.server_id, owner.server);
+  std::vector<std::uint32_t> pod_of(table.servers, kNone);
+  std::vector<Named> ids;
+  std::uint32_t pod = 0;
+  for (Value entry : list) {
+    Place place = Place().in("super_pod_list", pod);
+    std::optional<Value> id = entry.find("super_pod_id");
+    check_super_pod_id({.value = id, .place = place, .name = "super_pod_id"}, pod, ids, report);
+    std::optional<Value> members = entry.find("server_list");
+    read_super_pod_servers({.value = members, .place = place, .name = "server_list"}, pod, servers,
+                           pod_of, report);
+    ++pod;
+  }
+  each_duplicate(std::move(ids), [&](std::uint32_t index, std::uint32_t first) {
+    report.add(Severity::kRefused, "super-pod-id", [&] {
+      return Details{.place = Place().in("super_pod_list", index).at("super_pod_id"),
+                     .found = "the name of super_pod_list[" + std::to_string(first) + "]",
+                     .fix = "name each super pod differently"};
+    });
+  });
+  return pod_of;
+}
+
+void check_super_device_ids(const Table& table, const std::vector<std::uint32_t>& pod_of,
+                            Report& report) {
+  struct Id {
+    std::uint64_t key;  // super pod, super_device_id
+    std::uint32_t row;
+    auto operator<=>(const Id&) const = default;
+  };
+  std::vector<Id> ids;
+  ids.reserve(table.rows.size());
+  for (std::uint32_t i = 0; i < table.rows.size(); ++i) {
+    const Row& row = table.rows[i];
+    if (row.super_device_id == kNone) {
+      report.add(Severity::kRefused, "super-device-id", [&] {
+        return Details{.place = table.place(row).at("super_device_id"),
+                       .found = "no super_device_id",
+                       .fix =
+                           "with a super_pod_list each device needs one (npu-smi info -t "
+                           "spod-info prints it as SDID)"};
+      });
+      continue;
+    }
+    std::uint64_t pod = pod_of[table.owners[row.owner].server];
+    ids.push_back({.key = pod << 32 | row.super_device_id, .row = i});
+  }
+  std::ranges::sort(ids);
+  for (std::size_t i = 1; i < ids.size(); ++i) {
+    if (ids[i].key != ids[i - 1].key) continue;
+    report.add(Severity::kRefused, "super-device-id", [&] {
+      return Details{.place = table.place(table.rows[ids[i].row]).at("super_device_id"),
+                     .found = std::to_string(table.rows[ids[i].row].super_device_id) + ", as " +
+                              table.place(table.rows[ids[i - 1].row]).at("super_device_id"),
+                     .fix = "it must be unique inside a super pod"};
+    });
+  }
+}
+
+// Returns the super pod of each server, empty without a list.
+std::vector<std::uint32_t> check_super_pods(const Value& root, Table& table, Report& report) {
+  std::optional<Value> list = root.find("super_pod_list");
+  if (!list) {
+    report.add(Severity::kWarning, "super-pod-list-missing", [] {
+      return Details{.place = "super_pod_list",
+                     .found = "version \"1.2\" without a super_pod_list",
+                     .fix = "HCCL then uses no super pods: add it, or write version \"1.0\""};
+    });
+    return {};
+  }
+  Place top;
+  auto pods = read_list({.value = list, .place = top, .name = "super_pod_list"},
+                        "super-pod-list-missing", "list the super pods, or remove the key", report);
+  if (!pods) return {};
+  table.super_pods = static_cast<std::uint32_t>(pods->size());
+  std::vector<std::uint32_t> pod_of = read_super_pods(*pods, table, report);
+  for (const Owner& owner : table.owners) {
+    if (pod_of[owner.server] != kNone) continue;
+    report.add(Severity::kRefused, "super-pod-server-missing", [&] {
+      return Details{.place = owner.place.at("server_id"),
+                     .found = show(owner.server_id) + " in no super pod",
+                     .fix = "list it in super_pod_list"};
+    });
+  }
+  check_super_device_ids(table, pod_of, report);
+  return pod_of;
+}
+
+void check_super_pod_order(const Table& table, const std::vector<std::uint32_t>& pod_of,
+                           const std::vector<std::uint32_t>& server_order, Report& report) {
+  std::vector<bool> left(table.super_pods);
+  std::uint32_t current = kNone;
+  for (std::uint32_t index : server_order) {
+    const Owner& owner = table.owners[index];
+    std::uint32_t pod = pod_of[owner.server];
+    if (pod == kNone || pod == current) continue;
+    if (current != kNone) left[current] = true;
+    current = pod;
+    if (!left[pod]) continue;
+    report.add(Severity::kWarning, "super-pods-interleaved", [&] {
+      return Details{.place = owner.place.at("server_id"),
+                     .found = "the ranks of this server apart from the rest of its super pod",
+                     .fix = "give the servers of a super pod consecutive ranks"};
+    });
+  }
+}
+
+}  // namespace
+
+void check_table(const Value& root, Table& table, Report& report) {
+  number_servers(table);
+  check_names(table, report);
+  std::vector<std::uint32_t> pod_of;
+  if (table.format == TableFormat::kTemplate1SuperPod) {
+    pod_of = check_super_pods(root, table, report);
+  }
+  check_addresses(table, report);
+  check_hosts(table, report);
+  check_devices(table, report);
+  if (table.format == TableFormat::kTemplate2) {
+    // Findings so far are about fields that an order needs.
+    if (!report.refused()) check_pod_order(table, report);
+    return;
+  }
+  if (table.has_gaps) return;
+  std::vector<std::uint32_t> by_rank = check_ranks(table, report);
+  std::vector<std::uint32_t> order = check_interleaving(table, by_rank, report);
+  check_server_order(table, order, report);
+  if (!pod_of.empty()) check_super_pod_order(table, pod_of, order, report);
+}
+
+std::optional<std::uint32_t> pod_index(std::string_view pod_name) {
+  std::size_t dash = pod_name.rfind('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  std::string_view digits = pod_name.substr(dash + 1);
+  if (digits.empty()) return std::nullopt;
+  // int() of the launcher takes leading zeros.
+  digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size() - 1));
+  return decimal(digits);
+}
+
+std::expected<std::vector<std::uint32_t>, Details> pod_index_order(const Table& table) {
+  struct Pod {
+    std::uint32_t group;
+    std::uint32_t index;
+    std::uint32_t owner;
+    auto operator<=>(const Pod&) const = default;
+  };
+  std::vector<Pod> pods;
+  pods.reserve(table.owners.size());
+  std::vector<std::size_t> in_group(table.owners.empty() ? 0 : table.owners.back().group + 1);
+  for (const Owner& owner : table.owners) ++in_group[owner.group];
+  for (std::uint32_t i = 0; i < table.owners.size(); ++i) {
+    const Owner& owner = table.owners[i];
+    auto index = pod_index(owner.pod_name);
+    if (!index && in_group[owner.group] > 1) {
+      return std::unexpected(
+          Details{.place = owner.place.at("pod_name"),
+                  .found = "pod " + show(owner.pod_name) + ", which does not end in -<index>",
+                  .fix = "its place among the pods is unknown: use --rank-order server-id"});
+    }
+    pods.push_back({.group = owner.group, .index = index.value_or(0), .owner = i});
+  }
+  std::ranges::sort(pods);
+  for (std::size_t i = 1; i < pods.size(); ++i) {
+    if (pods[i].group != pods[i - 1].group || pods[i].index != pods[i - 1].index) continue;
+    const Owner& owner = table.owners[pods[i].owner];
+    return std::unexpected(Details{.place = owner.place.at("pod_name"),
+                                   .found = "pod " + show(owner.pod_name) +
+                                            " with the index of pod " +
+                                            show(table.owners[pods[i - 1].owner].pod_name),
+                                   .fix = "their order is unknown: use --rank-order server-id"});
+  }
+  std::vector<std::uint32_t> first_row(table.owners.size() + 1);
+  for (const Row& row : table.rows) ++first_row[row.owner + 1];
+  std::partial_sum(first_row.begin(), first_row.end(), first_row.begin());
+  std::vector<std::uint32_t> rows;
+  rows.reserve(table.rows.size());
+  for (const Pod& pod : pods) {
+    for (std::uint32_t row = first_row[pod.owner]; row < first_row[pod.owner + 1]; ++row) {
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+std::vector<std::uint32_t> server_id_order(const Table& table) {
+  // Servers first, so that addresses are compared once a server and not once a device.
+  std::vector<std::string_view> names(table.servers);
+  for (const Owner& owner : table.owners) names[owner.server] = owner.server_id;
+  std::vector<std::uint32_t> servers(table.servers);
+  std::iota(servers.begin(), servers.end(), 0);
+  std::ranges::sort(servers, {}, [&](std::uint32_t server) { return names[server]; });
+  std::vector<std::uint32_t> place(table.servers);
+  for (std::uint32_t i = 0; i < servers.size(); ++i) place[servers[i]] = i;
+  std::vector<std::uint32_t> rows(table.rows.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  std::ranges::sort(rows, {}, [&](std::uint32_t row) {
+    const Row& device = table.rows[row];
+    return std::pair(place[table.owners[device.owner].server], device.device_id);
+  });
+  return rows;
+}
+
+}  // namespace envgen::ranktable

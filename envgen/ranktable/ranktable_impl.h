@@ -1,0 +1,196 @@
+#pragma once
+// The inside of ranktable.h, shared by ranktable*.cc only. A table is read into flat rows, one per
+// device; checks and conversion work on rows, and make strings only for what they report.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "envgen/ranktable/ranktable.h"
+
+namespace envgen {
+
+struct RankTable::Impl {
+  json::Document document;
+  TableFormat format;
+  std::string where;
+  std::string text;  // version 2.0 only, whose conversion is the text itself
+};
+
+namespace ranktable {
+
+using json::Type;
+using json::Value;
+using Severity = Finding::Severity;
+
+// A place as a reader finds it: "group_list[0].instance_list[2].devices[1]".
+class Place {
+ public:
+  [[nodiscard]] Place in(std::string_view list, std::size_t index) const;
+  [[nodiscard]] std::string at(std::string_view field) const;  // "<place>.<field>"
+
+ private:
+  struct Step {
+    std::string_view list;
+    std::size_t index = 0;
+  };
+  std::array<Step, 3> steps_{};
+  std::size_t depth_ = 0;
+};
+
+struct Details {
+  std::string place;
+  std::string found;
+  std::string fix;
+};
+
+// Collects findings. A broken table of 80,000 devices breaks the same rule 80,000 times: of each
+// rule the first kMaxPerRule are kept, and the number of the rest.
+class Report {
+ public:
+  static constexpr std::size_t kMaxPerRule = 10;
+
+  // `build` returns the Details; it is called for findings that are kept.
+  template <class Build>
+  void add(Severity severity, std::string_view rule, const Build& build) {
+    if (severity == Severity::kRefused) refused_ = true;
+    if (++counts_[rule] > kMaxPerRule) return;
+    Details details = build();
+    findings_.push_back({.severity = severity,
+                         .rule = std::string(rule),
+                         .place = std::move(details.place),
+                         .found = std::move(details.found),
+                         .fix = std::move(details.fix)});
+  }
+  [[nodiscard]] bool refused() const { return refused_; }
+  [[nodiscard]] std::vector<Finding> take() &&;
+
+ private:
+  std::vector<Finding> findings_;
+  std::map<std::string_view, std::size_t> counts_;  // rules are literals
+  bool refused_ = false;
+};
+
+// A value for a message: a string in quotes and cut short, a number as it stands, "an array".
+std::string show(const Value& value);
+std::string show(std::string_view text);
+
+// A string's content; "" for anything else.
+std::string_view plain_string(const std::optional<Value>& value);
+
+// A decimal number without sign, blanks or leading zeros.
+std::optional<std::uint32_t> decimal(std::string_view text);
+
+enum class IpFamily : unsigned char { kNone, kIpv4, kIpv6 };
+IpFamily ip_family(std::string_view text);  // as HCCL reads it: inet_pton, "%zone" allowed
+
+// Fills `values[i]` with the member called `names[i]`, in one pass. Two members of one name are
+// refused: HCCL takes the last, other readers the first.
+void gather(const Value& object, const Place& place, std::span<const std::string_view> names,
+            std::span<std::optional<Value>> values, Report& report);
+
+enum class Need : unsigned char { kOptional, kRequired };
+
+struct Field {
+  const std::optional<Value>& value;
+  const Place& place;
+  std::string_view name;
+};
+// The text of a field that must be a JSON string. An integer is taken for it and reported as
+// repaired; nothing or another type is reported and nullopt.
+std::optional<std::string_view> read_string(const Field& field, Need need, Report& report);
+// The same for a decimal number in a string, between `low` and `high`.
+struct Range {
+  std::uint32_t low;
+  std::uint32_t high;
+  std::string_view rule;  // of the finding for a number outside
+};
+std::optional<std::uint32_t> read_number(const Field& field, Need need, const Range& range,
+                                         Report& report);
+// The elements of a list that must be there and not empty; nullopt is reported.
+std::optional<Value> read_list(const Field& field, std::string_view rule, std::string_view fix,
+                               Report& report);
+
+constexpr std::uint32_t kNone = 0xFFFFFFFF;
+
+struct Row {  // a device
+  Value source;
+  std::uint32_t owner = 0;     // in Table::owners
+  std::uint32_t position = 0;  // in the owner's list
+  std::uint32_t device_id = kNone;
+  std::uint32_t rank = kNone;
+  std::uint32_t super_device_id = kNone;
+  bool has_ip = false;  // the key is there
+  std::string_view ip = {};
+};
+
+struct Owner {  // a server of template 1, an instance of template 2 and lab
+  Value source;
+  Place place;
+  std::string_view server_id;
+  std::string_view pod_name;
+  std::string_view host_ip;
+  std::string_view container_ip;
+  std::uint32_t group = 0;
+  std::uint32_t server = 0;  // the same number for the same server_id, 0 .. Table::servers - 1
+};
+
+struct Table {
+  TableFormat format = TableFormat::kUnknown;
+  std::string_view device_list;  // "device" or "devices"
+  std::vector<Owner> owners;
+  std::vector<Row> rows;  // an owner's rows are adjacent, owners in order
+  std::uint32_t servers = 0;
+  std::uint32_t super_pods = 0;
+  bool has_gaps = false;  // something listed could not be read: counts then mean nothing
+
+  [[nodiscard]] Place place(const Row& row) const {
+    return owners[row.owner].place.in(device_list, row.position);
+  }
+};
+
+// Keys that HCCL reads as strings, by level of template 1.
+inline constexpr std::array<std::string_view, 3> kTopStrings = {"status", "version",
+                                                                "server_count"};
+inline constexpr std::array<std::string_view, 2> kServerStrings = {"server_id", "host_ip"};
+inline constexpr std::array<std::string_view, 9> kDeviceStrings = {
+    "device_id",        "device_ip",          "rank_id",
+    "device_port",      "device_vnic_port",   "host_port",
+    "backup_device_ip", "backup_device_port", "super_device_id"};
+
+// Reading reports what concerns one field; checking what concerns several.
+Table read_servers(const Value& root, TableFormat format, Report& report);
+Table read_groups(const Value& root, TableFormat format, Report& report);
+void check_table(const Value& root, Table& table, Report& report);
+
+// Rows in rank order. Fails where a pod's number is not told or told twice.
+std::expected<std::vector<std::uint32_t>, Details> pod_index_order(const Table& table);
+std::vector<std::uint32_t> server_id_order(const Table& table);
+std::optional<std::uint32_t> pod_index(std::string_view pod_name);
+
+// Version 2.0.
+struct RankListRow {
+  std::uint32_t rank = kNone;
+  std::uint32_t local_id = kNone;
+  std::uint32_t device_id = kNone;
+  std::string_view instance;  // net_instance_id of net_layer 0: what shares a scale-up network
+};
+std::vector<RankListRow> read_rank_list(const Value& root, Report& report);
+// Groups ranks into hosts. Fails where the table does not tell them apart.
+std::expected<std::vector<Node>, Details> rank_list_nodes(std::vector<RankListRow> rows,
+                                                          Report& report);
+
+// Rows have their ranks.
+std::vector<Node> make_nodes(const Table& table);
+std::string write_template1(const Value& root, const Table& table);
+
+}  // namespace ranktable
+}  // namespace envgen

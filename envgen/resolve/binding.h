@@ -1,0 +1,19 @@
+#pragma once
+// --bind: the CPUs of each rank that trainit starts by itself, those near its device.
+//
+// numa: all of the device's NUMA node; core: its cores divided among the ranks that share them, by
+// whole physical cores. Always within what this process may use, which is the cgroup's cpuset. A
+// rank that cannot be bound for a reason stays as it is, and a warning says why. Where a device's
+// place is not known, `core` divides all usable cores evenly.
+
+#include "envgen/plan/inputs.h"
+#include "envgen/plan/plan.h"
+#include "envgen/platform/platform.h"
+
+namespace envgen {
+
+// Fills Process::cpus and cpus_reason, and gives each bound rank an OMP_NUM_THREADS where the user
+// has none: its physical cores, shared with those who have the same. Behind the launcher.
+void plan_binding(Inputs& inputs, const Located& located, Plan& plan);
+
+}  // namespace envgen

@@ -1,0 +1,56 @@
+#pragma once
+// From a snapshot to a plan, in two steps that can be repeated: resolve (who are the nodes, which
+// one is this) and make_plan (what to start). Pending is an answer: a rank table may not be
+// complete when the container starts.
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "envgen/formats/cluster.h"
+#include "envgen/plan/plan.h"
+#include "envgen/plan/request.h"
+#include "envgen/plan/snapshot.h"
+
+namespace envgen {
+
+struct Planned {
+  Plan plan;
+};
+struct Pending {
+  Plan plan;         // platform, framework, policy and the open wait; no processes
+  std::string path;  // what is waited for
+  std::string why;   // why it cannot be used yet: `status is "initializing"`
+};
+using Outcome = std::variant<Planned, Pending, Error>;
+
+// A path that has to be looked at before more can be said.
+struct Want {
+  std::string path;
+  bool content = false;  // its bytes (a file) or names (a directory), not only what it is
+
+  auto operator<=>(const Want&) const = default;
+};
+
+struct Answer {
+  Outcome outcome;
+  // Paths the answer would have used but the snapshot does not hold. Not empty: look at them, ask
+  // again; the outcome is then provisional.
+  std::vector<Want> wants;
+};
+
+// Pure and repeatable: the same snapshot and request give the same answer.
+Answer resolve(const Snapshot& snapshot, const Request& request);
+
+// What of a plan's policy the command line and the environment alone decide: it bounds a stop
+// before there is a plan. Parses no format.
+PlanPolicy early_policy(const Environ& env, const Request& request);
+
+// True when nothing outside argv and the environment decides the plan: no platform is seen, one
+// process, nothing to read. PID 1 may then plan by itself, without a resolver child. Parses no
+// format of a platform: PID 1 calls it. That there is no kHooksDirectory (envgen/resolve/hooks.h)
+// is the caller's to know.
+bool is_pass_through(const Environ& env, const Request& request);
+
+}  // namespace envgen

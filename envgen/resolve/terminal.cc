@@ -1,0 +1,49 @@
+#include "envgen/resolve/terminal.h"
+
+#include <algorithm>
+#include <string>
+
+#include "envgen/framework/ssh.h"
+#include "envgen/plan/command.h"
+#include "envgen/plan/launch.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kName = "terminal";
+constexpr const char* kServerDirectories = "/usr/sbin:/usr/local/sbin:/sbin";  // init/sshd/tool.cc
+
+void add_sshd(Inputs& inputs, Plan& plan) {
+  const bool served = is_worker(plan) || std::ranges::find(plan.services, "sshd", &Process::name) !=
+                                             plan.services.end();
+  if (served) return;
+  const Environ env = planned_environment(inputs, plan);
+  const std::string path = std::string(env.get_or("PATH", "/usr/bin:/bin")) + ":";
+  const FoundProgram sshd = find_in_path(inputs, path + kServerDirectories, "sshd");
+  if (!sshd.known) return;
+  if (sshd.path.empty()) {
+    plan.warnings.push_back(
+        "no terminal: the image has no sshd; install openssh-server, or name a command with "
+        "--terminal");
+    return;
+  }
+  auto setup = ssh_setup(inputs);
+  if (setup) return add_sshd_service(inputs, *setup, plan, kName);
+  plan.warnings.push_back("no terminal: " + to_line(setup.error()));
+}
+
+}  // namespace
+
+void add_terminal(Inputs& inputs, const Site& site, Plan& plan) {
+  const std::string& asked = inputs.request().terminal;
+  if (asked.empty() || asked == "0") return;
+  if (asked == "1") return add_sshd(inputs, plan);
+  Process process;
+  process.name = kName;
+  process.of_job = true;
+  process.argv = command_of_line(asked);
+  process.cwd = start_directory(inputs, site);
+  plan.services.push_back(std::move(process));
+}
+
+}  // namespace envgen

@@ -1,0 +1,132 @@
+// plan and snapshot: run, stopped before the first action.
+
+#include "init/cli/commands.h"
+#include "init/cli/options.h"
+#include "init/engine/policies.h"
+#include "init/engine/resolve/collect.h"
+#include "init/sandbox/prepare.h"
+#include "init/sys/cgroup.h"
+#include "init/sys/facts.h"
+#include "init/sys/files.h"
+
+namespace cli {
+namespace {
+
+struct Case {
+  envgen::Snapshot snapshot;
+  Options options;
+  bool replayed = false;
+};
+
+envgen::Result<envgen::Snapshot> read_snapshot(const std::string& path) {
+  envgen::PathState state = sys::look(path, true);
+  if (state.kind != envgen::PathState::Kind::kFile) {
+    std::string found = state.kind == envgen::PathState::Kind::kAbsent ? "no such file"
+                        : state.kind == envgen::PathState::Kind::kDirectory
+                            ? "a directory"
+                            : sys::errno_text(state.error);
+    return envgen::fail("reading a snapshot", path, found,
+                        "use a file that `trainit snapshot` wrote");
+  }
+  return envgen::snapshot_from_json(state.content, path);
+}
+
+// A replay takes its options from the snapshot; those of the command line go on top of them.
+envgen::Result<Case> replayed_case(Arguments arguments, const Options& given) {
+  Case result;
+  result.replayed = true;
+  auto snapshot = read_snapshot(given.snapshot);
+  if (!snapshot) return std::unexpected(snapshot.error());
+  result.snapshot = std::move(*snapshot);
+  auto options = parse_options(result.snapshot.argv, result.snapshot.env);
+  if (!options) return std::unexpected(options.error());
+  result.options = std::move(*options);
+  if (auto status = parse_arguments(arguments, result.options); !status) {
+    return std::unexpected(status.error());
+  }
+  return result;
+}
+
+envgen::Result<Case> parsed_case(Arguments arguments, const envgen::Environ& env) {
+  auto options = parse_options(arguments, env);
+  if (!options) return std::unexpected(options.error());
+  if (!options->snapshot.empty()) return replayed_case(arguments, *options);
+  Case result;
+  result.options = std::move(*options);
+  result.snapshot.argv.assign(arguments.begin(), arguments.end());
+  result.snapshot.env = env;
+  set_run_dir(result.snapshot.env, result.options.run_dir);
+  result.snapshot.facts = sys::gather_facts();
+  result.snapshot.facts.run_dir = sys::find_run_dir(result.snapshot.env);
+  return result;
+}
+
+envgen::Result<Case> make_case(Arguments arguments, const envgen::Environ& env) {
+  auto one = parsed_case(arguments, env);
+  if (!one || one->options.help) return one;
+  if (auto status = check_options(one->options, one->snapshot.env); !status) {
+    return std::unexpected(status.error());
+  }
+  return one;
+}
+
+envgen::Answer answer_of(Case& one) {
+  if (!one.replayed) return engine::collect_and_resolve(one.snapshot, one.options.request);
+  envgen::Answer answer = envgen::resolve(one.snapshot, one.options.request);
+  const auto* pending = std::get_if<envgen::Pending>(&answer.outcome);
+  if (pending != nullptr && pending->path.empty() && !answer.wants.empty()) {
+    answer.outcome = envgen::Error{"replaying the snapshot", one.options.snapshot,
+                                   "nothing about " + answer.wants[0].path,
+                                   "save it again with the same options"};
+  }
+  return answer;
+}
+
+// A replay is of another machine, whose users, limits and capabilities are not in its snapshot.
+envgen::Status confine(envgen::Plan& plan, const Case& one) {
+  const envgen::Request& request = one.options.request;
+  if (one.replayed) {
+    envgen::confine_unprepared(plan, request.sandbox);
+    return {};
+  }
+  auto prepared = sandbox::prepare(request.sandbox, request.strict);
+  if (!prepared) return std::unexpected(prepared.error());
+  plan.warnings.insert(plan.warnings.end(), prepared->warnings.begin(), prepared->warnings.end());
+  envgen::confine(plan, std::move(prepared->sandbox));
+  std::string oom_group = sys::oom_group_warning();
+  if (!oom_group.empty()) plan.warnings.push_back(std::move(oom_group));
+  return {};
+}
+
+int show(envgen::Plan plan, const Case& one) {
+  if (auto status = confine(plan, one); !status) return complain(status.error());
+  for (std::string& warning : engine::policy_warnings(plan)) {
+    plan.warnings.push_back(std::move(warning));
+  }
+  const envgen::Environ& env = one.snapshot.env;
+  return print(one.options.json ? plan_to_json(plan, env) : plan_to_text(plan, env));
+}
+
+}  // namespace
+
+int plan_command(Arguments arguments, const envgen::Environ& env) {
+  auto one = make_case(arguments, env);
+  if (!one) return complain(one.error());
+  if (one->options.help) return print(usage());
+  envgen::Answer answer = answer_of(*one);
+  if (const auto* error = std::get_if<envgen::Error>(&answer.outcome)) return complain(*error);
+  if (const auto* pending = std::get_if<envgen::Pending>(&answer.outcome)) {
+    return show(pending->plan, *one);
+  }
+  return show(std::move(std::get<envgen::Planned>(answer.outcome).plan), *one);
+}
+
+int snapshot_command(Arguments arguments, const envgen::Environ& env) {
+  auto one = make_case(arguments, env);
+  if (!one) return complain(one.error());
+  if (one->options.help) return print(usage());
+  answer_of(*one);  // for what it looks at; an error is what a snapshot is for
+  return print(to_json(one->snapshot, true));
+}
+
+}  // namespace cli

@@ -1,0 +1,91 @@
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+
+#include "envgen/resolve/hooks.h"
+#include "init/cli/commands.h"
+#include "init/cli/options.h"
+#include "init/engine/supervisor.h"
+#include "init/engine/tasks/job.h"
+#include "init/sys/facts.h"
+#include "init/sys/fd.h"
+
+namespace cli {
+namespace {
+
+std::vector<std::string> own_variables() {
+  std::vector<std::string> names;
+  for (const Option& option : option_table()) {
+    // Where this instance is: `trainit status` inside the job needs it.
+    if (has_variable(option) && option.name != "run-dir") names.push_back(variable_name(option));
+  }
+  return names;
+}
+
+bool may_have_hooks(const early::Handover& early) {
+  if (early.started != 0) return false;  // the command may have made the directory since
+  if (::access(envgen::kHooksDirectory, F_OK) == 0) return true;
+  return errno != ENOENT && errno != ENOTDIR;
+}
+
+// What is to be answered as if it had come: where the parent has died before the call, nobody sends
+// it. (The loop leaves out what we send to ourselves.)
+std::optional<proc::Received> die_with_parent(int signal, pid_t first_parent) {
+  ::prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0);
+  if (::getppid() == first_parent) return std::nullopt;
+  if (signal == SIGKILL) ::kill(::getpid(), signal);
+  return proc::Received{.signal = signal};
+}
+
+// By the log, which never waits for whoever reads stderr.
+int refuse(const char* termination_log, const envgen::Environ& env, const envgen::Error& error) {
+  sys::log::error(to_line(error));
+  // A second instance in the container must not overwrite what the pod's own one says.
+  if (sys::run_dir_in_use(sys::find_run_dir(env))) return kFailed;
+  engine::write_termination_log(termination_log, "trainit: " + to_line(error) + "\n");
+  return kFailed;
+}
+
+}  // namespace
+
+int run_command(Arguments arguments, const envgen::Environ& env, const proc::SavedSignals& saved,
+                const early::Handover& early) {
+  engine::Setup setup;
+  auto options = parse_options(arguments, env);
+  if (options && options->help) return print(usage());
+  if (options && options->version) return print(version());
+  // Before anything of ours is open.
+  setup.callers_fds = sys::open_descriptors(3);
+  const Options defaults;
+  const Options& shown = options ? *options : defaults;
+  sys::log::open(shown.log_level, shown.log_format, true);
+  if (!options) return refuse(setup.termination_log, env, options.error());
+  if (auto status = check_options(*options, env); !status) {
+    return refuse(setup.termination_log, env, status.error());
+  }
+  if (options->request.command.empty()) {
+    return refuse(setup.termination_log, env,
+                  {"reading the command line", "", "no command",
+                   "name the program to run: trainit -- python train.py"});
+  }
+  if (options->parent_death_signal) {
+    setup.received =
+        die_with_parent(*options->parent_death_signal, early.blocked ? early.parent : ::getppid());
+  }
+  setup.base.argv.assign(arguments.begin(), arguments.end());
+  setup.base.env = env;
+  set_run_dir(setup.base.env, options->run_dir);
+  setup.request = std::move(options->request);
+  setup.saved = saved;
+  setup.started = early.started;
+  setup.ended_well = early.ended_well;
+  if (early.received) setup.received = proc::from_siginfo(early.signal);
+  setup.own_variables = own_variables();
+  setup.has_hooks = may_have_hooks(early);
+  return engine::supervise(std::move(setup));
+}
+
+}  // namespace cli

@@ -1,0 +1,164 @@
+// What the instance that runs, or ran last, says of itself.
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "init/cli/commands.h"
+#include "init/cli/control.h"
+#include "init/cli/options.h"
+#include "init/engine/state/state.h"
+#include "init/engine/state/status_text.h"
+#include "init/sys/clock.h"
+#include "init/sys/facts.h"
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+
+namespace cli {
+namespace {
+
+constexpr int kWatchPollMs = 200;
+constexpr std::int64_t kRedrawMs = 1000;  // ages grow by themselves
+constexpr int kMostLookMs = 500;
+
+// 0 running or ended well, 1 failed or held, 2 no instance.
+int code_of(const engine::JobReport& report, bool in_use) {
+  if (!in_use && report.exit_code < 0) return kNoInstance;  // killed before it could say more
+  if (report.exit_code > 0 || report.state == "error" || report.state == "expired" ||
+      report.phase == "hold")
+    return 1;
+  return 0;
+}
+
+struct Look {
+  std::string text;  // of the state file
+  bool in_use = false;
+};
+
+Look look_at(const std::string& run_dir) {
+  Look look;
+  if (run_dir.empty()) return look;
+  look.in_use = sys::run_dir_in_use(run_dir);
+  look.text = sys::look(run_dir + "/state.json", true).content;
+  return look;
+}
+
+std::int64_t written_ms(const std::string& path) {
+  struct stat status{};
+  if (path.empty() || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+  return std::int64_t{status.st_mtim.tv_sec} * 1000 + status.st_mtim.tv_nsec / 1'000'000;
+}
+
+// When each task's file was last written to. In a child: one that asks why a job stands still may
+// be asking about the mount that the files are on.
+void add_ages(std::vector<engine::TaskReport>& tasks) {
+  // Of earlier looks: one that is watched for days must not leave a child a second.
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe(ends.data()) != 0) return;
+  const sys::Fd in(ends[0]);
+  sys::Fd out(ends[1]);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    for (const engine::TaskReport& task : tasks) {
+      const std::int64_t ms = task.log == engine::kHookOutput ? 0 : written_ms(task.log);
+      if (::write(out.get(), &ms, sizeof ms) != static_cast<ssize_t>(sizeof ms)) break;
+    }
+    ::_exit(0);
+  }
+  out.reset();
+  if (pid < 0) return;
+  pollfd ready{in.get(), POLLIN, 0};
+  for (engine::TaskReport& task : tasks) {
+    std::int64_t ms = 0;
+    if (::poll(&ready, 1, kMostLookMs) != 1 ||
+        ::read(in.get(), &ms, sizeof ms) != static_cast<ssize_t>(sizeof ms)) {
+      break;
+    }
+    // What an earlier process left in the file is none of its output.
+    if (ms >= task.started_ms && task.started_ms > 0) task.last_output_ms = ms;
+  }
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, WNOHANG);
+}
+
+engine::TextStyle style_of(const envgen::Environ& env) {
+  engine::TextStyle style;
+  if (::isatty(STDOUT_FILENO) != 1) return style;
+  // https://no-color.org
+  style.colour = env.get_or("NO_COLOR", "").empty() && env.get_or("TERM", "") != "dumb";
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) style.width = size.ws_col;
+  return style;
+}
+
+// The text in place of the one before: each line is cleared behind its end, and what is below all.
+std::string redrawn(const std::string& text) {
+  std::string screen = "\033[H";
+  for (const char c : text) {
+    if (c == '\n') screen += "\033[K";
+    screen += c;
+  }
+  return screen + "\033[J";
+}
+
+struct View {
+  const std::string& run_dir;
+  const Options& options;
+  engine::TextStyle style;
+  bool redraws = false;
+};
+
+int show(const Look& look, const View& view) {
+  if (look.text.empty()) return no_instance("asking for the status", view.run_dir);
+  auto report = engine::state_from_json(look.text, view.run_dir + "/state.json");
+  if (!report) return complain(report.error());
+  const int code = code_of(*report, look.in_use);
+  add_ages(report->tasks);
+  std::string text = view.options.json ? engine::state_to_json(*report)
+                                       : engine::state_to_text(*report, sys::wall_ms(), view.style);
+  if (code == kNoInstance && !view.options.json) {
+    text += "no instance runs: it was killed before it could end the job\n";
+  }
+  const int printed = print(view.redraws ? redrawn(text) : text);
+  return printed == 0 ? code : printed;
+}
+
+}  // namespace
+
+int status_command(Arguments arguments, const envgen::Environ& env) {
+  envgen::Environ own = env;
+  auto options = options_alone(arguments, own);
+  if (!options) return complain(options.error());
+  if (options->help) return print(usage());
+  const std::string run_dir = sys::find_run_dir(own);
+  View view{run_dir, *options, style_of(env)};
+  view.redraws = options->watch && !options->json && ::isatty(STDOUT_FILENO) == 1;
+  Look last = look_at(run_dir);
+  if (view.redraws) print("\033[2J");
+  int code = show(last, view);
+  std::int64_t shown_ms = sys::monotonic_ms();
+  while (options->watch && last.in_use && code != kFailed) {
+    ::poll(nullptr, 0, kWatchPollMs);
+    Look now = look_at(run_dir);
+    const bool changed = now.text != last.text || now.in_use != last.in_use;
+    const bool aged = view.redraws && sys::monotonic_ms() - shown_ms >= kRedrawMs;
+    last = std::move(now);
+    if (!changed && !aged) continue;
+    view.style = style_of(env);  // the window may have another size
+    code = show(last, view);
+    shown_ms = sys::monotonic_ms();
+  }
+  return code;
+}
+
+}  // namespace cli

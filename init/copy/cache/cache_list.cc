@@ -1,0 +1,273 @@
+// What a node's cache holds, and the removal of what may go.
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "init/copy/cache/cache.h"
+#include "init/copy/cache/eviction.h"
+#include "init/copy/cache/slot.h"
+#include "init/copy/cache/store.h"
+#include "init/copy/space.h"
+#include "init/sys/clock.h"
+#include "init/sys/files.h"
+#include "init/sys/reach.h"
+
+namespace copy {
+namespace {
+
+constexpr const char* kWhat = "looking at the cache of datasets";
+constexpr std::string_view kPartial = ".partial";
+
+std::int64_t mtime_ms(const std::string& path) {
+  constexpr std::int64_t kMsPerSecond = 1000;
+  constexpr std::int64_t kNsPerMs = 1'000'000;
+  constexpr std::int64_t kMostSeconds = 1'000'000'000'000;  // whoever owns it sets it as they like
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0) return 0;
+  const std::int64_t seconds = std::clamp<std::int64_t>(status.st_mtim.tv_sec, 0, kMostSeconds);
+  return (seconds * kMsPerSecond) + (status.st_mtim.tv_nsec / kNsPerMs);
+}
+
+// "" for what is no slot of the cache: a lock, a file of somebody else.
+std::string key_in(std::string_view name) {
+  constexpr std::size_t kDigits = 16;
+  if (name.ends_with(kPartial)) name.remove_suffix(kPartial.size());
+  const std::size_t dash = name.rfind('-');
+  const bool right = dash != std::string_view::npos && name.size() - dash - 1 == kDigits &&
+                     name.find_first_not_of("0123456789abcdef", dash + 1) == std::string_view::npos;
+  return right ? std::string(name) : "";
+}
+
+bool is_in_use(const Slot& slot) {
+  struct stat status{};
+  if (::lstat(slot.lock().c_str(), &status) != 0 && errno == ENOENT) return false;
+  if (::access(slot.store.c_str(), W_OK) != 0) return is_held(slot);
+  const auto lock = try_lock(slot, Hold::kExclusive);
+  return !lock || !lock->valid();
+}
+
+// What no file system holds is no number.
+std::uint64_t credible(std::uint64_t number) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 60U;
+  return number > kMost ? 0 : number;
+}
+
+// Of an unfinished one, as much as its copiers say.
+envgen::CacheEntry describe(const Slot& slot, bool partial) {
+  envgen::CacheEntry entry;
+  entry.store = slot.store;
+  entry.key = slot.key;
+  entry.partial = partial;
+  entry.in_use = is_in_use(slot);
+  entry.used_ms = mtime_ms(slot.lock());
+  if (entry.used_ms == 0) entry.used_ms = mtime_ms(partial ? slot.partial() : slot.published());
+  if (partial) {
+    if (const auto counters = SharedCounters::open(slot.progress())) {
+      entry.entries = credible(counters->get().entries);
+      entry.bytes = credible(counters->get().bytes);
+      entry.total_bytes = credible(counters->get().total_bytes);
+    }
+    entry.source = sys::look(slot.partial() + "/source", true).content;
+  } else if (const auto record = read_record(slot); record && *record) {
+    entry.source = (*record)->source;
+    entry.entries = (*record)->entries;
+    entry.bytes = (*record)->allocated;
+  }
+  return entry;
+}
+
+// Root looks after other users' stores as these users: what lies there is what they like.
+class AsOwner {
+ public:
+  explicit AsOwner(const std::string& store) {
+    struct stat status{};
+    if (::geteuid() != 0) return;
+    if (::lstat(store.c_str(), &status) != 0) {
+      gone_ = true;
+      return;
+    }
+    if (status.st_uid == 0) return;
+    envgen::Identity owner;
+    owner.uid = status.st_uid;
+    owner.gid = status.st_gid;
+    user_.emplace(owner);
+  }
+  [[nodiscard]] bool may() const { return !gone_ && (!user_ || user_->switched()); }
+
+ private:
+  bool gone_ = false;
+  std::optional<sys::AsUser> user_;
+};
+
+// A job that takes weeks has used its copy until now, not only when it began.
+void note_use(const std::vector<envgen::CacheEntry>& entries) {
+  for (const envgen::CacheEntry& entry : entries) {
+    const Slot slot{.store = entry.store, .key = entry.key};
+    const AsOwner owner(entry.store);
+    if (entry.in_use && owner.may()) {
+      ::utimensat(AT_FDCWD, slot.lock().c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+    }
+  }
+}
+
+// Whoever has not asked for a dataset for so long has no link to its copy any more.
+void forget_old_sources(const std::string& store, std::int64_t now_ms) {
+  constexpr std::int64_t kYearMs = 365LL * 24 * 60 * 60 * 1000;
+  const sys::Dir directory(::opendir(store.c_str()));
+  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+    const std::string path = store + "/" + entry->d_name;
+    const bool due = path.ends_with(".was") && now_ms - mtime_ms(path) > kYearMs;
+    if (due) ::unlink(path.c_str());
+  }
+}
+
+envgen::Status list_store(const std::string& store, std::vector<envgen::CacheEntry>& entries) {
+  constexpr std::size_t kMost = 100'000;
+  const AsOwner owner(store);
+  if (!owner.may()) return {};
+  const sys::Dir directory(::opendir(store.c_str()));
+  if (!directory) {
+    // Another user's that we may not look into is that one's matter.
+    if (errno == ENOENT || errno == EACCES) return {};
+    return envgen::fail(kWhat, store, sys::errno_text(errno), "name another --data-root");
+  }
+  std::vector<std::pair<std::string, bool>> found;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string_view name = entry->d_name;
+    const std::string key = key_in(name);
+    if (!key.empty() && found.size() < kMost) found.emplace_back(key, name.ends_with(kPartial));
+  }
+  std::ranges::sort(found);
+  entries.reserve(entries.size() + found.size());
+  for (const auto& [key, partial] : found) {
+    entries.push_back(describe({.store = store, .key = key}, partial));
+  }
+  return {};
+}
+
+envgen::Result<std::vector<envgen::CacheEntry>> list_stores(const std::string& root, bool own) {
+  std::vector<envgen::CacheEntry> entries;
+  envgen::Status last;
+  for (const Store& store : stores_of(root)) {
+    // Where others may write, a name may lead anywhere.
+    if (!store.safe || (own && !store.is_ours())) continue;
+    if (auto listed = list_store(store.path, entries); !listed) last = std::move(listed);
+  }
+  if (entries.empty() && !last) return std::unexpected(last.error());
+  return entries;
+}
+
+}  // namespace
+
+envgen::Result<std::vector<envgen::CacheEntry>> list_cache(const std::string& root) {
+  return list_stores(root, false);
+}
+
+envgen::Result<std::vector<envgen::CacheEntry>> list_own(const std::string& root) {
+  return list_stores(root, true);
+}
+
+envgen::Result<bool> evict(const envgen::CacheEntry& entry) {
+  const Slot slot{.store = entry.store, .key = entry.key};
+  const AsOwner owner(entry.store);
+  if (!owner.may()) return false;
+  if (::access(slot.store.c_str(), W_OK) != 0) {
+    return envgen::fail(kWhat, slot.published(), sys::errno_text(errno),
+                        "remove it as its owner, or as root");
+  }
+  const bool known = mtime_ms(slot.lock()) != 0;
+  const auto lock = try_lock(slot, Hold::kExclusive);
+  if (!lock) return std::unexpected(lock.error());
+  if (!lock->valid()) return false;
+  const bool used_since = known && mtime_ms(slot.lock()) > entry.used_ms;
+  if (used_since) return false;
+  if (auto removed = remove_slot(slot); !removed) return std::unexpected(removed.error());
+  return true;
+}
+
+namespace {
+
+// Each user's copies by themselves, by the time to live and the size. Sizes and times are that
+// user's word, and cost nobody else a copy.
+std::vector<envgen::CacheEntry> choose_by_store(const std::vector<envgen::CacheEntry>& entries,
+                                                envgen::CacheLimits limits) {
+  limits.free_bytes = limits.want_free = 0;
+  std::map<std::string_view, std::vector<envgen::CacheEntry>> stores;
+  for (const envgen::CacheEntry& entry : entries) stores[entry.store].push_back(entry);
+  std::vector<envgen::CacheEntry> chosen;
+  for (auto& [store, held] : stores) {
+    std::ranges::move(choose_evictions(std::move(held), limits), std::back_inserter(chosen));
+  }
+  return chosen;
+}
+
+// All the others that may go, the least recently used first.
+std::vector<envgen::CacheEntry> choose_for_room(std::vector<envgen::CacheEntry> entries,
+                                                const std::vector<envgen::CacheEntry>& chosen,
+                                                const envgen::CacheLimits& limits) {
+  std::erase_if(entries, [&chosen](const envgen::CacheEntry& entry) {
+    return std::ranges::find(chosen, entry) != chosen.end();
+  });
+  return choose_evictions(std::move(entries), {.now_ms = limits.now_ms, .ttl_ms = 0});
+}
+
+class Collector {
+ public:
+  Collector(const std::string& root, const envgen::CacheLimits& limits, bool dry_run)
+      : root_(root), free_bytes_(limits.free_bytes), dry_run_(dry_run) {}
+
+  // Until so much is free, by what the file system says.
+  void collect(std::vector<envgen::CacheEntry> chosen, std::optional<std::uint64_t> want_free) {
+    for (envgen::CacheEntry& entry : chosen) {
+      if (want_free && free_bytes_ >= *want_free) return;
+      auto gone = dry_run_ ? envgen::Result<bool>(true) : evict(entry);
+      if (!gone) {
+        collected_.error = std::move(gone.error());
+        collected_.failed.push_back(std::move(entry));
+      } else if (*gone) {
+        const auto space = space_of(root_, {});
+        free_bytes_ =
+            dry_run_ || !space ? envgen::sum(free_bytes_, entry.bytes) : space->available_bytes;
+        collected_.removed.push_back(std::move(entry));
+      }
+    }
+  }
+  [[nodiscard]] Collected take() && { return std::move(collected_); }
+
+ private:
+  std::string root_;
+  std::uint64_t free_bytes_;
+  bool dry_run_;
+  Collected collected_;
+};
+
+}  // namespace
+
+envgen::Result<Collected> collect_garbage(const std::string& root,
+                                          const envgen::CacheLimits& limits, bool dry_run) {
+  const auto entries = list_cache(root);
+  if (!entries) return std::unexpected(entries.error());
+  if (!dry_run) note_use(*entries);
+  const std::vector<envgen::CacheEntry> due = choose_by_store(*entries, limits);
+  const auto store = dry_run ? std::nullopt : own_store(root);
+  if (store) forget_old_sources(store->path, limits.now_ms);
+  Collector collector(root, limits, dry_run);
+  collector.collect(due, std::nullopt);
+  collector.collect(choose_for_room(*entries, due, limits), limits.want_free);
+  Collected collected = std::move(collector).take();
+  if (collected.removed.empty() && !collected.failed.empty()) {
+    return std::unexpected(std::move(collected.error));
+  }
+  return collected;
+}
+
+}  // namespace copy

@@ -1,0 +1,41 @@
+#include "init/copy/cache/cache_policy.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+namespace envgen {
+
+std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
+  return a + std::min(b, std::numeric_limits<std::uint64_t>::max() - a);
+}
+
+std::vector<CacheEntry> choose_evictions(std::vector<CacheEntry> entries,
+                                         const CacheLimits& limits) {
+  std::uint64_t held = 0;
+  for (const CacheEntry& entry : entries) held = sum(held, entry.bytes);
+  const auto used = [&limits](const CacheEntry& entry) {
+    return std::min(entry.used_ms, limits.now_ms);
+  };
+  std::erase_if(entries, [](const CacheEntry& entry) { return entry.in_use; });
+  // The least recently used first: those whose time is over are in front.
+  std::ranges::sort(entries, [&used](const CacheEntry& a, const CacheEntry& b) {
+    return std::tuple(used(a), std::string_view(a.key)) <
+           std::tuple(used(b), std::string_view(b.key));
+  });
+  std::uint64_t freed = 0;
+  const auto first_kept = std::ranges::find_if(entries, [&](const CacheEntry& entry) {
+    const bool expired = limits.now_ms - used(entry) >= limits.ttl_ms;
+    const bool too_much = limits.max_bytes != 0 && held - freed > limits.max_bytes;
+    const bool too_full =
+        limits.free_bytes < limits.want_free && limits.want_free - limits.free_bytes > freed;
+    if (!expired && !too_much && !too_full) return true;
+    freed = sum(freed, entry.bytes);
+    return false;
+  });
+  entries.erase(first_kept, entries.end());
+  return entries;
+}
+
+}  // namespace envgen

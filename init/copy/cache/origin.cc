@@ -1,0 +1,51 @@
+#include "init/copy/cache/origin.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+
+#include "init/copy/cache/slot.h"
+#include "init/copy/cache/store.h"
+#include "init/sys/clock.h"
+
+namespace copy {
+namespace {
+
+// "" where `path` is no copy in a cache.
+std::string origin_of(const std::string& path) {
+  constexpr std::string_view kData = "/data";
+  if (!path.ends_with(kData) || path.find("/trainit-datasets") == std::string::npos) return "";
+  const std::string entry = path.substr(0, path.size() - kData.size());
+  const std::size_t slash = entry.rfind('/');
+  if (slash == std::string::npos || !is_in_trusted_store(entry.substr(0, slash))) return "";
+  return source_of({.store = entry.substr(0, slash), .key = entry.substr(slash + 1)});
+}
+
+std::string origin_of_link(const std::string& path) {
+  std::array<char, PATH_MAX> target{};
+  const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+  return size <= 0 ? "" : origin_of(std::string(target.data(), static_cast<std::size_t>(size)));
+}
+
+}  // namespace
+
+envgen::Result<Source> locate_source(const std::string& path, std::int64_t deadline_ms,
+                                     const envgen::Identity* job) {
+  constexpr int kMostLinks = 8;
+  auto source = find_source(path, deadline_ms, job);
+  // One that did not answer would hang this process, too.
+  const bool late = deadline_ms != 0 && sys::monotonic_ms() >= deadline_ms;
+  if (!source && !late) {
+    const std::string origin = origin_of_link(path);
+    if (!origin.empty()) source = find_source(origin, deadline_ms);
+  }
+  for (int left = kMostLinks; source && left > 0; --left) {
+    const std::string origin = origin_of(source->path);
+    if (origin.empty()) break;
+    source = find_source(origin, deadline_ms);
+  }
+  return source;
+}
+
+}  // namespace copy

@@ -1,0 +1,134 @@
+#include "init/copy/cache/store.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include "base/content_hash.h"
+#include "init/sys/clock.h"
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+constexpr const char* kWhat = "using the cache of datasets";
+constexpr std::string_view kName = "trainit-datasets";
+// What stands for every user that a user namespace, or a server, does not know.
+constexpr uid_t kNobody = 65534;
+
+std::optional<Store> look_at_store(const std::string& path) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return std::nullopt;
+  return Store{.path = path,
+               .owner = status.st_uid,
+               .group = status.st_gid,
+               .safe = (status.st_mode & (S_IWGRP | S_IWOTH)) == 0};
+}
+
+std::string own_name(const std::string& root) {
+  return root + "/" + std::string(kName) + "-" + std::to_string(::geteuid());
+}
+
+bool is_name(std::string_view name) {
+  return name == kName || (name.starts_with(kName) && name[kName.size()] == '-');
+}
+
+// Whoever may use the root may use what is in it: its group is the store's, where we may say so.
+envgen::Status give_mode(const std::string& store, const struct stat& root) {
+  struct stat status{};
+  constexpr mode_t kMost = 0755;
+  mode_t mode = (root.st_mode & kMost) | S_IRWXU;
+  // Else our own group gets what all get.
+  const bool same = ::chown(store.c_str(), static_cast<uid_t>(-1), root.st_gid) == 0;
+  if (!same) mode &= ~mode_t{S_IRWXG} | ((mode & S_IRWXO) << 3U);
+  if (::chmod(store.c_str(), mode) == 0 && ::lstat(store.c_str(), &status) == 0) {
+    if (status.st_uid == ::geteuid()) return {};
+    return envgen::fail(kWhat, store, "a file system that makes it another user's",
+                        "name a directory of a local file system with --data-root");
+  }
+  return envgen::fail(kWhat, store, sys::errno_text(errno), "name another --data-root");
+}
+
+}  // namespace
+
+bool Store::is_ours() const { return safe && owner == ::geteuid(); }
+
+std::vector<Store> stores_of(const std::string& root) {
+  constexpr std::size_t kMost = 10'000;
+  std::vector<std::string> names;
+  const sys::Dir directory(::opendir(root.c_str()));
+  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+    if (is_name(entry->d_name) && names.size() < kMost) names.push_back(root + "/" + entry->d_name);
+  }
+  if (!directory) names = {root + "/" + std::string(kName), own_name(root)};
+  std::ranges::sort(names);
+  std::vector<Store> stores;
+  stores.reserve(names.size());
+  for (const std::string& name : names) {
+    if (auto store = look_at_store(name)) stores.push_back(std::move(*store));
+  }
+  return stores;
+}
+
+std::optional<Store> own_store(const std::string& root) {
+  for (Store& store : stores_of(root)) {
+    if (store.is_ours()) return std::move(store);
+  }
+  return std::nullopt;
+}
+
+envgen::Result<std::string> make_store(const std::string& root) {
+  if (auto store = own_store(root)) return std::move(store->path);
+  struct stat above{};
+  if (::stat(root.c_str(), &above) != 0) {
+    return envgen::fail(kWhat, root, sys::errno_text(errno),
+                        "make it, or name another directory with --data-root");
+  }
+  if (!S_ISDIR(above.st_mode)) {
+    return envgen::fail(kWhat, root, "no directory", "name a directory with --data-root");
+  }
+  const std::string any = own_name(root) + "-" +
+                          std::to_string(envgen::hash_of(std::to_string(sys::monotonic_ms()) + " " +
+                                                         std::to_string(::getpid())));
+  std::string store;
+  for (const std::string& name : {root + "/" + std::string(kName), own_name(root), any}) {
+    store = name;
+    if (::mkdir(name.c_str(), S_IRWXU) == 0) {
+      auto given = give_mode(name, above);
+      if (!given) return std::unexpected(given.error());
+      return store;
+    }
+    if (errno != EEXIST) break;
+    // Another process of ours may just have made it.
+    const auto there = look_at_store(name);
+    if (there && there->is_ours()) return store;
+  }
+  const char* fix = errno == ENOSPC || errno == EDQUOT
+                        ? "make room there"
+                        : "name a directory with --data-root that may be written";
+  return envgen::fail(kWhat, store, sys::errno_text(errno), fix);
+}
+
+std::vector<std::string> trusted_stores(const std::string& root, uid_t source_owner) {
+  std::vector<std::string> trusted;
+  for (const Store& store : stores_of(root)) {
+    const bool of_the_source = store.owner == source_owner && source_owner != kNobody;
+    if (store.safe && !store.is_ours() && (store.owner == 0 || of_the_source)) {
+      trusted.push_back(store.path);
+    }
+  }
+  return trusted;
+}
+
+bool is_in_trusted_store(const std::string& store) {
+  if (!is_name(store.substr(store.rfind('/') + 1))) return false;
+  const auto there = look_at_store(store);
+  return there && there->safe && (there->owner == 0 || there->is_ours());
+}
+
+}  // namespace copy

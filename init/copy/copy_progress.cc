@@ -1,0 +1,188 @@
+#include "init/copy/copy_progress.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace envgen {
+namespace {
+
+constexpr std::int64_t kWindowMs = 10'000;
+// More often would push older samples out of the window.
+constexpr std::int64_t kSpacingMs = 250;
+constexpr std::uint64_t kMsPerSecond = 1000;
+
+// part * factor / whole, for values of which the product may not fit.
+std::uint64_t scaled(std::uint64_t part, std::uint64_t factor, std::uint64_t whole) {
+  if (whole == 0) return 0;
+  return static_cast<std::uint64_t>(static_cast<long double>(part) *
+                                    static_cast<long double>(factor) /
+                                    static_cast<long double>(whole));
+}
+
+std::uint64_t left_ms(std::uint64_t done, std::uint64_t total, std::uint64_t per_second) {
+  return done >= total ? 0 : scaled(total - done, kMsPerSecond, per_second);
+}
+
+std::string two_digits(std::int64_t value) {
+  return (value < 10 ? "0" : "") + std::to_string(value);
+}
+
+std::string amount(const std::string& done, const std::string& total, bool known) {
+  return known ? done + " of " + total : done;
+}
+
+// From the most to the least important.
+std::vector<std::string> details_of(const CopyProgress& progress, const Rate& rate) {
+  const bool known = progress.total_entries > 0;
+  std::vector<std::string> details;
+  const std::int64_t left = time_left_ms(progress, rate);
+  if (left >= 0) details.push_back(time_text(left) + " left");
+  if (rate.bytes > 0) details.push_back(size_text(rate.bytes) + "/s");
+  details.push_back(amount(size_text(progress.bytes), size_text(progress.total_bytes), known));
+  details.push_back(
+      amount(std::to_string(progress.entries), std::to_string(progress.total_entries), known) +
+      " entries");
+  return details;
+}
+
+std::string title_of(const CopyProgress& progress) {
+  return (progress.waiting ? "waiting for another copy, " : "") + std::string(progress.phase);
+}
+
+// Shown in the other order than they count: amounts, rate, time left.
+std::string joined(const std::vector<std::string>& details, std::size_t count) {
+  std::string text;
+  for (std::size_t i = std::min(count, details.size()); i > 0; --i) {
+    text += (text.empty() ? "" : ", ") + details[i - 1];
+  }
+  return text;
+}
+
+std::string bar_of(int percent, std::size_t width) {
+  const std::size_t full = width * static_cast<std::size_t>(percent) / 100;
+  std::string bar(full, '=');
+  if (full < width) bar += '>';
+  bar.resize(width, ' ');
+  return " [" + bar + "]";
+}
+
+}  // namespace
+
+void RateWindow::add(std::int64_t now_ms, std::uint64_t bytes, std::uint64_t entries) {
+  const Sample sample{.at_ms = now_ms, .bytes = bytes, .entries = entries};
+  const std::size_t last = (next_ + kSamples - 1) % kSamples;
+  // A copy that began anew: what it had before says nothing.
+  if (count_ > 0 && (bytes < ring_.at(last).bytes || entries < ring_.at(last).entries)) count_ = 0;
+  const std::size_t before_last = (next_ + kSamples - 2) % kSamples;
+  // The newest sample is always kept; it takes the place of the one before when that came too soon.
+  if (count_ > 1 && ring_.at(last).at_ms - ring_.at(before_last).at_ms < kSpacingMs) {
+    ring_.at(last) = sample;
+    return;
+  }
+  ring_.at(next_) = sample;
+  next_ = (next_ + 1) % kSamples;
+  count_ = std::min(count_ + 1, kSamples);
+}
+
+Rate RateWindow::rate() const {
+  if (count_ < 2) return {};
+  const Sample& newest = ring_.at((next_ + kSamples - 1) % kSamples);
+  const Sample* oldest = &newest;
+  for (std::size_t age = 2; age <= count_; ++age) {
+    const Sample& sample = ring_.at((next_ + kSamples - age) % kSamples);
+    if (newest.at_ms - sample.at_ms > kWindowMs) break;
+    oldest = &sample;
+  }
+  const auto span_ms = static_cast<std::uint64_t>(newest.at_ms - oldest->at_ms);
+  return {.bytes = scaled(newest.bytes - oldest->bytes, kMsPerSecond, span_ms),
+          .entries = scaled(newest.entries - oldest->entries, kMsPerSecond, span_ms)};
+}
+
+std::int64_t time_left_ms(const CopyProgress& progress, const Rate& rate) {
+  const bool bytes_left = progress.bytes < progress.total_bytes;
+  const bool entries_left = progress.entries < progress.total_entries;
+  if (progress.total_entries == 0) return -1;
+  if ((bytes_left && rate.bytes == 0) || (entries_left && rate.entries == 0)) return -1;
+  return static_cast<std::int64_t>(
+      std::max(left_ms(progress.bytes, progress.total_bytes, rate.bytes),
+               left_ms(progress.entries, progress.total_entries, rate.entries)));
+}
+
+int percent_done(const CopyProgress& progress) {
+  constexpr std::uint64_t kAll = 100;
+  if (progress.total_entries == 0) return 0;
+  const bool complete =
+      progress.entries >= progress.total_entries && progress.bytes >= progress.total_bytes;
+  if (complete) return kAll;
+  const std::uint64_t percent = progress.total_bytes > 0
+                                    ? scaled(progress.bytes, kAll, progress.total_bytes)
+                                    : scaled(progress.entries, kAll, progress.total_entries);
+  return static_cast<int>(std::min(percent, kAll - 1));
+}
+
+std::string progress_bar(const CopyProgress& progress, const Rate& rate, int columns) {
+  constexpr std::size_t kLeastBar = 10;
+  constexpr std::size_t kMostBar = 40;
+  constexpr std::size_t kFrame = 3;  // " [" and "]"
+  // The last column is left free: some terminals go to the next line when it is written.
+  const std::size_t room = columns > 1 ? static_cast<std::size_t>(columns - 1) : 0;
+  std::string head = title_of(progress);
+  if (progress.total_entries > 0) {
+    std::string percent = std::to_string(percent_done(progress)) + "%";
+    percent.insert(0, percent.size() < 4 ? 4 - percent.size() : 0, ' ');
+    head += " " + percent;
+  }
+  const std::vector<std::string> details = details_of(progress, rate);
+  std::size_t shown = details.size();
+  while (shown > 0 && head.size() + 1 + joined(details, shown).size() > room) --shown;
+  std::string tail = shown > 0 ? " " + joined(details, shown) : "";
+  const std::size_t used = head.size() + tail.size() + kFrame;
+  if (progress.total_entries > 0 && used + kLeastBar <= room) {
+    head += bar_of(percent_done(progress), std::min(room - used, kMostBar));
+  }
+  return (head + tail).substr(0, room);
+}
+
+std::string progress_line(const CopyProgress& progress, const Rate& rate) {
+  std::string text = title_of(progress) + ": ";
+  if (progress.total_entries > 0) text += std::to_string(percent_done(progress)) + "%, ";
+  const std::vector<std::string> details = details_of(progress, rate);
+  return text + joined(details, details.size());
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  constexpr std::uint64_t kStep = 1024;
+  if (bytes < kStep) return std::to_string(bytes) + " B";
+  std::size_t unit = 0;
+  std::uint64_t divisor = 1;
+  while (unit + 1 < kUnits.size() && bytes / divisor >= kStep) {
+    divisor *= kStep;
+    ++unit;
+  }
+  const std::uint64_t tenths = bytes / divisor * 10 + bytes % divisor * 10 / divisor;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " " + kUnits.at(unit);
+}
+
+std::string time_text(std::int64_t milliseconds) {
+  constexpr std::int64_t kMinute = 60;
+  constexpr std::int64_t kHour = 60 * kMinute;
+  constexpr std::int64_t kDay = 24 * kHour;
+  constexpr std::int64_t kTenth = 100;
+  const std::int64_t seconds = milliseconds / static_cast<std::int64_t>(kMsPerSecond);
+  if (seconds == 0) return std::to_string(milliseconds) + "ms";
+  if (seconds < 10) {
+    const std::int64_t tenths = milliseconds / kTenth;
+    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + "s";
+  }
+  if (seconds < kMinute) return std::to_string(seconds) + "s";
+  if (seconds < kHour) {
+    return std::to_string(seconds / kMinute) + "m" + two_digits(seconds % kMinute) + "s";
+  }
+  if (seconds < kDay) {
+    return std::to_string(seconds / kHour) + "h" + two_digits(seconds % kHour / kMinute) + "m";
+  }
+  return std::to_string(seconds / kDay) + "d" + two_digits(seconds % kDay / kHour) + "h";
+}
+
+}  // namespace envgen

@@ -1,0 +1,38 @@
+#pragma once
+// What is kept beside a published copy: record.json, which says of what it is a copy, and when it
+// may be taken for complete. Written last of all, by rename.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace envgen {
+
+struct CopyRecord {
+  std::string source;           // absolute, links resolved
+  std::string identity;         // of the source's entries, 32 hexadecimal digits; "" with a version
+  std::string version;          // --data-version; "" = none was given
+  std::string options;          // that change what the copy holds: filters, owner
+  std::string path;             // where the copy is
+  std::uint64_t entries = 0;    // files, directories, links
+  std::uint64_t bytes = 0;      // of the files' contents
+  std::uint64_t allocated = 0;  // on the disk
+  std::int64_t finished_ms = 0;  // wall clock, UTC
+  std::string boot_id;           // /proc/sys/kernel/random/boot_id when it was published
+  bool synced = false;           // it has been on the disk: a crash of the machine cannot harm it
+  bool hashed = false;           // its manifest has hashes
+
+  bool operator==(const CopyRecord&) const = default;
+};
+
+std::string record_to_json(const CopyRecord& record);
+// `where` names the file in errors.
+Result<CopyRecord> parse_record(std::string_view text, std::string_view where);
+
+// Nothing has to be looked at again before it is used: it was synced, or the machine has not been
+// started anew since.
+bool can_be_trusted(const CopyRecord& record, std::string_view boot_id);
+
+}  // namespace envgen

@@ -1,0 +1,229 @@
+#include "init/copy/path_filter.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace envgen {
+namespace {
+
+constexpr std::size_t kMostBytes = 4096;
+
+// The bytes of `pattern` from `at` that stand for one thing.
+std::size_t token_size(std::string_view pattern, std::size_t at) {
+  const std::string_view rest = pattern.substr(at);
+  const bool begins = at == 0 || pattern[at - 1] == '/';
+  if (begins && rest.starts_with("**/")) return 3;
+  if (rest.starts_with("**")) return 2;
+  if (rest[0] != '[') return 1;
+  const std::size_t first = rest.size() > 1 && (rest[1] == '!' || rest[1] == '^') ? 2 : 1;
+  const std::size_t close = rest.find(']', first + 1);  // a ] that comes first is one of the set
+  return close == std::string_view::npos ? 0 : close + 1;
+}
+
+// `set`: what stands between the brackets.
+bool is_in_set(std::string_view set, unsigned char c) {
+  const bool inverted = set[0] == '!' || set[0] == '^';
+  if (inverted) set.remove_prefix(1);
+  bool found = false;
+  while (!set.empty()) {
+    const bool range = set.size() > 2 && set[1] == '-';
+    const auto low = static_cast<unsigned char>(set[0]);
+    const auto high = static_cast<unsigned char>(range ? set[2] : set[0]);
+    found = found || (low <= c && c <= high);
+    set.remove_prefix(range ? 3 : 1);
+  }
+  return found != inverted;
+}
+
+// Of the tokens that take one character.
+bool takes(std::string_view token, char c) {
+  if (token[0] == '?') return c != '/';
+  if (token[0] == '[') {
+    return c != '/' && is_in_set(token.substr(1, token.size() - 2), static_cast<unsigned char>(c));
+  }
+  return token[0] == c;
+}
+
+// The places in a pattern that what was read so far may have led to: all are followed at once, so
+// that no pattern takes longer than its length times the path's.
+class Matcher {
+ public:
+  explicit Matcher(std::string_view pattern) : pattern_(pattern) {
+    std::fill_n(now_, pattern.size() + 1, false);
+    now_[0] = true;
+  }
+
+  bool matches(std::string_view path) {
+    for (const char c : path) {
+      if (!step(c)) return false;
+    }
+    return is_at_end();
+  }
+
+  // A directory that `path` lies in.
+  bool matches_above(std::string_view path) {
+    bool above = false;
+    for (const char c : path) {
+      above = above || (c == '/' && is_at_end());
+      if (above || !step(c)) break;
+    }
+    return above;
+  }
+
+ private:
+  static bool is_star(std::string_view token) { return token[0] == '*'; }
+
+  bool is_at_end() {
+    pass_over();
+    return now_[pattern_.size()];
+  }
+
+  // Those places from which a star takes nothing more.
+  void pass_over() {
+    std::size_t size = 0;
+    for (std::size_t at = 0; at < pattern_.size(); at += size) {
+      size = token_size(pattern_, at);
+      if (now_[at] && pattern_[at] == '*') now_[at + size] = true;
+    }
+  }
+
+  // Where the token at `at` leads with `c`; npos: nowhere.
+  [[nodiscard]] std::size_t next_place(std::size_t at, std::string_view token, char c) const {
+    constexpr std::size_t kNowhere = std::string_view::npos;
+    if (token.size() == 3 && is_star(token)) {
+      // Within a name, the place is the second *: only a / leads back, and on.
+      if (!now_[at] && !now_[at + 1]) return kNowhere;
+      return c == '/' ? at : at + 1;
+    }
+    if (!now_[at]) return kNowhere;
+    if (is_star(token)) return token.size() == 1 && c == '/' ? kNowhere : at;
+    return takes(token, c) ? at + token.size() : kNowhere;
+  }
+
+  bool step(char c) {
+    pass_over();
+    std::fill_n(next_, pattern_.size() + 1, false);
+    bool any = false;
+    std::size_t size = 0;
+    for (std::size_t at = 0; at < pattern_.size(); at += size) {
+      size = token_size(pattern_, at);
+      const std::size_t place = next_place(at, pattern_.substr(at, size), c);
+      if (place == std::string_view::npos) continue;
+      next_[place] = true;
+      any = true;
+    }
+    std::swap(now_, next_);
+    return any;
+  }
+
+  std::string_view pattern_;
+  std::array<std::array<bool, kMostBytes + 1>, 2> sets_;  // of each, as much as the pattern is long
+  bool* now_ = sets_[0].data();
+  bool* next_ = sets_[1].data();
+};
+
+std::unexpected<Error> refuse(std::string_view option, std::string_view pattern, std::string found,
+                              std::string fix) {
+  constexpr std::size_t kShown = 80;
+  return fail("reading a pattern",
+              std::string(option) + " " + std::string(pattern.substr(0, kShown)), std::move(found),
+              std::move(fix));
+}
+
+}  // namespace
+
+Result<std::vector<PathFilter::Pattern>> PathFilter::patterns_of(
+    std::string_view option, const std::vector<std::string>& texts) {
+  std::vector<Pattern> patterns;
+  patterns.reserve(texts.size());
+  for (const std::string& given : texts) {
+    std::string_view text = given;
+    Pattern pattern;
+    while (text.ends_with('/')) {
+      text.remove_suffix(1);
+      pattern.directories_only = true;
+    }
+    pattern.whole_path = text.contains('/');
+    while (text.starts_with('/')) text.remove_prefix(1);
+    if (text.empty()) {
+      return refuse(option, given, "an empty pattern", "name files, as in *.tmp");
+    }
+    if (text.size() > kMostBytes) {
+      return refuse(option, given, std::to_string(text.size()) + " bytes",
+                    "write it with at most 4096");
+    }
+    std::size_t size = 0;
+    for (std::size_t at = 0; at < text.size(); at += size) {
+      size = token_size(text, at);
+      if (size == 0) return refuse(option, given, "a [ without its ]", "write [[] for the sign");
+    }
+    pattern.text = text;
+    patterns.push_back(std::move(pattern));
+  }
+  return patterns;
+}
+
+Result<PathFilter> PathFilter::make(const std::vector<std::string>& include,
+                                    const std::vector<std::string>& exclude) {
+  PathFilter filter;
+  auto included = patterns_of("--include", include);
+  if (!included) return std::unexpected(included.error());
+  auto excluded = patterns_of("--exclude", exclude);
+  if (!excluded) return std::unexpected(excluded.error());
+  filter.include_ = std::move(*included);
+  filter.exclude_ = std::move(*excluded);
+  return filter;
+}
+
+bool PathFilter::matches(const std::vector<Pattern>& patterns, std::string_view path,
+                         bool directory) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return std::ranges::any_of(patterns, [&](const Pattern& pattern) {
+    if (pattern.directories_only && !directory) return false;
+    return Matcher(pattern.text).matches(pattern.whole_path ? path : name);
+  });
+}
+
+bool PathFilter::takes_file(std::string_view path) const {
+  if (!exclude_.empty() && matches(exclude_, path, false)) return false;
+  return include_.empty() || matches(include_, path, false) || lies_in_included(path);
+}
+
+bool PathFilter::lies_in_included(std::string_view path) const {
+  const std::string_view parent = path.substr(0, std::min(path.rfind('/'), path.size()));
+  if (parent.size() == path.size()) return false;
+  return std::ranges::any_of(include_, [path, parent](const Pattern& pattern) {
+    if (pattern.whole_path) return Matcher(pattern.text).matches_above(path);
+    for (std::string_view rest = parent; !rest.empty();) {
+      const std::string_view name = rest.substr(0, rest.find('/'));
+      if (Matcher(pattern.text).matches(name)) return true;
+      rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+    }
+    return false;
+  });
+}
+
+bool PathFilter::enters(std::string_view directory) const {
+  return exclude_.empty() || !matches(exclude_, directory, true);
+}
+
+std::string PathFilter::text() const {
+  std::vector<std::string> lines;
+  lines.reserve(include_.size() + exclude_.size());
+  const auto add = [&lines](char sign, const Pattern& pattern) {
+    std::string text = pattern.whole_path ? "/" + pattern.text : pattern.text;
+    if (pattern.directories_only) text += '/';
+    // With its length: a pattern may hold any character.
+    lines.push_back(sign + std::to_string(text.size()) + ":" + text);
+  };
+  for (const Pattern& pattern : include_) add('+', pattern);
+  for (const Pattern& pattern : exclude_) add('-', pattern);
+  std::ranges::sort(lines);
+  lines.erase(std::ranges::unique(lines).begin(), lines.end());
+  std::string text;
+  for (const std::string& line : lines) text += line;
+  return text;
+}
+
+}  // namespace envgen

@@ -1,0 +1,140 @@
+#include "init/copy/publish/claim.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "base/content_hash.h"
+#include "init/copy/progress.h"
+#include "init/copy/tree/identity.h"
+#include "init/sys/clock.h"
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+constexpr const char* kWhat = "copying";
+constexpr int kLookMs = 100;
+
+struct Seen {
+  bool there = false;
+  std::string text;
+  std::int64_t touched_ns = 0;
+
+  bool operator==(const Seen&) const = default;
+};
+
+// Opened each time: of NFS that is what asks the server.
+Seen look_at(const std::string& path) {
+  const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!fd.valid()) return {};
+  struct stat status{};
+  std::array<char, 256> text{};
+  const bool known = ::fstat(fd.get(), &status) == 0;
+  const ssize_t size = ::read(fd.get(), text.data(), text.size());
+  return {.there = true,
+          .text = std::string(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0),
+          .touched_ns = known ? to_ns(status.st_mtim) : 0};
+}
+
+std::unexpected<envgen::Error> cannot_write(const std::string& path, int error) {
+  return envgen::fail(kWhat, path, sys::errno_text(error), "name a place that may be written");
+}
+
+bool write_text(const std::string& path, const std::string& text, int flags) {
+  const sys::Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0600));
+  if (!fd.valid()) return false;
+  errno = ENOSPC;  // of a short write
+  return ::write(fd.get(), text.data(), text.size()) == std::ssize(text);
+}
+
+// Whole, and only where nothing is there; EEXIST else.
+bool make(const std::string& path, const std::string& own, const std::string& text) {
+  const bool linked = write_text(own, text, O_TRUNC) && ::link(own.c_str(), path.c_str()) == 0;
+  const int error = errno;
+  ::unlink(own.c_str());
+  if (linked) return true;
+  errno = error;
+  if (error == EEXIST || error == ENOSPC || error == EDQUOT) return false;
+  return write_text(path, text, O_EXCL);  // its file system has no links
+}
+
+}  // namespace
+
+envgen::Result<Claim> Claim::take(const std::string& state, const Options& options,
+                                  const std::string& boot_id, const Patience& patience) {
+  const std::string path = state + "/claim";
+  if (boot_id.empty()) return Claim(path, "", 0);
+  const std::string own = path + "-" + std::to_string(envgen::hash_of(boot_id));
+  Claim claim(
+      path,
+      boot_id + " " + std::to_string(::getpid()) + " " + std::to_string(sys::monotonic_ms()) + "\n",
+      patience.beat_ms);
+  Seen before;
+  std::int64_t since_ms = sys::monotonic_ms();
+  for (;;) {
+    if (make(path, own, claim.text_)) return claim;
+    // What is there can be found all the same, and nothing be copied.
+    if (errno == ENOSPC || errno == EDQUOT) return Claim(path, "", 0);
+    if (errno != EEXIST) return cannot_write(path, errno);
+    const Seen seen = look_at(path);
+    if (!seen.there) continue;
+    const std::int64_t now_ms = sys::monotonic_ms();
+    if (seen != before) since_ms = now_ms;
+    before = seen;
+    const bool killed = seen.text.starts_with(boot_id + " ");
+    if (killed || now_ms - since_ms >= patience.stale_ms) {
+      if (!write_text(own, claim.text_, O_TRUNC) || ::rename(own.c_str(), path.c_str()) != 0) {
+        if (killed && (errno == ENOSPC || errno == EDQUOT)) return Claim(path, "", 0);
+        return cannot_write(path, errno);
+      }
+      if (killed) return claim;
+      claim.abandoned_ = true;
+      ::poll(nullptr, 0, static_cast<int>(patience.settle_ms));
+      if (claim.check()) return claim;
+      claim.abandoned_ = false;
+      continue;
+    }
+    if (options.deadline_ms != 0 && now_ms >= options.deadline_ms) {
+      return envgen::fail(kWhat, state, "another machine that copies to the same place",
+                          "give it more time");
+    }
+    const auto counters = SharedCounters::open(state + "/progress");
+    if (options.waiting) options.waiting(counters ? &counters->get() : nullptr);
+    ::poll(nullptr, 0, kLookMs);
+  }
+}
+
+Claim::Claim(Claim&& other) noexcept
+    : path_(std::move(other.path_)),
+      text_(std::exchange(other.text_, "")),
+      beat_ms_(other.beat_ms_),
+      next_ms_(other.next_ms_),
+      abandoned_(other.abandoned_) {}
+
+Claim::~Claim() {
+  if (!text_.empty() && check()) ::unlink(path_.c_str());
+}
+
+envgen::Status Claim::check() const {
+  if (text_.empty() || look_at(path_).text == text_) return {};
+  return envgen::fail(kWhat, path_, "that another machine has taken over the place",
+                      "let one machine copy to a place that several share");
+}
+
+envgen::Status Claim::keep() {
+  auto ours = check();
+  if (text_.empty() || !ours || sys::monotonic_ms() < next_ms_) return ours;
+  next_ms_ = sys::monotonic_ms() + beat_ms_;
+  ::utimensat(AT_FDCWD, path_.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  return {};
+}
+
+}  // namespace copy

@@ -1,0 +1,23 @@
+#pragma once
+// Leases: whoever uses what is at a place has a shared lock on `<state directory>/lease` for as
+// long as it does, and nobody replaces what is there meanwhile. Only locks of root and of us count:
+// another user's would keep us waiting.
+
+#include <vector>
+
+#include "base/result.h"
+#include "init/copy/publish/place.h"
+#include "init/sys/fd.h"
+
+namespace copy {
+
+// For whoever uses the copy; not valid where it is just being replaced.
+envgen::Result<sys::Fd> take_lease(const Destination& place);
+
+// What is at the place may be replaced as long as these are open: nobody uses it, nor a copy that
+// lies below it. An error says that somebody does.
+envgen::Result<std::vector<sys::Fd>> claim(const Destination& place);
+// Nor is the place in a copy that somebody uses, just now: several copy into one side by side.
+envgen::Status check_above(const Destination& place);
+
+}  // namespace copy

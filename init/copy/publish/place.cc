@@ -1,0 +1,307 @@
+#include "init/copy/publish/place.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <optional>
+
+#include "base/content_hash.h"
+#include "envgen/plan/inputs.h"
+#include "init/proc/spawn.h"
+#include "init/sys/clock.h"
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+#include "init/sys/mounts.h"
+#include "init/sys/reach.h"
+
+namespace copy {
+namespace {
+
+constexpr const char* kWhatPlace = "looking at the place of a copy";
+constexpr const char* kWhatSource = "looking at the source of a copy";
+constexpr const char* kAnotherPlace = "name another place";
+
+std::string resolved(const std::string& path) {
+  std::array<char, PATH_MAX> real{};
+  return ::realpath(path.c_str(), real.data()) != nullptr ? real.data() : "";
+}
+
+std::string working_directory() {
+  std::array<char, PATH_MAX> here{};
+  return ::getcwd(here.data(), here.size()) != nullptr ? here.data() : "";
+}
+
+std::string absolute(const std::string& path) {
+  return path.starts_with('/') ? path : envgen::join_path(working_directory(), path);
+}
+
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::uint64_t mount_id(const std::string& path) {
+  const sys::Fd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  return fd.valid() ? sys::mount_id_of(fd.get()) : 0;
+}
+
+bool is_mount_point(const std::string& path, const struct stat& status) {
+  const std::string parent = parent_of(path);
+  struct stat above{};
+  if (::stat(parent.c_str(), &above) == 0 && above.st_dev != status.st_dev) return true;
+  return mount_id(path) != mount_id(parent);
+}
+
+// The links of what is there of it resolved; the rest is still to be made.
+envgen::Result<std::string> resolved_by_parents(const std::string& path) {
+  std::string above = parent_of(path);
+  while (above != "/" && ::access(above.c_str(), F_OK) != 0 && errno == ENOENT) {
+    above = parent_of(above);
+  }
+  const std::string real = resolved(above);
+  const std::string rest = path.substr(above == "/" ? 0 : above.size());
+  if (real.empty()) return envgen::fail(kWhatPlace, above, sys::errno_text(errno), kAnotherPlace);
+  if ((rest + "/").find("/../") != std::string::npos) {
+    return envgen::fail(kWhatPlace, path, ".. below a directory that is not there", kAnotherPlace);
+  }
+  return (real == "/" ? "" : real) + rest;
+}
+
+// The path with its links resolved; what is there, if anything, into `status`.
+envgen::Result<std::string> resolve_place(const std::string& destination, struct stat* status,
+                                          bool* exists) {
+  const std::string path = without_trailing_slashes(absolute(destination));
+  const std::string name = name_of(path);
+  if (destination.empty()) return envgen::fail(kWhatPlace, "", "no name", kAnotherPlace);
+  *exists = ::lstat(path.c_str(), status) == 0;
+  if (*exists && (S_ISLNK(status->st_mode) || name.empty() || name == "." || name == "..")) {
+    std::string real = resolved(path);
+    if (real.empty() || ::stat(real.c_str(), status) != 0) {
+      return envgen::fail(kWhatPlace, path, "a symbolic link to nothing",
+                          "remove it, or let it point to a directory");
+    }
+    return real;
+  }
+  if (!*exists && errno != ENOENT) {
+    return envgen::fail(kWhatPlace, path, sys::errno_text(errno), kAnotherPlace);
+  }
+  return resolved_by_parents(path);
+}
+
+// What the process that looks tells.
+struct Answer {
+  int error = 0;
+  bool directory = false;
+  bool refused = false;  // `path` is why
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint32_t owner = 0;
+  std::array<char, PATH_MAX> path{};
+};
+
+// What is not as the caller named it, but as the job's user or another one has made it, is the
+// job's only where that one may read it.
+bool is_for(const envgen::Identity& job, const std::string& path, std::string* why) {
+  const auto reached = sys::reach(path, {.job = &job, .follow_last = true});
+  if (!reached) {
+    *why = reached.error().found;
+    return !why->starts_with("the link");
+  }
+  if (reached->weakness.empty()) return true;
+  const sys::AsUser user(job);
+  *why = "others may change it by " + reached->weakness + ", and user " + std::to_string(job.uid) +
+         " may not read it";
+  if (!user.switched()) return false;
+  return sys::Fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)).valid();
+}
+
+int look_and_tell(const std::string& path, const envgen::Identity* job, int fd) {
+  sys::leave_callers_descriptors();
+  Answer answer;
+  struct stat status{};
+  std::string why;
+  if (job != nullptr && ::geteuid() == 0 && !is_for(*job, path, &why)) {
+    why.copy(answer.path.data(), answer.path.size() - 1);
+    answer.error = EPERM;
+    answer.refused = true;
+    return ::write(fd, &answer, sizeof answer) == ssize_t{sizeof answer} ? 0 : 1;
+  }
+  if (::realpath(path.c_str(), answer.path.data()) == nullptr ||
+      ::stat(answer.path.data(), &status) != 0) {
+    answer.error = errno;
+  } else if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
+    answer.error = EINVAL;
+  }
+  answer.directory = S_ISDIR(status.st_mode);
+  answer.device = status.st_dev;
+  answer.inode = status.st_ino;
+  answer.owner = status.st_uid;
+  return ::write(fd, &answer, sizeof answer) == ssize_t{sizeof answer} ? 0 : 1;
+}
+
+// Whether all of it came. PATH_MAX is the size of an atomic write to a pipe: it comes in parts.
+bool read_answer(int fd, std::int64_t deadline_ms, Answer* answer) {
+  auto* bytes = reinterpret_cast<char*>(answer);
+  std::size_t had = 0;
+  while (had < sizeof *answer) {
+    const std::int64_t left =
+        deadline_ms == 0 ? -1 : std::max<std::int64_t>(deadline_ms - sys::monotonic_ms(), 0);
+    pollfd ready{fd, POLLIN, 0};
+    const int count = ::poll(&ready, 1, static_cast<int>(std::min<std::int64_t>(left, INT_MAX)));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    const ssize_t part = ::read(fd, bytes + had, sizeof *answer - had);
+    if (part <= 0) return false;
+    had += static_cast<std::size_t>(part);
+  }
+  return true;
+}
+
+bool lies_in(const std::string& path, const std::string& directory) {
+  if (directory == "/") return true;
+  return path == directory || (path.starts_with(directory) && path[directory.size()] == '/');
+}
+
+}  // namespace
+
+// A long name and what goes before it would be longer than a name may be.
+std::string state_name(const std::string& name) {
+  constexpr std::size_t kKept = 200;
+  std::string full = std::string(kStateName) + "." + name;
+  if (full.size() <= NAME_MAX) return full;
+  return full.substr(0, kKept) + "-" + std::to_string(envgen::hash_of(name));
+}
+
+std::string Destination::parent() const { return parent_of(path); }
+std::string Destination::parent_as_told() const { return parent_of(real); }
+
+envgen::Status describe_place(Destination& place) {
+  if (place.real == "/") {
+    return envgen::fail(kWhatPlace, "/", "the root directory", "name a directory below it");
+  }
+  const std::string name = name_of(place.real);
+  // Also by a link, as <mount>/current: nobody would see who uses what is there.
+  if (place.real.find("/" + std::string(kStateName)) != std::string::npos) {
+    return envgen::fail(kWhatPlace, place.real, "a name that trainit keeps for itself",
+                        kAnotherPlace);
+  }
+  struct stat status{};
+  place.exists = ::lstat(place.path.c_str(), &status) == 0;
+  place.directory = place.mount_point = false;
+  if (place.exists) {
+    place.directory = S_ISDIR(status.st_mode);
+    if (!place.directory && !S_ISREG(status.st_mode)) {
+      return envgen::fail(kWhatPlace, place.real, "neither a directory nor a regular file",
+                          kAnotherPlace);
+    }
+    place.device = status.st_dev;
+    place.inode = status.st_ino;
+    place.mount_point = place.directory && is_mount_point(place.path, status);
+    if (!place.mount_point && lies_in(working_directory(), place.real)) {
+      return envgen::fail(kWhatPlace, place.real, "the working directory in it",
+                          "start in another directory, or name another place");
+    }
+  }
+  const std::string parent = place.parent();
+  place.state = place.mount_point ? place.path + "/" + std::string(kStateName)
+                                  : (parent == "/" ? "" : parent) + "/" + state_name(name);
+  return {};
+}
+
+envgen::Result<Destination> find_place(const std::string& destination) {
+  struct stat status{};
+  Destination place;
+  auto path = resolve_place(destination, &status, &place.exists);
+  if (!path) return std::unexpected(path.error());
+  place.path = std::move(*path);
+  place.real = place.path;
+  if (auto described = describe_place(place); !described) {
+    return std::unexpected(described.error());
+  }
+  return place;
+}
+
+envgen::Result<Source> find_source(const std::string& path, std::int64_t deadline_ms,
+                                   const envgen::Identity* job) {
+  if (path.empty()) {
+    return envgen::fail(kWhatSource, path, "no name", "name a directory or a file");
+  }
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return envgen::fail(kWhatSource, path, sys::errno_text(errno), "raise the limit on open files");
+  }
+  const sys::Fd out(ends[0]);
+  sys::Fd in(ends[1]);
+  const std::string name = absolute(path);
+  auto child = proc::fork_worker({}, in.get(), [&] { return look_and_tell(name, job, in.get()); });
+  if (!child) return std::unexpected(child.error());
+  in.reset();
+  Answer answer;
+  const bool told = read_answer(out.get(), deadline_ms, &answer);
+  ::kill(*child, SIGKILL);
+  if (!told) {
+    // One that hangs in the kernel cannot be waited for; it is init's when we are gone.
+    ::waitpid(*child, nullptr, WNOHANG);
+    return envgen::fail(kWhatSource, path, "no answer in time",
+                        "see whether its file system's server is there");
+  }
+  ::waitpid(*child, nullptr, 0);
+  if (answer.refused) {
+    return envgen::fail(kWhatSource, path, answer.path.data(),
+                        "name the place itself, and let the job's user read it");
+  }
+  if (answer.error == EINVAL) {
+    return envgen::fail(kWhatSource, path, "neither a directory nor a regular file",
+                        "name one of these");
+  }
+  if (answer.error != 0) {
+    const char* fix = answer.error == EACCES ? "let this user read it, or run as its owner"
+                                             : "name a directory or a file that is there";
+    return envgen::fail(kWhatSource, path, sys::errno_text(answer.error), fix);
+  }
+  return Source{.path = answer.path.data(),
+                .directory = answer.directory,
+                .device = answer.device,
+                .inode = answer.inode,
+                .owner = answer.owner};
+}
+
+envgen::Status check_apart(const Source& source, const Destination& place) {
+  constexpr const char* kWhat = "comparing the source and the place of a copy";
+  const std::string both = source.path + " and " + place.real;
+  const bool same = place.exists && source.device == place.device && source.inode == place.inode;
+  if (same || source.path == place.real) {
+    return envgen::fail(kWhat, both, "one and the same", kAnotherPlace);
+  }
+  if (lies_in(place.real, source.path)) {
+    return envgen::fail(kWhat, both, "the place inside the source", kAnotherPlace);
+  }
+  if (lies_in(source.path, place.real)) {
+    return envgen::fail(kWhat, both, "the source inside the place", kAnotherPlace);
+  }
+  if (place.exists && source.directory != place.directory) {
+    return envgen::fail(kWhat, both,
+                        source.directory ? "a directory and a file" : "a file and a directory",
+                        source.directory ? "remove the file, or name another place"
+                                         : "name the file in that directory");
+  }
+  return {};
+}
+
+}  // namespace copy

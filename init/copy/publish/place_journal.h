@@ -1,0 +1,35 @@
+#pragma once
+// What is known of the last publication at a place, for whoever comes after a kill: one line,
+// "publishing" or "published" and numbers, in the file `journal` of the state directory.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "init/copy/publish/place.h"
+
+namespace copy {
+
+struct PlaceJournal {
+  bool torn = false;  // the machine crashed: nothing is known
+  bool publishing = false;
+  std::uint64_t tree = 0;  // its inode; 0 = nothing was published yet
+  std::uint64_t old = 0;   // of what is replaced
+  std::uint64_t mode = 0;  // of the tree's root
+};
+
+// One that is torn, after the machine crashed, says nothing.
+PlaceJournal read_journal(const Destination& place);
+envgen::Status write_journal(const Destination& place, const PlaceJournal& journal);
+
+// A file of the state directory, by rename; `durable`: its contents are on the disk before.
+envgen::Status write_state(const std::string& path, std::string_view text, bool durable);
+
+// No directory stands where one of these files is to be: said before hours of copying.
+envgen::Status check_state_files(const Destination& place);
+
+// What an errno of bringing a copy to its place means for whoever reads it.
+envgen::Status cannot_publish(const std::string& where, int error);
+
+}  // namespace copy

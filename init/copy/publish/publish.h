@@ -1,0 +1,47 @@
+#pragma once
+// Brings a finished copy to its place, so that whoever looks sees what was there before or all of
+// the new one. It may be killed at any instant: settle() of the next run ends what was begun.
+//
+// In the state directory (place.h), which whoever calls has locked:
+//   tree         what is being filled; right after an exchange the old copy
+//   filling/     the scratch space of who fills it, and its manifest
+//   journal      "publishing", or "published", and which inodes these were
+//   record.next, record.json, manifest
+//   old          what two renames have taken away, undecided
+//   gone-*       a copy of ours that a walk has proven to be nothing else, to be removed
+//   replaced-*   what was there and was not, or was changed: kept
+//   v-*          of a mount point: the versions that <place>/current points to
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "init/copy/copy_record.h"
+#include "init/copy/publish/place.h"
+#include "init/copy/tree/copy.h"
+
+namespace copy {
+
+struct Publication {
+  Published how = Published::kRenamed;
+  std::string replaced;  // where what was there before is kept; "" = nothing was, or it was ours
+  std::string why;       // it is, and was a copy of ours once
+};
+
+std::string tree_of(const Destination& place);
+std::string filling_of(const Destination& place);
+std::string record_of(const Destination& place);
+
+// Ends what a killed run has begun, and removes what it left; the tree stays. What it has put away:
+// `replaced` of it.
+envgen::Result<Publication> settle(const Destination& place);
+// What is at the place is the tree that was brought there last, unchanged (standing.h); `source`
+// may be asked where it was touched. The error says what is not as it was.
+envgen::Status check_published(const Destination& place, const std::string& source,
+                               const Options& options, const SharedCounters& counters);
+// Nothing is known to be in the way; said before hours of copying.
+envgen::Status check_publishable(const Destination& place);
+// The tree to its place, then `record`. A record that says `synced` goes after an fsync.
+envgen::Result<Publication> publish(const Destination& place, const envgen::CopyRecord& record);
+
+}  // namespace copy

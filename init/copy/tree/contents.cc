@@ -1,0 +1,144 @@
+#include "init/copy/tree/contents.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+
+namespace copy {
+namespace {
+
+constexpr std::uint64_t kBuffer = 256ULL << 10U;     // bytes: it stays in a core's cache
+constexpr std::uint64_t kWorthKernel = 1ULL << 20U;  // less goes faster through the buffer
+constexpr std::uint64_t kAtOnce = 8ULL << 20U;  // bytes of one call, after which progress is seen
+
+// -1 with errno, or how much there was.
+ssize_t read_all(int file, char* to, std::uint64_t size, std::uint64_t at) {
+  std::uint64_t done = 0;
+  while (done < size) {
+    const ssize_t count = ::pread(file, to + done, size - done, static_cast<off_t>(at + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return -1;
+    if (count == 0) break;
+    done += static_cast<std::uint64_t>(count);
+  }
+  return static_cast<ssize_t>(done);
+}
+
+bool write_all(int file, const char* from, std::uint64_t size, std::uint64_t at) {
+  std::uint64_t done = 0;
+  while (done < size) {
+    const ssize_t count = ::pwrite(file, from + done, size - done, static_cast<off_t>(at + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 0) errno = ENOSPC;
+    if (count <= 0) return false;
+    done += static_cast<std::uint64_t>(count);
+  }
+  return true;
+}
+
+}  // namespace
+
+Pump::Pump(std::atomic<std::uint64_t>& moved) : buffer_(new char[kBuffer]), moved_(&moved) {}
+
+std::uint64_t Pump::move_in_kernel(const Stretch& stretch) {
+  std::uint64_t at = stretch.begin;
+  if (stretch.end - at < kWorthKernel) return at;
+  while (kernel_moves_ && at < stretch.end) {
+    auto from = static_cast<off_t>(at);
+    off_t to = from;
+    const std::uint64_t size = std::min(kAtOnce, stretch.end - at);
+    const ssize_t count = ::copy_file_range(stretch.from, &from, stretch.to, &to, size, 0);
+    if (count < 0) {
+      kernel_moves_ = errno != EXDEV && errno != ENOSYS && errno != EINVAL && errno != EPERM &&
+                      errno != EOPNOTSUPP;
+    }
+    if (count <= 0) break;
+    moved_->fetch_add(static_cast<std::uint64_t>(count), std::memory_order_relaxed);
+    at += static_cast<std::uint64_t>(count);
+  }
+  return at;
+}
+
+Moved Pump::move(const Stretch& stretch, envgen::ContentHash* hash) {
+  for (std::uint64_t at = hash == nullptr ? move_in_kernel(stretch) : stretch.begin;
+       at < stretch.end;) {
+    const std::uint64_t size = std::min(kBuffer, stretch.end - at);
+    const ssize_t count = read_all(stretch.from, buffer_.get(), size, at);
+    if (count < 0) return {.error = errno};
+    if (hash != nullptr) hash->update({buffer_.get(), static_cast<std::size_t>(count)});
+    const auto got = static_cast<std::uint64_t>(count);
+    if (!write_all(stretch.to, buffer_.get(), got, at)) return {.error = errno, .writing = true};
+    moved_->fetch_add(got, std::memory_order_relaxed);
+    if (got < size) return {.cut = true};
+    at += got;
+  }
+  return {};
+}
+
+Moved Pump::move_data(const Stretch& stretch) {
+  std::uint64_t at = stretch.begin;
+  while (at < stretch.end) {
+    const off_t data = ::lseek(stretch.from, static_cast<off_t>(at), SEEK_DATA);
+    if (data < 0 && errno == ENXIO) break;
+    // It knows nothing of holes: all is data.
+    if (data < 0) return move({stretch.from, stretch.to, at, stretch.end}, nullptr);
+    const off_t hole = ::lseek(stretch.from, data, SEEK_HOLE);
+    const std::uint64_t end = std::min(static_cast<std::uint64_t>(hole), stretch.end);
+    if (hole < 0) return move({stretch.from, stretch.to, at, stretch.end}, nullptr);
+    const auto begin = std::min(static_cast<std::uint64_t>(data), stretch.end);
+    moved_->fetch_add(begin - at, std::memory_order_relaxed);
+    const Moved moved = move({stretch.from, stretch.to, begin, end}, nullptr);
+    if (!moved.whole()) return moved;
+    at = std::max(end, begin);
+  }
+  if (at < stretch.end) moved_->fetch_add(stretch.end - at, std::memory_order_relaxed);
+  return {};
+}
+
+Moved Pump::compare(const Stretch& stretch, envgen::ContentHash& hash, bool& same) {
+  if (other_ == nullptr) other_.reset(new char[kBuffer]);
+  same = true;
+  for (std::uint64_t at = stretch.begin; at < stretch.end;) {
+    const std::uint64_t size = std::min(kBuffer, stretch.end - at);
+    const ssize_t count = read_all(stretch.from, buffer_.get(), size, at);
+    if (count < 0) return {.error = errno};
+    const auto got = static_cast<std::uint64_t>(count);
+    if (got < size) return {.cut = true};
+    hash.update({buffer_.get(), got});
+    const ssize_t there = read_all(stretch.to, other_.get(), size, at);
+    if (there < 0) return {.error = errno, .writing = true};
+    if (there != count || std::memcmp(buffer_.get(), other_.get(), got) != 0) {
+      same = false;
+      return {};
+    }
+    at += got;
+  }
+  return {};
+}
+
+Moved Pump::read_back(const Stretch& stretch, envgen::ContentHash& hash) {
+  for (std::uint64_t at = stretch.begin; at < stretch.end;) {
+    const std::uint64_t size = std::min(kBuffer, stretch.end - at);
+    const ssize_t count = read_all(stretch.to, buffer_.get(), size, at);
+    if (count < 0) return {.error = errno, .writing = true};
+    if (count == 0) break;  // shorter: the hash says it
+    hash.update({buffer_.get(), static_cast<std::size_t>(count)});
+    at += static_cast<std::uint64_t>(count);
+  }
+  return {};
+}
+
+bool Pump::clone(int from, int to) {
+  if (!may_clone_) return false;
+  may_clone_ = ::ioctl(to, FICLONE, from) == 0;
+  return may_clone_;
+}
+
+}  // namespace copy

@@ -1,0 +1,57 @@
+#pragma once
+// Moves and compares the bytes of files. Kernel facilities that are not there are tried once.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "base/content_hash.h"
+
+namespace copy {
+
+// How it ended: with an errno of reading or of writing, or before its end, as the file had become
+// shorter.
+struct Moved {
+  int error = 0;
+  bool writing = false;
+  bool cut = false;
+
+  [[nodiscard]] bool whole() const { return error == 0 && !cut; }
+};
+
+// Bytes [begin, end) of a file that go to the same place of another one.
+struct Stretch {
+  int from = -1;
+  int to = -1;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+class Pump {
+ public:
+  // `moved` counts bytes as they go.
+  explicit Pump(std::atomic<std::uint64_t>& moved);
+
+  // `hash`, where it is not nullptr, gets what was read.
+  Moved move(const Stretch& stretch, envgen::ContentHash* hash);
+  // Leaves holes where there are some. What it is moved to reads as zeros there already.
+  Moved move_data(const Stretch& stretch);
+  // Whether both are the same; `hash` gets them.
+  Moved compare(const Stretch& stretch, envgen::ContentHash& hash, bool& same);
+  // The hash of what is in `stretch.to`.
+  Moved read_back(const Stretch& stretch, envgen::ContentHash& hash);
+  // The whole file, in no time, where the file system can share blocks between files.
+  bool clone(int from, int to);
+
+ private:
+  // As far as the kernel copies it by itself; the rest is for `move`, which knows what fails.
+  std::uint64_t move_in_kernel(const Stretch& stretch);
+
+  std::unique_ptr<char[]> buffer_;
+  std::unique_ptr<char[]> other_;
+  std::atomic<std::uint64_t>* moved_;
+  bool may_clone_ = true;
+  bool kernel_moves_ = true;
+};
+
+}  // namespace copy

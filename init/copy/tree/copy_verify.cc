@@ -1,0 +1,276 @@
+// verify_tree: a copy against its manifest.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/content_hash.h"
+#include "init/copy/manifest.h"
+#include "init/copy/tree/phase.h"
+#include "init/sys/files.h"
+#include "init/sys/mounts.h"
+
+namespace copy {
+namespace {
+
+constexpr std::uint64_t kPiece = 65536;  // bytes of the manifest, for one process at a time
+constexpr mode_t kPermissions = 07777;
+constexpr mode_t kSetIds = 06000;
+
+std::unexpected<envgen::Error> not_as_noted(const Worker& worker, const std::string& found) {
+  return envgen::fail("checking a copy by its manifest", worker.job.source + "/" + worker.path,
+                      found, "remove it, and copy again");
+}
+
+// Opening what the manifest has has failed.
+std::unexpected<envgen::Error> not_opened(const Worker& worker, int error) {
+  const bool gone = error == ENOENT || error == ENOTDIR || error == ELOOP;
+  return not_as_noted(worker, gone ? "no such file any more" : sys::errno_text(error));
+}
+
+std::unexpected<envgen::Error> no_manifest(const std::string& path, const std::string& found) {
+  return envgen::fail("reading the manifest of a copy", path, found,
+                      "remove the copy, and copy again");
+}
+
+// The lines that begin in [begin, end); job.state is the manifest.
+envgen::Result<std::string> read_lines(const Job& job, std::uint64_t begin, std::uint64_t end) {
+  const sys::Fd file(::open(job.state.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!file.valid()) return no_manifest(job.state, sys::errno_text(errno));
+  std::uint64_t at = begin == 0 ? 0 : begin - 1;
+  const std::size_t own = end - at;
+  std::string text;
+  while (text.size() < own || text.find('\n', own - 1) == std::string::npos) {
+    const std::size_t before = text.size();
+    text.resize(before + kPiece);
+    const ssize_t size = ::pread(file.get(), text.data() + before, kPiece, static_cast<off_t>(at));
+    if (size < 0) return no_manifest(job.state, sys::errno_text(errno));
+    text.resize(before + static_cast<std::size_t>(size));
+    if (size == 0) break;
+    at += static_cast<std::uint64_t>(size);
+  }
+  if (text.size() >= own) text.resize(text.find('\n', own - 1) + 1);
+  // What begins before is somebody else's.
+  if (begin != 0) text.erase(0, text.find('\n') + 1);
+  if (!text.empty() && text.back() != '\n') return no_manifest(job.state, "a line without an end");
+  return text;
+}
+
+envgen::Status check_hash(Worker& worker, int file, const envgen::ManifestLine& line) {
+  const bool part = line.type == envgen::ManifestType::kPart;
+  const std::uint64_t begin = part ? static_cast<std::uint64_t>(line.mtime_ns) : 0;
+  worker.job.counters->bytes.fetch_add(line.size, std::memory_order_relaxed);
+  if (!line.hash) return {};
+  if (auto dropped = drop_pages(worker, file, begin, begin + line.size); !dropped) {
+    return not_as_noted(worker, dropped.error().found);
+  }
+  envgen::ContentHash hash;
+  const Moved moved = worker.pump.read_back({-1, file, begin, begin + line.size}, hash);
+  if (!moved.whole()) return cannot_read(worker, moved.error);
+  if (hash.value() == *line.hash) return {};
+  return not_as_noted(worker, "other bytes than were copied");
+}
+
+envgen::Status check_link(Worker& worker, int directory, const envgen::ManifestLine& line,
+                          const std::string& name) {
+  std::string target(PATH_MAX, '\0');
+  const ssize_t size = ::readlinkat(directory, name.c_str(), target.data(), target.size());
+  if (size < 0) return not_as_noted(worker, sys::errno_text(errno));
+  target.resize(static_cast<std::size_t>(size));
+  if (envgen::hash_of(target) == line.hash) return {};
+  return not_as_noted(worker, "a link to another place");
+}
+
+// Touched since it was published, and of the same size and mtime: its contents decide.
+envgen::Status compare_touched(Worker& worker, const envgen::ManifestLine& line) {
+  const Standing& standing = *worker.job.standing;
+  worker.job.board->touched = true;
+  const sys::Fd copy = open_below(worker.source.get(), worker.path, O_RDONLY | O_NONBLOCK);
+  if (!copy.valid()) return not_opened(worker, errno);
+  if (line.hash) return check_hash(worker, copy.get(), line);
+  if (standing.hashed && has_parts(line.size)) return {};  // its parts have their own lines
+  if (standing.source.empty()) return not_as_noted(worker, "touched after it was copied");
+  const sys::Fd root(::open(standing.source.c_str(), O_PATH | O_CLOEXEC));
+  const sys::Fd source =
+      !worker.job.only.empty()
+          ? sys::Fd(::open(standing.source.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))
+          : open_below(root.get(), line.path, O_RDONLY | O_NONBLOCK);
+  if (!source.valid()) return not_as_noted(worker, "touched after it was copied");
+  envgen::ContentHash hash;
+  bool same = true;
+  const Moved moved = worker.pump.compare({source.get(), copy.get(), 0, line.size}, hash, same);
+  if (!moved.whole()) return cannot_read(worker, moved.error);
+  return same ? envgen::Status() : not_as_noted(worker, "other bytes than the source has");
+}
+
+// By what the file system says of it; see standing.h.
+envgen::Status check_standing_line(Worker& worker, const envgen::ManifestLine& line) {
+  using envgen::ManifestType;
+  const Standing& standing = *worker.job.standing;
+  sys::Fd below;
+  if (!worker.path.empty()) below = open_below(worker.source.get(), worker.path, O_PATH);
+  if (!worker.path.empty() && !below.valid()) return not_opened(worker, errno);
+  const int entry = worker.path.empty() ? worker.source.get() : below.get();
+  struct stat status{};
+  if (::fstat(entry, &status) != 0) return not_as_noted(worker, sys::errno_text(errno));
+  const bool root = line.path.empty() || !worker.job.only.empty();
+  const bool touched = to_ns(status.st_ctim) > standing.published_ns && !(root && standing.moved);
+  if (line.type == ManifestType::kPart) {
+    return touched ? compare_touched(worker, line) : envgen::Status();
+  }
+  const mode_t type = status.st_mode & S_IFMT;
+  if (type != (line.type == ManifestType::kDirectory ? S_IFDIR
+               : line.type == ManifestType::kLink    ? S_IFLNK
+                                                     : S_IFREG)) {
+    return not_as_noted(worker, "something of another type");
+  }
+  if (type == S_IFLNK) return check_link(worker, entry, line, "");
+  // Bits may come to it, as of a volume's fsGroup.
+  if ((status.st_mode & line.mode) != line.mode) return not_as_noted(worker, "another mode");
+  // A volume's fsGroup gives them to directories.
+  const mode_t bits = type == S_IFDIR ? mode_t{line.mode} : status.st_mode;
+  if (!worker.job.options->set_ids && (bits & kSetIds) != 0) {
+    return not_as_noted(worker, "a set-ID bit, which data does not have");
+  }
+  if (type == S_IFDIR && sys::mount_id_of(entry) != sys::mount_id_of(worker.source.get())) {
+    return not_as_noted(worker, "something that is mounted there");
+  }
+  if (type == S_IFDIR) return {};
+  if (static_cast<std::uint64_t>(status.st_size) != line.size) {
+    return not_as_noted(
+        worker, std::to_string(status.st_size) + " bytes, not " + std::to_string(line.size));
+  }
+  if (to_ns(status.st_mtim) != line.mtime_ns) return not_as_noted(worker, "another mtime");
+  return touched ? compare_touched(worker, line) : envgen::Status();
+}
+
+envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
+  using envgen::ManifestType;
+  worker.path = worker.job.only.empty() ? line.path : worker.job.only;
+  if (line.type != ManifestType::kPart) {
+    worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
+    ++worker.sums.size.entries;
+  }
+  if (worker.job.standing != nullptr) return check_standing_line(worker, line);
+  if (line.type == ManifestType::kLink) {
+    const std::size_t slash = line.path.rfind('/');
+    const std::string above = slash == std::string::npos ? "" : line.path.substr(0, slash);
+    const sys::Fd directory = open_below(worker.source.get(), above, O_PATH | O_DIRECTORY);
+    if (!directory.valid()) return not_opened(worker, errno);
+    return check_link(worker, directory.get(), line,
+                      slash == std::string::npos ? line.path : line.path.substr(slash + 1));
+  }
+  const sys::Fd file = open_below(worker.source.get(), worker.path, O_RDONLY | O_NONBLOCK);
+  struct stat status{};
+  if (!file.valid()) return not_opened(worker, errno);
+  if (::fstat(file.get(), &status) != 0) return not_as_noted(worker, sys::errno_text(errno));
+  if (line.type == ManifestType::kPart) return check_hash(worker, file.get(), line);
+  const bool directory = line.type == ManifestType::kDirectory;
+  if (directory ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode)) {
+    return not_as_noted(worker, "something of another type");
+  }
+  if ((status.st_mode & kPermissions) != line.mode) return not_as_noted(worker, "another mode");
+  if (!worker.job.options->set_ids && (line.mode & kSetIds) != 0) {
+    return not_as_noted(worker, "a set-ID bit, which data does not have");
+  }
+  if (directory) return {};
+  if (static_cast<std::uint64_t>(status.st_size) != line.size) {
+    return not_as_noted(
+        worker, std::to_string(status.st_size) + " bytes, not " + std::to_string(line.size));
+  }
+  if (to_ns(status.st_mtim) != line.mtime_ns) return not_as_noted(worker, "another mtime");
+  return check_hash(worker, file.get(), line);
+}
+
+envgen::Status check_piece(Worker& worker, std::uint64_t begin, std::uint64_t end) {
+  auto text = read_lines(worker.job, begin, end);
+  if (!text) return std::unexpected(text.error());
+  std::string_view rest = *text;
+  if (begin == 0) {
+    if (!rest.starts_with(envgen::kManifestTitle)) {
+      return no_manifest(worker.job.state, "no manifest of this version");
+    }
+    rest.remove_prefix(envgen::kManifestTitle.size());
+  }
+  while (!rest.empty()) {
+    const std::size_t size = rest.find('\n');
+    const auto line = envgen::parse_manifest_line(rest.substr(0, size));
+    if (!line) return no_manifest(worker.job.state, "a line that it cannot have");
+    if (auto checked = check_line(worker, *line); !checked) return checked;
+    rest.remove_prefix(size + 1);
+  }
+  return {};
+}
+
+envgen::Status check_pieces(Worker& worker) {
+  worker.source.reset(::open(worker.job.source.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!worker.source.valid()) return cannot_read(worker, errno);
+  for (;;) {
+    auto item = worker.list.take();
+    if (!item) return std::unexpected(item.error());
+    if (!*item) break;
+    auto checked = check_piece(worker, (*item)->first, (*item)->last);
+    if (!checked) return checked;
+  }
+  worker.job.board->sums.add(worker.sums);
+  return {};
+}
+
+std::vector<Item> pieces_of(std::uint64_t size) {
+  std::vector<Item> items;
+  items.reserve((size / kPiece) + 1);
+  for (std::uint64_t begin = 0; begin < size; begin += kPiece) {
+    Item item;
+    item.kind = ItemKind::kRange;
+    item.first = begin;
+    item.last = std::min(begin + kPiece, size);
+    items.push_back(item);
+  }
+  return items;
+}
+
+}  // namespace
+
+envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
+                           const Options& options, const SharedCounters& counters,
+                           Standing* standing) {
+  auto board = make_board();
+  if (!board) return std::unexpected(board.error());
+  struct stat status{};
+  if (::stat(manifest.c_str(), &status) != 0) {
+    return no_manifest(manifest, sys::errno_text(errno));
+  }
+  if (status.st_size == 0) return no_manifest(manifest, "nothing");
+  const Root root = root_of_copy(tree);
+  Job job;
+  job.source = root.path;
+  job.only = root.only;
+  job.state = manifest;
+  job.standing = standing;
+  job.options = &options;
+  job.counters = &counters.get();
+  job.board = board->get();
+  counters.get().phase = Phase::kChecking;
+  const auto pieces = pieces_of(static_cast<std::uint64_t>(status.st_size));
+  auto done = run_phase(job, team_size(options.workers), pieces, false, check_pieces);
+  if (!done) return done;
+  const std::uint64_t noted = job.board->sums.value().size.entries;
+  if (standing != nullptr) standing->touched = job.board->touched;
+  if (standing == nullptr) warn_of_memory(job, tree);
+  Options all = options;
+  all.filter = {};
+  auto scan = scan_tree(root, all, counters);
+  if (!scan) return std::unexpected(scan.error());
+  if (scan->size.entries == noted) return {};
+  return envgen::fail("checking a copy by its manifest", tree,
+                      std::to_string(scan->size.entries) + " entries, not " + std::to_string(noted),
+                      "remove it, and copy again");
+}
+
+}  // namespace copy

@@ -1,0 +1,70 @@
+#include "init/copy/tree/directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+namespace copy {
+namespace {
+
+constexpr std::size_t kBuffer = 32768;  // bytes
+
+// What getdents64 writes; glibc gives it no name.
+struct Dirent {
+  std::uint64_t inode;
+  std::int64_t offset;
+  std::uint16_t length;
+  unsigned char type;
+};
+constexpr std::size_t kNameAt = offsetof(Dirent, type) + 1;
+
+bool is_dots(std::string_view name) { return name == "." || name == ".."; }
+
+}  // namespace
+
+sys::Fd open_below(int root, std::string_view path, int flags) {
+  constexpr std::size_t kMost = PATH_MAX - 1;
+  sys::Fd directory;
+  int from = root;
+  while (path.size() > kMost) {
+    // A name has at most 255 bytes: there is a slash.
+    const std::size_t slash = path.rfind('/', kMost);
+    if (slash == std::string_view::npos) break;
+    const std::string part(path.substr(0, slash));
+    directory.reset(::openat(from, part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!directory.valid()) return {};
+    from = directory.get();
+    path.remove_prefix(slash + 1);
+  }
+  const std::string rest(path.empty() ? std::string_view(".") : path);
+  return sys::Fd(::openat(from, rest.c_str(), flags | O_NOFOLLOW | O_CLOEXEC));
+}
+
+DirectoryReader::DirectoryReader() : buffer_(new char[kBuffer]) {}
+
+bool DirectoryReader::read(int fd, std::vector<Name>& names) {
+  names.clear();
+  while (names.empty()) {
+    const long size = ::syscall(SYS_getdents64, fd, buffer_.get(), kBuffer);
+    if (size < 0) return false;
+    if (size == 0) return true;
+    for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
+      Dirent entry{};
+      std::memcpy(&entry, buffer_.get() + at, kNameAt);
+      const std::string_view name(buffer_.get() + at + kNameAt);
+      if (!is_dots(name)) names.push_back({entry.inode, entry.type, name});
+      at += entry.length;
+    }
+  }
+  std::ranges::sort(names, {}, &Name::inode);
+  return true;
+}
+
+}  // namespace copy

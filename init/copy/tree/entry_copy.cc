@@ -1,0 +1,154 @@
+// What of a copy is no file's contents: links, what is removed, lines of the manifest.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+
+#include "base/content_hash.h"
+#include "init/copy/tree/worker.h"
+
+namespace copy {
+namespace {
+
+constexpr mode_t kPermissions = 07777;
+
+// Its target; false with errno.
+bool read_target(std::string& target, int directory, const char* name) {
+  target.resize(PATH_MAX);
+  const ssize_t size = ::readlinkat(directory, name, target.data(), target.size());
+  target.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+  return size >= 0;
+}
+
+bool is_same_link(int directory, const char* name, const std::string& target) {
+  std::string there;
+  return read_target(there, directory, name) && there == target;
+}
+
+// Everything of a directory that has no name in the copy any more, without a descriptor a level:
+// what is a directory itself becomes the next one in the trash.
+envgen::Status empty_trash(Worker& worker, std::uint64_t first) {
+  std::uint64_t last = first;
+  const std::string prefix = std::to_string(worker.number) + ".";
+  std::vector<Name> names;
+  DirectoryReader reader;
+  const int trash = worker.trash.get();
+  for (std::uint64_t at = first; at <= last; ++at) {
+    const std::string directory = prefix + std::to_string(at);
+    const sys::Fd opened = open_below(trash, directory, O_RDONLY | O_DIRECTORY);
+    if (!opened.valid()) return cannot_write(worker, errno);
+    for (;;) {
+      if (!reader.read(opened.get(), names)) return cannot_write(worker, errno);
+      if (names.empty()) break;
+      for (const Name& name : names) {
+        if (::unlinkat(opened.get(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
+        ::fchmodat(opened.get(), name.c_str(), S_IRWXU, 0);
+        const std::string next = prefix + std::to_string(++last);
+        if (::renameat(opened.get(), name.c_str(), trash, next.c_str()) != 0) {
+          return cannot_write(worker, errno);
+        }
+      }
+    }
+    if (::unlinkat(trash, directory.c_str(), AT_REMOVEDIR) != 0) return cannot_write(worker, errno);
+  }
+  return {};
+}
+
+}  // namespace
+
+envgen::Status remove_entry(Worker& worker, int directory, const char* name) {
+  if (::unlinkat(directory, name, 0) == 0 || errno == ENOENT) return {};
+  if (errno != EISDIR && errno != EPERM) return cannot_write(worker, errno);
+  if (!worker.trash.valid()) {
+    const std::string path = worker.job.state + "/trash";
+    worker.trash.reset(::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  }
+  ::fchmodat(directory, name, S_IRWXU, 0);
+  const std::string first = std::to_string(worker.number) + ".0";
+  if (::renameat(directory, name, worker.trash.get(), first.c_str()) != 0) {
+    return cannot_write(worker, errno);
+  }
+  return empty_trash(worker, 0);
+}
+
+envgen::Status copy_link(Worker& worker, const Place& place, const char* name) {
+  struct stat status{};
+  if (::fstatat(place.from, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISLNK(status.st_mode) ||
+      !read_target(worker.target, place.from, name)) {
+    if (errno != ENOENT && errno != EINVAL && errno != 0) return cannot_read(worker, errno);
+    note_change(worker);
+    return {};
+  }
+  add_entry(worker.sums, worker.path, status, worker.target, worker.scratch);
+  worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
+  if (place.fresh || !is_same_link(place.to, name, worker.target)) {
+    if (!place.fresh) {
+      if (auto removed = remove_entry(worker, place.to, name); !removed) return removed;
+    }
+    if (::symlinkat(worker.target.c_str(), place.to, name) != 0) {
+      return cannot_write(worker, errno);
+    }
+  } else {
+    worker.job.counters->kept_entries.fetch_add(1, std::memory_order_relaxed);
+  }
+  const Owner owner = owner_for(worker, status);
+  if (keeps_owners(worker) &&
+      ::fchownat(place.to, name, owner.uid, owner.gid, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (worker.job.options->owner || (errno != EPERM && errno != EINVAL)) {
+      return cannot_write(worker, errno);
+    }
+    worker.job.board->no_owners = true;
+  }
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, status.st_mtim};
+  // A file system that keeps no times of links is none the worse for it.
+  if (::utimensat(place.to, name, times, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOTSUP) {
+    return cannot_write(worker, errno);
+  }
+  return note_entry(worker, envgen::ManifestType::kLink, status, envgen::hash_of(worker.target));
+}
+
+envgen::Status note_entry(Worker& worker, envgen::ManifestType type, const struct stat& status,
+                          std::optional<std::uint64_t> hash) {
+  if (!worker.manifest.valid()) return {};
+  const bool file = type == envgen::ManifestType::kFile;
+  constexpr mode_t kForAll = S_IROTH | S_IXOTH;
+  if (S_ISDIR(status.st_mode) && (status.st_mode & kForAll) != kForAll) {
+    worker.job.board->closed = true;
+  }
+  return worker.manifest.add({.type = type,
+                              .size = file ? static_cast<std::uint64_t>(status.st_size) : 0,
+                              .mtime_ns = to_ns(status.st_mtim),
+                              .mode = status.st_mode & kPermissions,
+                              .links = status.st_nlink,
+                              .hash = hash,
+                              .path = worker.path});
+}
+
+envgen::Status note_part(Worker& worker, std::uint64_t begin, std::uint64_t size,
+                         std::uint64_t hash) {
+  return worker.manifest.add({.type = envgen::ManifestType::kPart,
+                              .size = size,
+                              .mtime_ns = static_cast<std::int64_t>(begin),
+                              .hash = hash,
+                              .path = worker.path});
+}
+
+envgen::Status look_at(Worker& worker, const Place& place, const char* name) {
+  struct stat status{};
+  worker.target.clear();
+  if (::fstatat(place.from, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+      (S_ISLNK(status.st_mode) && !read_target(worker.target, place.from, name))) {
+    if (errno != ENOENT && errno != EINVAL) return cannot_read(worker, errno);
+    note_change(worker);
+    return {};
+  }
+  add_entry(worker.sums, worker.path, status, worker.target, worker.scratch);
+  if (worker.job.tree.empty() || !S_ISREG(status.st_mode)) return {};
+  const std::int64_t changed = to_ns(status.st_ctim);
+  if (changed >= worker.job.rules.begun_ns) name_change(worker);
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  return has_parts(size) ? finish_large(worker, place, name, status) : envgen::Status();
+}
+
+}  // namespace copy

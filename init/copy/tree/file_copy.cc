@@ -1,0 +1,454 @@
+// One file of a copy: its contents, its attributes, its other names.
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "init/copy/tree/access.h"
+#include "init/copy/tree/foreign_source.h"
+#include "init/copy/tree/links.h"
+#include "init/copy/tree/worker.h"
+
+namespace copy {
+namespace {
+
+constexpr mode_t kPermissions = 07777;
+constexpr mode_t kSpecial = 07000;  // these a chown or a write takes away
+constexpr mode_t kSetIds = 06000;
+constexpr std::uint64_t kBlock = 512;
+constexpr std::uint64_t kWorthCloning = 1ULL << 20U;
+// The other files of its directory are worth to be given away meanwhile.
+constexpr std::uint64_t kWorthSharing = 1ULL << 20U;
+
+// A file that is changed within a tick of its clock after it was read has the same ctime then: what
+// was changed just now is looked at when the tick is over.
+constexpr std::int64_t kClockTickNs = 20'000'000;
+
+bool wait_for_tick(const struct stat& status) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const std::int64_t age = to_ns(now) - to_ns(status.st_ctim);
+  if (age < 0 || age > kClockTickNs) return false;
+  const timespec tick{.tv_sec = 0, .tv_nsec = kClockTickNs};
+  ::nanosleep(&tick, nullptr);
+  return true;
+}
+
+envgen::FileState state_for_proof(const Worker& worker, const struct stat& source) {
+  const Owner owner = owner_for(worker, source);
+  return {.mode = source.st_mode,
+          .uid = owner.uid,
+          .gid = owner.gid,
+          .size = static_cast<std::uint64_t>(source.st_size),
+          .mtime_ns = to_ns(source.st_mtim),
+          .ctime_ns = to_ns(source.st_ctim)};
+}
+
+envgen::FileState state_of_copy(const struct stat& copy) {
+  return {.mode = copy.st_mode,
+          .uid = copy.st_uid,
+          .gid = copy.st_gid,
+          .size = static_cast<std::uint64_t>(copy.st_size),
+          .mtime_ns = to_ns(copy.st_mtim),
+          .ctime_ns = to_ns(copy.st_ctim)};
+}
+
+// A file of both trees while it is copied.
+struct Pair {
+  int from = -1;
+  int to = -1;
+  std::uint64_t size = 0;
+  bool sparse = false;
+  bool fresh = true;        // nothing is in the copy yet
+  std::uint64_t state = 0;  // of the source, where it has parts
+  std::uint64_t first = 0;  // parts [first, last) are ours
+  std::uint64_t last = 0;
+  bool divided = false;  // others do some of it
+};
+
+envgen::Status failed(Worker& worker, const Moved& moved) {
+  if (moved.cut) {
+    if (!moved.writing) note_change(worker);
+    return {};
+  }
+  if (moved.writing) return cannot_write(worker, moved.error);
+  return cannot_read(worker, moved.error);
+}
+
+}  // namespace
+
+envgen::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::uint64_t end) {
+  const auto at = static_cast<off_t>(begin);
+  const auto size = static_cast<off_t>(end - begin);
+  constexpr unsigned kWritten =
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  bool written = size == 0 || ::sync_file_range(file, at, size, kWritten) == 0;
+  if (!written && (errno == ENOSYS || errno == EINVAL || errno == ESPIPE || errno == EPERM)) {
+    written = ::fdatasync(file) == 0;
+  }
+  if (!written) return cannot_write(worker, errno);
+  if (::posix_fadvise(file, at, size, POSIX_FADV_DONTNEED) != 0) worker.job.board->cached = true;
+  return {};
+}
+
+namespace {
+
+// Copies [begin, end), or, where something is there, what of it differs. `hash` gets it where it is
+// wanted: of what was read, and it is then also that of what was written.
+envgen::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin, std::uint64_t end,
+                          std::uint64_t* hash) {
+  const Stretch stretch{pair.from, pair.to, begin, end};
+  const bool verify = worker.job.options->verify;
+  if (!pair.fresh) {
+    if (verify) {
+      if (auto dropped = drop_pages(worker, pair.to, begin, end); !dropped) return dropped;
+    }
+    bool same = false;
+    envgen::ContentHash there;
+    const Moved moved = worker.pump.compare(stretch, there, same);
+    if (!moved.whole()) return failed(worker, moved);
+    if (same) {
+      *hash = there.value();
+      worker.job.counters->bytes.fetch_add(end - begin, std::memory_order_relaxed);
+      return {};
+    }
+  }
+  envgen::ContentHash read;
+  const bool holes = pair.sparse && pair.fresh;
+  Moved moved =
+      holes ? worker.pump.move_data(stretch) : worker.pump.move(stretch, verify ? &read : nullptr);
+  if (!moved.whole()) return failed(worker, moved);
+  if (!verify) return {};
+  if (auto dropped = drop_pages(worker, pair.to, begin, end); !dropped) return dropped;
+  envgen::ContentHash written;
+  bool same = true;
+  if (holes) {
+    moved = worker.pump.compare(stretch, written, same);
+  } else {
+    moved = worker.pump.read_back(stretch, written);
+    same = read.value() == written.value();
+  }
+  if (!moved.whole()) return failed(worker, moved);
+  *hash = written.value();
+  if (same) return {};
+  return envgen::fail("verifying a copy", worker.job.tree + "/" + worker.path,
+                      "other bytes than were written",
+                      "look whether the memory and the disk of this machine are in order");
+}
+
+// The parts that are not there yet; those at the end are given to who has nothing to do.
+envgen::Status copy_parts(Worker& worker, Pair& pair) {
+  const Job& job = worker.job;
+  std::vector<bool> done;
+  if (!pair.fresh && !job.compare) done = job.journal->done(pair.state, parts_of(pair.size));
+  for (std::uint64_t part = pair.first; part < pair.last; ++part) {
+    // Writers of one file wait for each other, on a CPU: other files first, and CPUs to spare.
+    if (auto shared = share_rest(worker, 1); !shared) return shared;
+    if (pair.last - part > 1 && worker.list.hungry() && worker.list.busy() < worker.writers) {
+      const std::uint64_t middle = part + ((pair.last - part + 1) / 2);
+      Item item;
+      item.kind = ItemKind::kRange;
+      item.fresh = pair.fresh;
+      item.first = middle;
+      item.last = pair.last;
+      item.source = pair.state;
+      item.path = worker.path;
+      if (auto given = worker.list.push(item); !given) return given;
+      pair.last = middle;
+      pair.divided = true;
+    }
+    const std::uint64_t begin = part * kPartSize;
+    const std::uint64_t end = std::min(begin + kPartSize, pair.size);
+    if (!done.empty() && done.at(part)) {
+      job.counters->bytes.fetch_add(end - begin, std::memory_order_relaxed);
+      job.counters->kept_bytes.fetch_add(end - begin, std::memory_order_relaxed);
+      continue;
+    }
+    std::uint64_t hash = 0;
+    Pair bytes = pair;
+    bytes.fresh = pair.fresh || !job.compare;
+    if (auto copied = copy_bytes(worker, bytes, begin, end, &hash); !copied) return copied;
+    if (auto noted = job.journal->add(pair.state, part); !noted) return noted;
+    if (!job.options->verify) continue;
+    if (auto noted = note_part(worker, begin, end - begin, hash); !noted) return noted;
+  }
+  return {};
+}
+
+// What is in the file's place from an earlier run.
+enum class There : unsigned char { kNothing, kKept, kPart };
+
+envgen::Result<There> make_room(Worker& worker, const Place& place, const char* name) {
+  if (auto removed = remove_entry(worker, place.to, name); !removed) {
+    return std::unexpected(removed.error());
+  }
+  return There::kNothing;
+}
+
+// Compares the contents of what is there, and writes what differs.
+envgen::Result<There> compare_file(Worker& worker, const Place& place, const char* name, int from,
+                                   const struct stat& status) {
+  const sys::Fd to(::openat(place.to, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  if (!to.valid()) return make_room(worker, place, name);
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  std::uint64_t hash = 0;
+  const Pair pair{.from = from, .to = to.get(), .size = size, .fresh = false};
+  if (auto copied = copy_bytes(worker, pair, 0, size, &hash); !copied) {
+    return std::unexpected(copied.error());
+  }
+  auto done = finish_file(worker, to.get(), status, false, true);
+  if (done) done = note_entry(worker, envgen::ManifestType::kFile, status, hash);
+  if (!done) return std::unexpected(done.error());
+  return There::kKept;
+}
+
+bool any_part_done(const Worker& worker, const struct stat& status) {
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  const auto done = worker.job.journal->done(state_of(worker.path, status), parts_of(size));
+  return std::ranges::find(done, true) != done.end();
+}
+
+envgen::Result<There> look_there(Worker& worker, const Place& place, const char* name, int from,
+                                 const struct stat& status) {
+  struct stat copy{};
+  if (::fstatat(place.to, name, &copy, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return There::kNothing;
+    return std::unexpected(cannot_write(worker, errno).error());
+  }
+  const Job& job = worker.job;
+  envgen::ProofRules rules = job.rules;
+  rules.owners = keeps_owners(worker);
+  if (!job.compare &&
+      envgen::is_proven(state_for_proof(worker, status), state_of_copy(copy), rules)) {
+    if (status.st_nlink > 1) {
+      const auto keeps = keep_link(worker, place, name, status, copy);
+      if (!keeps) return std::unexpected(keeps.error());
+      if (!*keeps) return make_room(worker, place, name);
+    }
+    const auto size = static_cast<std::uint64_t>(status.st_size);
+    job.counters->bytes.fetch_add(size, std::memory_order_relaxed);
+    job.counters->kept_bytes.fetch_add(size, std::memory_order_relaxed);
+    job.counters->kept_entries.fetch_add(1, std::memory_order_relaxed);
+    const auto noted = note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt);
+    if (!noted) return std::unexpected(noted.error());
+    return There::kKept;
+  }
+  // Its other names, of an earlier run, would get what is written.
+  const bool whole = S_ISREG(copy.st_mode) && copy.st_size == status.st_size &&
+                     status.st_nlink == 1 && copy.st_nlink == 1;
+  if (!whole) return make_room(worker, place, name);
+  const bool parts = has_parts(static_cast<std::uint64_t>(status.st_size));
+  if (job.compare && !parts) return compare_file(worker, place, name, from, status);
+  if (parts && (job.compare || any_part_done(worker, status))) return There::kPart;
+  return make_room(worker, place, name);
+}
+
+// A large file, new or begun by an earlier run.
+envgen::Status copy_large(Worker& worker, Pair& pair, const struct stat& status) {
+  if (auto noted = note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt); !noted) {
+    return noted;
+  }
+  if (!pair.fresh || worker.job.options->verify || !worker.pump.clone(pair.from, pair.to)) {
+    if (pair.fresh && ::ftruncate(pair.to, status.st_size) != 0) {
+      return cannot_write(worker, errno);
+    }
+    pair.last = parts_of(pair.size);
+    if (auto copied = copy_parts(worker, pair); !copied) return copied;
+  }
+  // Who is the last of several cannot be known here: it is finished when all is copied.
+  return pair.divided ? envgen::Status() : finish_file(worker, pair.to, status, false, true);
+}
+
+envgen::Status copy_small(Worker& worker, const Place& place, Pair& pair,
+                          const struct stat& status) {
+  std::uint64_t hash = 0;
+  const bool verify = worker.job.options->verify;
+  const bool cloned =
+      !verify && pair.size >= kWorthCloning && worker.pump.clone(pair.from, pair.to);
+  if (!cloned && pair.sparse && ::ftruncate(pair.to, status.st_size) != 0) {
+    return cannot_write(worker, errno);
+  }
+  if (!cloned) {
+    if (auto copied = copy_bytes(worker, pair, 0, pair.size, &hash); !copied) return copied;
+  }
+  auto done = finish_file(worker, pair.to, status, true, place.inherits_group);
+  if (!done) return done;
+  return note_entry(worker, envgen::ManifestType::kFile, status,
+                    verify ? std::optional(hash) : std::nullopt);
+}
+
+// A file system that does not know a size says 0, as /proc does.
+envgen::Status check_empty(Worker& worker, int file) {
+  char byte = 0;
+  const ssize_t count = ::pread(file, &byte, 1, 0);
+  if (count < 0) return cannot_read(worker, errno);
+  if (count == 0) return {};
+  struct stat now{};
+  if (::fstat(file, &now) != 0) return cannot_read(worker, errno);
+  if (now.st_size != 0) return {};  // just written: found when all is copied
+  return envgen::fail("reading what is to be copied", worker.job.source + "/" + worker.path,
+                      "bytes in a file of size 0", "exclude it, or copy it with cp");
+}
+
+// Opens the source; not valid, with no error, where it has gone.
+envgen::Result<sys::Fd> open_source(Worker& worker, const Place& place, const char* name,
+                                    struct stat& status) {
+  const Reader reader(worker);
+  if (!reader.may_read()) return std::unexpected(cannot_read(worker, errno).error());
+  sys::Fd from(::openat(place.from, name, worker.read_flags));
+  if (!from.valid() && errno == EPERM && (worker.read_flags & O_NOATIME) != 0) {
+    worker.read_flags &= ~O_NOATIME;  // only a file's owner, or root, may ask for it
+    from.reset(::openat(place.from, name, worker.read_flags));
+  }
+  if (!from.valid()) {
+    if (errno != ENOENT && errno != ELOOP)
+      return std::unexpected(cannot_read(worker, errno).error());
+    note_change(worker);
+    return from;
+  }
+  bool known = ::fstat(from.get(), &status) == 0;
+  if (known && wait_for_tick(status)) known = ::fstat(from.get(), &status) == 0;
+  if (!known) return std::unexpected(cannot_read(worker, errno).error());
+  if (!S_ISREG(status.st_mode)) {
+    note_change(worker);
+    return sys::Fd();
+  }
+  if (status.st_size == 0) {
+    if (auto empty = check_empty(worker, from.get()); !empty) {
+      return std::unexpected(empty.error());
+    }
+  }
+  return from;
+}
+
+// Not valid, with no error, where it is one more name of what is there.
+envgen::Result<sys::Fd> open_copy(Worker& worker, const Place& place, const char* name,
+                                  const struct stat& status, int flags, mode_t mode) {
+  const bool linked = status.st_nlink > 1;
+  for (;;) {
+    const auto link = linked ? link_to_first(worker, place, name, status) : false;
+    if (!link) return std::unexpected(link.error());
+    if (*link) return sys::Fd();
+    sys::Fd to(::openat(place.to, name, flags | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (!to.valid()) return std::unexpected(cannot_write(worker, errno).error());
+    const auto first = linked ? claim_first(worker, place, name, status) : true;
+    if (!first) return std::unexpected(first.error());
+    if (*first) return to;
+    if (::unlinkat(place.to, name, 0) != 0) {
+      return std::unexpected(cannot_write(worker, errno).error());
+    }
+  }
+}
+
+}  // namespace
+
+bool keeps_owners(const Worker& worker) {
+  return (worker.job.options->owner.has_value() || worker.uid == 0) &&
+         !worker.job.board->no_owners.load(std::memory_order_relaxed);
+}
+
+Owner owner_for(const Worker& worker, const struct stat& status) {
+  if (worker.job.options->owner) return *worker.job.options->owner;
+  if (keeps_owners(worker)) return {status.st_uid, status.st_gid};
+  return {worker.uid, worker.gid};
+}
+
+envgen::Status finish_file(Worker& worker, int file, const struct stat& status, bool created,
+                           bool chown) {
+  const Owner owner = owner_for(worker, status);
+  const bool other = owner.uid != worker.uid || owner.gid != worker.gid;
+  if (keeps_owners(worker) && (other || chown || !created) &&
+      ::fchown(file, owner.uid, owner.gid) != 0) {
+    if (worker.job.options->owner || (errno != EPERM && errno != EINVAL)) {
+      return cannot_write(worker, errno);
+    }
+    worker.job.board->no_owners = true;
+  }
+  mode_t mode = status.st_mode & kPermissions;
+  if ((mode & kSetIds) != 0) {
+    // Whose it is in the end, its directory and its file system have a say in.
+    struct stat made{};
+    const bool same =
+        ::fstat(file, &made) == 0 && made.st_uid == status.st_uid && made.st_gid == status.st_gid;
+    if (!same) mode &= ~kSetIds;
+  }
+  if ((!created || (mode & kSpecial) != 0) && ::fchmod(file, mode) != 0) {
+    return cannot_write(worker, errno);
+  }
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, status.st_mtim};
+  if (::futimens(file, times) != 0) return cannot_write(worker, errno);
+  return {};
+}
+
+envgen::Status copy_file(Worker& worker, const Place& place, const char* name) {
+  struct stat status{};
+  auto from = open_source(worker, place, name, status);
+  if (!from) return std::unexpected(from.error());
+  if (!from->valid()) return {};
+  add_entry(worker.sums, worker.path, status, {}, worker.scratch);
+  narrow(worker, from->get(), status);
+  worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
+  Pair pair;
+  pair.from = from->get();
+  pair.size = static_cast<std::uint64_t>(status.st_size);
+  pair.sparse = static_cast<std::uint64_t>(status.st_blocks) * kBlock < pair.size;
+  if (pair.size >= kWorthSharing) {
+    if (auto shared = share_rest(worker, 1); !shared) return shared;
+  }
+  const bool large = has_parts(pair.size);
+  if (large) pair.state = state_of(worker.path, status);
+  if (!place.fresh) {
+    auto there = look_there(worker, place, name, from->get(), status);
+    if (!there) return std::unexpected(there.error());
+    if (*there == There::kKept) return {};
+    pair.fresh = *there == There::kNothing;
+  }
+  if (large && pair.fresh) {
+    if (auto begun = worker.job.journal->begin(pair.state); !begun) return begun;
+  }
+  const bool reads = worker.job.options->verify || !pair.fresh;
+  const int create = pair.fresh ? O_CREAT | O_EXCL : 0;
+  // Others may have to open it, whatever its mode is to be.
+  const mode_t mode =
+      (status.st_mode & kPermissions & ~kSpecial) | (large ? S_IRUSR | S_IWUSR : 0U);
+  const int flags = (reads ? O_RDWR : O_WRONLY) | create;
+  const auto to = open_copy(worker, place, name, status, flags, mode);
+  if (!to) return std::unexpected(to.error());
+  if (!to->valid()) {
+    return note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt);
+  }
+  pair.to = to->get();
+  return large ? copy_large(worker, pair, status) : copy_small(worker, place, pair, status);
+}
+
+envgen::Status copy_range(Worker& worker, const Item& item) {
+  worker.path = item.path;
+  constexpr int kFile = O_NONBLOCK;
+  const sys::Fd from = open_below_source(worker, worker.path, O_RDONLY | kFile);
+  struct stat status{};
+  const bool there = from.valid() && ::fstat(from.get(), &status) == 0;
+  if (!there && !is_gone(errno)) return cannot_read(worker, errno);
+  if (!there || state_of(worker.path, status) != item.source) {
+    note_change(worker);
+    return {};
+  }
+  const sys::Fd to = open_below(worker.tree.get(), worker.path, O_RDWR);
+  if (!to.valid()) return cannot_write(worker, errno);
+  Pair pair;
+  pair.from = from.get();
+  pair.to = to.get();
+  pair.size = static_cast<std::uint64_t>(status.st_size);
+  pair.sparse = static_cast<std::uint64_t>(status.st_blocks) * kBlock < pair.size;
+  pair.fresh = item.fresh;
+  pair.state = item.source;
+  pair.first = item.first;
+  pair.last = item.last;
+  return copy_parts(worker, pair);
+}
+
+}  // namespace copy

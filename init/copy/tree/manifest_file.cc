@@ -1,0 +1,89 @@
+#include "init/copy/tree/manifest_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "init/copy/tree/contents.h"
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+constexpr std::size_t kBuffer = 65536;  // bytes
+
+envgen::Status not_written(const std::string& where) {
+  return envgen::fail("writing the manifest of a copy", where, sys::errno_text(errno),
+                      "make room there, and let it be written");
+}
+
+std::string part_path(const std::string& directory, int number) {
+  return directory + "/manifest." + std::to_string(number);
+}
+
+sys::Fd open_new(const std::string& path) {
+  return sys::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+}
+
+bool write_text(int file, std::string_view text) {
+  while (!text.empty()) {
+    errno = ENOSPC;
+    const ssize_t count = ::write(file, text.data(), text.size());
+    if (count <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace
+
+envgen::Result<ManifestFile> ManifestFile::create(const std::string& directory, int number) {
+  ManifestFile made;
+  const std::string path = part_path(directory, number);
+  made.file_ = open_new(path);
+  if (!made.file_.valid()) return std::unexpected(not_written(path).error());
+  return made;
+}
+
+envgen::Status ManifestFile::add(const envgen::ManifestLine& line) {
+  envgen::append_line(text_, line);
+  return text_.size() < kBuffer ? envgen::Status() : flush();
+}
+
+envgen::Status ManifestFile::flush() {
+  if (file_.valid() && !write_text(file_.get(), text_)) return not_written("the copy's directory");
+  text_.clear();
+  return {};
+}
+
+envgen::Status join_manifests(const std::string& directory, int count, std::uint32_t mode) {
+  const std::string path = directory + "/manifest";
+  const std::string made = path + ".new";
+  const sys::Fd whole = open_new(made);
+  if (!whole.valid() || ::fchmod(whole.get(), mode) != 0 ||
+      !write_text(whole.get(), envgen::kManifestTitle)) {
+    return not_written(made);
+  }
+  std::string buffer(kBuffer, '\0');
+  for (int number = 0; number < count; ++number) {
+    const std::string part = part_path(directory, number);
+    const sys::Fd file(::open(part.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!file.valid()) continue;  // fewer processes than asked could be started
+    for (;;) {
+      const ssize_t size = ::read(file.get(), buffer.data(), buffer.size());
+      if (size < 0) return not_written(part);
+      if (size == 0) break;
+      if (!write_text(whole.get(), {buffer.data(), static_cast<std::size_t>(size)})) {
+        return not_written(made);
+      }
+    }
+    ::unlink(part.c_str());
+  }
+  return ::rename(made.c_str(), path.c_str()) == 0 ? envgen::Status() : not_written(path);
+}
+
+}  // namespace copy

@@ -1,0 +1,36 @@
+#pragma once
+// A phase of a copy: all of a tree, once, by several processes. The caller waits for them, and
+// looks at the time and the room meanwhile.
+
+#include <sys/mman.h>
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "init/copy/tree/worker.h"
+
+namespace copy {
+
+struct Unmap {
+  void operator()(Board* board) const { ::munmap(board, sizeof(Board)); }
+};
+using SharedBoard = std::unique_ptr<Board, Unmap>;
+
+envgen::Result<SharedBoard> make_board();
+
+// Whether the copy's file system has what is to stay free; it is local: this process may ask it.
+envgen::Status check_room(const Job& job);
+
+// Where what --verify has read need not be what the disk has.
+void warn_of_memory(const Job& job, const std::string& where);
+
+using Body = envgen::Status (*)(Worker&);
+
+// Has `size` processes run `body` on a list of these items. Each writes a part of the manifest
+// where `manifest` is set.
+envgen::Status run_phase(const Job& job, int size, std::span<const Item> items, bool manifest,
+                         Body body);
+
+}  // namespace copy

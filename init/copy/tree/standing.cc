@@ -1,0 +1,69 @@
+#include "init/copy/tree/standing.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "init/copy/copy_record.h"
+#include "init/copy/tree/identity.h"
+#include "init/copy/tree/team.h"
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+// Few entries are looked at sooner than processes are started.
+int workers_for(const std::string& manifest, int asked) {
+  constexpr off_t kForOne = 65536;  // bytes of the manifest
+  struct stat status{};
+  if (::stat(manifest.c_str(), &status) != 0) return asked;
+  return std::min(team_size(asked),
+                  static_cast<int>(std::min<off_t>(status.st_size / kForOne, 63)) + 1);
+}
+
+}  // namespace
+
+envgen::Status check_standing(const Standee& copy, Standing asked, const Options& options,
+                              const SharedCounters& counters) {
+  struct stat record{};
+  if (::lstat(copy.record.c_str(), &record) != 0) {
+    return envgen::fail("checking a copy by its manifest", copy.record, sys::errno_text(errno),
+                        "remove the copy, and copy again");
+  }
+  asked.published_ns = to_ns(record.st_mtim);
+  timespec clock{};
+  ::clock_gettime(CLOCK_REALTIME, &clock);
+  // The clock was set back: nothing can be told by it.
+  if (asked.published_ns > to_ns(clock)) asked.published_ns = 0;
+  // What is touched while we look is compared again the next time.
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  Options walk = options;
+  walk.workers = workers_for(copy.manifest, options.workers);
+  if (auto checked = verify_tree(copy.tree, copy.manifest, walk, counters, &asked); !checked) {
+    return checked;
+  }
+  const std::array<timespec, 2> times = {now, now};
+  if (asked.touched && to_ns(now) > asked.published_ns) {
+    ::utimensat(AT_FDCWD, copy.record.c_str(), times.data(), AT_SYMLINK_NOFOLLOW);
+  }
+  return {};
+}
+
+envgen::Status check_removable(const Standee& copy, bool moved) {
+  const envgen::PathState file = sys::look(copy.record, true);
+  const auto record = envgen::parse_record(file.content, copy.record);
+  if (!record) return std::unexpected(record.error());
+  auto counters = SharedCounters::anonymous();
+  if (!counters) return std::unexpected(counters.error());
+  const Standing asked{.hashed = record->hashed, .source = "", .moved = moved};
+  // Once more: a process of ours that was killed meanwhile proves nothing.
+  if (auto proven = check_standing(copy, asked, {}, *counters); proven) return proven;
+  return check_standing(copy, asked, {}, *counters);
+}
+
+}  // namespace copy

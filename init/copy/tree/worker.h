@@ -1,0 +1,162 @@
+#pragma once
+// One process of a copy: what it knows, what it has open, and what it has gathered. Private to the
+// files of this folder that do the work.
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "init/copy/copy_proof.h"
+#include "init/copy/tree/contents.h"
+#include "init/copy/tree/copy.h"
+#include "init/copy/tree/directory.h"
+#include "init/copy/tree/identity.h"
+#include "init/copy/tree/journal.h"
+#include "init/copy/tree/manifest_file.h"
+#include "init/copy/tree/standing.h"
+#include "init/copy/tree/team.h"
+#include "init/copy/tree/work_list.h"
+
+namespace copy {
+
+inline constexpr std::size_t kNoted = 5;
+
+// In memory that all processes of a copy share.
+struct Board {
+  WorkState work;
+  FailureSlot failure;
+  SharedSums sums;
+  std::atomic<bool> unstable;   // the source changed under a process
+  std::atomic<bool> full;       // there is no room left, or less than is to stay free
+  std::atomic<bool> cached;     // what is read again may not be what the disk has
+  std::atomic<bool> no_links;   // the target's file system has no hard links
+  std::atomic<bool> no_owners;  // it, or the kernel, does not let us give files away
+  std::atomic<bool> touched;    // see standing.h
+  std::atomic<bool> closed;     // not everybody may read the names of all that is copied
+  std::atomic<std::uint32_t> noted;
+  std::array<std::array<char, 1024>, kNoted> changed;  // paths for the error, each ended by a NUL
+};
+
+// What is to be done, the same for all.
+struct Job {
+  std::string source;  // a directory
+  std::string only;    // of it, see Root; "" = all of it
+  std::string tree;    // a directory; "" = there is none: the source is only looked at
+  std::string state;   // a directory
+  const Options* options = nullptr;
+  Counters* counters = nullptr;
+  Board* board = nullptr;
+  Journal* journal = nullptr;
+  const Standing* standing = nullptr;  // verify_tree: no more than this is asked
+  envgen::ProofRules rules;
+  bool compare = false;  // what is there is proven by its contents
+  bool seal = false;     // look whether the source is what was copied, and finish directories
+};
+
+// What of a directory is not begun.
+struct Rest {
+  std::string directory;  // below the root
+  bool fresh = false;     // the copy's was empty
+  std::span<const Name> names;
+};
+
+struct Worker {
+  Worker(const Job& what, WorkList& work, int index);
+
+  const Job& job;
+  WorkList& list;
+  int number;
+  uid_t uid;
+  gid_t gid;
+  std::uint32_t writers;  // at most so many are busy when the bytes of a file are shared
+  sys::Fd source;         // O_PATH
+  // See foreign_source.h: the entries in hand are read as the job's user; all of the source is.
+  bool foreign = false;
+  bool foreign_way = false;
+  std::optional<dev_t> looked_at;
+  bool written_nowhere = false;  // what is mounted there
+  sys::Fd tree;
+  struct stat tree_status{};
+  sys::Fd links;  // see links.h
+  sys::Fd trash;
+  Sums sums;
+  DirectoryReader reader;
+  std::vector<Name> names;
+  Rest rest;
+  std::string path;  // of the entry in hand, below the root
+  std::string scratch;
+  std::string target;
+  std::string acl = std::string(4096, '\0');  // the attribute of a file
+  std::optional<dev_t> no_acls;               // a file system that has none
+  Pump pump;
+  ManifestFile manifest;
+  int read_flags = O_RDONLY | O_NOATIME | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
+};
+
+// A directory of both trees, while its entries are done.
+struct Place {
+  int from = -1;
+  int to = -1;
+  bool fresh = false;           // the copy's was empty
+  bool inherits_group = false;  // what is made in it does not have our group
+};
+
+// The errno of opening what was there a moment ago: it is not any more, or is something else.
+bool is_gone(int error);
+
+// The item's failure, with what the errno means for whoever reads it.
+std::unexpected<envgen::Error> cannot_read(const Worker& worker, int error);
+std::unexpected<envgen::Error> cannot_write(const Worker& worker, int error);
+
+// Somebody changed the source under us: what it was before is no copy of it now.
+void note_change(Worker& worker);
+// It may have been this one, if it was one.
+void name_change(Worker& worker);
+
+// Gives half of what is left of the directory in hand, if it is so many, to each who has nothing to
+// do.
+envgen::Status share_rest(Worker& worker, std::size_t least);
+
+// The process's body: does items until there are none.
+envgen::Status work_on(Worker& worker);
+
+// --- one entry, `worker.path`, of a place ---
+envgen::Status copy_file(Worker& worker, const Place& place, const char* name);
+envgen::Status copy_link(Worker& worker, const Place& place, const char* name);
+envgen::Status copy_range(Worker& worker, const Item& item);
+// What is read of a copy then comes from the disk, and not from the page cache; else the board says
+// so.
+envgen::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::uint64_t end);
+// After all is copied: what it is now, and the last act on a file that several wrote.
+envgen::Status look_at(Worker& worker, const Place& place, const char* name);
+envgen::Status finish_large(Worker& worker, const Place& place, const char* name,
+                            const struct stat& status);
+envgen::Status seal_directory(Worker& worker, int from, int to, const struct stat& status);
+// The directories whose modes would have kept us from what is below them, the deepest first.
+envgen::Status seal_late(Worker& worker);
+// A line of the manifest.
+envgen::Status note_entry(Worker& worker, envgen::ManifestType type, const struct stat& status,
+                          std::optional<std::uint64_t> hash);
+envgen::Status note_part(Worker& worker, std::uint64_t begin, std::uint64_t size,
+                         std::uint64_t hash);
+// Gives it the attributes of the source; the mtime is the last act. `created`: by us with its mode
+// just now; `chown`: though it would be ours.
+envgen::Status finish_file(Worker& worker, int file, const struct stat& status, bool created,
+                           bool chown);
+// Whoever the copy of an entry shall belong to. The same uid and gid as ours where owners are not
+// kept.
+Owner owner_for(const Worker& worker, const struct stat& status);
+bool keeps_owners(const Worker& worker);
+// Removes what is not wanted, whatever it is.
+envgen::Status remove_entry(Worker& worker, int directory, const char* name);
+
+}  // namespace copy

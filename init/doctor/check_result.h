@@ -1,0 +1,58 @@
+#pragma once
+// What a check of the machine has found (trainit doctor, --preflight, the health patrol), and the
+// reports made of it: a table for people, JSON for machines, JUnit's XML for CI systems.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace envgen {
+
+enum class Verdict : std::uint8_t {
+  kOk,
+  kSkipped,  // does not apply here, or cannot be known: `found` says why
+  kWarning,  // the job may run into it
+  kFailed,   // the job would fail
+};
+std::string_view verdict_name(Verdict verdict);  // "ok", "skipped", "warning", "failed"
+
+struct CheckResult {
+  std::string check;  // "shm", as in --only
+  std::string place;  // which of several: "/dev/shm", "GPU 0000:0a:00.0"; "" = the machine
+  Verdict verdict = Verdict::kOk;
+  std::string found;
+  std::string fix;  // what to do; never "" for a warning or a failure
+
+  bool operator==(const CheckResult&) const = default;
+};
+// "shm: /dev/shm: 64 MiB; give the container --shm-size 8g"
+std::string to_line(const CheckResult& result);
+
+struct CheckCounts {
+  int ok = 0;
+  int skipped = 0;
+  int warnings = 0;
+  int failed = 0;
+};
+CheckCounts count_results(std::span<const CheckResult> results);
+// "14 ok, 1 warning, 0 failed, 3 skipped"
+std::string counts_to_text(const CheckCounts& counts);
+
+// `columns`: of the terminal; 0 = lines as long as they are. The last line has the counts.
+std::string results_to_text(std::span<const CheckResult> results, bool colour, int columns);
+// {"ok", "warnings", "failed", "skipped", "results": [{"check", "place", "verdict", "found",
+// "fix"}]}
+std::string results_to_json(std::span<const CheckResult> results);
+// One suite, a case for each result. A warning is a case that passed with its text in system-out,
+// which JUnit has no other word for.
+std::string results_to_junit(std::span<const CheckResult> results, std::string_view host);
+
+// Flat bytes, for a pipe between processes of ours. Control characters become blanks.
+std::string encode_results(std::span<const CheckResult> results);
+Result<std::vector<CheckResult>> decode_results(std::string_view bytes);
+
+}  // namespace envgen

@@ -1,0 +1,172 @@
+// What the drivers' own tools say of the accelerators.
+
+#include <algorithm>
+#include <utility>
+
+#include "init/doctor/checks.h"
+#include "init/doctor/machine.h"
+#include "init/doctor/npu_smi.h"
+#include "init/doctor/nvidia_smi.h"
+#include "init/proc/capture.h"
+#include "init/proc/driver_tool.h"
+
+namespace doctor {
+namespace {
+
+constexpr int kNotFound = 127;
+constexpr const char* kReset =
+    "drain the node and reset the GPU (nvidia-smi --gpu-reset), or reboot the host";
+
+// The tool gets less than the check, so that its being late is told in its own words.
+std::int64_t limit_of(const Context& context) { return context.limit_ms * 8 / 10; }
+
+// Its output; else `results` says why there is none.
+std::string run_tool(const Context& context, const std::vector<std::string>& argv,
+                     Results& results) {
+  const auto tool = proc::find_driver_tool(argv[0], context.env);
+  std::vector<std::string> command = argv;
+  if (tool) command[0] = tool->path;
+  auto captured = tool ? proc::capture(std::move(command), tool->env, limit_of(context))
+                       : std::unexpected(tool.error());
+  if (!captured) {
+    const bool absent = captured.error().exit_code == kNotFound;
+    results.push_back(absent ? skipped(argv[0] + " is not in PATH")
+                             : failed(to_line(captured.error().error),
+                                      "see whether the image has the tool for this machine"));
+    return {};
+  }
+  if (captured->late) {
+    results.push_back(failed(
+        argv[0] + " has not answered within " + std::to_string(limit_of(context) / 1000) + " s",
+        "the driver hangs: see dmesg on the host for its errors (Xid), and "
+        "reboot it"));
+    return {};
+  }
+  return std::move(captured->output);
+}
+
+envgen::CheckResult fault_of(envgen::Error error) {
+  std::string fix = std::exchange(error.fix, {});
+  return failed(to_line(error), fix);
+}
+
+std::string gpu_place(const envgen::Gpu& gpu) {
+  std::string place = "GPU " + gpu.bus_id;
+  if (gpu.minor >= 0) place += " (/dev/nvidia" + std::to_string(gpu.minor) + ")";
+  return place;
+}
+
+void check_one(const envgen::Gpu& gpu, Results& results) {
+  const std::string place = gpu_place(gpu);
+  if (!gpu.broken.empty()) {
+    results.push_back(failed("the driver has lost it: " + listed(gpu.broken) +
+                                 " cannot be read; dmesg on the host has its Xid",
+                             kReset, place));
+  }
+  if (!gpu.recovery_action.empty()) {
+    results.push_back(
+        failed("the driver asks for a recovery: " + gpu.recovery_action, kReset, place));
+  }
+  if (gpu.uncorrectable > 0) {
+    results.push_back(failed(
+        count_text(gpu.uncorrectable, "uncorrectable ECC error") + " since the driver was loaded",
+        kReset, place));
+  }
+  if (gpu.repair_failed) {
+    results.push_back(failed("a row of its memory could not be remapped: no spare ones are left",
+                             "have the card replaced", place));
+  }
+  if (gpu.repair_pending) {
+    results.push_back(warning("bad memory is taken out of use at its next reset", kReset, place));
+  }
+  constexpr std::uint64_t kMostRetired = 60;  // from which on NVIDIA replaces a card
+  if (gpu.retired_pages >= kMostRetired) {
+    results.push_back(warning(count_text(gpu.retired_pages, "page") + " of its memory retired",
+                              "have the card replaced", place));
+  }
+  if (gpu.mig && gpu.mig_devices == 0) {
+    results.push_back(failed("MIG is enabled and it has no instance that a rank could use",
+                             "make instances (nvidia-smi mig -cgi ... -C), or switch MIG off",
+                             place));
+  }
+}
+
+// Of our own pid namespace we know nothing there: any process is somebody's.
+bool looks_for_leftovers(const Context& context) { return context.occasion != Occasion::kPatrol; }
+
+}  // namespace
+
+Results check_gpu(const Context& context) {
+  Results results;
+  const std::string output = run_tool(context, {"nvidia-smi", "-q", "-x"}, results);
+  if (!results.empty()) return results;
+  auto report = envgen::parse_nvidia_smi(output, "nvidia-smi -q -x");
+  if (!report) {
+    // A container without a GPU has the tool too.
+    const bool none = output.find("No devices were found") != std::string::npos;
+    return {none ? skipped("nvidia-smi finds no device") : fault_of(report.error())};
+  }
+  std::vector<std::string> busy;
+  for (const envgen::Gpu& gpu : report->gpus) {
+    check_one(gpu, results);
+    if (!gpu.pids.empty()) busy.push_back(gpu.bus_id);
+  }
+  if (report->attached > std::ssize(report->gpus)) {
+    results.push_back(warning("the driver has " + std::to_string(report->attached) +
+                                  " GPUs attached and lists " + std::to_string(report->gpus.size()),
+                              "if all of them are to be used here, see which the container was "
+                              "given (NVIDIA_VISIBLE_DEVICES) and whether one was lost (dmesg)"));
+  }
+  for (const std::string& note : report->notes) {
+    results.push_back(warning("nvidia-smi says: " + note, "see NVIDIA's documents of that line"));
+  }
+  if (!busy.empty() && looks_for_leftovers(context)) {
+    results.push_back(warning("other processes use " + listed(busy),
+                              "see with nvidia-smi on the host whether they are left over from "
+                              "an earlier job, and end them"));
+  }
+  if (results.empty()) {
+    results.push_back(ok(count_text(report->gpus.size(), "GPU") +
+                         (report->gpus.empty() ? "" : ", " + report->gpus[0].name) + ", driver " +
+                         report->driver));
+  }
+  return results;
+}
+
+Results check_npu(const Context& context) {
+  Results results;
+  const std::string output = run_tool(context, {"npu-smi", "info"}, results);
+  if (!results.empty()) return results;
+  auto report = envgen::parse_npu_smi(output, "npu-smi info");
+  if (!report) return {fault_of(report.error())};
+  for (const envgen::NpuChip& chip : report->chips) {
+    if (chip.health == "OK") continue;
+    const std::string place =
+        "NPU " + std::to_string(chip.npu) + " chip " + std::to_string(chip.chip);
+    const std::string fix = "see its errors: npu-smi info -t health -i " +
+                            std::to_string(chip.npu) + " -c " + std::to_string(chip.chip) +
+                            "; drain the node and reset the card";
+    const bool usable = chip.health == "Warning";
+    results.push_back(usable ? warning("its health is Warning", fix, place)
+                             : failed("its health is " + chip.health, fix, place));
+  }
+  if (!report->processes.empty() && looks_for_leftovers(context)) {
+    std::vector<std::string> chips;
+    for (const envgen::NpuProcess& one : report->processes) {
+      std::string chip =
+          "NPU " + std::to_string(one.npu) + " (pid " + std::to_string(one.pid) + ")";
+      if (std::ranges::find(chips, chip) == chips.end()) chips.push_back(std::move(chip));
+    }
+    results.push_back(warning(
+        "processes are left on " + listed(chips),
+        "end them, and wait 10 s before the next start: HCCL refuses a device that is in use "
+        "(EJ0001)"));
+  }
+  if (results.empty()) {
+    results.push_back(ok(count_text(report->chips.size(), "chip") + ", " + report->chips[0].name +
+                         ", npu-smi " + report->version));
+  }
+  return results;
+}
+
+}  // namespace doctor

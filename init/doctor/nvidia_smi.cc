@@ -1,0 +1,149 @@
+#include "init/doctor/nvidia_smi.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/xml.h"
+
+namespace envgen {
+namespace {
+
+constexpr std::string_view kRoot = "nvidia_smi_log";
+constexpr std::size_t kMostNotes = 8;
+constexpr std::size_t kMostBroken = 4;
+
+// "3", "19968 MiB"; 0 for "N/A" and everything else.
+std::uint64_t number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+bool is_told(std::string_view text) {
+  return !text.empty() && text != "N/A" && text != "None" && !text.starts_with('[') &&
+         !text.starts_with("Requested functionality");
+}
+
+bool is_broken(std::string_view text) {
+  constexpr std::array<std::string_view, 4> kSigns = {"Unknown Error", "ERR!", "GPU is lost",
+                                                      "GPU requires reset"};
+  return std::ranges::any_of(
+      kSigns, [text](std::string_view sign) { return text.find(sign) != std::string_view::npos; });
+}
+
+// "00000000:0A:00.0" -> "0000:0a:00.0". Azure's virtual domains have more than four digits that
+// count: "000014ED:00:00.0" -> "14ed:00:00.0".
+std::string sysfs_bus_id(std::string_view id) {
+  std::string result(id);
+  std::ranges::transform(result, result.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  constexpr std::size_t kDomain = 4;
+  std::size_t colon = result.find(':');
+  while (colon != std::string::npos && colon > kDomain && result[0] == '0') {
+    result.erase(0, 1);
+    --colon;
+  }
+  return result;
+}
+
+void collect_broken(const xml::Element& element, std::vector<std::string>& broken) {
+  if (broken.size() >= kMostBroken) return;
+  if (is_broken(element.text)) broken.push_back(element.name);
+  for (const xml::Element& child : element.children) collect_broken(child, broken);
+}
+
+// The names by which drivers tell them: dram_uncorrectable, sram_uncorrectable,
+// sram_uncorrectable_parity and _secded, and before them double_bit/total.
+std::uint64_t uncorrectable_in(const xml::Element& gpu) {
+  const xml::Element* errors = gpu.child("ecc_errors");
+  const xml::Element* volatile_ones = errors == nullptr ? nullptr : errors->child("volatile");
+  if (volatile_ones == nullptr) return 0;
+  std::uint64_t sum = number_of(volatile_ones->text_at("double_bit/total"));
+  for (const xml::Element& child : volatile_ones->children) {
+    if (child.name.find("uncorrectable") != std::string::npos) sum += number_of(child.text);
+  }
+  return sum;
+}
+
+void read_repairs(const xml::Element& log, Gpu& gpu) {
+  gpu.retired_pages = number_of(log.text_at("retired_pages/double_bit_retirement/retired_count")) +
+                      number_of(log.text_at("remapped_rows/remapped_row_unc"));
+  for (const char* path : {"retired_pages/pending_retirement", "retired_pages/pending_blacklist",
+                           "remapped_rows/remapped_row_pending",
+                           "ecc_errors/channel_repair_pending", "ecc_errors/tpc_repair_pending"}) {
+    gpu.repair_pending = gpu.repair_pending || log.text_at(path) == "Yes";
+  }
+  gpu.repair_failed = log.text_at("remapped_rows/remapped_row_failure") == "Yes";
+}
+
+Gpu gpu_of(const xml::Element& log) {
+  Gpu gpu;
+  gpu.bus_id = sysfs_bus_id(log.attribute("id"));
+  gpu.name = log.text_at("product_name");
+  gpu.uuid = log.text_at("uuid");
+  const std::string_view minor = log.text_at("minor_number");
+  if (!minor.empty() && minor[0] >= '0' && minor[0] <= '9') {
+    gpu.minor = static_cast<int>(std::min<std::uint64_t>(number_of(minor), 1U << 20U));
+  }
+  gpu.mig = log.text_at("mig_mode/current_mig") == "Enabled";
+  if (const xml::Element* parts = log.child("mig_devices")) {
+    gpu.mig_devices =
+        static_cast<int>(std::ranges::count(parts->children, "mig_device", &xml::Element::name));
+  }
+  gpu.uncorrectable = uncorrectable_in(log);
+  read_repairs(log, gpu);
+  const std::string_view action = log.text_at("gpu_recovery_action");
+  if (is_told(action)) gpu.recovery_action = action;
+  collect_broken(log, gpu.broken);
+  if (const xml::Element* processes = log.child("processes")) {
+    for (const xml::Element& process : processes->children) {
+      const std::uint64_t pid = number_of(process.text_at("pid"));
+      if (pid > 0 && pid < 1U << 31U) gpu.pids.push_back(static_cast<int>(pid));
+    }
+  }
+  return gpu;
+}
+
+void add_notes(std::string_view text, std::vector<std::string>& notes) {
+  while (!text.empty() && notes.size() < kMostNotes) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
+    if (!line.empty()) notes.emplace_back(line);
+  }
+}
+
+}  // namespace
+
+Result<GpuReport> parse_nvidia_smi(std::string_view output, std::string_view where) {
+  constexpr const char* kReading = "reading what nvidia-smi says";
+  const std::string opening = "<" + std::string(kRoot) + ">";
+  const std::string closing = "</" + std::string(kRoot) + ">";
+  const std::size_t root = output.find(opening);
+  GpuReport report;
+  if (root == std::string_view::npos) {
+    add_notes(output, report.notes);
+    return fail(kReading, std::string(where),
+                report.notes.empty() ? "nothing" : '"' + report.notes[0] + '"',
+                "see whether nvidia-smi works on the host; a GPU that is lost needs a reboot");
+  }
+  const std::size_t declaration = std::min(output.find("<?xml"), root);
+  const std::size_t end = output.find(closing, root);
+  const std::size_t behind = end == std::string_view::npos ? output.size() : end + closing.size();
+  auto log = xml::parse(output.substr(declaration, behind - declaration), where);
+  if (!log) return std::unexpected(log.error());
+  add_notes(output.substr(0, declaration), report.notes);
+  add_notes(output.substr(behind), report.notes);
+  report.driver = log->text_at("driver_version");
+  report.cuda = log->text_at("cuda_version");
+  report.attached = static_cast<int>(
+      std::min<std::uint64_t>(number_of(log->text_at("attached_gpus")), 1U << 20U));
+  for (const xml::Element& child : log->children) {
+    if (child.name == "gpu") report.gpus.push_back(gpu_of(child));
+  }
+  return report;
+}
+
+}  // namespace envgen

@@ -1,0 +1,201 @@
+#include "init/engine/cluster/membership.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "init/sys/clock.h"
+
+namespace engine {
+namespace {
+
+constexpr std::int64_t kNsPerMs = 1'000'000;
+// FAT's clock ticks every two seconds, and a file server's is not ours.
+constexpr std::int64_t kTickNs = 3000 * kNsPerMs;
+constexpr std::size_t kMostNames = 8;
+
+// FNV-1a. Each text is followed by its length, so that neither can pass for part of the other.
+class Hash {
+ public:
+  void add(std::string_view text) {
+    for (const char c : text) byte(static_cast<unsigned char>(c));
+    add(static_cast<std::int64_t>(text.size()));
+  }
+  void add(std::int64_t number) {
+    for (int i = 0; i < 8; ++i) {
+      byte(static_cast<unsigned char>(static_cast<std::uint64_t>(number) >> (8 * i)));
+    }
+  }
+  // 0 stands for none.
+  [[nodiscard]] std::uint64_t value() const { return value_ == 0 ? 1 : value_; }
+
+ private:
+  void byte(unsigned char one) {
+    value_ ^= one;
+    value_ *= 0x100000001b3;
+  }
+  std::uint64_t value_ = 0xcbf29ce484222325;
+};
+
+// What all nodes are told alike.
+void add_common(Hash& hash, const envgen::Node& node) {
+  hash.add(node.role);
+  hash.add(node.role_index);
+  hash.add(node.slots);
+  hash.add(static_cast<std::int64_t>(node.devices.size()));
+  for (const envgen::Device& device : node.devices) {
+    hash.add(device.physical_id);
+    hash.add(device.rank);
+    hash.add(device.ip);
+  }
+}
+
+// Without their place: a node that nothing names cannot be told from another.
+std::multiset<std::string> names_in(const envgen::Cluster& cluster) {
+  std::multiset<std::string> names;
+  for (std::size_t rank = 0; rank < cluster.nodes.size(); ++rank) {
+    names.insert(node_name(cluster, rank));
+  }
+  return names;
+}
+
+std::string missing_in(const std::multiset<std::string>& names,
+                       const std::multiset<std::string>& list) {
+  std::vector<std::string> missing;
+  std::ranges::set_difference(names, list, std::back_inserter(missing));
+  std::string text;
+  for (std::size_t i = 0; i < std::min(missing.size(), kMostNames); ++i) {
+    text += (i == 0 ? "" : ", ") + missing[i];
+  }
+  if (missing.size() > kMostNames) {
+    text += " and " + std::to_string(missing.size() - kMostNames) + " more";
+  }
+  return text;
+}
+
+std::int64_t ns_of(const timespec& time) {
+  return static_cast<std::int64_t>(time.tv_sec) * 1000 * kNsPerMs + time.tv_nsec;
+}
+
+// Its bytes or names were read; where it is no file at all, that it is none.
+bool has_content(const envgen::PathState& state) {
+  using Kind = envgen::PathState::Kind;
+  if (state.kind == Kind::kDirectory) return state.listed;
+  return state.kind != Kind::kFile || !state.content.empty() || state.size_bytes == 0;
+}
+
+}  // namespace
+
+std::uint64_t cluster_id(const envgen::Cluster& cluster) {
+  Hash hash;
+  hash.add(static_cast<std::int64_t>(cluster.nodes.size()));
+  for (const envgen::Node& node : cluster.nodes) {
+    add_common(hash, node);
+    for (const std::string* text :
+         {&node.host, &node.pod_name, &node.server_id, &node.host_ip, &node.container_ip}) {
+      hash.add(*text);
+    }
+    hash.add(node.port);
+  }
+  hash.add(cluster.rank_table);
+  hash.add(cluster.world_size);
+  hash.add(cluster.master_addr);
+  hash.add(cluster.master_port);
+  return hash.value();
+}
+
+std::uint64_t common_id(const envgen::Cluster& cluster) {
+  Hash hash;
+  hash.add(static_cast<std::int64_t>(cluster.nodes.size()));
+  for (std::size_t rank = 0; rank < cluster.nodes.size(); ++rank) {
+    const envgen::Node& node = cluster.nodes[rank];
+    add_common(hash, node);
+    if (rank > 0) hash.add(node.host);
+    hash.add(node.port);
+  }
+  hash.add(cluster.world_size);
+  return hash.value();
+}
+
+std::string node_name(const envgen::Cluster& cluster, std::size_t rank) {
+  if (rank < cluster.nodes.size()) {
+    const envgen::Node& node = cluster.nodes[rank];
+    for (const std::string* name :
+         {&node.host, &node.pod_name, &node.container_ip, &node.host_ip, &node.server_id}) {
+      if (!name->empty()) return *name;
+    }
+  }
+  return "node " + std::to_string(rank);
+}
+
+std::string count_of_nodes(std::size_t count) {
+  return count < 2 ? "1 node" : std::to_string(count) + " nodes";
+}
+
+std::string difference(const envgen::Cluster& before, const envgen::Cluster& now) {
+  const auto names_before = names_in(before);
+  const auto names_now = names_in(now);
+  const std::string gone = missing_in(names_before, names_now);
+  const std::string added = missing_in(names_now, names_before);
+  std::string text = count_of_nodes(before.nodes.size());
+  if (before.nodes.size() != now.nodes.size()) {
+    text += " -> " + std::to_string(std::max<std::size_t>(now.nodes.size(), 1));
+  }
+  if (gone.empty() && added.empty()) {
+    const bool moved =
+        !std::ranges::equal(before.nodes, now.nodes, {}, &envgen::Node::host, &envgen::Node::host);
+    return text + (moved ? ", in another order" : ", not as before");
+  }
+  text += " (";
+  if (!gone.empty()) text += "gone: " + gone;
+  if (!gone.empty() && !added.empty()) text += "; ";
+  if (!added.empty()) text += "new: " + added;
+  return text + ")";
+}
+
+LookedAt::Sign LookedAt::sign_of(const std::string& path, bool whole) {
+  struct stat status{};
+  Sign sign;
+  sign.whole = whole;
+  if (::stat(path.c_str(), &status) != 0) {
+    sign.error = errno;
+    return sign;
+  }
+  sign.device = status.st_dev;
+  sign.inode = status.st_ino;
+  if (!whole) return sign;
+  sign.size_bytes = static_cast<std::uint64_t>(status.st_size);
+  sign.modified_ns = ns_of(status.st_mtim);
+  sign.changed_ns = ns_of(status.st_ctim);
+  return sign;
+}
+
+bool LookedAt::may_have_changed() {
+  Signs now;
+  for (const auto& [path, sign] : signs_) now[path] = sign_of(path, sign.whole);
+  const bool same = std::exchange(signs_, now) == now;
+  if (same && settled_) return false;
+  settled_ = same;
+  look_began_ns_ = sys::wall_ms() * kNsPerMs;
+  return true;
+}
+
+// The signs of before the look must be those of after it: a link may have been swapped meanwhile
+// for an old file.
+void LookedAt::seen(const std::map<std::string, envgen::PathState>& paths) {
+  Signs now;
+  for (const auto& [path, state] : paths) {
+    const Sign sign = sign_of(path, has_content(state));
+    const std::int64_t newest_ns = std::max(sign.modified_ns, sign.changed_ns);
+    if (sign.error == 0 && newest_ns > look_began_ns_ - kTickNs) settled_ = false;
+    now[path] = sign;
+  }
+  if (std::exchange(signs_, now) != now) settled_ = false;
+}
+
+}  // namespace engine

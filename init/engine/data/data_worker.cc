@@ -1,0 +1,248 @@
+#include "init/engine/data/data_worker.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "init/copy/cache/cache.h"
+#include "init/copy/progress_view.h"
+#include "init/engine/data/data_news.h"
+#include "init/engine/workers/messages.h"
+#include "init/sandbox/prepare.h"
+#include "init/sys/clock.h"
+#include "init/sys/files.h"
+#include "init/sys/log.h"
+#include "init/sys/permission.h"
+#include "init/sys/reach.h"
+
+namespace engine {
+namespace {
+
+constexpr int kTimedOut = 124;
+constexpr int kOwnFailure = 125;
+constexpr std::int64_t kNewsEveryMs = 500;
+// For what is done at the source once the copy is there.
+constexpr int kAfterwardsMs = 5000;
+
+// Tells PID 1, and whoever looks at the log or the terminal.
+class Reporter {
+ public:
+  Reporter(const DataOrder& order, int socket) : socket_(socket) {
+    const std::string name = "data " + order.dataset.name;
+    if (order.alone && ::isatty(STDERR_FILENO) == 1) {
+      view_.emplace(name);
+    } else {
+      view_.emplace(name, [](std::string_view line) { sys::log::info(line); });
+    }
+  }
+
+  void report(const copy::Report& report) {
+    if (report.counters != nullptr) view_->show(*report.counters, report.waiting);
+    const std::int64_t now_ms = sys::monotonic_ms();
+    const auto phase =
+        report.counters == nullptr ? copy::Phase::kScanning : report.counters->phase.load();
+    // A change of what is done is said at once.
+    const bool same = phase == last_.phase && report.waiting == last_.waiting;
+    if (same && now_ms < next_ms_) return;
+    last_ = {phase, report.waiting};
+    next_ms_ = now_ms + kNewsEveryMs;
+    DataNews news;
+    news.progress.phase = static_cast<std::uint32_t>(phase);
+    news.progress.waiting = report.waiting;
+    if (report.counters != nullptr) {
+      news.progress.entries = report.counters->entries.load();
+      news.progress.bytes = report.counters->bytes.load();
+      news.progress.total_entries = report.counters->total_entries.load();
+      news.progress.total_bytes = report.counters->total_bytes.load();
+    }
+    send_data_news(socket_, news);
+  }
+
+  void end() { view_->clear(); }
+
+ private:
+  struct Said {
+    copy::Phase phase = copy::Phase::kDone;
+    bool waiting = false;
+  };
+  int socket_;
+  std::optional<copy::ProgressView> view_;
+  Said last_;
+  std::int64_t next_ms_ = 0;
+};
+
+void warn(int socket, const std::string& text) {
+  send_data_news(socket, {.kind = DataNews::Kind::kWarning, .text = text});
+}
+
+std::string temporary_name(const std::string& path) {
+  return path + ".trainit-" + std::to_string(::getpid());
+}
+
+// "" = done. The link is there at any instant, as it was or as it is to be.
+std::string replace_link(const envgen::Dataset& dataset, const std::string& copy) {
+  const std::string& place = dataset.source;
+  const auto reached = sys::reach(place);
+  if (!reached) return "--data-link: " + to_line(reached.error()) + ", ignoring";
+  if (::geteuid() == 0 && !reached->weakness.empty()) {
+    return "--data-link: " + place + ": others may change it by " + reached->weakness +
+           ", so it stays as it is: make the link where only root may write";
+  }
+  const int directory = reached->directory.get();
+  const char* name = reached->name.c_str();
+  struct stat status{};
+  if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    return "--data-link: " + place + ": " + sys::errno_text(errno) + ", ignoring";
+  }
+  if (!S_ISLNK(status.st_mode)) {
+    return "--data-link: " + place +
+           " is no symbolic link, so it stays as it is: mount the data elsewhere and make a link "
+           "to it there, or let the job read " +
+           dataset.variable;
+  }
+  std::array<char, PATH_MAX> old{};
+  const ssize_t size = ::readlinkat(directory, name, old.data(), old.size());
+  if (size > 0 && std::string_view(old.data(), static_cast<std::size_t>(size)) == copy) return "";
+  const std::string made = temporary_name(reached->name);
+  const bool done = ::symlinkat(copy.c_str(), directory, made.c_str()) == 0 &&
+                    ::renameat(directory, made.c_str(), directory, name) == 0;
+  if (done) return "";
+  const int error = errno;
+  ::unlinkat(directory, made.c_str(), 0);
+  return "--data-link: replacing " + place + ": " + sys::errno_text(error) +
+         ", so it stays as it is: let its directory be written";
+}
+
+// What touches the source once the copy is there; each message is a warning.
+int see_to_source(const DataOrder& order, const std::string& copy, int pipe) {
+  const envgen::Dataset& dataset = order.dataset;
+  struct statvfs mount{};
+  if (::statvfs(dataset.source.c_str(), &mount) == 0 && (mount.f_flag & ST_RDONLY) == 0) {
+    send_message(pipe, 1,
+                 dataset.source +
+                     " can be written: mount what jobs train on read-only, so that none of them "
+                     "can change it");
+  }
+  if (order.request.data.link) {
+    const std::string wrong = replace_link(dataset, copy);
+    if (!wrong.empty()) send_message(pipe, 1, wrong);
+  }
+  return 0;
+}
+
+// By a process of its own, as the source may hang by now: what it says.
+void at_source(const DataOrder& order, int socket, const std::function<int(int pipe)>& body,
+               const std::function<void(std::string text)>& hear) {
+  const auto work = [&body](int pipe) {
+    sys::leave_callers_descriptors();
+    return body(pipe);
+  };
+  auto worker = fork_messenger("looking at the source of the data", order.saved, work);
+  if (!worker) return warn(socket, to_line(worker.error()) + ", ignoring");
+  constexpr std::uint32_t kMostBytes = 16U << 10;
+  MessagePipe messages(std::move(worker->pipe), 1, kMostBytes);
+  const std::int64_t until_ms = sys::monotonic_ms() + kAfterwardsMs;
+  while (!messages.at_end()) {
+    const std::int64_t left_ms = until_ms - sys::monotonic_ms();
+    pollfd ready{messages.pipe().get(), POLLIN, 0};
+    if (left_ms <= 0 || ::poll(&ready, 1, static_cast<int>(left_ms)) == 0) {
+      ::kill(worker->pid, SIGKILL);
+      return warn(socket, order.dataset.source + " does not answer any more, ignoring");
+    }
+    messages.read([&](std::uint32_t /*kind*/, std::string_view text) {
+      hear(std::string(text));
+      return true;
+    });
+  }
+}
+
+void finish_at_source(const DataOrder& order, const std::string& copy, int socket) {
+  at_source(
+      order, socket, [&](int pipe) { return see_to_source(order, copy, pipe); },
+      [socket](const std::string& text) { warn(socket, text); });
+}
+
+// A mistyped name, a mount that was forgotten, or what the job's user may not read: nothing that a
+// job could read instead.
+bool is_missing(const DataOrder& order, const envgen::Identity* job, int socket) {
+  bool missing = false;
+  const auto look = [&order, job](int pipe) {
+    const std::string& source = order.dataset.source;
+    std::optional<sys::AsUser> user;
+    if (job != nullptr && ::geteuid() == 0) user.emplace(*job);
+    struct stat status{};
+    const bool there = ::stat(source.c_str(), &status) == 0;
+    const int needed = there && S_ISDIR(status.st_mode) ? R_OK | X_OK : R_OK;
+    if (there && sys::may_access(AT_FDCWD, source.c_str(), needed)) return 0;
+    if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) send_message(pipe, 1, "missing");
+    return 0;
+  };
+  at_source(order, socket, look, [&missing](const std::string&) { missing = true; });
+  return missing;
+}
+
+// Whom the job's files have to be readable for, where that is not who we are.
+envgen::Result<std::optional<envgen::Identity>> job_of(const envgen::Request& request) {
+  if (request.sandbox.user.empty()) return std::nullopt;
+  envgen::SandboxRequest user;
+  user.user = request.sandbox.user;
+  const auto prepared = sandbox::prepare(user, false);
+  if (!prepared) return std::unexpected(prepared.error());
+  return prepared->sandbox.identity;
+}
+
+int say_failed(int socket, const envgen::Error& error, DataNews::Kind kind, int code) {
+  send_data_news(socket, {.kind = kind, .exit_code = code, .text = to_line(error)});
+  return 1;
+}
+
+}  // namespace
+
+int prepare_data(const DataOrder& order, int socket) {
+  const std::int64_t began_ms = sys::monotonic_ms();
+  // A caller may have left them ignored: no end could be awaited, and no stop would be heard.
+  ::signal(SIGCHLD, SIG_DFL);
+  ::signal(SIGTERM, SIG_DFL);
+  const auto job = job_of(order.request);
+  if (!job) return say_failed(socket, job.error(), DataNews::Kind::kFailed, kOwnFailure);
+  std::optional<copy::Owner> owner;
+  if (*job) owner = copy::Owner{.uid = (*job)->uid, .gid = (*job)->gid};
+  Reporter reporter(order, socket);
+  auto prepared = copy::prepare_dataset(
+      {.dataset = order.dataset,
+       .request = order.request.data,
+       .owner = owner,
+       .job = *job ? &**job : nullptr,
+       .report = [&reporter](const copy::Report& report) { reporter.report(report); }});
+  reporter.end();
+  if (!prepared) {
+    const std::int64_t timeout_ms = order.request.data.timeout_ms;
+    const bool late = timeout_ms > 0 && sys::monotonic_ms() - began_ms >= timeout_ms;
+    if (late) return say_failed(socket, prepared.error(), DataNews::Kind::kFailed, kTimedOut);
+    const auto kind = is_missing(order, *job ? &**job : nullptr, socket) ? DataNews::Kind::kMissing
+                                                                         : DataNews::Kind::kFailed;
+    return say_failed(socket, prepared.error(), kind, kOwnFailure);
+  }
+  for (const std::string& warning : prepared->warnings) warn(socket, warning);
+  DataNews ready{.kind = DataNews::Kind::kReady, .path = prepared->path, .text = prepared->how};
+  ready.progress.phase = static_cast<std::uint32_t>(copy::Phase::kDone);
+  ready.progress.entries = ready.progress.total_entries = prepared->size.entries;
+  ready.progress.bytes = ready.progress.total_bytes = prepared->size.bytes;
+  send_data_news(socket, ready, prepared->lease.get());
+  finish_at_source(order, prepared->path, socket);
+  return 0;
+}
+
+}  // namespace engine

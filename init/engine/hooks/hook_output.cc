@@ -1,0 +1,96 @@
+#include "init/engine/hooks/hook_output.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/secrets.h"
+
+namespace engine {
+namespace {
+
+// Less than PIPE_BUF: the log cuts a longer line.
+constexpr std::size_t kMostLineBytes = 3500;
+constexpr std::size_t kLastLines = 5;
+constexpr std::size_t kMostLastBytes = 300;  // of each
+constexpr int kMostLinesOfATurn = 64;
+
+}  // namespace
+
+void HookOutput::begin(std::string_view hook) {
+  prefix_ = "hook " + std::string(hook) + ": ";
+  line_.clear();
+  last_.clear();
+  shown_bytes_ = 0;
+  hidden_bytes_ = 0;
+}
+
+void HookOutput::add(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::string_view part = bytes.substr(0, kMostLineBytes - line_.size());
+    const std::size_t end = part.find('\n');
+    line_ += part.substr(0, end);
+    bytes.remove_prefix(end == std::string_view::npos ? part.size() : end + 1);
+    if (end != std::string_view::npos || line_.size() == kMostLineBytes) take_line();
+  }
+}
+
+void HookOutput::end() {
+  take_line();
+  if (hidden_bytes_ == 0) return;
+  say(sys::log::Level::kWarning, prefix_ + std::to_string(hidden_bytes_) +
+                                     " bytes more are not shown: a hook's output is limited to " +
+                                     std::to_string(kMostBytes) + " bytes");
+}
+
+void HookOutput::take_line() {
+  std::string line = std::exchange(line_, {});
+  while (line.ends_with('\r')) line.pop_back();
+  line.erase(0, line.rfind('\r') + 1);
+  if (line.empty()) return;
+  last_.push_back(line.substr(0, kMostLastBytes));
+  if (last_.size() > kLastLines) last_.pop_front();
+  const std::size_t bytes = prefix_.size() + line.size() + 1;
+  if (hidden_bytes_ > 0 || shown_bytes_ + bytes > kMostBytes) {
+    hidden_bytes_ += line.size() + 1;
+    return;
+  }
+  shown_bytes_ += bytes;
+  say(sys::log::Level::kInfo, prefix_ + line);
+}
+
+void HookOutput::say(sys::log::Level level, std::string text) {
+  waiting_.push_back({level, std::move(text)});
+}
+
+void HookOutput::write_first() {
+  sys::log::write(waiting_.front().level, waiting_.front().text);
+  waiting_.pop_front();
+}
+
+void HookOutput::write_ready() {
+  pollfd ready{STDERR_FILENO, POLLOUT, 0};
+  for (int lines = 0; waits() && lines < kMostLinesOfATurn; ++lines) {
+    if (::poll(&ready, 1, 0) == 0) return;
+    write_first();
+  }
+}
+
+void HookOutput::write_all() {
+  while (waits()) write_first();
+}
+
+std::string HookOutput::last_words() const {
+  std::string words;
+  for (const std::string& line : last_) {
+    if (!words.empty()) words += " | ";
+    for (const char c : line) {
+      const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+      words += control ? '?' : c;
+    }
+  }
+  return envgen::mask_secrets(words);
+}
+
+}  // namespace engine

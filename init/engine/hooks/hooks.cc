@@ -1,0 +1,443 @@
+#include "init/engine/hooks/hooks.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "init/engine/hooks/hook_exports.h"
+#include "init/engine/hooks/hook_file.h"
+#include "init/engine/hooks/hook_output.h"
+#include "init/proc/reap.h"
+#include "init/proc/spawn.h"
+#include "init/sys/clock.h"
+#include "init/sys/files.h"
+#include "init/sys/log.h"
+#include "init/sys/reach.h"
+
+namespace engine {
+namespace {
+
+enum class Kind : std::uint32_t { kFailed = 1, kExports = 2 };
+// Exports are at most envgen::kMostExportBytes, and a failure repeats some lines of a hook.
+constexpr std::uint32_t kMostMessageBytes = 4U << 20;
+
+constexpr int kTimedOut = 124;
+constexpr int kOwnFailure = 125;
+constexpr int kStopped = 128 + SIGTERM;
+constexpr std::int64_t kTermMs = 2000;  // from SIGTERM to SIGKILL
+// A hook that does not die even by SIGKILL hangs in the kernel; the others have their turn.
+constexpr std::int64_t kKillMs = 2000;
+// For what a hook has printed, from its end. Nobody reads an output that takes nothing for so long.
+constexpr std::int64_t kFlushMs = 1000;
+constexpr std::string_view kFile = "TRAINIT_ENV";
+
+struct Failure {
+  int exit_code = kOwnFailure;
+  envgen::Error error;
+};
+
+// "exported as NAME=VALUE, each with a NUL behind it": no name has a '=', no value a NUL.
+std::string encode(const std::vector<envgen::EnvEdit>& edits) {
+  std::string bytes;
+  for (const envgen::EnvEdit& edit : edits) {
+    bytes += edit.name + '=' + edit.value;
+    bytes += '\0';
+  }
+  return bytes;
+}
+
+std::optional<std::vector<envgen::EnvEdit>> decode(std::string_view bytes) {
+  std::vector<envgen::EnvEdit> edits;
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\0');
+    const std::size_t equals = bytes.substr(0, end).find('=');
+    if (end == std::string_view::npos || equals == std::string_view::npos || equals == 0) {
+      return std::nullopt;
+    }
+    edits.push_back({envgen::EnvEdit::Kind::kSet, std::string(bytes.substr(0, equals)),
+                     std::string(bytes.substr(equals + 1, end - equals - 1))});
+    bytes.remove_prefix(end + 1);
+  }
+  return edits;
+}
+
+std::string seconds(std::int64_t ms) {
+  constexpr std::int64_t kSecond = 1000;
+  return ms % kSecond == 0 ? std::to_string(ms / kSecond) + " s" : std::to_string(ms) + " ms";
+}
+
+class Worker {
+ public:
+  Worker(const envgen::HookGroup& group, envgen::Environ env, const std::string& run_dir,
+         const std::vector<std::string>& forced_names, const std::optional<envgen::Identity>& job,
+         int messages, proc::SavedSignals saved)
+      : group_(group),
+        env_(std::move(env)),
+        run_dir_(run_dir),
+        forced_names_(forced_names),
+        job_(job),
+        messages_(messages),
+        saved_(saved) {}
+
+  int run() {
+    for (const std::string& path : group_.paths) {
+      look_at_signals();
+      std::optional<Failure> failure;
+      if (!stopped()) {
+        ++begun_;
+        failure = run_hook(path);
+      }
+      if (stopped()) {
+        tell_stop(nullptr);
+        flush();
+        return kStopped;
+      }
+      if (!failure) continue;
+      if (group_.fatal) {
+        send_message(messages_, static_cast<std::uint32_t>(Kind::kFailed),
+                     static_cast<char>(failure->exit_code) + to_line(failure->error));
+        return failure->exit_code;
+      }
+      say(to_line(failure->error) + ", ignoring");
+    }
+    return 0;
+  }
+
+ private:
+  enum class Phase : unsigned char { kRuns, kTold, kKilled };
+  struct Hook {
+    std::string path;
+    std::string name;
+    pid_t pid = -1;
+    sys::Fd output;  // not valid: at its end
+    sys::Fd start_pipe;
+    Phase phase = Phase::kRuns;
+    std::optional<std::int64_t> next_phase_ms;
+    bool timed_out = false;
+    std::optional<siginfo_t> end;
+  };
+
+  std::optional<Failure> run_hook(const std::string& path);
+  envgen::Status start(Hook& hook, const HookFile* file);
+  void watch(Hook& hook);
+  void advance(Hook& hook);
+  void look_for_end(Hook& hook) const;
+  void read_output(Hook& hook);
+  void look_at_signals();
+  [[nodiscard]] bool stopped() const { return stops_ > 0; }
+  void tell_stop(const Hook* hook);
+  void flush();
+  void say(std::string text);
+  [[nodiscard]] std::string title(const Hook& hook) const;
+  [[nodiscard]] std::optional<Failure> failure_of(const Hook& hook) const;
+  std::optional<Failure> take_exports(const Hook& hook, const HookFile& file);
+  bool may_export(const Hook& hook, const envgen::EnvEdit& edit);
+
+  const envgen::HookGroup& group_;
+  envgen::Environ env_;  // with what was exported
+  const std::string& run_dir_;
+  const std::vector<std::string>& forced_names_;
+  const std::optional<envgen::Identity>& job_;
+  int messages_;
+  proc::SavedSignals saved_;
+  proc::SignalSource signals_;
+  HookOutput output_;
+  std::size_t exported_bytes_ = 0;
+  bool no_file_told_ = false;
+  bool stalled_ = false;   // stderr took nothing for too long
+  std::size_t begun_ = 0;  // of the group's paths
+  int stops_ = 0;          // so often we were told to stop
+  bool stop_told_ = false;
+};
+
+std::optional<Failure> Worker::run_hook(const std::string& path) {
+  Hook hook;
+  hook.path = path;
+  hook.name = path.substr(path.rfind('/') + 1);
+  output_.begin(hook.name);
+  const auto file = HookFile::make(run_dir_, name_of(group_.event));
+  if (!file && !std::exchange(no_file_told_, true)) {
+    say(to_line(file.error()) + "; going on without TRAINIT_ENV");
+  }
+  if (auto started = start(hook, file ? &*file : nullptr); !started) {
+    started.error().what = "starting " + title(hook);
+    return Failure{kOwnFailure, std::move(started.error())};
+  }
+  watch(hook);
+  output_.end();
+  flush();
+  if (stopped()) {
+    if (hook.phase != Phase::kRuns) tell_stop(&hook);
+    return std::nullopt;
+  }
+  auto failure = failure_of(hook);
+  if (failure || !file) return failure;
+  return take_exports(hook, *file);
+}
+
+envgen::Status Worker::start(Hook& hook, const HookFile* file) {
+  // Right before it runs; what passes nobody can change any more.
+  if (::geteuid() == 0) {
+    if (auto ours = sys::check_ours_alone(hook.path, job_ ? &*job_ : nullptr); !ours) return ours;
+  }
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return envgen::fail("", hook.path, sys::errno_text(errno), "raise RLIMIT_NOFILE (ulimit -n)");
+  }
+  hook.output.reset(ends[0]);
+  const sys::Fd write_end(ends[1]);
+  ::fcntl(hook.output.get(), F_SETFL, O_NONBLOCK);
+  proc::SpawnSpec spec;
+  spec.argv = {hook.path};
+  if (hook.path == group_.script) spec.argv.emplace_back(name_of(group_.event));
+  spec.env = env_;
+  if (file != nullptr) {
+    spec.env.set(kFile, file->path());
+  } else {
+    spec.env.unset(kFile);
+  }
+  spec.no_input = true;
+  spec.output_fd = write_end.get();
+  spec.new_session = true;  // a group that reads from our terminal would be stopped
+  spec.die_with_parent = true;
+  auto spawned = proc::spawn(spec, saved_);
+  if (!spawned) return std::unexpected(std::move(spawned.error()));
+  hook.pid = spawned->pid;
+  hook.start_pipe = std::move(spawned->start_pipe);
+  if (group_.timeout_ms > 0) hook.next_phase_ms = sys::monotonic_ms() + group_.timeout_ms;
+  return {};
+}
+
+// Until the hook has ended; one that cannot be killed is left behind.
+void Worker::watch(Hook& hook) {
+  while (true) {
+    // Signals first: a SIGCHLD that comes after the look must end the wait. Then the end, so that
+    // all that the hook wrote before it is in the pipe when that is read.
+    look_at_signals();
+    look_for_end(hook);
+    read_output(hook);
+    output_.write_ready();
+    advance(hook);
+    const std::int64_t now_ms = sys::monotonic_ms();
+    if (hook.end || (hook.phase == Phase::kKilled && now_ms >= *hook.next_phase_ms)) return;
+    std::array<pollfd, 3> sources = {
+        signals_.source(),
+        pollfd{hook.output.get(), POLLIN, 0},
+        pollfd{output_.waits() && !stalled_ ? STDERR_FILENO : -1, POLLOUT, 0},
+    };
+    const std::int64_t left_ms =
+        hook.next_phase_ms ? std::max<std::int64_t>(*hook.next_phase_ms - now_ms, 0) : -1;
+    signals_.wait(sources, left_ms);
+  }
+}
+
+void Worker::advance(Hook& hook) {
+  // Its number is its own until it is reaped, and its group's with it.
+  auto signal = [&hook](int number) {
+    if (::kill(-hook.pid, number) != 0) ::kill(hook.pid, number);
+  };
+  const std::int64_t now_ms = sys::monotonic_ms();
+  const bool due = hook.next_phase_ms && now_ms >= *hook.next_phase_ms;
+  const bool at_once = stops_ > 1 && hook.phase != Phase::kKilled;
+  // Not after its end: whoever stops us may kill us before that.
+  if (stopped() && !hook.end) tell_stop(&hook);
+  if (hook.end) {
+    if (hook.phase != Phase::kRuns) signal(SIGKILL);
+    ::waitpid(hook.pid, nullptr, 0);
+  } else if (at_once || (hook.phase == Phase::kTold && due)) {
+    signal(SIGKILL);
+    hook.phase = Phase::kKilled;
+    hook.next_phase_ms = now_ms + kKillMs;
+  } else if (hook.phase == Phase::kRuns && (stopped() || due)) {
+    signal(SIGTERM);
+    hook.timed_out = !stopped();
+    hook.phase = Phase::kTold;
+    hook.next_phase_ms = now_ms + kTermMs;
+  }
+}
+
+void Worker::look_for_end(Hook& hook) const {
+  siginfo_t info{};
+  const int waited =
+      proc::wait_id(P_PID, static_cast<id_t>(hook.pid), &info, WEXITED | WNOHANG | WNOWAIT);
+  if (waited == 0 && info.si_pid == hook.pid) hook.end = info;
+}
+
+// What is there now, though of one that floods not without end: more than a pipe holds, so that of
+// one that has ended nothing is left.
+void Worker::read_output(Hook& hook) {
+  constexpr int kMostReads = 32;
+  std::array<char, 65536> part;
+  for (int reads = 0; reads < kMostReads && hook.output.valid(); ++reads) {
+    const ssize_t count = ::read(hook.output.get(), part.data(), part.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) return;
+    if (count <= 0) return hook.output.reset();
+    output_.add(std::string_view(part.data(), static_cast<std::size_t>(count)));
+  }
+}
+
+void Worker::look_at_signals() {
+  std::array<proc::Received, 16> room;
+  for (auto received = signals_.read(room); !received.empty(); received = signals_.read(room)) {
+    stops_ += static_cast<int>(std::ranges::count(received, SIGTERM, &proc::Received::signal));
+  }
+}
+
+// Once. `hook` is the one that is cut short, nullptr: none.
+void Worker::tell_stop(const Hook* hook) {
+  if (std::exchange(stop_told_, true)) return;
+  std::string left;
+  for (const std::string& path : std::span(group_.paths).subspan(begun_)) {
+    left += (left.empty() ? "; not run: " : ", ") + path.substr(path.rfind('/') + 1);
+  }
+  if (hook == nullptr && left.empty()) return;
+  const std::string what = hook != nullptr
+                               ? title(*hook) + " is ended"
+                               : "the " + std::string(name_of(group_.event)) + " hooks are ended";
+  output_.say(sys::log::Level::kWarning,
+              what + ": the time for the hooks is over, or a stop was asked for" + left);
+  output_.write_ready();
+}
+
+void Worker::flush() {
+  const std::int64_t deadline_ms = sys::monotonic_ms() + kFlushMs;
+  while (!stalled_ && !stopped()) {
+    output_.write_ready();
+    const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
+    if (!output_.waits()) return;
+    stalled_ = left_ms <= 0;
+    std::array<pollfd, 2> sources = {signals_.source(), pollfd{STDERR_FILENO, POLLOUT, 0}};
+    if (!stalled_) signals_.wait(sources, left_ms);
+    look_at_signals();
+  }
+  output_.write_all();
+}
+
+void Worker::say(std::string text) {
+  output_.say(sys::log::Level::kWarning, std::move(text));
+  flush();
+}
+
+std::string Worker::title(const Hook& hook) const {
+  return "the " + std::string(name_of(group_.event)) + " hook " + hook.name;
+}
+
+std::optional<Failure> Worker::failure_of(const Hook& hook) const {
+  proc::StartFailure start;
+  if (proc::read_start(hook.start_pipe, &start) == proc::StartState::kFailed) {
+    start.error.what = "starting " + title(hook);
+    return Failure{start.exit_code, std::move(start.error)};
+  }
+  Failure failure{0, {"running " + title(hook), hook.path, "", ""}};
+  if (hook.timed_out) {
+    failure.exit_code = kTimedOut;
+    failure.error.found = "no end after " + seconds(group_.timeout_ms);
+    failure.error.fix = "see what it waits for, or raise --hook-timeout";
+    if (!hook.end) failure.error.found += ", nor by SIGKILL: it hangs in the kernel";
+  } else if (hook.end->si_code == CLD_EXITED) {
+    failure.exit_code = hook.end->si_status;
+    failure.error.found = "exit code " + std::to_string(hook.end->si_status);
+  } else {
+    failure.exit_code = 128 + hook.end->si_status;
+    failure.error.found = "an end by " + proc::signal_name(hook.end->si_status);
+  }
+  if (failure.exit_code == 0) return std::nullopt;
+  if (group_.fatal && is_of_course(group_.event) && failure.error.fix.empty()) {
+    failure.error.fix =
+        "correct it, or take " + std::string(name_of(group_.event)) + " out of --fatal-hooks";
+  }
+  const std::string words = output_.last_words();
+  if (!words.empty()) failure.error.found += "; its last lines: " + words;
+  return failure;
+}
+
+std::optional<Failure> Worker::take_exports(const Hook& hook, const HookFile& file) {
+  auto failed = [&](envgen::Error error) {
+    error.what = "reading what " + title(hook) + " exports";
+    return Failure{kOwnFailure, std::move(error)};
+  };
+  const auto text = file.read();
+  if (!text) return failed(text.error());
+  auto edits = envgen::parse_hook_exports(*text);
+  if (!edits) return failed(edits.error());
+  std::erase_if(*edits, [&](const auto& edit) { return !may_export(hook, edit); });
+  if (edits->empty()) return std::nullopt;
+  const std::string bytes = encode(*edits);
+  exported_bytes_ += bytes.size();
+  if (exported_bytes_ > envgen::kMostExportBytes) {
+    return failed({"", std::string("$").append(kFile),
+                   "with the hooks before it " + std::to_string(exported_bytes_) + " bytes",
+                   "write files, and export their paths"});
+  }
+  for (const envgen::EnvEdit& edit : *edits) env_.apply(edit);
+  send_message(messages_, static_cast<std::uint32_t>(Kind::kExports), bytes);
+  return std::nullopt;
+}
+
+bool Worker::may_export(const Hook& hook, const envgen::EnvEdit& edit) {
+  const bool ours = edit.name == kFile || edit.name == "TRAINIT_HOOK";
+  const bool forced = std::ranges::find(forced_names_, edit.name) != forced_names_.end();
+  if (!ours && !forced) return true;
+  say(title(hook) + " exports " + edit.name + ", which trainit sets itself, ignoring");
+  return false;
+}
+
+}  // namespace
+
+envgen::Result<HookRun> HookRun::start(const envgen::HookGroup& group, const envgen::Environ& env,
+                                       const std::string& run_dir,
+                                       const std::vector<std::string>& forced_names,
+                                       const std::optional<envgen::Identity>& job,
+                                       const proc::SavedSignals& saved) {
+  auto body = [&](int fd) {
+    proc::take_over_signals();
+    // PID 1 may not be dumpable; a hook opens its TRAINIT_ENV by our /proc/PID/fd.
+    ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return Worker(group, env, run_dir, forced_names, job, fd, saved).run();
+  };
+  auto messenger =
+      fork_messenger("starting the " + std::string(name_of(group.event)) + " hooks", saved, body);
+  if (!messenger) return std::unexpected(messenger.error());
+  return HookRun(messenger->pid, std::move(messenger->pipe));
+}
+
+HookRun::HookRun(pid_t pid, sys::Fd pipe)
+    : pid_(pid),
+      messages_(std::move(pipe), static_cast<std::uint32_t>(Kind::kExports), kMostMessageBytes) {}
+
+std::vector<HookNews> HookRun::read_news() {
+  std::vector<HookNews> news;
+  bool whole = true;
+  auto take = [&](std::uint32_t kind, std::string_view bytes) {
+    if (kind == static_cast<std::uint32_t>(Kind::kFailed)) {
+      whole = bytes.size() > 1 && bytes[0] != '\0';
+      if (whole) {
+        news.emplace_back(
+            HookFailed{static_cast<unsigned char>(bytes[0]), std::string(bytes.substr(1))});
+      }
+      return false;
+    }
+    auto edits = decode(bytes);
+    whole = edits.has_value();
+    if (whole) news.emplace_back(HookExports{std::move(*edits)});
+    return whole;
+  };
+  if (!messages_.read(take) || !whole) {
+    news.emplace_back(HookFailed{kOwnFailure, "the worker for hooks sent a damaged message"});
+  }
+  return news;
+}
+
+}  // namespace engine

@@ -1,0 +1,78 @@
+#include "init/engine/resolve/collect.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <string>
+
+#include "init/proc/capture.h"
+#include "init/proc/driver_tool.h"
+#include "init/sandbox/prepare.h"
+#include "init/sys/reach.h"
+
+namespace engine {
+namespace {
+
+// A resolution asks for the table's place, the table, then the arguments: three rounds.
+constexpr int kMostRounds = 16;
+
+envgen::PathState ask_npu_smi(const envgen::Environ& base) {
+  constexpr std::int64_t kLimitMs = 10'000;
+  constexpr std::size_t kMostBytes = 256UL * 1024;
+  const auto tool = proc::find_driver_tool("npu-smi", base);
+  if (!tool) return {};
+  envgen::Environ env = tool->env;
+  // Where the runtime mounts what it is linked with.
+  for (const char* directory :
+       {"/usr/local/Ascend/driver/lib64/common", "/usr/local/Ascend/driver/lib64/driver"}) {
+    env.apply({envgen::EnvEdit::Kind::kPrependPath, "LD_LIBRARY_PATH", directory});
+  }
+  auto told = proc::capture({tool->path, "info", "-t", "topo"}, env, kLimitMs, kMostBytes);
+  envgen::PathState state;
+  if (!told) return state;
+  state.kind = told->late ? envgen::PathState::Kind::kError : envgen::PathState::Kind::kFile;
+  state.error = told->late ? ETIMEDOUT : 0;
+  if (!told->late) state.content = std::move(told->output);
+  return state;
+}
+
+// Whom the job runs as, where that is known. Where it is not the start fails for that.
+std::optional<envgen::Identity> job_of(const envgen::Request& request) {
+  if (request.sandbox.user.empty() || ::geteuid() != 0) return std::nullopt;
+  envgen::SandboxRequest user;
+  user.user = request.sandbox.user;
+  const auto prepared = sandbox::prepare(user, false);
+  return prepared ? prepared->sandbox.identity : std::nullopt;
+}
+
+envgen::PathState look_at(const envgen::Want& want, const envgen::Environ& env,
+                          const std::optional<envgen::Identity>& job) {
+  if (want.path == envgen::kNpuTopologyCommand) return ask_npu_smi(env);
+  // What an input says comes to messages and to files that the job may read.
+  return sys::look_as(job ? &*job : nullptr, want.path, want.content);
+}
+
+}  // namespace
+
+envgen::Answer collect_and_resolve(envgen::Snapshot& snapshot, const envgen::Request& request) {
+  envgen::Answer answer;
+  const std::optional<envgen::Identity> job = job_of(request);
+  for (int round = 0; round < kMostRounds; ++round) {
+    answer = envgen::resolve(snapshot, request);
+    if (answer.wants.empty()) return answer;
+    for (const envgen::Want& want : answer.wants) {
+      envgen::PathState state = look_at(want, snapshot.env, job);
+      // What was read is what counts: a file that shrinks meanwhile must not be wanted forever.
+      if (want.content && state.kind == envgen::PathState::Kind::kFile) {
+        state.size_bytes = state.content.size();
+      }
+      snapshot.paths[want.path] = std::move(state);
+    }
+  }
+  answer.outcome = envgen::Error{"resolving the job", "", "a resolution that never ends",
+                                 "this is a defect of trainit: report it with `trainit snapshot`"};
+  return answer;
+}
+
+}  // namespace engine

@@ -1,0 +1,55 @@
+#include "init/engine/resolve/preflight.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "init/doctor/check_result.h"
+#include "init/doctor/doctor.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+using envgen::CheckResult;
+using envgen::Verdict;
+
+// The first failures in full; a line of the log has its limit.
+envgen::Status refusal(const std::vector<CheckResult>& results, int failed) {
+  constexpr int kMostNamed = 5;
+  std::string found;
+  int named = 0;
+  for (const CheckResult& result : results) {
+    if (result.verdict != Verdict::kFailed || named == kMostNamed) continue;
+    found += (named == 0 ? "" : " | ") + to_line(result);
+    ++named;
+  }
+  if (failed > named) found += " | and " + std::to_string(failed - named) + " more";
+  return envgen::fail("checking the machine before the job (--preflight require)", "", found,
+                      "mend that, see `trainit doctor`, or start with --preflight warn");
+}
+
+}  // namespace
+
+envgen::Status preflight(envgen::Plan& plan, const envgen::Snapshot& base) {
+  const envgen::Preflight mode = plan.observe.preflight;
+  if (mode == envgen::Preflight::kOff) return {};
+  doctor::Context context = doctor::context_of(plan, base.env);
+  context.occasion = doctor::Occasion::kPreflight;
+  context.run_dir = base.facts.run_dir;
+  if (context.work_dir.empty()) context.work_dir = base.facts.cwd;
+  const std::vector<CheckResult> results = doctor::run_checks({}, context);
+  const envgen::CheckCounts counts = envgen::count_results(results);
+  plan.observe.preflight_found = counts_to_text(counts);
+  sys::log::info("preflight: " + plan.observe.preflight_found);
+  if (mode == envgen::Preflight::kRequire && counts.failed > 0) {
+    return refusal(results, counts.failed);
+  }
+  for (const CheckResult& result : results) {
+    const bool told = result.verdict == Verdict::kWarning || result.verdict == Verdict::kFailed;
+    if (told) plan.warnings.push_back("preflight: " + to_line(result));
+  }
+  return {};
+}
+
+}  // namespace engine

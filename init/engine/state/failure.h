@@ -1,0 +1,58 @@
+#pragma once
+// The first failure as a value: what state.json holds of it beside the message, and the texts made
+// of it. No system calls; what a process printed comes from a worker that has read it (last_words).
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace engine {
+
+struct FailureDetail {
+  std::string task;    // "rank-3", "main", "resolver"; "" = there was no failure
+  int rank = -1;       // -1: none
+  int node = 0;        // its rank
+  std::string host;    // the node's name
+  int device = -1;     // -1: none
+  std::string signal;  // "SIGKILL" when that ended it
+  int exit_code = -1;
+  bool oom = false;            // the cgroup's count of OOM kills has risen, and it was killed
+  std::int64_t at_ms = 0;      // wall clock, UTC
+  std::int64_t after_ms = -1;  // since its start; -1: it did not start
+  std::string log;             // where its output is; "" = stdout
+  std::vector<std::string> last_lines;  // that it printed, oldest first
+  // What ran when it failed, and what that ended with: "rank-8: exit 143", "rank-9: SIGKILL".
+  std::vector<std::string> torn_down;
+
+  bool operator==(const FailureDetail&) const = default;
+};
+
+inline constexpr std::size_t kMostLastLines = 20;
+inline constexpr std::size_t kMostLastBytes = 4096;
+
+// The last lines of what a process printed, from its last kMostLastBytes bytes, of which the first
+// line may be torn (`whole`: it is not). Terminal escapes and control characters are left out, of a
+// progress bar its last state stays, empty lines are dropped, credentials are masked; what is no
+// UTF-8 becomes '?'. A line has at most 400 bytes.
+std::vector<std::string> last_lines_of(std::string_view printed, bool whole);
+
+// One line for the log: the message and the last three lines.
+std::string failure_line(std::string_view message, const FailureDetail& detail);
+
+// For the termination message: the diagnosis, who was torn down, the last lines; at most
+// `most_bytes`. What does not fit is cut from the oldest of the last lines on, then the names.
+std::string termination_text(std::string_view message, const FailureDetail& detail,
+                             std::size_t most_bytes);
+
+// The first `most_bytes` bytes, cut between UTF-8 characters.
+std::string_view cut_text(std::string_view text, std::size_t most_bytes);
+
+// "first_failure_detail": an object, null without a failure.
+void write_failure(envgen::json::Writer& out, const FailureDetail& detail);
+FailureDetail failure_from(const envgen::json::Value& value);
+
+}  // namespace engine

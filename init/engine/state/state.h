@@ -1,0 +1,92 @@
+#pragma once
+// RUN_DIR/state.json: what `trainit status` shows. Written by PID 1 only, replaced atomically; a
+// reader sees an old state or a new one, never half of one.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "init/engine/state/failure.h"
+
+namespace engine {
+
+// The output of hooks, which comes as lines of ours.
+inline constexpr const char* kHookOutput = "stderr";
+
+struct TaskReport {
+  std::string name;
+  // "resolve", "data", "main", "service", or of hooks "pre-start", "post-start", "pre-stop",
+  // "post-stop", "checkpoint", "on-failure"
+  std::string kind;
+  std::string state;  // "idle", "starting", "running", "ended"
+  int rank = -1;      // -1: none
+  int device = -1;
+  int pid = 0;                  // 0: not alive
+  int exit_code = -1;           // -1: has not ended
+  std::string signal;           // "SIGKILL" when that ended it
+  std::string log;              // "" = stdout; kHookOutput; else a file
+  std::int64_t started_ms = 0;  // wall clock, UTC; 0 = not yet
+  std::int64_t ended_ms = 0;
+  int incarnation = 0;                // how often it was started
+  std::int64_t last_output_ms = 0;    // wall clock, UTC; 0: not known. `trainit status` fills it in
+  std::int64_t perf_ppm = -1;         // hardware / end-to-end time, last seen; -1: not known
+  std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: it is not
+};
+
+struct DataReport {
+  std::string name;
+  std::string variable;
+  std::string source;
+  std::string path;      // what the variable says; "" = not known yet
+  std::string state;     // "idle", "ready", "failed", or what is done: "scanning", "copying", ...
+  std::string how;       // "copied", "found"; of one that failed why
+  bool waiting = false;  // for another job, whose copy the numbers are of
+  std::int64_t entries = 0;  // done: files, directories, links
+  std::int64_t bytes = 0;
+  std::int64_t total_entries = 0;  // 0 = not known yet
+  std::int64_t total_bytes = 0;
+  std::int64_t bytes_per_second = 0;
+  std::int64_t began_ms = 0;  // wall clock, UTC; 0 = not yet
+  std::int64_t ended_ms = 0;
+
+  bool operator==(const DataReport&) const = default;
+};
+
+struct JobReport {
+  int pid = 0;
+  std::string phase;
+  std::string state;  // in the platforms' words: running, success, error, stopped, expired
+  std::string platform;
+  std::string framework;
+  int node_rank = 0;
+  int node_count = 1;
+  int world_size = 1;
+  std::int64_t started_ms = 0;  // wall clock, UTC
+  std::int64_t updated_ms = 0;
+  std::string waiting_for;  // "" when nothing is waited for
+  std::vector<TaskReport> tasks;
+  std::vector<DataReport> data;
+  std::string hook;                      // "pre-start hooks", under way; "" when none are
+  std::string first_failure;             // the message; "" without a failure; of the last start
+  FailureDetail failure;                 // what is known of it
+  std::string stop_signal;               // "" when none came
+  int exit_code = -1;                    // the job's; -1: still running
+  int given_code = -1;                   // the container's, by --exit-codes
+  int restarts = 0;                      // so far
+  int most_restarts = 0;                 // --max-restarts
+  std::int64_t restart_at_ms = 0;        // wall clock, UTC; 0: none is awaited
+  std::int64_t expires_ms = 0;           // wall clock, UTC; 0: no time limit
+  bool checkpoint_under_way = false;     // asked for, and not saved yet
+  std::int64_t checkpoint_until_ms = 0;  // wall clock, UTC: it is waited for so long; 0: not known
+  bool reschedule = false;               // ends with 75 after a checkpoint: to be scheduled again
+  std::int64_t hold_until_ms = 0;        // wall clock, UTC; 0: no debug window
+  std::string health;                    // what the last round of checks found; "" = none yet
+  std::vector<std::string> warnings;
+};
+
+std::string state_to_json(const JobReport& report);
+envgen::Result<JobReport> state_from_json(std::string_view text, std::string_view where);
+
+}  // namespace engine

@@ -1,0 +1,283 @@
+#include "init/engine/state/status_text.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/utf8.h"
+#include "init/copy/copy_progress.h"
+#include "init/sys/clock.h"
+
+namespace engine {
+namespace {
+
+// The columns that a terminal gives it, but for wide characters.
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string padded(std::string text, std::size_t width) {
+  const std::size_t has = columns(text);
+  if (has < width) text.append(width - has, ' ');
+  return text;
+}
+
+// Its first columns, with a mark where some are left out.
+std::string fitted(std::string text, std::size_t width) {
+  if (width == 0 || columns(text) <= width) return text;
+  std::size_t size = 0;
+  for (std::size_t has = 0; has + 1 < width; ++has) {
+    size += std::max<std::size_t>(sys::utf8_length(std::string_view(text).substr(size)), 1);
+  }
+  return text.substr(0, size) + ">";
+}
+
+// A name that is longer than this moves its own row only.
+constexpr std::size_t kLongestColumn = 24;
+
+bool is_shown(const TaskReport& task) {
+  const bool hooks_to_come = task.state == "idle" && task.log == kHookOutput;
+  return task.kind != "resolve" && task.kind != "data" && !hooks_to_come;
+}
+
+constexpr const char* kRed = "\033[31m";
+constexpr const char* kGreen = "\033[32m";
+constexpr const char* kYellow = "\033[33m";
+constexpr const char* kPlain = "\033[0m";
+
+// Which columns have something to show.
+struct Columns {
+  std::size_t name = 11;
+  bool age = false;     // of the last output
+  bool perf = false;    // hardware / end-to-end time
+  bool starts = false;  // how often a task was started
+};
+
+Columns columns_of(const std::vector<TaskReport>& tasks) {
+  Columns has;
+  for (const TaskReport& task : tasks) {
+    if (!is_shown(task)) continue;
+    if (task.name.size() <= kLongestColumn) has.name = std::max(has.name, task.name.size());
+    has.age = has.age || task.last_output_ms > 0;
+    has.perf = has.perf || task.perf_ppm >= 0;
+    has.starts = has.starts || task.incarnation > 1;
+  }
+  return has;
+}
+
+std::string percent_text(std::int64_t ppm) {
+  return std::to_string(ppm / 10'000) + "." + std::to_string(ppm % 10'000 / 1000) + "%";
+}
+
+std::string state_of(const TaskReport& task, std::int64_t now_ms) {
+  if (task.state == "ended") {
+    return task.signal.empty() ? "exit " + std::to_string(task.exit_code) : task.signal;
+  }
+  if (task.stalled_since_ms > 0) return "stalled " + span_text(now_ms - task.stalled_since_ms);
+  return task.state;
+}
+
+const char* colour_of(const TaskReport& task) {
+  if (task.state == "ended") return task.exit_code == 0 ? "" : kRed;
+  if (task.stalled_since_ms > 0) return kYellow;
+  return task.state == "running" ? kGreen : "";
+}
+
+std::string age_text(const TaskReport& task, std::int64_t now_ms) {
+  return task.last_output_ms > 0 ? span_text(now_ms - task.last_output_ms) + " ago" : "-";
+}
+
+std::string known(std::int64_t value, std::int64_t none) {
+  return value == none ? "-" : std::to_string(value);
+}
+
+std::string task_row(const TaskReport& task, const Columns& has, std::int64_t now_ms,
+                     TextStyle style) {
+  const std::string state = padded(state_of(task, now_ms), 12);
+  std::string row = "  " + padded(sys::printable(task.name), has.name) + " ";
+  row += padded(known(task.device, -1), 8);
+  row += padded(known(task.pid, 0), 8);
+  row += state;
+  if (has.starts) row += padded(std::to_string(task.incarnation), 8);
+  if (has.perf) row += padded(task.perf_ppm < 0 ? "-" : percent_text(task.perf_ppm), 8);
+  if (has.age) row += padded(age_text(task, now_ms), 13);
+  row += task.log.empty() ? "stdout" : sys::printable(task.log);
+  const bool says_kind = task.kind == "main" || task.name.starts_with(task.kind);
+  if (!says_kind) row += " (" + task.kind + ")";
+  row = fitted(std::move(row), style.width);
+  const char* colour = style.colour ? colour_of(task) : "";
+  const std::size_t at = row.find(state);
+  if (*colour == '\0' || at == std::string::npos) return row;
+  return row.substr(0, at) + colour + state + kPlain + row.substr(at + state.size());
+}
+
+std::string task_table(const std::vector<TaskReport>& tasks, std::int64_t now_ms, TextStyle style) {
+  const Columns has = columns_of(tasks);
+  std::string text;
+  for (const TaskReport& task : tasks) {
+    if (!is_shown(task)) continue;
+    if (text.empty()) {
+      std::string head = "  " + padded("task", has.name) + " device  pid     state       ";
+      if (has.starts) head += "starts  ";
+      if (has.perf) head += "perf    ";
+      if (has.age) head += "last output  ";
+      text = fitted(head + "output", style.width) + "\n";
+    }
+    text += task_row(task, has, now_ms, style) + "\n";
+  }
+  return text;
+}
+
+const char* colour_of(const std::string& state) {
+  if (state == "error" || state == "expired") return kRed;
+  if (state == "success" || state == "running") return kGreen;
+  return kYellow;
+}
+
+// ", 1h 59m left"; "" for what is over.
+std::string left_text(std::int64_t until_ms, std::int64_t now_ms) {
+  return until_ms > now_ms ? ", " + span_text(until_ms - now_ms) + " left" : "";
+}
+
+std::string times(int count) { return std::to_string(count) + (count == 1 ? " time" : " times"); }
+
+std::string data_line(const DataReport& data) {
+  std::string text = "data " + sys::printable(data.name) + ": ";
+  if (data.state == "idle") return text + "not begun\n";
+  if (data.state == "failed") {
+    if (!data.path.empty()) text += "not copied, the job reads " + sys::printable(data.path) + ": ";
+    return text + sys::printable(data.how) + "\n";
+  }
+  if (data.state == "ready") {
+    return text + sys::printable(data.how) + ", " + std::to_string(data.entries) + " entries, " +
+           envgen::size_text(static_cast<std::uint64_t>(data.bytes)) + ", at " +
+           sys::printable(data.path) + "\n";
+  }
+  const bool unknown = data.entries == 0 && data.total_entries == 0;
+  if (data.waiting && unknown) return text + "waiting for another job's copy\n";
+  const envgen::CopyProgress progress{
+      .phase = data.waiting ? "copying" : std::string_view(data.state),
+      .waiting = data.waiting,
+      .entries = static_cast<std::uint64_t>(data.entries),
+      .bytes = static_cast<std::uint64_t>(data.bytes),
+      .total_entries = static_cast<std::uint64_t>(data.total_entries),
+      .total_bytes = static_cast<std::uint64_t>(data.total_bytes)};
+  const envgen::Rate rate{.bytes = static_cast<std::uint64_t>(data.bytes_per_second)};
+  return text + sys::printable(progress_line(progress, rate)) + "\n";
+}
+
+// What the job is about, beyond its tasks.
+std::string course_text(const JobReport& report, std::int64_t now_ms) {
+  std::string text;
+  for (const DataReport& data : report.data) text += data_line(data);
+  if (!report.waiting_for.empty())
+    text += "waiting for " + sys::printable(report.waiting_for) + "\n";
+  if (report.expires_ms != 0 && report.exit_code < 0) {
+    text += "time limit " + sys::utc_text(report.expires_ms) +
+            left_text(report.expires_ms, now_ms) + " (`trainit extend --for 2h` adds to it)\n";
+  }
+  if (report.restart_at_ms != 0) {
+    const bool later = report.restart_at_ms > now_ms;
+    text += "restart " + std::to_string(std::int64_t{report.restarts} + 1);
+    if (report.most_restarts > 0) text += " of " + std::to_string(report.most_restarts);
+    text += " in " + span_text(later ? report.restart_at_ms - now_ms : 0) + "\n";
+  } else if (report.restarts > 0) {
+    text += "restarted " + times(report.restarts);
+    if (report.most_restarts > 0) text += ", at most " + std::to_string(report.most_restarts);
+    text += "\n";
+  }
+  if (!report.hook.empty()) text += "under way: " + sys::printable(report.hook) + "\n";
+  if (report.checkpoint_under_way) {
+    text += "checkpoint under way" + left_text(report.checkpoint_until_ms, now_ms) + "\n";
+  }
+  if (!report.stop_signal.empty()) text += "stopped by " + report.stop_signal + "\n";
+  return text;
+}
+
+std::string list_text(const std::vector<std::string>& items) {
+  std::string text;
+  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + sys::printable(item);
+  return text;
+}
+
+// What the message does not say.
+std::string detail_text(const FailureDetail& detail) {
+  std::string text;
+  if (!detail.torn_down.empty()) {
+    text += "  torn down because of it: " + list_text(detail.torn_down) + "\n";
+  }
+  if (detail.last_lines.empty()) return text;
+  text += "  its last lines:\n";
+  for (const std::string& line : detail.last_lines) text += "    " + sys::printable(line) + "\n";
+  return text;
+}
+
+std::string failure_text(const JobReport& report, std::int64_t now_ms) {
+  std::string text;
+  if (!report.first_failure.empty()) {
+    const bool again = report.restarts > 0 && report.state == "running";
+    text += again ? "before the restart: " : "first failure: ";
+    text += sys::printable(report.first_failure) + "\n" + detail_text(report.failure);
+  }
+  if (report.hold_until_ms != 0) {
+    text += "debug window until " + sys::utc_text(report.hold_until_ms) +
+            left_text(report.hold_until_ms, now_ms) +
+            " (end it with `trainit release`, set it anew with `trainit hold --for 2h`)\n";
+  }
+  return text;
+}
+
+std::string exit_text(const JobReport& report) {
+  if (report.exit_code < 0) return "";
+  std::string text = "exit code " + std::to_string(report.exit_code);
+  if (report.given_code >= 0 && report.given_code != report.exit_code) {
+    text += ", given as " + std::to_string(report.given_code);
+  }
+  if (report.reschedule) text += ": after a checkpoint, to be scheduled again";
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string span_text(std::int64_t ms) {
+  struct Unit {
+    std::int64_t ms;
+    const char* name;
+  };
+  static constexpr std::array kUnits = {Unit{86'400'000, "d"}, Unit{3'600'000, "h"},
+                                        Unit{60'000, "m"}, Unit{1000, "s"}};
+  for (std::size_t i = 0; i < kUnits.size(); ++i) {
+    const Unit& unit = kUnits.at(i);
+    if (ms < unit.ms) continue;
+    std::string text = std::to_string(ms / unit.ms) + unit.name;
+    const std::int64_t rest = ms % unit.ms;
+    if (i + 1 == kUnits.size() || rest < kUnits.at(i + 1).ms) return text;
+    return text + " " + std::to_string(rest / kUnits.at(i + 1).ms) + kUnits.at(i + 1).name;
+  }
+  return "0s";
+}
+
+std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyle style) {
+  std::string text = "state ";
+  text += style.colour ? colour_of(report.state) : "";
+  text += sys::printable(report.state);
+  text += style.colour ? kPlain : "";
+  text += ", phase " + sys::printable(report.phase);
+  if (!report.platform.empty()) {
+    text += "; " + report.platform + "/" + report.framework + ", node " +
+            std::to_string(report.node_rank) + " of " + std::to_string(report.node_count) +
+            ", world size " + std::to_string(report.world_size);
+  }
+  text += "\nstarted " + sys::utc_text(report.started_ms) + ", updated " +
+          sys::utc_text(report.updated_ms) + "\n";
+  text += course_text(report, now_ms) + failure_text(report, now_ms) + exit_text(report) +
+          task_table(report.tasks, now_ms, style);
+  if (!report.health.empty()) text += "health: " + sys::printable(report.health) + "\n";
+  for (const std::string& warning : report.warnings) {
+    text += "warning: " + sys::printable(warning) + "\n";
+  }
+  return text;
+}
+
+}  // namespace engine

@@ -1,0 +1,23 @@
+#pragma once
+// The state of a job as a person reads it: what `trainit status` prints.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "init/engine/state/state.h"
+
+namespace engine {
+
+struct TextStyle {
+  bool colour = false;    // by terminal escapes
+  std::size_t width = 0;  // columns that a row of the table may have; 0 = any number
+};
+
+// For a person who reads it at `now_ms` (wall clock, UTC).
+std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyle style = {});
+
+// "2h 5m", "4m 10s", "12s": a span by its two largest units, rounded down. 0s for less, or none.
+std::string span_text(std::int64_t ms);
+
+}  // namespace engine

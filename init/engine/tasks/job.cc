@@ -1,0 +1,261 @@
+#include "init/engine/tasks/job.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/secrets.h"
+#include "init/proc/signals.h"
+#include "init/sys/clock.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+using lifecycle::Ending;
+using lifecycle::Machine;
+using lifecycle::TaskKind;
+using lifecycle::TaskState;
+
+constexpr std::size_t kMostNames = 8;
+constexpr int kTimedOut = 124;
+
+const std::vector<envgen::Process>* planned_list(const envgen::Plan& plan, TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kMain:
+      return &plan.processes;
+    case TaskKind::kService:
+      return &plan.services;
+    case TaskKind::kPostStop:
+      return &plan.post_stop;
+    default:
+      return nullptr;
+  }
+}
+
+std::optional<envgen::HookEvent> event_of(TaskKind kind) {
+  for (std::size_t i = 0; i < envgen::kHookEvents; ++i) {
+    const auto event = static_cast<envgen::HookEvent>(i);
+    if (is_of_course(event) && kind_of(event) == kind) return event;
+  }
+  return std::nullopt;
+}
+
+const char* kind_name(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kPreStart:
+      return "pre-start";
+    case TaskKind::kPostStart:
+      return "post-start";
+    case TaskKind::kCheckpoint:
+      return "checkpoint";
+    case TaskKind::kPreStop:
+      return "pre-stop";
+    case TaskKind::kOnFailure:
+      return "on-failure";
+    case TaskKind::kData:
+      return "data";
+    case TaskKind::kResolve:
+      return "resolve";
+    case TaskKind::kMain:
+      return "main";
+    case TaskKind::kService:
+      return "service";
+    case TaskKind::kPostStop:
+      return "post-stop";
+  }
+  return "main";
+}
+
+const char* state_name(TaskState state) {
+  switch (state) {
+    case TaskState::kIdle:
+      return "idle";
+    case TaskState::kStarting:
+      return "starting";
+    case TaskState::kRunning:
+      return "running";
+    case TaskState::kEnded:
+      return "ended";
+  }
+  return "idle";
+}
+
+TaskReport task_report(const Job& job, const lifecycle::Task& task, std::size_t index) {
+  const TaskRecord& record = job.records[index];
+  TaskReport report;
+  report.name = record.name;
+  report.kind = kind_name(task.kind);
+  report.state = state_name(task.state);
+  report.pid = record.pid;
+  if (const envgen::Process* process = planned(job, record)) {
+    report.rank = process->rank;
+    report.device = process->device;
+    report.log = process->log;
+  } else if (record.event) {
+    report.log = kHookOutput;
+  }
+  if (task.state == TaskState::kEnded) {
+    report.exit_code = task.ending.exit_code();
+    if (task.ending.how == Ending::How::kSignaled) {
+      report.signal = proc::signal_name(task.ending.value);
+    }
+  }
+  const auto place = static_cast<std::size_t>(record.process);
+  if (task.kind == TaskKind::kMain && place < job.watches.size()) {
+    const RankWatch& watch = job.watches[place];
+    if (watch.perf_lines > 0) report.perf_ppm = watch.perf_ratio_ppm;
+    report.stalled_since_ms = task.live() ? watch.stalled_since_ms : 0;
+  }
+  if (task.kind == TaskKind::kData) report.log = kHookOutput;
+  report.started_ms = record.started_ms;
+  report.ended_ms = record.ended_ms;
+  report.incarnation = static_cast<int>(record.incarnation);
+  return report;
+}
+
+// A rank that happens to exit with 124 failed; what expired is the wait.
+bool wait_expired(const Machine& machine) {
+  const lifecycle::Cause& cause = *machine.cause();
+  const TaskKind kind =
+      cause.ends.empty() ? TaskKind::kResolve : machine.tasks()[cause.ends[0].task.index].kind;
+  return (kind == TaskKind::kResolve || kind == TaskKind::kData) && cause.exit_code == kTimedOut;
+}
+
+const char* state_word(const Machine& machine) {
+  if (machine.expired()) return "expired";
+  if (machine.rescheduled()) {
+    return machine.phase() == lifecycle::Phase::kExited ? "stopped" : "running";
+  }
+  if (machine.phase() == lifecycle::Phase::kAutoRestart) return "running";  // it goes on
+  if (machine.cause() != nullptr) return wait_expired(machine) ? "expired" : "error";
+  if (machine.stopped()) return "stopped";
+  return machine.phase() == lifecycle::Phase::kExited ? "success" : "running";
+}
+
+}  // namespace
+
+std::string names_list(const std::vector<std::string>& names, std::string_view separator) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kMostNames; ++i) {
+    if (i > 0) text += separator;
+    text += names[i];
+  }
+  if (names.size() > kMostNames) {
+    text += " and " + std::to_string(names.size() - kMostNames) + " more";
+  }
+  return text;
+}
+
+const envgen::Process* planned(const Job& job, const TaskRecord& record) {
+  const auto* list = planned_list(job.plan, record.kind);
+  if (list == nullptr || record.process < 0) return nullptr;
+  return &(*list)[static_cast<std::size_t>(record.process)];
+}
+
+void name_records(Job& job, const lifecycle::Machine& machine) {
+  job.records.resize(machine.tasks().size());
+  for (std::size_t i = 0; i < job.records.size(); ++i) {
+    const lifecycle::Task& task = machine.tasks()[i];
+    TaskRecord& record = job.records[i];
+    record.kind = task.kind;
+    record.event = event_of(task.kind);
+    const auto* list = planned_list(job.plan, task.kind);
+    if (task.kind == TaskKind::kData) {
+      record.process = static_cast<int>(task.ordinal);
+      record.name = "data " + job.data[task.ordinal].dataset.name;
+    } else if (list != nullptr && task.ordinal < list->size()) {
+      record.process = static_cast<int>(task.ordinal);
+      record.name = (*list)[task.ordinal].name;
+      record.event.reset();
+    } else if (record.event) {
+      // Behind the plan's own processes of that kind.
+      record.process = -1;
+      record.name = std::string(envgen::name_of(*record.event)) + " hooks";
+    }
+  }
+}
+
+TaskKind kind_of(envgen::HookEvent event) {
+  switch (event) {
+    case envgen::HookEvent::kPreStart:
+      return TaskKind::kPreStart;
+    case envgen::HookEvent::kPostStart:
+      return TaskKind::kPostStart;
+    case envgen::HookEvent::kPreStop:
+      return TaskKind::kPreStop;
+    case envgen::HookEvent::kPostStop:
+      return TaskKind::kPostStop;
+    case envgen::HookEvent::kCheckpoint:
+      return TaskKind::kCheckpoint;
+    case envgen::HookEvent::kOnFailure:
+    case envgen::HookEvent::kStall:
+    case envgen::HookEvent::kHealth:
+      break;
+  }
+  return TaskKind::kOnFailure;
+}
+
+DataRecord* data_of(Job& job, const TaskRecord& record) {
+  if (record.kind != TaskKind::kData || record.process < 0) return nullptr;
+  return &job.data[static_cast<std::size_t>(record.process)];
+}
+
+const envgen::HookGroup* hooks_of(const Job& job, const TaskRecord& record) {
+  if (!record.event) return nullptr;
+  const auto found = std::ranges::find(job.plan.hooks, *record.event, &envgen::HookGroup::event);
+  return found == job.plan.hooks.end() ? nullptr : &*found;
+}
+
+JobReport report_of(const Job& job, const Machine& machine, std::int64_t now_ms) {
+  JobReport report;
+  report.pid = ::getpid();
+  report.phase = lifecycle::phase_name(machine.phase());
+  report.platform = job.plan.platform;
+  report.framework = job.plan.framework;
+  report.node_rank = job.plan.self ? job.plan.self->node_rank : 0;
+  report.node_count = job.plan.node_count;
+  report.world_size = job.plan.world_size;
+  report.updated_ms = sys::wall_ms();
+  report.waiting_for = job.waiting_for;
+  report.first_failure = job.first_failure;
+  report.failure = job.failure;
+  report.warnings = job.plan.warnings;
+  report.warnings.insert(report.warnings.end(), job.data_warnings.begin(), job.data_warnings.end());
+  for (const DataRecord& one : job.data) report.data.push_back(data_report(one));
+  if (machine.stop_signal() != 0) report.stop_signal = proc::signal_name(machine.stop_signal());
+  const auto wall = [&](lifecycle::TimeMs at) {
+    return at > 0 ? report.updated_ms + at - now_ms : 0;
+  };
+  if (machine.phase() == lifecycle::Phase::kHold) report.hold_until_ms = wall(machine.hold_until());
+  report.restarts = static_cast<int>(machine.restarts());
+  report.most_restarts = job.plan.policy.max_restarts;
+  report.restart_at_ms = wall(machine.restart_at());
+  report.expires_ms = wall(machine.expires_at());
+  report.checkpoint_under_way = machine.checkpointing();
+  report.checkpoint_until_ms = wall(machine.checkpoint_until());
+  report.reschedule = machine.rescheduled();
+  for (std::size_t i = 0; i < machine.tasks().size() && i < job.records.size(); ++i) {
+    report.tasks.push_back(task_report(job, machine.tasks()[i], i));
+    if (job.records[i].event && machine.tasks()[i].live()) report.hook = job.records[i].name;
+  }
+  report.state = state_word(machine);
+  if (job.health.checked_ms > 0) {
+    report.health = job.health.failures == 0 ? "ok" : job.health.message;
+  }
+  return report;
+}
+
+void write_termination_log(const char* path, std::string_view text) {
+  sys::Fd fd(::open(path, O_WRONLY | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!fd.valid()) return;  // no such file: not a pod
+  const std::string masked = envgen::mask_secrets(text);
+  const std::string_view message = cut_text(masked, kTerminationLogBytes);
+  if (::write(fd.get(), message.data(), message.size()) < 0) {
+    sys::log::warning("cannot write the termination log, ignoring");
+  }
+}
+
+}  // namespace engine

@@ -1,0 +1,107 @@
+#pragma once
+// What the engine knows of each task beyond the machine: its name, its process, its times. The
+// index of a record is the task's index in lifecycle::Machine::tasks().
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "envgen/plan/plan.h"
+#include "init/engine/data/data.h"
+#include "init/engine/state/failure.h"
+#include "init/engine/state/state.h"
+#include "init/proc/spawn.h"
+#include "init/sys/fd.h"
+#include "lifecycle/machine.h"
+
+namespace engine {
+
+class PerfBoard;
+
+struct TaskRecord {
+  std::string name;
+  lifecycle::TaskKind kind = lifecycle::TaskKind::kMain;
+  int process = -1;  // index in the plan's list of this kind; -1: none of them
+  std::optional<envgen::HookEvent> event;  // of the plan's hooks that it runs, one after the other
+  std::string hook_message;                // which of them failed, and how; "" otherwise
+  pid_t pid = 0;                           // 0: not alive
+  std::uint32_t incarnation = 0;
+  sys::Fd start_pipe;  // open until its program runs or it ends
+  std::optional<proc::StartFailure> failure;
+  std::optional<lifecycle::Ending> ending;  // of the last incarnation, known before the machine's
+  std::string stall;          // what the watch found, for a main process that has stalled
+  bool told_to_stop = false;  // it has had a stop signal
+  bool core = false;
+  std::int64_t started_ms = 0;  // wall clock, UTC
+  std::int64_t ended_ms = 0;
+};
+
+// What the watches know of a main process; all of this incarnation of the job.
+struct RankWatch {
+  std::uint64_t perf_lines = 0;       // seen so far
+  std::int64_t perf_ratio_ppm = 0;    // hardware / e2e of the last one
+  bool perf_over = false;             // it was over the threshold
+  std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: it makes progress
+};
+
+struct HealthWatch {
+  std::int64_t checked_ms = 0;  // when the last round ended, wall clock, UTC; 0: none has
+  int failures = 0;             // rounds in succession that found something; 0: it is fit
+  std::string message;          // what the last of them found
+};
+
+struct Job {
+  envgen::Plan plan;
+  std::vector<TaskRecord> records;
+  std::vector<DataRecord> data;  // by the ordinal of their tasks
+  std::vector<std::string> data_warnings;
+  std::string resolver_message;  // why it failed; "" otherwise
+  std::string waiting_for;
+  // What hooks exported, in the order in which they did: for the processes that start after them.
+  std::vector<envgen::EnvEdit> exports;
+  std::string first_failure;  // the message
+  FailureDetail failure;
+  std::vector<RankWatch> watches;   // by place in plan.processes; empty without a watch
+  std::shared_ptr<PerfBoard> perf;  // nullptr without a performance watch
+  HealthWatch health;
+  std::string save_reason;  // why a watch asked for the checkpoint; "" = none did
+  std::optional<std::uint64_t> oom_kills_before;
+  std::string host;  // this node's name
+  // Workers that are no tasks and end by themselves: nobody's to sweep while there is time.
+  std::vector<pid_t> helpers;
+};
+
+// What the plan says about this task, nullptr for a task that is not the plan's.
+const envgen::Process* planned(const Job& job, const TaskRecord& record);
+
+// Of one of the job's course (envgen::is_of_course).
+lifecycle::TaskKind kind_of(envgen::HookEvent event);
+
+// The dataset that this task prepares, nullptr for any other task.
+DataRecord* data_of(Job& job, const TaskRecord& record);
+
+// The plan's hooks that this task runs, nullptr for any other task.
+const envgen::HookGroup* hooks_of(const Job& job, const TaskRecord& record);
+
+// Each record gets its kind; those of the plan's processes, services and post-stop processes their
+// place there and their name.
+void name_records(Job& job, const lifecycle::Machine& machine);
+
+// "a, b, c" or, of more than 8, "a, b, ... and 3 more".
+std::string names_list(const std::vector<std::string>& names, std::string_view separator = ", ");
+
+// `now_ms`: the time by which the machine counts.
+JobReport report_of(const Job& job, const lifecycle::Machine& machine, std::int64_t now_ms);
+
+inline constexpr std::size_t kTerminationLogBytes = 4096;
+
+// Writes `message` to /dev/termination-log where that exists, at most 4096 bytes, cut between
+// UTF-8 characters, without credentials. The file is a bind mount: written in place, never created.
+void write_termination_log(const char* path, std::string_view message);
+
+}  // namespace engine

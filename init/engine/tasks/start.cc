@@ -1,0 +1,113 @@
+#include "init/engine/tasks/start.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace engine {
+
+using lifecycle::TaskKind;
+
+namespace {
+
+void tell_end(const Job& job, const StartContext& context, envgen::Environ& env) {
+  env.set("TRAINIT_EXIT_CODE", std::to_string(context.exit_code));
+  env.unset("TRAINIT_FIRST_FAILURE");
+  if (!job.first_failure.empty()) env.set("TRAINIT_FIRST_FAILURE", job.first_failure);
+}
+
+}  // namespace
+
+bool is_foreign(const envgen::Plan& plan) {
+  return plan.sandbox.identity && plan.sandbox.identity->uid != ::geteuid();
+}
+
+envgen::Environ common_env(const Job& job, const StartContext& context, bool for_job) {
+  envgen::Environ env = context.base.env;
+  for (const std::string& name : context.own_variables) env.unset(name);
+  // The job's user may have written the scripts, and own the programs and libraries, that they lead
+  // to (PATH, LD_PRELOAD): that is nothing for what has our rights.
+  if (for_job || !is_foreign(job.plan)) {
+    for (const envgen::EnvEdit& edit : job.plan.env) env.apply(edit);
+  }
+  add_data_env(job.data, env);
+  for (const envgen::EnvEdit& edit : job.exports) env.apply(edit);
+  // A job in pass-through is never started again, and sees what exec would have shown it.
+  if (!context.pass_through) {
+    env.set("TRAINIT_RESTART_COUNT", std::to_string(std::max(context.restarts, job.plan.restarts)));
+  }
+  return env;
+}
+
+envgen::Environ watch_env(const Job& job, envgen::HookEvent event, const StartContext& context) {
+  envgen::Environ env = common_env(job, context, false);
+  for (const envgen::EnvEdit& edit : job.plan.hook_env) env.apply(edit);
+  for (const char* name : {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}) env.unset(name);
+  env.set("TRAINIT_HOOK", envgen::name_of(event));
+  env.set("TRAINIT_PID", std::to_string(::getpid()));
+  return env;
+}
+
+envgen::Environ hook_env(const Job& job, const TaskRecord& record, const StartContext& context) {
+  envgen::Environ env = watch_env(job, *record.event, context);
+  const bool ended = record.kind == TaskKind::kOnFailure || record.kind == TaskKind::kPostStop;
+  if (ended) tell_end(job, context, env);
+  return env;
+}
+
+std::vector<std::string> forced_names(const envgen::Plan& plan) {
+  std::vector<std::string> names;
+  for (const envgen::Process& process : plan.processes) {
+    for (const envgen::EnvEdit& edit : process.env) names.push_back(edit.name);
+  }
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
+  return names;
+}
+
+proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartContext& context) {
+  const envgen::Process& process = *planned(job, record);
+  const bool main = record.kind == TaskKind::kMain;
+  const bool alone = main && job.plan.processes.size() == 1;
+  // Another user's is not handed the caller's descriptors, nor a terminal at which it could type
+  // for the caller (TIOCSTI); one of PID 1's is the container's own.
+  const bool of_job = main || process.of_job;
+  const bool foreign = of_job && is_foreign(job.plan);
+  const bool apart = !alone || (foreign && !context.pid1);
+  proc::SpawnSpec spec;
+  spec.argv = process.argv;
+  spec.env = common_env(job, context, of_job);
+  for (const envgen::EnvEdit& edit : process.env) spec.env.apply(edit);
+  spec.cwd = process.cwd == context.base.facts.cwd ? "" : process.cwd;
+  spec.log_path = process.log;
+  spec.env_file = process.env_file;
+  spec.cpus = process.cpus;
+  spec.no_input = !main;
+  spec.new_session = apart;
+  spec.callers_group = !apart && context.callers_group;
+  spec.foreground = !apart && !context.callers_group;
+  // As exec would pass them on; with several, nobody knows whose they are.
+  spec.callers_fds = alone && !foreign;
+  spec.no_terminal = foreign && !context.pid1;
+  spec.die_with_parent = !context.pid1;
+  spec.share_memory = context.pass_through;
+  if (of_job && !job.plan.sandbox.empty()) spec.sandbox = &job.plan.sandbox;
+  // A later incarnation finds them closed.
+  if (main && record.process == 0 && context.restarts == 0) {
+    spec.inherited_fds = listen_fds(context.base.env);
+  } else {
+    // The caller's descriptors go to one task.
+    for (const char* name : {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}) spec.env.unset(name);
+  }
+  if (record.kind == TaskKind::kPostStop) tell_end(job, context, spec.env);
+  return spec;
+}
+
+int listen_fds(const envgen::Environ& env) {
+  const std::string_view count = env.get_or("LISTEN_FDS", "");
+  const bool small = !count.empty() && count.size() <= 3 &&
+                     std::ranges::all_of(count, [](char c) { return c >= '0' && c <= '9'; });
+  return small ? std::stoi(std::string(count)) : 0;
+}
+
+}  // namespace engine

@@ -1,0 +1,101 @@
+#include "init/engine/tasks/stop.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "init/proc/terminal.h"
+
+namespace engine {
+
+using envgen::StopScope;
+
+void Stopper::begin_step() {
+  groups_.clear();
+  trees_.clear();
+}
+
+void Stopper::end_step() {
+  if (to_continue_.empty()) return;
+  const auto below = proc::descendants(to_continue_.front().spared);
+  for (const proc::Member& member : below.value_or(std::vector<proc::Member>())) {
+    if (member.state == 'T') proc::signal_member(member, SIGCONT);
+  }
+  for (const Order& order : to_continue_) {
+    if (!below && proc::is_stopped(order.main)) ::kill(order.main, SIGCONT);
+  }
+  to_continue_.clear();
+}
+
+void Stopper::send(const Order& order) {
+  if (order.signal != SIGKILL) to_continue_.push_back(order);
+  switch (scope_) {
+    case StopScope::kMain:
+      return send_to_main(order);
+    case StopScope::kGroup:
+      return send_to_group(order);
+    case StopScope::kTree:
+      return send_to_tree(order);
+  }
+}
+
+void Stopper::send_to_main(const Order& order) {
+  if (order.reached) return;
+  if (order.forwarded != nullptr) {
+    proc::forward_signal(order.main, *order.forwarded);
+  } else {
+    ::kill(order.main, order.signal);
+  }
+}
+
+// The group that it is in now; ours, where a shell put us both, is never signalled, nor one that
+// lies outside of the pid namespace (0).
+void Stopper::send_to_group(const Order& order) {
+  const pid_t group = ::getpgid(order.main);
+  if (group <= 1 || group == ::getpgrp()) return send_to_main(order);
+  if (!groups_.insert({group, order.signal}).second) return;
+  // Before the signal: one that is forked in between gets it with the others and is not noted, and
+  // a second SIGTERM as a leftover is better than none.
+  if (order.signal == SIGTERM) {
+    for (const proc::Member& member : proc::members_of({group})) note(member, order.signal);
+  }
+  ::kill(-group, order.signal);
+}
+
+// Once for all main tasks: they come in one step. A process that is forked meanwhile, or by a
+// handler of the signal, is left to the sweep behind the main tasks.
+void Stopper::send_to_tree(const Order& order) {
+  if (trees_.contains(order.signal)) return;
+  const auto below = proc::descendants(order.spared);
+  if (!below) {
+    if (::getpid() != 1) return send_to_group(order);
+    trees_.insert(order.signal);
+    all_had_term_ = all_had_term_ || order.signal == SIGTERM;
+    ::kill(-1, order.signal);
+    return;
+  }
+  trees_.insert(order.signal);
+  for (const proc::Member& member : *below) {
+    if (order.reached && member.group == ::getpgrp()) continue;
+    note(member, order.signal);
+    proc::signal_member(member, order.signal);
+  }
+}
+
+void Stopper::note(const proc::Member& member, int signal) {
+  if (signal == SIGTERM) had_term_[member.pid] = member.start;
+}
+
+void Stopper::forget() {
+  had_term_.clear();
+  all_had_term_ = false;
+}
+
+bool Stopper::has_had_term(pid_t pid) const {
+  if (all_had_term_) return true;
+  const auto found = had_term_.find(pid);
+  if (found == had_term_.end()) return false;
+  const auto now = proc::look_at(pid);
+  return now && now->start == found->second;
+}
+
+}  // namespace engine

@@ -1,0 +1,277 @@
+#include "init/engine/workers/tees.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "init/proc/reap.h"
+#include "init/sys/clock.h"
+#include "init/sys/files.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+constexpr std::uint32_t kKinds = 8;
+constexpr std::uint32_t kMostMessageBytes = 64U << 10;
+
+// One that dies within this time of its start dies of what it does, or somebody is after it.
+constexpr std::int64_t kSoonMs = 1000;
+constexpr int kDeathsAtOnce = 3;  // after which the next one comes later,
+constexpr int kDeathsInFull = 5;  // and does no more than what is needed
+constexpr std::int64_t kPauseMs = 1000;
+
+envgen::Result<std::vector<logtee::Source>> sources_of(const envgen::Process& process) {
+  // One stream keeps the order in which a process wrote to both.
+  const bool one = !process.echo || logtee::same_file(STDOUT_FILENO, STDERR_FILENO);
+  std::vector<logtee::Source> sources;
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (fd == STDERR_FILENO && one) continue;
+    const bool terminal = process.echo && ::isatty(fd) == 1;
+    auto source = terminal ? logtee::open_terminal(fd) : logtee::open_pipe();
+    if (!source) return std::unexpected(std::move(source.error()));
+    sources.push_back(std::move(*source));
+  }
+  return sources;
+}
+
+}  // namespace
+
+envgen::Status Tees::make_streams(const envgen::Plan& plan) {
+  auto shared = logtee::Shared::make(plan.processes.size());
+  if (!shared) return std::unexpected(std::move(shared.error()));
+  logtee::Work work{.feeds = {},
+                    .log_max_bytes = plan.observe.log_max_bytes,
+                    .log_keep = plan.observe.log_keep,
+                    .job = plan.sandbox.identity};
+  std::vector<Streams> all;
+  all.reserve(plan.processes.size());
+  for (std::size_t i = 0; i < plan.processes.size(); ++i) {
+    const envgen::Process& process = plan.processes[i];
+    logtee::Feed feed{.log = process.log, .echo = process.echo, .prefix = process.prefix};
+    Streams streams{.sources = {}, .echo = process.echo};
+    if (process.tee) {
+      auto sources = sources_of(process);
+      if (!sources) return std::unexpected(std::move(sources.error()));
+      streams.sources = std::move(*sources);
+    }
+    for (std::size_t s = 0; s < streams.sources.size(); ++s) {
+      feed.fds[s] = streams.sources[s].read_end.get();
+      shared->open(i, static_cast<logtee::Stream>(s));
+    }
+    if (!process.tee) feed = {};
+    work.feeds.push_back(std::move(feed));
+    all.push_back(std::move(streams));
+  }
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return envgen::fail("starting the log tee", "pipe", sys::errno_text(errno),
+                        "raise the limit on open files (ulimit -n)");
+  }
+  its_life_.reset(ends[0]);
+  life_.reset(ends[1]);
+  work.life = ends[0];
+  work_ = std::move(work);
+  streams_ = std::move(all);
+  shared_.emplace(std::move(*shared));
+  return {};
+}
+
+void Tees::begin(const envgen::Plan& plan, const proc::SavedSignals& saved, MakeScan make_scan) {
+  if (std::exchange(begun_, true)) return;
+  if (std::ranges::none_of(plan.processes, &envgen::Process::tee)) return;
+  saved_ = saved;
+  make_scan_ = std::move(make_scan);
+  ended_ = false;
+  deaths_ = 0;
+  start_at_ms_.reset();
+  auto status = make_streams(plan);
+  if (status) status = start();
+  if (status) return;
+  sys::log::warning(to_line(status.error()) +
+                    "; the job's output goes to its files, or where ours goes, without a tee");
+  streams_.clear();
+  shared_.reset();
+  life_.reset();
+  its_life_.reset();
+}
+
+envgen::Status Tees::start() {
+  work_.before = before_.get();
+  std::vector<int> keep = {work_.life, work_.before};
+  for (const logtee::Feed& feed : work_.feeds)
+    keep.insert(keep.end(), feed.fds.begin(), feed.fds.end());
+  std::erase(keep, -1);
+  const bool in_full = deaths_ < kDeathsInFull;
+  auto body = [this, in_full](int fd) {
+    return logtee::run(work_, *shared_, make_scan_ && in_full ? make_scan_(fd) : logtee::Scan());
+  };
+  auto messenger = fork_messenger("starting the log tee", saved_, body, keep);
+  if (!messenger) return std::unexpected(std::move(messenger.error()));
+  pid_ = messenger->pid;
+  messages_.emplace(std::move(messenger->pipe), kKinds, kMostMessageBytes);
+  started_ms_ = sys::monotonic_ms();
+  return {};
+}
+
+void Tees::try_start(std::int64_t now_ms) {
+  start_at_ms_.reset();
+  const auto status = start();
+  if (status) return;
+  sys::log::warning(to_line(status.error()) + "; trying again");
+  start_at_ms_ = now_ms + kPauseMs;
+}
+
+void Tees::give(std::size_t process, proc::SpawnSpec& spec) const {
+  if (!shared_ || process >= streams_.size() || streams_[process].sources.empty()) return;
+  const Streams& streams = streams_[process];
+  spec.no_input = spec.no_input || !streams.echo;
+  spec.log_path.clear();
+  spec.output_fd = streams.sources.front().write_end.get();
+  spec.error_fd = streams.sources.back().write_end.get();
+}
+
+void Tees::started(std::size_t process) {
+  if (process >= streams_.size()) return;
+  for (logtee::Source& source : streams_[process].sources) source.write_end.reset();
+}
+
+void Tees::retire() {
+  begun_ = false;
+  if (!shared_) return;
+  if (pid_ == 0 && !ended_) try_start(sys::monotonic_ms());
+  before_.reset();
+  if (pid_ > 0) {
+    ::kill(pid_, SIGCONT);
+    retired_.push_back(std::exchange(pid_, 0));
+    before_.reset(messages_->release().release());
+  }
+  messages_.reset();
+  start_at_ms_.reset();
+  shared_.reset();
+  streams_.clear();
+  life_.reset();
+  its_life_.reset();
+}
+
+void Tees::reaped(const proc::Death& death, bool wanted) {
+  if (std::erase(retired_, death.pid) > 0) return;
+  if (pid_ == 0 || death.pid != pid_) return;
+  pid_ = 0;
+  messages_.reset();
+  ended_ = !death.signaled && death.value == 0;
+  if (ended_ || !wanted) return;
+  const std::int64_t now_ms = sys::monotonic_ms();
+  deaths_ = now_ms - started_ms_ < kSoonMs ? deaths_ + 1 : 1;
+  const std::string how = death.signaled
+                              ? "was killed by " + std::string(proc::signal_name(death.value))
+                              : "exited with code " + std::to_string(death.value);
+  // Once for a row of them.
+  if (deaths_ <= kDeathsAtOnce) {
+    sys::log::warning("the log tee " + how + "; another one goes on with the same streams");
+    return try_start(now_ms);
+  }
+  if (deaths_ == kDeathsInFull) {
+    sys::log::warning("the log tee " + how + " " + std::to_string(deaths_) +
+                      " times in succession: from now on it copies, and watches nothing");
+  }
+  start_at_ms_ = now_ms + kPauseMs;
+}
+
+void Tees::tend(std::int64_t now_ms) {
+  siginfo_t info{};
+  if (pid_ > 0 && ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG) == 0 &&
+      info.si_pid == pid_) {
+    sys::log::warning(
+        "the log tee was stopped by a signal, and is continued: the job waits for it");
+    ::kill(pid_, SIGCONT);
+  }
+  if (start_at_ms_ && now_ms >= *start_at_ms_) try_start(now_ms);
+}
+
+std::optional<std::int64_t> Tees::next_deadline() const { return start_at_ms_; }
+
+int Tees::pipe() const { return messages_ && !messages_->at_end() ? messages_->pipe().get() : -1; }
+
+void Tees::read(const std::function<void(std::uint32_t kind, std::string_view bytes)>& take) {
+  if (!messages_) return;
+  messages_->read([&take](std::uint32_t kind, std::string_view bytes) {
+    take(kind, bytes);
+    return true;
+  });
+}
+
+bool Tees::resize() const {
+  bool any = false;
+  for (const Streams& streams : streams_) {
+    for (std::size_t i = 0; i < streams.sources.size(); ++i) {
+      const int like = i == 0 ? STDOUT_FILENO : STDERR_FILENO;
+      const logtee::Source& source = streams.sources[i];
+      any = (source.terminal && logtee::resize(source.read_end.get(), like)) || any;
+    }
+  }
+  return any;
+}
+
+void Tees::finish(std::int64_t limit_ms) {
+  if (!shared_) return;
+  life_.reset();
+  const std::int64_t deadline_ms = sys::monotonic_ms() + limit_ms;
+  // One that is killed at this has followers, too.
+  for (int i = 0; i < kDeathsAtOnce && !ended_; ++i) {
+    if (pid_ == 0) try_start(sys::monotonic_ms());
+    if (pid_ == 0) return;
+    ::kill(pid_, SIGCONT);
+    if (!await_end(deadline_ms)) {
+      return sys::log::warning("the log tee did not end in " + std::to_string(limit_ms) +
+                               " ms: what it has not written is lost");
+    }
+  }
+}
+
+// Its pipe is closed a moment before it can be reaped.
+bool Tees::await_end(std::int64_t deadline_ms) {
+  pollfd end{messages_->pipe().get(), 0, 0};
+  auto left_ms = [deadline_ms] {
+    return static_cast<int>(std::max<std::int64_t>(deadline_ms - sys::monotonic_ms(), 0));
+  };
+  if (::poll(&end, 1, left_ms()) != 1) return false;
+  siginfo_t info{};
+  const auto id = static_cast<id_t>(pid_);
+  while (proc::wait_id(P_PID, id, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0) {
+    if (left_ms() == 0) return false;
+    ::poll(nullptr, 0, 1);
+  }
+  ended_ = info.si_code == CLD_EXITED && info.si_status == 0;
+  pid_ = 0;
+  messages_.reset();
+  return true;
+}
+
+std::vector<pid_t> Tees::pids() const {
+  std::vector<pid_t> pids = retired_;
+  if (pid_ > 0) pids.push_back(pid_);
+  return pids;
+}
+
+// The quick look may miss a child while another one ends.
+bool Tees::are_all_children() const {
+  const std::vector<pid_t> tees = pids();
+  auto only_tees = [&tees](const std::vector<pid_t>& children) {
+    return !children.empty() && std::ranges::all_of(children, [&tees](pid_t child) {
+      return std::ranges::find(tees, child) != tees.end();
+    });
+  };
+  return !tees.empty() && only_tees(proc::children_of_self()) &&
+         only_tees(proc::children_by_scan());
+}
+
+}  // namespace engine

@@ -1,0 +1,90 @@
+#pragma once
+// The tee beside a job's processes (init/tee): PID 1 makes the streams, holds their reading ends
+// without ever reading them, and starts the tee again when it dies, so that its death costs no
+// process anything. A tee for each incarnation; the one before ends by itself.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "envgen/plan/plan.h"
+#include "init/engine/workers/messages.h"
+#include "init/proc/reap.h"
+#include "init/proc/signals.h"
+#include "init/proc/spawn.h"
+#include "init/tee/source.h"
+#include "init/tee/tee.h"
+
+namespace engine {
+
+class Tees {
+ public:
+  // Called in the tee: what is to be told of the output of the plan's processes, by messages into
+  // the descriptor. May be empty, or return nothing.
+  using MakeScan = std::function<logtee::Scan(int message_fd)>;
+
+  // Before the first main process of an incarnation. Where no tee can be had: a warning, and the
+  // processes write to their files, or as we do, by themselves.
+  void begin(const envgen::Plan& plan, const proc::SavedSignals& saved, MakeScan make_scan);
+  // Lets the process of the plan with this index write to the tee, where it has one.
+  void give(std::size_t process, proc::SpawnSpec& spec) const;
+  // It has been started, or could not be.
+  void started(std::size_t process);
+  // The incarnation is over: the tee takes what is there and ends.
+  void retire();
+  // `wanted`: processes still run. A tee that died is started again, the sooner the rarer it dies.
+  void reaped(const proc::Death& death, bool wanted);
+  void tend(std::int64_t now_ms);
+  // When tend() has something to do, in milliseconds of the monotonic clock.
+  [[nodiscard]] std::optional<std::int64_t> next_deadline() const;
+  // What the scan has told; -1 when there is nothing to wait for.
+  [[nodiscard]] int pipe() const;
+  void read(const std::function<void(std::uint32_t kind, std::string_view bytes)>& take);
+  // Our terminal may have another size; true: the processes' have now too.
+  bool resize() const;
+  // At the end of all: waits until what was written is where it belongs, no longer than this.
+  void finish(std::int64_t limit_ms);
+
+  // Tees that live, which are no adopted processes.
+  [[nodiscard]] std::vector<pid_t> pids() const;
+  // They are the only children that we have; false where no /proc tells.
+  [[nodiscard]] bool are_all_children() const;
+  // What was seen of the plan's processes, by their index; nullptr where there is no tee. Shared
+  // with each worker that is forked while the incarnation runs.
+  [[nodiscard]] const logtee::Shared* seen() const { return shared_ ? &*shared_ : nullptr; }
+
+ private:
+  struct Streams {
+    std::vector<logtee::Source> sources;  // by logtee::Stream
+    bool echo = false;
+  };
+
+  envgen::Status make_streams(const envgen::Plan& plan);
+  envgen::Status start();
+  void try_start(std::int64_t now_ms);
+  // Until the tee has ended, and reaps it; false: not by then.
+  bool await_end(std::int64_t deadline_ms);
+
+  proc::SavedSignals saved_;
+  MakeScan make_scan_;
+  logtee::Work work_;
+  std::optional<logtee::Shared> shared_;  // with a value: there is a tee, or is to be one
+  std::vector<Streams> streams_;
+  sys::Fd life_;      // our end: closed when the tee is to end
+  sys::Fd its_life_;  // the tee's
+  sys::Fd before_;    // closed by the tee before when it has ended
+  std::optional<MessagePipe> messages_;
+  pid_t pid_ = 0;
+  bool begun_ = false;
+  bool ended_ = false;  // by itself
+  std::vector<pid_t> retired_;
+  std::int64_t started_ms_ = 0;
+  int deaths_ = 0;  // soon after their start, in succession
+  std::optional<std::int64_t> start_at_ms_;
+};
+
+}  // namespace engine

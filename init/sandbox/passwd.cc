@@ -1,0 +1,180 @@
+#include "init/sandbox/passwd.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace envgen {
+namespace {
+
+constexpr const char* kWhat = "finding the job's user";
+
+std::string_view take_until(char end, std::string_view& text) {
+  const std::size_t at = text.find(end);
+  const std::string_view part = text.substr(0, at);
+  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
+  return part;
+}
+
+std::optional<std::uint32_t> to_id(std::string_view text) {
+  std::uint32_t id = 0;
+  auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error != std::errc() || stop != text.data() + text.size() || id > kMostId)
+    return std::nullopt;
+  return id;
+}
+
+// Calls `entry` with the name and the fields behind it of each line that can be one.
+template <class Function>
+void for_each_entry(std::string_view text, Function entry) {
+  constexpr std::string_view kBlanks = " \t\r\v\f";
+  while (!text.empty()) {
+    std::string_view line = take_until('\n', text);
+    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+    if (line.empty() || std::string_view("#+-:").contains(line.front())) continue;
+    const std::string_view name = take_until(':', line);
+    take_until(':', line);  // the password
+    entry(name, line);
+  }
+}
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+std::unexpected<Error> no_such(std::string_view kind, std::string_view name, std::string_view file,
+                               std::string_view option) {
+  return fail(kWhat, std::string(option),
+              "the " + std::string(kind) + ' ' + quoted(name) + ", which has no line in " +
+                  std::string(file),
+              "add it to the image, or write its number");
+}
+
+std::unexpected<Error> too_large(std::string_view text, std::string_view option) {
+  return fail(kWhat, std::string(option), quoted(text) + ", which is no id",
+              "ids go up to " + std::to_string(kMostId));
+}
+
+Status find_user(std::string_view user, std::string_view passwd, std::string_view option,
+                 Identity& identity) {
+  const bool is_number = all_digits(user);
+  std::uint32_t uid = 0;
+  if (is_number) {
+    const auto id = to_id(user);
+    if (!id) return too_large(user, option);
+    uid = *id;
+  }
+  const auto entries = parse_passwd(passwd);
+  const auto entry = std::ranges::find_if(entries, [&](const PasswdEntry& candidate) {
+    return is_number ? candidate.uid == uid : candidate.name == user;
+  });
+  if (entry != entries.end()) {
+    identity.uid = entry->uid;
+    identity.gid = entry->gid;
+    identity.name = entry->name;
+    if (!entry->home.empty()) identity.home = entry->home;
+  } else if (is_number) {
+    identity.uid = uid;
+  } else {
+    return no_such("user", user, "/etc/passwd", option);
+  }
+  return {};
+}
+
+Status find_group(std::string_view name, std::string_view group, std::string_view option,
+                  Identity& identity) {
+  if (all_digits(name)) {
+    const auto gid = to_id(name);
+    if (!gid) return too_large(name, option);
+    identity.gid = *gid;
+    return {};
+  }
+  const auto entries = parse_group(group);
+  const auto entry = std::ranges::find(entries, name, &GroupEntry::name);
+  if (entry == entries.end()) return no_such("group", name, "/etc/group", option);
+  identity.gid = entry->gid;
+  return {};
+}
+
+void add_supplementary(std::string_view group, Identity& identity) {
+  if (identity.name.empty()) return;
+  for (const GroupEntry& entry : parse_group(group)) {
+    if (std::ranges::find(entry.members, identity.name) != entry.members.end()) {
+      identity.groups.push_back(entry.gid);
+    }
+  }
+  std::ranges::sort(identity.groups);
+  const auto doubles = std::ranges::unique(identity.groups);
+  identity.groups.erase(doubles.begin(), doubles.end());
+}
+
+}  // namespace
+
+std::vector<PasswdEntry> parse_passwd(std::string_view text) {
+  std::vector<PasswdEntry> entries;
+  for_each_entry(text, [&entries](std::string_view name, std::string_view fields) {
+    const auto uid = to_id(take_until(':', fields));
+    const auto gid = to_id(take_until(':', fields));
+    if (!uid || !gid) return;
+    take_until(':', fields);  // the full name
+    const std::string_view home = take_until(':', fields);
+    entries.push_back({.name = std::string(name),
+                       .uid = *uid,
+                       .gid = *gid,
+                       .home = std::string(home),
+                       .shell = std::string(fields)});
+  });
+  return entries;
+}
+
+std::vector<GroupEntry> parse_group(std::string_view text) {
+  std::vector<GroupEntry> entries;
+  for_each_entry(text, [&entries](std::string_view name, std::string_view fields) {
+    const auto gid = to_id(take_until(':', fields));
+    if (!gid) return;
+    GroupEntry entry{.name = std::string(name), .gid = *gid, .members = {}};
+    while (!fields.empty()) {
+      std::string_view member = take_until(',', fields);
+      while (member.starts_with(' ')) member.remove_prefix(1);
+      while (member.ends_with(' ') || member.ends_with('\r')) member.remove_suffix(1);
+      if (!member.empty()) entry.members.emplace_back(member);
+    }
+    entries.push_back(std::move(entry));
+  });
+  return entries;
+}
+
+Result<Identity> find_identity(std::string_view spec, std::string_view passwd,
+                               std::string_view group, std::string_view option) {
+  const std::size_t colon = spec.find(':');
+  const std::string_view user = spec.substr(0, colon);
+  const bool has_group = colon != std::string_view::npos;
+  const std::string_view group_name = has_group ? spec.substr(colon + 1) : "";
+  if (user.empty() || (has_group && group_name.empty()) || group_name.contains(':')) {
+    return fail(kWhat, std::string(option), quoted(spec), "write USER, or USER:GROUP");
+  }
+  Identity identity;
+  identity.home = "/";
+  if (auto found = find_user(user, passwd, option, identity); !found) {
+    return std::unexpected(found.error());
+  }
+  if (has_group) {
+    if (auto found = find_group(group_name, group, option, identity); !found) {
+      return std::unexpected(found.error());
+    }
+  } else {
+    add_supplementary(group, identity);
+  }
+  std::erase(identity.groups, identity.gid);
+  identity.groups.insert(identity.groups.begin(), identity.gid);
+  if (identity.groups.size() > kMostGroups) {
+    return fail(kWhat, std::string(option),
+                std::to_string(identity.groups.size()) + " groups that list the user",
+                "the kernel takes " + std::to_string(kMostGroups) + "; name one: USER:GROUP");
+  }
+  return identity;
+}
+
+}  // namespace envgen

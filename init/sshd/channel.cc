@@ -1,0 +1,153 @@
+#include "init/sshd/channel.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <tuple>
+
+#include "init/sys/files.h"
+
+namespace peer {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x31524550;  // "PER1"
+constexpr std::size_t kMostConnections = 64;  // further ones wait in the backlog
+constexpr int kBacklog = 4096;
+constexpr int kMaxCode = 255;
+
+struct Record {
+  std::uint32_t magic = kMagic;
+  std::uint32_t op = 0;  // of a request; of an answer 1 = accepted
+  std::int32_t argument = 0;
+};
+
+bool fill_address(const std::string& path, sockaddr_un* address) {
+  *address = {};
+  address->sun_family = AF_UNIX;
+  if (path.size() >= sizeof address->sun_path) return false;
+  std::memcpy(address->sun_path, path.c_str(), path.size() + 1);
+  return true;
+}
+
+const sockaddr* generic(const sockaddr_un& address) {
+  return reinterpret_cast<const sockaddr*>(&address);
+}
+
+}  // namespace
+
+envgen::Result<Channel> Channel::open(const std::string& path) {
+  constexpr const char* kWhat = "opening the socket for sessions";
+  sockaddr_un address;
+  if (!fill_address(path, &address)) {
+    return envgen::fail(kWhat, path, "a path longer than 107 bytes",
+                        "set TRAINIT_RUN_DIR to a shorter one");
+  }
+  Channel channel;
+  channel.listener_.reset(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  ::unlink(path.c_str());
+  if (!channel.listener_.valid() ||
+      ::bind(channel.listener_.get(), generic(address), sizeof address) != 0 ||
+      ::chmod(path.c_str(), 0600) != 0 || ::listen(channel.listener_.get(), kBacklog) != 0) {
+    return envgen::fail(kWhat, path, sys::errno_text(errno),
+                        "make the directory writable, or choose another run directory");
+  }
+  return channel;
+}
+
+std::vector<int> Channel::descriptors() const {
+  const bool takes = !starved_ && connections_.size() < kMostConnections;
+  std::vector<int> list = {takes ? listener_.get() : -1};
+  for (const sys::Fd& connection : connections_) list.push_back(connection.get());
+  return list;
+}
+
+std::vector<Channel::Asked> Channel::read_requests() {
+  while (connections_.size() < kMostConnections) {
+    sys::Fd next(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    starved_ = !next.valid() && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
+    if (!next.valid()) break;
+    connections_.push_back(std::move(next));
+  }
+  std::vector<Asked> asked;
+  std::vector<int> numbers;
+  numbers.reserve(connections_.size());
+  for (const sys::Fd& connection : connections_) numbers.push_back(connection.get());
+  for (const int number : numbers) {
+    if (const auto one = read_one(number)) asked.push_back(*one);
+  }
+  return asked;
+}
+
+std::optional<Channel::Asked> Channel::read_one(int connection) {
+  Record record;
+  char bytes[sizeof record + 1];
+  const ssize_t size = ::recv(connection, bytes, sizeof bytes, MSG_DONTWAIT);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+  ucred peer = {};
+  socklen_t peer_size = sizeof peer;
+  const bool known = ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) == 0 &&
+                     (peer.uid == 0 || peer.uid == ::geteuid());
+  if (size == static_cast<ssize_t>(sizeof record)) std::memcpy(&record, bytes, sizeof record);
+  const bool whole = size == static_cast<ssize_t>(sizeof record) && record.magic == kMagic;
+  const bool sane = record.op >= static_cast<std::uint32_t>(Op::kPing) &&
+                    record.op <= static_cast<std::uint32_t>(Op::kEnd) && record.argument >= 0 &&
+                    record.argument <= kMaxCode;
+  if (size > 0 && known && whole && sane) {
+    return Asked{{static_cast<Op>(record.op), record.argument, peer.pid}, connection};
+  }
+  if (size > 0) {
+    answer(connection, false);
+  } else {
+    drop(connection);
+  }
+  return std::nullopt;
+}
+
+void Channel::answer(int connection, bool accepted) {
+  Record record;
+  record.op = accepted ? 1 : 0;
+  std::ignore = ::send(connection, &record, sizeof record, MSG_DONTWAIT | MSG_NOSIGNAL);
+  drop(connection);
+}
+
+void Channel::drop(int connection) {
+  std::erase_if(connections_, [connection](const sys::Fd& fd) { return fd.get() == connection; });
+}
+
+envgen::Result<bool> ask(const std::string& path, Op op, int argument, int timeout_ms) {
+  constexpr int kMsPerS = 1000;
+  constexpr suseconds_t kUsPerMs = 1000;
+  const auto failed = [&path](int error) {
+    return envgen::fail("reaching this node's peer serve", path, sys::errno_text(error),
+                        "it has ended, or it runs as another user");
+  };
+  sockaddr_un address;
+  if (!fill_address(path, &address)) return failed(ENAMETOOLONG);
+  const sys::Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return failed(errno);
+  // Of connect too, which waits while the backlog is full.
+  const timeval limit{timeout_ms / kMsPerS, timeout_ms % kMsPerS * kUsPerMs};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  if (::connect(fd.get(), generic(address), sizeof address) != 0) return failed(errno);
+  Record record;
+  record.op = static_cast<std::uint32_t>(op);
+  record.argument = argument;
+  if (::send(fd.get(), &record, sizeof record, MSG_NOSIGNAL) < 0) return failed(errno);
+  ssize_t size = 0;
+  do {
+    size = ::recv(fd.get(), &record, sizeof record, 0);
+  } while (size < 0 && errno == EINTR);
+  if (size < 0) return failed(errno == EAGAIN ? ETIMEDOUT : errno);
+  if (size != static_cast<ssize_t>(sizeof record)) return failed(ECONNRESET);
+  return record.op == 1;
+}
+
+}  // namespace peer

@@ -1,0 +1,205 @@
+#include "init/sshd/end.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <deque>
+#include <limits>
+#include <vector>
+
+#include "init/proc/reap.h"
+#include "init/proc/signals.h"
+#include "init/sshd/config.h"
+#include "init/sshd/keys.h"
+#include "init/sshd/session.h"
+#include "init/sshd/tool.h"
+#include "init/sys/clock.h"
+#include "init/sys/files.h"
+
+namespace peer {
+namespace {
+
+constexpr std::size_t kMostCalls = 32;
+constexpr int kCallTimeoutS = 5;
+constexpr std::int64_t kCallTimeoutMs = 5000;
+constexpr std::int64_t kRetryPauseMs = 300;  // longer than a killed sshd needs to be there again
+
+struct Call {
+  std::string host;
+  bool second = false;  // the one retry
+  std::int64_t not_before_ms = 0;
+  Tool tool;
+  std::int64_t deadline_ms = 0;
+};
+
+class Caller {
+ public:
+  Caller(const EndOptions& options, const envgen::Environ& env, proc::SavedSignals saved)
+      : options_(options), env_(tool_environ(env)), saved_(saved) {}
+
+  envgen::Status run(const std::vector<std::string>& hosts);
+
+ private:
+  void fill();
+  void start(Call call);
+  void wait();
+  void collect();
+  void ended(const proc::Death& death);
+  void cut_late_ones() const;
+  bool told_to_stop();
+  [[nodiscard]] envgen::Status report(std::size_t hosts) const;
+  void missed(const Call& call, const std::string& reason);
+
+  const EndOptions& options_;
+  envgen::Environ env_;
+  proc::SavedSignals saved_;
+  proc::SignalSource signals_;
+  std::deque<Call> waiting_;
+  std::vector<Call> running_;
+  std::vector<std::string> missed_;
+  std::string reason_;  // of the first one
+};
+
+envgen::Status Caller::run(const std::vector<std::string>& hosts) {
+  for (const std::string& host : hosts) waiting_.emplace_back(host);
+  while (true) {
+    fill();
+    if (running_.empty() && waiting_.empty()) break;
+    wait();
+    if (told_to_stop()) {
+      for (const Call& call : running_) missed(call, "no answer before the time was over");
+      for (const Call& call : waiting_) missed(call, "not called before the time was over");
+      break;
+    }
+    cut_late_ones();
+    collect();
+  }
+  return report(hosts.size());
+}
+
+void Caller::fill() {
+  const std::int64_t now = sys::monotonic_ms();
+  // Retries are behind the first calls, the soonest first.
+  while (running_.size() < kMostCalls && !waiting_.empty() &&
+         waiting_.front().not_before_ms <= now) {
+    Call next = std::move(waiting_.front());
+    waiting_.pop_front();
+    start(std::move(next));
+  }
+}
+
+void Caller::start(Call call) {
+  const std::string command = std::string(kEndWord) + " " + std::to_string(options_.exit_code);
+  auto tool = start_tool(
+      client_argv(options_.port, options_.key, kCallTimeoutS, call.host, command), env_, saved_);
+  if (!tool) {
+    missed(call, to_line(tool.error()));
+    return;
+  }
+  call.tool = std::move(*tool);
+  call.deadline_ms = sys::monotonic_ms() + kCallTimeoutMs;
+  running_.push_back(std::move(call));
+}
+
+void Caller::wait() {
+  std::int64_t until = std::numeric_limits<std::int64_t>::max();
+  if (!waiting_.empty() && running_.size() < kMostCalls) {
+    until = std::min(until, waiting_.front().not_before_ms);
+  }
+  for (const Call& call : running_) until = std::min(until, call.deadline_ms);
+  std::array ready{signals_.source()};
+  const std::int64_t left = std::max<std::int64_t>(until - sys::monotonic_ms(), 0);
+  signals_.wait(ready, left);
+}
+
+bool Caller::told_to_stop() {
+  std::array<proc::Received, 64> room;
+  return std::ranges::any_of(signals_.read(room), [](const proc::Received& received) {
+    return received.signal == SIGTERM || received.signal == SIGINT || received.signal == SIGHUP ||
+           received.signal == SIGQUIT;
+  });
+}
+
+void Caller::cut_late_ones() const {
+  const std::int64_t now = sys::monotonic_ms();
+  for (const Call& call : running_) {
+    if (now >= call.deadline_ms) ::kill(-call.tool.pid, SIGKILL);
+  }
+}
+
+void Caller::collect() {
+  for (const proc::Death& death : proc::reap(static_cast<int>(kMostCalls)).deaths) {
+    ended(death);
+  }
+}
+
+void Caller::ended(const proc::Death& death) {
+  const auto found =
+      std::ranges::find(running_, death.pid, [](const Call& call) { return call.tool.pid; });
+  if (found == running_.end()) return;
+  Call call = std::move(*found);
+  running_.erase(found);
+  if (!death.signaled && death.value == 0) return;
+  const std::string line = last_line(read_output(call.tool.output));
+  if (death.signaled) {
+    missed(call, "no answer within " + std::to_string(kCallTimeoutS) + " s");
+  } else if (call.second) {
+    missed(call, line.empty() ? "exit code " + std::to_string(death.value) : line);
+  } else {
+    waiting_.emplace_back(call.host, true, sys::monotonic_ms() + kRetryPauseMs);
+  }
+}
+
+void Caller::missed(const Call& call, const std::string& reason) {
+  if (missed_.empty()) reason_ = call.host + ": " + reason;
+  missed_.push_back(call.host);
+}
+
+envgen::Status Caller::report(std::size_t hosts) const {
+  constexpr std::size_t kShown = 16;
+  if (missed_.empty()) return {};
+  std::string names;
+  for (std::size_t i = 0; i < std::min(kShown, missed_.size()); ++i) {
+    names += (i == 0 ? "" : ", ") + missed_[i];
+  }
+  if (missed_.size() > kShown) {
+    names += " and " + std::to_string(missed_.size() - kShown) + " more";
+  }
+  return envgen::fail(
+      "telling the workers that the job ended with " + std::to_string(options_.exit_code), names,
+      std::to_string(missed_.size()) + " of " + std::to_string(hosts) +
+          " that could not be told (" + reason_ + ")",
+      "they end by themselves when they are stopped or after their "
+      "--launcher-timeout");
+}
+
+bool can_be_called(const std::string& host) { return !host.starts_with('-'); }
+
+}  // namespace
+
+envgen::Status end(const EndOptions& options, const envgen::Environ& env) {
+  const proc::SavedSignals saved = proc::take_over_signals();
+  const envgen::PathState file = sys::look(options.hosts_file, true);
+  if (file.kind != envgen::PathState::Kind::kFile) {
+    return envgen::fail("reading the workers' names", options.hosts_file,
+                        "no file that can be read", "the plan writes it");
+  }
+  const std::vector<std::string> hosts = parse_hosts(file.content);
+  if (const auto bad = std::ranges::find_if_not(hosts, can_be_called); bad != hosts.end()) {
+    return envgen::fail("reading the workers' names", options.hosts_file,
+                        "\"" + *bad + "\", which looks like an option", "write host names only");
+  }
+  if (find_program("ssh", env).empty()) return std::unexpected(not_installed("ssh"));
+  EndOptions own = options;
+  if (!own.key.empty()) {
+    const Paths paths(options.directory);
+    // This node's serve has made it, unless it could not.
+    const bool there = sys::look(paths.key, false).kind == envgen::PathState::Kind::kFile;
+    if (there || copy_key(paths, options.key)) own.key = paths.key;
+  }
+  return Caller(own, env, saved).run(hosts);
+}
+
+}  // namespace peer

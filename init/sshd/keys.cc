@@ -1,0 +1,188 @@
+#include "init/sshd/keys.h"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "init/sshd/tool.h"
+#include "init/sys/files.h"
+#include "init/sys/log.h"
+
+namespace peer {
+namespace {
+
+using Kind = envgen::PathState::Kind;
+
+constexpr std::uint32_t kPrivate = 0600;
+
+bool is_file(const std::string& path) { return sys::look(path, false).kind == Kind::kFile; }
+
+// OpenSSH's programs end at once for a uid without a name.
+std::unexpected<envgen::Error> tool_failed(const std::string& what, const std::string& where,
+                                           const ToolResult& result, const std::string& fix) {
+  const std::string line = last_line(result.output);
+  if (line.find("No user exists") != std::string::npos) {
+    return envgen::fail("preparing sshd", "/etc/passwd",
+                        "no entry for uid " + std::to_string(::geteuid()) +
+                            ", without which ssh and sshd refuse to work",
+                        "add the user in the image (useradd), or run as one that exists");
+  }
+  return envgen::fail(what, where, line.empty() ? "exit code " + std::to_string(result.code) : line,
+                      fix);
+}
+
+envgen::Result<std::string> public_half(const std::string& private_key, const KeyTools& tools) {
+  // -P: without it a key with a passphrase is an error about the terminal.
+  auto result =
+      run_tool({tools.ssh_keygen, "-y", "-P", "", "-f", private_key}, tools.env, tools.saved);
+  if (!result) return std::unexpected(result.error());
+  if (result->code != 0) {
+    return tool_failed("reading a private key", private_key, *result,
+                       "give one without a passphrase, as ssh-keygen writes it");
+  }
+  return result->output;
+}
+
+std::string with_newline(std::string text) {
+  if (!text.empty() && !text.ends_with('\n')) text += '\n';
+  return text;
+}
+
+// Without links; "" where there is nothing.
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  return real ? real.get() : "";
+}
+
+bool is_read_only(const std::string& path) {
+  struct statvfs system{};
+  return ::statvfs(path.c_str(), &system) == 0 && (system.f_flag & ST_RDONLY) != 0;
+}
+
+// What of `path`, a file or a directory on the way to it up to `home`, others than its owner may
+// write: "/home/a/.ssh, mode 0777"; "" where nothing is. As sshd's StrictModes, which is off, but
+// for what a mounted secret is: read-only, or of root's in a sticky directory.
+std::string writable_by_others(const std::string& path, const std::string& home) {
+  const std::string top = real_path(home);
+  bool kept = false;  // nobody else may rename what lies in a sticky directory
+  for (std::string at = real_path(path); !at.empty();) {
+    struct stat status{};
+    if (::stat(at.c_str(), &status) != 0) return at + ", " + sys::errno_text(errno);
+    const bool sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0 && kept;
+    if ((status.st_mode & 022) != 0 && !sticky && !is_read_only(at)) {
+      std::array<char, 16> mode{};
+      std::snprintf(mode.data(), mode.size(), "%04o", status.st_mode & 07777U);
+      return at + ", mode " + mode.data();
+    }
+    if (at == top || at == "/") break;
+    kept = status.st_uid == 0 || status.st_uid == ::geteuid();
+    at.resize(std::max<std::size_t>(at.rfind('/'), 1));
+  }
+  return {};
+}
+
+// A key file of the home directory's, or why it may not decide who logs in.
+envgen::Result<std::string> key_file(const std::string& path, const std::string& home) {
+  if (const std::string weak = writable_by_others(path, home); !weak.empty()) {
+    return envgen::fail("reading who may log in", path, "others may write " + weak,
+                        "take that from them (chmod go-w), or give the job's key by --ssh-key");
+  }
+  const envgen::PathState state = sys::look(path, true);
+  return with_newline(state.content);
+}
+
+std::string default_keys(const KeyTools& tools, const std::string& home) {
+  constexpr std::array<const char*, 4> kNames = {"id_rsa", "id_ecdsa", "id_ed25519", "id_dsa"};
+  std::string keys;
+  for (const char* name : kNames) {
+    const std::string path = home + "/.ssh/" + name;
+    struct stat status{};
+    if (::stat(path.c_str(), &status) != 0) continue;
+    const bool has_half = is_file(path + ".pub");
+    auto source = key_file(has_half ? path + ".pub" : path, home);
+    if (!source) {
+      sys::log::warning(envgen::to_line(source.error()) + "; ignoring it");
+      continue;
+    }
+    if (status.st_uid == ::geteuid() && (status.st_mode & 077) != 0) {
+      sys::log::warning(path + " may be read by others, so the ssh client refuses it: chmod 600, " +
+                        "or give it by --ssh-key, which makes a private copy");
+    }
+    if (has_half) {
+      keys += *source;
+    } else if (const auto derived = public_half(path, tools)) {
+      keys += with_newline(*derived);
+    } else {
+      sys::log::warning(envgen::to_line(derived.error()) + "; ignoring it");
+    }
+  }
+  return keys;
+}
+
+}  // namespace
+
+envgen::Status make_host_key(const Paths& paths, const KeyTools& tools) {
+  if (is_file(paths.host_key) && public_half(paths.host_key, tools)) return {};
+  // A build for FIPS has no ed25519.
+  constexpr std::array<const char*, 2> kTypes = {"ed25519", "ecdsa"};
+  ToolResult last;
+  for (const char* type : kTypes) {
+    ::unlink(paths.host_key.c_str());
+    ::unlink((paths.host_key + ".pub").c_str());
+    auto made = run_tool({tools.ssh_keygen, "-q", "-t", type, "-N", "", "-f", paths.host_key},
+                         tools.env, tools.saved);
+    if (!made) return std::unexpected(made.error());
+    if (made->code == 0) return {};
+    last = std::move(*made);
+  }
+  return tool_failed("making the host key", paths.host_key, last,
+                     "make room there, or choose another run directory");
+}
+
+envgen::Status copy_key(const Paths& paths, const std::string& file) {
+  const envgen::PathState state = sys::look(file, true);
+  constexpr const char* kWhat = "reading the private key of the job (--ssh-key)";
+  constexpr const char* kFix = "mount the same key on every node, readable for this user";
+  if (state.kind == Kind::kAbsent) return envgen::fail(kWhat, file, "nothing there", kFix);
+  if (state.kind == Kind::kDirectory) return envgen::fail(kWhat, file, "a directory", kFix);
+  if (state.kind != Kind::kFile) {
+    return envgen::fail(kWhat, file, sys::errno_text(state.error), kFix);
+  }
+  std::string content = state.content;
+  std::erase(content, '\r');
+  return sys::write_file_atomic(paths.key, kPrivate, with_newline(std::move(content)));
+}
+
+envgen::Status authorize(const Paths& paths, const KeyTools& tools, bool with_key,
+                         const std::string& home) {
+  std::string keys;
+  if (with_key) {
+    auto half = public_half(paths.key, tools);
+    if (!half) return std::unexpected(half.error());
+    keys = with_newline(*half);
+  } else {
+    keys = default_keys(tools, home);
+  }
+  const std::string own = home + "/.ssh/authorized_keys";
+  if (is_file(own)) {
+    auto given = key_file(own, home);
+    if (!given && keys.empty()) return std::unexpected(given.error());
+    if (!given) sys::log::warning(envgen::to_line(given.error()) + "; ignoring it");
+    if (given) keys += *given;
+  }
+  if (keys.empty()) {
+    return envgen::fail("deciding who may log in", own,
+                        "neither that file nor a key of the ssh client beside it",
+                        "give all nodes one key: --ssh-key FILE, or " + home + "/.ssh/id_ed25519");
+  }
+  return sys::write_file_atomic(paths.authorized_keys, kPrivate, keys);
+}
+
+}  // namespace peer

@@ -1,0 +1,144 @@
+#include "init/sshd/prepare.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <netinet/in.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "init/sshd/account.h"
+#include "init/sshd/tool.h"
+#include "init/sys/files.h"
+
+namespace peer {
+namespace {
+
+constexpr const char* kPreparing = "preparing sshd";
+constexpr mode_t kOwnerOnly = 0700;
+
+envgen::Status check_capabilities() {
+  struct Need {
+    int number;
+    const char* name;
+  };
+  constexpr std::array kNeeds = {Need{CAP_SYS_CHROOT, "SYS_CHROOT"}, Need{CAP_SETUID, "SETUID"},
+                                 Need{CAP_SETGID, "SETGID"}};
+  for (const Need& need : kNeeds) {
+    if (::prctl(PR_CAPBSET_READ, need.number, 0, 0, 0) != 0) continue;
+    return envgen::fail(kPreparing, "the capabilities of this container",
+                        std::string("no ") + need.name + ", which root's sshd needs",
+                        "add SYS_CHROOT, SETUID and SETGID, or run as a user other than root, "
+                        "whose sshd needs none");
+  }
+  return {};
+}
+
+std::string quoted_part(const std::string& text, const std::string& marker) {
+  const std::size_t at = text.find(marker);
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + marker.size();
+  return text.substr(begin, text.find_first_of("\r\n", begin) - begin);
+}
+
+std::string advice_for(const std::string& output) {
+  if (output.find("Privilege separation user") != std::string::npos) {
+    return "add it in the image (useradd -r -s /usr/sbin/nologin sshd), or run as a user other "
+           "than root";
+  }
+  return "see sshd's own words";
+}
+
+}  // namespace
+
+envgen::Result<sys::Fd> take_directory(const Paths& paths) {
+  constexpr const char* kWhat = "taking the directory of the peer";
+  if (auto made = sys::make_directories(paths.directory, kOwnerOnly); !made) {
+    return std::unexpected(made.error());
+  }
+  struct stat status{};
+  if (::stat(paths.directory.c_str(), &status) != 0 || status.st_uid != ::geteuid()) {
+    return envgen::fail(kWhat, paths.directory, "another user's directory",
+                        "choose another run directory (TRAINIT_RUN_DIR)");
+  }
+  if ((status.st_mode & 07777) != kOwnerOnly && ::chmod(paths.directory.c_str(), kOwnerOnly) != 0) {
+    return envgen::fail(kWhat, paths.directory, sys::errno_text(errno),
+                        "choose a run directory on a file system with modes");
+  }
+  sys::Fd lock(::open(paths.lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock.valid()) {
+    return envgen::fail(kWhat, paths.lock, sys::errno_text(errno),
+                        "make room there, make it writable, or choose another run directory");
+  }
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return envgen::fail(
+        kWhat, paths.directory,
+        errno == EWOULDBLOCK ? "another peer serve that is using it" : sys::errno_text(errno),
+        "give each its own run directory (TRAINIT_RUN_DIR)");
+  }
+  return lock;
+}
+
+envgen::Result<std::string> check_account(const envgen::Environ& env) {
+  if (::geteuid() == 0) {
+    if (auto able = check_capabilities(); !able) return std::unexpected(able.error());
+  }
+  const auto account = find_account(sys::look("/etc/passwd", true).content, ::geteuid());
+  if (!account) return std::string(env.get_or("HOME", "/"));
+  if (auto shell = check_shell(*account); !shell) return std::unexpected(shell.error());
+  if (::geteuid() == 0 && is_locked(sys::look("/etc/shadow", true).content, account->name)) {
+    return envgen::fail(
+        kPreparing, "/etc/shadow",
+        "the account " + account->name + " locked, which sshd turns away",
+        "unlock it in the image, still without a password: usermod -p '*' " + account->name);
+  }
+  return account->home;
+}
+
+envgen::Status test_config(const Paths& paths, const std::string& sshd, const envgen::Environ& env,
+                           const proc::SavedSignals& saved) {
+  const std::vector<std::string> argv = {sshd, "-t", "-f", paths.config};
+  auto test = run_tool(argv, env, saved);
+  if (!test) return std::unexpected(test.error());
+  const std::string missing = quoted_part(test->output, "Missing privilege separation directory: ");
+  if (test->code != 0 && missing.starts_with('/')) {
+    constexpr std::uint32_t kMode = 0755;
+    if (auto made = sys::make_directories(missing, kMode); !made) {
+      return envgen::fail("making the directory that root's sshd needs", missing,
+                          made.error().found,
+                          "add \"RUN mkdir -p " + missing +
+                              "\" to the image, mount a tmpfs above it, or run as a user other "
+                              "than root");
+    }
+    test = run_tool(argv, env, saved);
+    if (!test) return std::unexpected(test.error());
+  }
+  if (test->code == 0) return {};
+  return envgen::fail("testing sshd's configuration", paths.config, last_line(test->output),
+                      advice_for(test->output));
+}
+
+envgen::Status check_port(int port) {
+  const sys::Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return {};
+  const int on = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      ::listen(fd.get(), 1) == 0) {
+    return {};
+  }
+  const bool low = errno == EACCES;
+  return envgen::fail("listening for ssh", "port " + std::to_string(port), sys::errno_text(errno),
+                      low ? "a user other than root takes one from 1024 on: --ssh-port 2222"
+                          : "choose a free one, the same on all nodes: --ssh-port");
+}
+
+}  // namespace peer

@@ -1,0 +1,225 @@
+// What `trainit copy` takes, against what people use today, in one run: pairs, whose order is
+// another one in each round.
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "tests/bench/copy/copy_trees.h"
+#include "tests/bench/copy/fresh_disk.h"
+#include "tests/bench/proc_files.h"
+#include "tests/bench/topics.h"
+
+namespace bench {
+namespace {
+
+struct Way {
+  std::string name;
+  std::string command;  // of the shell, with $FROM and $TO
+  bool ours = false;
+  std::vector<double> ms = {};
+  std::vector<double> ratios = {};  // to trainit's time of the same round
+};
+
+struct Route {
+  std::string from;  // directories
+  std::string to;
+  bool cold = false;
+  const FreshDisk* fresh = nullptr;  // whose mount point is `to`
+};
+
+bool is_quick() { return getenv("TRAINIT_BENCH_QUICK") != nullptr; }
+
+// TRAINIT_BENCH_SETS: "small large"; all without it.
+bool is_wanted(const std::string& set) {
+  const char* wanted = getenv("TRAINIT_BENCH_SETS");
+  return wanted == nullptr ||
+         (" " + std::string(wanted) + " ").find(" " + set + " ") != std::string::npos;
+}
+
+bool is_installed(const char* program) {
+  return system(("command -v " + std::string(program) + " >/dev/null").c_str()) == 0;
+}
+
+std::vector<Way> ways_of(const Field& field, bool large) {
+  const std::string ours = field.trainit + " copy --headroom 0% ";
+  std::vector<Way> ways = {
+      {"trainit copy", ours + "$FROM $TO", true},
+      {"trainit copy --verify", ours + "--verify $FROM $TO", true},
+      {"cp -a", "cp -a $FROM $TO"},
+      {"tar | tar", "mkdir $TO && tar -C $FROM -cf - . | tar -C $TO -xf -"},
+  };
+  if (large) {
+    ways.push_back({"raw read/write loop", field.self + " --program copy-raw $FROM $TO"});
+  }
+  if (is_installed("rsync")) ways.push_back({"rsync -a", "rsync -a $FROM/ $TO"});
+  if (is_installed("rclone")) {
+    ways.push_back({"rclone copy --transfers 8",
+                    "RCLONE_CONFIG=/dev/null rclone -q copy --transfers 8 $FROM $TO"});
+  }
+  if (is_installed("fpsync")) {
+    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    ways.push_back({text("fpsync -n %ld", cpus),
+                    text("fpsync -t %s/fpsync -n %ld $FROM/ $TO/", field.folder.c_str(), cpus)});
+  }
+  return ways;
+}
+
+double time_of(const Field& field, const Way& way, const Route& route, const std::string& source) {
+  const std::string to = route.to + "/copy";
+  if (route.fresh == nullptr) {
+    remove_tree(to);
+    remove_tree(route.to + "/.trainit-copy.copy");
+    settle_disk(route.to);
+  } else if (!route.fresh->remake()) {
+    fail("making a file system");
+  }
+  settle_disk(source);
+  if (route.cold && !drop_caches()) fail("dropping caches");
+  const std::string script = "FROM=" + source + " TO=" + to + "; " + way.command;
+  return measure({"/bin/sh", "-c", script}, field.folder + "/said").wall_ms;
+}
+
+void show(const std::vector<Way>& ways, const std::string& title) {
+  printf("\n%s\n\n", title.c_str());
+  Table table({"way", "runs", "ms", "x trainit copy", "paired, least to most"});
+  for (const Way& way : ways) {
+    table.add({way.name, text("%zu", way.ms.size()), text("%.0f", median(way.ms)),
+               text("%.2f", median(way.ratios)),
+               text("%.2f to %.2f", quantile(way.ratios, 0), quantile(way.ratios, 1))});
+  }
+  table.print();
+  fflush(stdout);
+}
+
+void measure_route(const Field& field, const TreeShape& shape, const Route& route,
+                   const std::string& source) {
+  constexpr double kSlow = 4;  // who takes so many times as long is measured less often
+  const int rounds = is_quick() ? 3 : 5;
+  std::vector<Way> ways = ways_of(field, shape.bytes >= (1 << 30) || shape.name == "large");
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<double> now(ways.size(), 0);
+    for (const std::size_t index : shuffled(ways.size())) {
+      Way& way = ways[index];
+      const bool slow = is_quick() && round > 0 && !way.ours && median(way.ratios) > kSlow;
+      if (!slow) now[index] = time_of(field, way, route, source);
+    }
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      if (now[i] == 0) continue;
+      ways[i].ms.push_back(now[i]);
+      ways[i].ratios.push_back(now[i] / now[0]);
+    }
+  }
+  show(ways, "### " + shape.name + ", " + file_system_of(source) + " to " +
+                 (route.fresh == nullptr ? "" : "a new ") + file_system_of(route.to) +
+                 (route.cold ? ", cold caches" : ""));
+  remove_tree(route.to + "/copy");
+  remove_tree(route.to + "/.trainit-copy.copy");
+}
+
+void measure_shape(const Field& field, const TreeShape& shape, const std::string& disk,
+                   const std::string& memory) {
+  if (!is_wanted(shape.name)) return;
+  constexpr std::int64_t kSpare = 1LL << 30;
+  const std::int64_t needed = 3 * bytes_of(shape) + 2 * kSpare;
+  for (const std::string& place : {disk, memory}) {
+    if (free_bytes(place) >= needed) continue;
+    printf("\n%s: not measured, %s has no %lld MB free\n", shape.name.c_str(), place.c_str(),
+           static_cast<long long>(needed / 1'000'000));
+    return;
+  }
+  const std::string on_disk = disk + "/source";
+  make_tree(on_disk, shape);
+  {
+    const FreshDisk fresh(memory, bytes_of(shape) * 3 / 2 + kSpare, 2LL * shape.files + 10'000);
+    Route route{.from = disk, .to = disk};
+    if (fresh.remake()) {
+      route.to = fresh.mount_point();
+      route.fresh = &fresh;
+    } else {
+      printf("\nno loop devices: ext4 is the one in use, with its noise\n");
+    }
+    measure_route(field, shape, route, on_disk);
+    route.cold = drop_caches();
+    if (route.cold) {
+      measure_route(field, shape, route, on_disk);
+    } else {
+      printf("\ncold caches: not measured, they cannot be dropped here\n");
+    }
+  }
+  measure_route(field, shape, {.from = disk, .to = memory}, on_disk);
+  remove_tree(on_disk);
+  const std::string in_memory = memory + "/source";
+  make_tree(in_memory, shape);
+  measure_route(field, shape, {memory, memory}, in_memory);
+  remove_tree(in_memory);
+}
+
+std::int64_t pss_kb(pid_t pid) { return field_of(proc_path(pid, "smaps_rollup"), "Pss"); }
+
+// The most that all processes of a copy had together.
+std::int64_t peak_kb(const Field& field, const std::string& from, const std::string& to) {
+  const Command command({field.trainit, "copy", "--headroom", "0%", from, to});
+  const pid_t copy = start(command, {.place = Place::kHere});
+  std::int64_t peak = 0;
+  while (waitpid(copy, nullptr, WNOHANG) == 0) {
+    std::int64_t sum = pss_kb(copy);
+    for (const pid_t child : children_of(copy)) sum += pss_kb(child);
+    peak = std::max(peak, sum);
+    const timespec nap{0, 5'000'000};
+    nanosleep(&nap, nullptr);
+  }
+  return peak;
+}
+
+void measure_memory(const Field& field, const std::string& memory) {
+  if (!is_wanted("memory")) return;
+  printf("\n### Memory of all processes together (PSS, peak), empty files, tmpfs to tmpfs\n\n");
+  Table table({"entries", "KiB"});
+  for (const int files : {10'000, 100'000, 1'000'000}) {
+    if (is_quick() && files > 100'000) break;
+    const TreeShape shape{.name = "memory", .files = files, .bytes = -1, .in_directory = 1000};
+    make_tree(memory + "/source", shape);
+    const std::int64_t peak = peak_kb(field, memory + "/source", memory + "/copy");
+    struct stat status{};
+    if (stat((memory + "/copy").c_str(), &status) != 0) fail("trainit copy");
+    table.add({text("%d", files), text("%lld", static_cast<long long>(peak))});
+    for (const char* name : {"/source", "/copy", "/.trainit-copy.copy"}) {
+      remove_tree(memory + name);
+    }
+  }
+  table.print();
+}
+
+}  // namespace
+
+void copy(const Field& field) {
+  printf("## Copies of trees: medians, the ratio to trainit copy is that of the same round\n");
+  const std::string disk = field.folder + "/disk";
+  const std::string memory = field.folder + "/memory";
+  if (mkdir(disk.c_str(), 0755) != 0 || mkdir(memory.c_str(), 0755) != 0) fail(disk);
+  if (mount("tmpfs", memory.c_str(), "tmpfs", 0, "size=90%") != 0) {
+    printf("\nnot measured: a tmpfs takes root\n");
+    return;
+  }
+  const int part = is_quick() ? 10 : 1;
+  const std::vector<TreeShape> shapes = {
+      {.name = "small", .files = 50'000 / part, .bytes = 8 << 10},
+      {.name = "medium", .files = 20'000 / part, .bytes = 100 << 10},
+      {.name = "large", .files = 4, .bytes = (1LL << 30) / part},
+      {.name = "mixed", .files = 60'000 / part},
+  };
+  for (const TreeShape& shape : shapes) measure_shape(field, shape, disk, memory);
+  measure_memory(field, memory);
+  umount(memory.c_str());
+}
+
+}  // namespace bench

@@ -1,5 +1,0 @@
-// The cheapest program there is: what every start is a multiple of.
-
-#include "tests/bench/nolibc.h"
-
-void begin(long* /*stack*/) { nolibc::exit(0); }

@@ -1,0 +1,188 @@
+// Which launcher a job gets, from a snapshot to the plan.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "envgen/framework/framework.h"
+#include "envgen/plan/launch.h"
+#include "tests/envgen/job_builder.h"
+
+namespace envgen {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+Plan plan_of(const Snapshot& snapshot, const Request& request) {
+  Answer answer = resolve(snapshot, request);
+  if (auto* planned = std::get_if<Planned>(&answer.outcome)) return planned->plan;
+  if (auto* error = std::get_if<Error>(&answer.outcome)) ADD_FAILURE() << to_line(*error);
+  ADD_FAILURE() << "no plan";
+  return {};
+}
+
+// Two hosts named by the user: nothing but the command tells what they run.
+Plan plan_of_two_hosts(const std::vector<std::string>& command) {
+  Snapshot snapshot;
+  snapshot.env = Environ({"PATH=/usr/bin"});
+  snapshot.facts.cwd = "/srv/job";
+  snapshot.facts.run_dir = "/run/trainit";
+  PathState directory;
+  directory.kind = PathState::Kind::kDirectory;
+  directory.writable = true;
+  snapshot.paths["/run/trainit"] = directory;
+  Request request = request_for(command);
+  request.platform = "bare";
+  request.hosts = "a:2,b:2";
+  request.node_rank = 1;
+  return plan_of(snapshot, request);
+}
+
+struct Named {
+  std::vector<std::string> command;
+  std::string_view framework;
+};
+
+TEST(FrameworkOfACommand, IsTheOneWhoseLauncherItStarts) {
+  const Named cases[] = {
+      {{"torchrun", "x.py"}, "pytorch"},
+      {{"/opt/conda/bin/torchrun", "x.py"}, "pytorch"},
+      {{"python", "-m", "torch.distributed.run", "x.py"}, "pytorch"},
+      {{"python3", "-u", "-m", "torch.distributed.launch", "x.py"}, "pytorch"},
+      {{"python", "/opt/conda/bin/torchrun", "x.py"}, "pytorch"},
+      {{"accelerate", "launch", "x.py"}, "pytorch"},
+      {{"python", "-m", "accelerate.commands.launch", "x.py"}, "pytorch"},
+      {{"deepspeed", "x.py"}, "deepspeed"},
+      {{"python", "-m", "deepspeed.launcher.runner", "x.py"}, "deepspeed"},
+      {{"horovodrun", "-np", "4", "python", "x.py"}, "horovod"},
+      {{"mpirun", "-np", "4", "x"}, "mpi"},
+      {{"/usr/bin/mpiexec.hydra", "x"}, "mpi"},
+      {{"python", "train.py", "torchrun"}, ""},
+      {{"python", "-m", "torch.utils.collect_env"}, ""},
+      {{"python", "-c", "torchrun"}, ""},
+      {{"bash", "-c", "torchrun x.py"}, ""},
+      {{"./torchrun.sh"}, ""},
+      {{}, ""},
+  };
+  for (const Named& named : cases) {
+    EXPECT_EQ(framework_of_command(named.command), named.framework)
+        << (named.command.empty() ? "nothing" : named.command.back());
+  }
+}
+
+TEST(FrameworkChoice, OfSeveralNodesIsTheCommands) {
+  EXPECT_EQ(plan_of_two_hosts({"torchrun", "x.py"}).framework, "pytorch");
+}
+
+TEST(FrameworkChoice, WithoutAHintTheCommandRunsOnceAndThePlanSaysSo) {
+  Plan plan = plan_of_two_hosts({"python", "x.py"});
+  EXPECT_EQ(plan.framework, "single");
+  EXPECT_THAT(plan.processes, SizeIs(1));
+  EXPECT_THAT(plan.warnings, Contains(HasSubstr("--framework")));
+}
+
+TEST(FrameworkChoice, OfDevicesIsOneProcessForEach) {
+  Snapshot snapshot = modelarts_snapshot({}, 1);
+  EXPECT_EQ(plan_of(snapshot, request_for({"python", "train.py"})).framework, "ascend");
+}
+
+TEST(FrameworkChoice, ATypedLauncherIsStartedOnceANodeAndNotForEachDevice) {
+  Snapshot snapshot = modelarts_snapshot({}, 1);
+  Request request = request_for({"torchrun", "train.py"});
+  request.master_addr = "job-worker-0";
+  Plan plan = plan_of(snapshot, request);
+  EXPECT_EQ(plan.framework, "pytorch");
+  ASSERT_THAT(plan.processes, SizeIs(1));
+  Environ env = snapshot.env;
+  for (const EnvEdit& edit : plan.env) env.apply(edit);
+  for (const EnvEdit& edit : plan.processes[0].env) env.apply(edit);
+  EXPECT_EQ(env.get("PET_NPROC_PER_NODE"), "8");
+  EXPECT_EQ(env.get("PET_NNODES"), "2");
+  EXPECT_EQ(env.get("PET_NODE_RANK"), "1");
+  EXPECT_EQ(env.get("RANK_TABLE_FILE"), std::nullopt);
+}
+
+TEST(FrameworkChoice, TheUsersWordBeatsAll) {
+  Snapshot snapshot = modelarts_snapshot({}, 1);
+  Request request = request_for({"torchrun", "train.py"});
+  request.framework = "single";
+  EXPECT_EQ(plan_of(snapshot, request).framework, "single");
+}
+
+TEST(FrameworkChoice, OnALaptopNothingIsAdded) {
+  Snapshot snapshot;
+  snapshot.env = Environ({"PATH=/usr/bin"});
+  for (const char* program : {"torchrun", "deepspeed", "mpirun", "python"}) {
+    Request request = request_for({program, "x.py"});
+    // An image may set it for whatever platform comes.
+    request.torch_launcher = TorchLauncher::kTorchrun;
+    Plan plan = plan_of(snapshot, request);
+    EXPECT_EQ(plan.framework, "single") << program;
+    EXPECT_THAT(plan.processes[0].env, IsEmpty()) << program;
+    EXPECT_TRUE(is_pass_through(snapshot.env, request)) << program;
+  }
+}
+
+TEST(FrameworkChoice, AnUnknownNameListsTheKnownOnes) {
+  Request request = request_for({"x"});
+  request.framework = "caffe";
+  Answer answer = resolve(Snapshot{}, request);
+  const auto* error = std::get_if<Error>(&answer.outcome);
+  ASSERT_NE(error, nullptr);
+  for (const FrameworkLauncher& launcher : framework_launchers()) {
+    EXPECT_THAT(error->fix, HasSubstr(std::string(launcher.name)));
+  }
+}
+
+// Output.
+
+TEST(Output, TheFirstProcessOfANodeSpeaksUnlessToldOtherwise) {
+  Request request;
+  EXPECT_TRUE(inherits_output(request, 0));
+  EXPECT_FALSE(inherits_output(request, 1));
+  request.output = Output::kInherit;
+  EXPECT_TRUE(inherits_output(request, 7));
+  request.output = Output::kFiles;
+  EXPECT_FALSE(inherits_output(request, 0));
+}
+
+// Finding programs.
+
+TEST(FindInPath, TakesTheFirstFileAndSkipsDirectories) {
+  Snapshot snapshot;
+  snapshot.facts.cwd = "/srv/job";
+  snapshot.paths["/a/x"].kind = PathState::Kind::kDirectory;
+  snapshot.paths["/srv/job/bin/x"].kind = PathState::Kind::kFile;
+  snapshot.paths["/srv/job/x"].kind = PathState::Kind::kFile;
+  Request request;
+  Inputs inputs(snapshot, request);
+  EXPECT_EQ(find_in_path(inputs, "/a:bin:/never", "x").path, "/srv/job/bin/x");
+  // An empty element is the current directory.
+  EXPECT_EQ(find_in_path(inputs, "/a::/never", "x").path, "/srv/job/x");
+}
+
+TEST(FindInPath, IsNotKnownBeforeEveryEarlierPlaceWasLookedAt) {
+  Snapshot snapshot;
+  snapshot.paths["/b/x"].kind = PathState::Kind::kFile;
+  Request request;
+  Inputs inputs(snapshot, request);
+  EXPECT_FALSE(find_in_path(inputs, "/a:/b:/c", "x").known);
+  EXPECT_THAT(inputs.wants(), Contains(Want{"/a/x", false}));
+  EXPECT_THAT(inputs.wants(), Contains(Want{"/c/x", false}));
+  snapshot.paths["/a/x"] = {};
+  EXPECT_EQ(find_in_path(inputs, "/a:/b:/c", "x").path, "/b/x");
+}
+
+TEST(FindInPath, UnsetIsTheCLibrarysDefault) {
+  Snapshot snapshot;
+  snapshot.paths["/bin/x"] = {};
+  snapshot.paths["/usr/bin/x"].kind = PathState::Kind::kFile;
+  Request request;
+  Inputs inputs(snapshot, request);
+  EXPECT_EQ(find_in_path(inputs, "", "x").path, "/usr/bin/x");
+}
+
+}  // namespace
+}  // namespace envgen

@@ -1,0 +1,103 @@
+#pragma once
+// A launcher called by itself: what a platform profile would have said, as a value.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "envgen/framework/framework.h"
+
+namespace envgen {
+
+struct LauncherCase {
+  Snapshot snapshot;
+  Request request;
+  Located located;
+  Plan plan;  // as it is when the launcher gets it
+
+  LauncherCase(std::vector<std::string> command, const std::vector<int>& slots, int node_rank) {
+    snapshot.env = Environ({"PATH=/usr/bin"});
+    snapshot.facts.cwd = "/srv/job";
+    snapshot.facts.run_dir = "/run/trainit";
+    snapshot.facts.addresses = {"10.0.0.1"};
+    located.site.command = std::move(command);
+    located.site.log_dir = "/logs";
+    located.self.node_rank = node_rank;
+    for (std::size_t rank = 0; rank < slots.size(); ++rank) {
+      Node node;
+      node.host = "host-" + std::to_string(rank);
+      node.slots = slots[rank];
+      located.cluster.nodes.push_back(node);
+      located.cluster.world_size += slots[rank];
+    }
+    plan.policy.grace_ms = 60000;
+  }
+
+  // Programs that the image has; each other place in /usr/bin is known to be empty.
+  LauncherCase& with_programs(const std::vector<std::string>& paths) {
+    for (const char* name : {"python", "python3", "torchrun"}) {
+      snapshot.paths["/usr/bin/" + std::string(name)] = {};
+    }
+    for (const std::string& path : paths) snapshot.paths[path].kind = PathState::Kind::kFile;
+    return *this;
+  }
+
+  LauncherCase& with_devices(const std::vector<std::string>& names) {
+    PathState dev;
+    dev.kind = PathState::Kind::kDirectory;
+    dev.entries = names;
+    dev.listed = true;
+    snapshot.paths["/dev"] = dev;
+    return *this;
+  }
+
+  LauncherCase& with_environment(const std::vector<std::string>& entries) {
+    std::vector<std::string> all = snapshot.env.entries();
+    all.insert(all.end(), entries.begin(), entries.end());
+    snapshot.env = Environ(all);
+    return *this;
+  }
+
+  using Launch = Status (*)(Inputs&, const Located&, Plan&);
+
+  // The plan, or a failed test with the reason.
+  [[nodiscard]] Plan planned(Launch launch) const {
+    Inputs inputs(snapshot, request);
+    Plan result = plan;
+    result.env.insert(result.env.end(), located.site.env.begin(), located.site.env.end());
+    if (Status status = launch(inputs, located, result); !status) {
+      ADD_FAILURE() << to_line(status.error());
+    }
+    EXPECT_TRUE(inputs.wants().empty()) << "wants " << inputs.wants().begin()->path;
+    return result;
+  }
+
+  [[nodiscard]] std::string error(Launch launch) const {
+    Inputs inputs(snapshot, request);
+    Plan result = plan;
+    Status status = launch(inputs, located, result);
+    EXPECT_FALSE(status.has_value()) << "no error";
+    return status ? "" : to_line(status.error());
+  }
+
+  // A variable as the process gets it, "(unset)" without one.
+  [[nodiscard]] std::string variable(const Plan& result, const Process& process,
+                                     std::string_view name) const {
+    Environ env = snapshot.env;
+    for (const EnvEdit& edit : result.env) env.apply(edit);
+    for (const EnvEdit& edit : process.env) env.apply(edit);
+    return std::string(env.get_or(name, "(unset)"));
+  }
+};
+
+// The words of a command, with one blank between them.
+inline std::string line_of(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+}  // namespace envgen

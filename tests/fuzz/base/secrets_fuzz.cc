@@ -1,0 +1,37 @@
+// Any text, as a variable, as a command's words and as a script: what is known to be secret is in
+// no output.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "base/secrets.h"
+
+namespace {
+
+constexpr std::string_view kCanary = "canary-0f1e2d3c4b5a69788796a5b4";
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+}  // namespace
+
+// libFuzzer's name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  (void)envgen::mask_secrets(text);
+  (void)envgen::masked_entry(text);
+  const std::string canary(kCanary);
+  // On a line of its own, whatever stands before it.
+  for (const std::string& secret :
+       {"HF_TOKEN=" + canary, "sshpass -p " + canary, "http://bob:" + canary + "@h"}) {
+    require(!envgen::masked_value("X", text + "\n" + secret).contains(kCanary));
+    require(!envgen::masked_arguments({text, "sh", "-c", secret})[3].contains(kCanary));
+  }
+  require(envgen::masked_arguments({text, "--token", canary})[2] == "***");
+  return 0;
+}

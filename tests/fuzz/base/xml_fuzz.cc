@@ -1,0 +1,37 @@
+// Any text as an XML document; what is read is written, and read again as the same. (Text that
+// stands in pieces around elements, or has white space to lose, is not written as it was.)
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/xml.h"
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void check_depth(const envgen::xml::Element& element, std::size_t depth) {
+  require(depth <= envgen::xml::kMostDepth && !element.name.empty());
+  for (const auto& child : element.children) check_depth(child, depth + 1);
+}
+
+}  // namespace
+
+// libFuzzer's name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto root = envgen::xml::parse(text, "fuzz");
+  if (!root) {
+    require(!root.error().found.empty());
+    return 0;
+  }
+  check_depth(*root, 1);
+  const auto again = envgen::xml::parse(envgen::xml::write(*root), "fuzz");
+  if (again) require(again->name == root->name && again->children.size() == root->children.size());
+  return 0;
+}

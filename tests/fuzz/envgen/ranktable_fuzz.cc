@@ -1,0 +1,59 @@
+// Any text as a rank table: no crash, and what is converted numbers its ranks 0 .. N - 1, is
+// accepted by check() and converts to itself.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "envgen/ranktable/ranktable.h"
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void check_converted(const envgen::ConvertedTable& converted, envgen::RankOrder order) {
+  std::size_t ranks = 0;
+  for (const envgen::Node& node : converted.nodes) ranks += node.devices.size();
+  std::vector<bool> seen(ranks);
+  for (const envgen::Node& node : converted.nodes) {
+    for (const envgen::Device& device : node.devices) {
+      auto rank = static_cast<std::size_t>(device.rank);
+      require(rank < ranks && !seen[rank]);
+      seen[rank] = true;
+    }
+  }
+  auto again = envgen::RankTable::parse(converted.text, "converted");
+  require(again.has_value());
+  for (const envgen::Finding& finding : again->check()) {
+    require(finding.severity == envgen::Finding::Severity::kWarning);
+  }
+  auto twice = again->convert(order);
+  require(twice.has_value() && twice->text == converted.text);
+}
+
+}  // namespace
+
+// libFuzzer's name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  auto table = envgen::RankTable::parse(text, "fuzz");
+  if (!table) {
+    require(!envgen::to_line(table.error().error).empty());
+    return 0;
+  }
+  for (const envgen::Finding& finding : table->check()) {
+    require(!finding.rule.empty() && !envgen::to_line(finding).empty());
+  }
+  for (envgen::RankOrder order : {envgen::RankOrder::kPodIndex, envgen::RankOrder::kServerId}) {
+    auto converted = table->convert(order);
+    if (!converted) continue;
+    check_converted(*converted, order);
+    envgen::check_device_groups(converted->nodes);
+  }
+  return 0;
+}

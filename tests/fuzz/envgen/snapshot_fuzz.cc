@@ -1,0 +1,24 @@
+// A snapshot is a file from anywhere, and resolving it runs every profile and launcher.
+
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "envgen/plan/snapshot.h"
+#include "envgen/resolve/resolve.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  auto snapshot = envgen::snapshot_from_json({reinterpret_cast<const char*>(data), size}, "input");
+  if (!snapshot) return 0;
+  std::string text = envgen::to_json(*snapshot, false);
+  auto again = envgen::snapshot_from_json(text, "output");
+  if (!again || envgen::to_json(*again, false) != text) std::abort();
+  envgen::Request request;
+  request.command = snapshot->argv;
+  envgen::Answer answer = envgen::resolve(*snapshot, request);
+  if (const auto* planned = std::get_if<envgen::Planned>(&answer.outcome)) {
+    plan_to_text(planned->plan, snapshot->env);
+    if (!envgen::decode_plan(envgen::encode_plan(planned->plan))) std::abort();
+  }
+  return 0;
+}

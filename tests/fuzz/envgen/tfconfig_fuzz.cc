@@ -1,0 +1,22 @@
+// Any text as TF_CONFIG: no crash, and what is accepted is the same when it is written and read.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "envgen/formats/tfconfig.h"
+
+// libFuzzer's name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  auto config = envgen::parse_tf_config(text, "fuzz");
+  if (!config) {
+    if (envgen::to_line(config.error()).empty()) std::abort();
+    return 0;
+  }
+  auto again = envgen::parse_tf_config(envgen::render_tf_config(*config), "again");
+  if (!again || !(*again == *config)) std::abort();
+  return 0;
+}

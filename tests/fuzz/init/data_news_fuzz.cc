@@ -1,0 +1,21 @@
+// Any packet as what a dataset's child tells PID 1: refused, or read as what makes the same packet.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "init/engine/data/data_news.h"
+
+// libFuzzer's name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view packet(reinterpret_cast<const char*>(data), size);
+  const auto news = engine::decode_data_news(packet);
+  if (!news) return 0;
+  if (engine::decode_data_news(engine::encode_data_news(*news)) != news &&
+      size <= engine::kMostPacketBytes / 4) {
+    std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,68 @@
+// Any text as the file by which a hook exports variables: an error that names a line of it, or
+// variables that can stand in an environment and that, written again, are read as the same ones.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "init/engine/hooks/hook_exports.h"
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void check_error(const envgen::Error& error, std::string_view text) {
+  require(!error.found.empty() && !error.fix.empty());
+  constexpr std::string_view kLine = "$TRAINIT_ENV: line ";
+  if (text.size() > envgen::kMostExportBytes) return;
+  require(error.where.starts_with(kLine));
+  const long line = std::strtol(error.where.c_str() + kLine.size(), nullptr, 10);
+  require(line >= 1 && line <= 1 + std::ranges::count(text, '\n'));
+}
+
+void check_edit(const envgen::EnvEdit& edit) {
+  require(edit.kind == envgen::EnvEdit::Kind::kSet && !edit.name.empty());
+  require(edit.name.find_first_of(std::string_view("=\0\n", 3)) == std::string::npos);
+  require(edit.value.find('\0') == std::string::npos);
+}
+
+std::string written(const std::vector<envgen::EnvEdit>& edits) {
+  std::string text;
+  for (const envgen::EnvEdit& edit : edits) {
+    if (edit.value.find('\n') == std::string::npos) {
+      text += edit.name + "=" + edit.value + "\n";
+      continue;
+    }
+    std::string delimiter = "END";
+    while (("\n" + edit.value + "\n").find("\n" + delimiter + "\n") != std::string::npos) {
+      delimiter += "_";
+    }
+    text += edit.name + "<<" + delimiter + "\n" + edit.value + "\n" + delimiter + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+// libFuzzer's name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto edits = envgen::parse_hook_exports(text);
+  if (!edits) {
+    check_error(edits.error(), text);
+    return 0;
+  }
+  for (const envgen::EnvEdit& edit : *edits) check_edit(edit);
+  const std::string again = written(*edits);
+  if (again.size() > envgen::kMostExportBytes) return 0;
+  const auto same = envgen::parse_hook_exports(again);
+  require(same && *same == *edits);
+  return 0;
+}

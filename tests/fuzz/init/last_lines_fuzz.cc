@@ -1,0 +1,49 @@
+// Any bytes as what a process printed last: a few short lines of text that no terminal can be
+// repainted with, and a termination message that keeps its size and its diagnosis.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "base/utf8.h"
+#include "init/engine/state/failure.h"
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+bool is_plain(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = sys::utf8_length(text);
+    if (length == 0 || sys::is_control(text)) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace
+
+// libFuzzer's name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  constexpr std::size_t kMostLineBytes = 400;
+  constexpr std::size_t kMostMessageBytes = 4096;
+  const std::string_view printed(reinterpret_cast<const char*>(data), size);
+  for (const bool whole : {true, false}) {
+    engine::FailureDetail detail;
+    detail.last_lines = engine::last_lines_of(printed, whole);
+    detail.torn_down.assign(size % 100, "rank-8: SIGTERM");
+    require(detail.last_lines.size() <= engine::kMostLastLines);
+    for (const std::string& line : detail.last_lines) {
+      require(!line.empty() && line.size() <= kMostLineBytes && is_plain(line));
+    }
+    const std::string text = engine::termination_text("rank-9 died", detail, kMostMessageBytes);
+    require(text.size() <= kMostMessageBytes && text.starts_with("trainit: rank-9 died\n"));
+    require(text.ends_with("\n"));
+  }
+  return 0;
+}

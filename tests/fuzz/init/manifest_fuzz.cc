@@ -1,0 +1,23 @@
+// A line of a copy's manifest: what is read is written as it was read from, and read again the
+// same.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "init/copy/manifest.h"
+
+// libFuzzer's name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto line =
+      envgen::parse_manifest_line(std::string_view(reinterpret_cast<const char*>(data), size));
+  if (!line) return 0;
+  std::string text;
+  envgen::append_line(text, *line);
+  if (text.find('\n') != text.size() - 1) std::abort();
+  text.pop_back();
+  if (envgen::parse_manifest_line(text) != line) std::abort();
+  return 0;
+}

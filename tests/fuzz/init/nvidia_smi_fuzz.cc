@@ -1,0 +1,39 @@
+// Any text as what nvidia-smi prints, by itself and inside a log's frame.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "init/doctor/nvidia_smi.h"
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void check(std::string_view text) {
+  const auto report = envgen::parse_nvidia_smi(text, "fuzz");
+  if (!report) {
+    require(!report.error().found.empty() && !report.error().fix.empty());
+    return;
+  }
+  require(report->attached >= 0 && report->notes.size() <= 8);
+  for (const envgen::Gpu& gpu : report->gpus) {
+    require(gpu.minor >= -1 && gpu.mig_devices >= 0 && gpu.broken.size() <= 4);
+    for (const int pid : gpu.pids) require(pid > 0);
+  }
+}
+
+}  // namespace
+
+// libFuzzer's name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  check(text);
+  check("<nvidia_smi_log><gpu id=\"0:0\">" + text + "</gpu></nvidia_smi_log>");
+  return 0;
+}

@@ -1,0 +1,224 @@
+// `trainit release`, `hold`, `extend` and `checkpoint`, each beside an instance that gives one
+// answer.
+
+#include <gmock/gmock.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "init/cli/control.h"
+#include "init/engine/control/control_answers.h"
+#include "tests/init/child.h"
+
+namespace {
+
+using engine::ControlAnswer;
+using engine::ControlOp;
+using engine::ControlReply;
+using engine::ControlRequest;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using Words = std::vector<std::string>;
+
+constexpr ControlAnswer kAnswers[] = {ControlAnswer::kDone,     ControlAnswer::kNotNow,
+                                      ControlAnswer::kRefused,  ControlAnswer::kBusy,
+                                      ControlAnswer::kRestarts, ControlAnswer::kNoLimit,
+                                      ControlAnswer::kUnknown,  ControlAnswer::kNoCheckpoint};
+
+// --- The command line ---
+
+ControlRequest request_of(std::string_view name, const Words& words) {
+  auto asked = cli::parse_request(name, words);
+  EXPECT_TRUE(asked) << to_line(asked.error());
+  return asked ? asked->request : ControlRequest{};
+}
+
+TEST(ControlRequestWords, NameADurationWithAndWithoutFor) {
+  for (const auto& [name, op] :
+       {std::pair("hold", ControlOp::kHold), std::pair("extend", ControlOp::kExtend)}) {
+    for (const Words& words :
+         {Words{"2h"}, Words{"--for", "2h"}, Words{"--for=2h"}, Words{"--json", "2h"}}) {
+      const ControlRequest request = request_of(name, words);
+      EXPECT_EQ(request.op, op);
+      EXPECT_EQ(request.argument_ms, 7200'000);
+    }
+  }
+}
+
+TEST(ControlRequestWords, LeaveTheOtherOptionsInTheirOrder) {
+  auto asked = cli::parse_request("hold", Words{"--run-dir", "/r", "--for", "1s", "--json"});
+  ASSERT_TRUE(asked);
+  EXPECT_THAT(asked->rest, testing::ElementsAre("--run-dir", "/r", "--json"));
+}
+
+TEST(ControlRequestWords, AreRefusedWithoutADurationThatIsOne) {
+  for (const char* name : {"hold", "extend"}) {
+    for (const Words& words :
+         {Words{}, Words{"soon"}, Words{"--for"}, Words{"--for", "-1h"}, Words{"--for", ""},
+          Words{"--for="}, Words{"367d"}, Words{"--for", "9223372036854775807"},
+          Words{"--for", "99999999999999999999h"}, Words{"--for", "soon", "2h"}}) {
+      auto asked = cli::parse_request(name, words);
+      ASSERT_FALSE(asked) << name << " " << testing::PrintToString(words);
+      EXPECT_THAT(to_line(asked.error()),
+                  AllOf(HasSubstr(name), HasSubstr("at most 366d"), HasSubstr("--for 2h")));
+    }
+  }
+}
+
+TEST(ControlRequestWords, NeedNoDurationForHelp) {
+  for (const char* help : {"--help", "-h"}) {
+    EXPECT_TRUE(cli::parse_request("extend", Words{help})) << help;
+  }
+}
+
+TEST(ControlRequestWords, OfACheckpointMayKeepTheJobRunning) {
+  EXPECT_EQ(request_of("checkpoint", {}).op, ControlOp::kCheckpoint);
+  EXPECT_FALSE(request_of("checkpoint", {}).keep_running);
+  EXPECT_TRUE(request_of("checkpoint", {"--keep-running"}).keep_running);
+  auto release = cli::parse_request("release", Words{"--keep-running"});
+  ASSERT_TRUE(release);
+  EXPECT_THAT(release->rest, testing::ElementsAre("--keep-running"));
+}
+
+// --- What is said ---
+
+const ControlRequest kRequests[] = {{.op = ControlOp::kRelease},
+                                    {.op = ControlOp::kHold, .argument_ms = 7200'000},
+                                    {.op = ControlOp::kExtend, .argument_ms = 7200'000},
+                                    {.op = ControlOp::kCheckpoint},
+                                    {.op = ControlOp::kCheckpoint, .keep_running = true}};
+
+std::string said(const ControlRequest& request, const ControlReply& reply) {
+  auto line = cli::describe_reply(request, reply, "/run/trainit");
+  return line ? *line : to_line(line.error());
+}
+
+TEST(ControlReplyText, IsOneLineForEveryAnswerToEveryRequest) {
+  for (const ControlRequest& request : kRequests) {
+    for (const ControlAnswer answer : kAnswers) {
+      for (const std::int64_t value : {std::int64_t{0}, std::int64_t{300'000}, INT64_MAX}) {
+        const std::string line = said(request, {answer, value});
+        EXPECT_GT(line.size(), 10U);
+        EXPECT_EQ(std::ranges::count(line, '\n'), 0) << line;
+      }
+    }
+  }
+}
+
+TEST(ControlReplyText, SaysWhenItWillBeOver) {
+  EXPECT_EQ(said(kRequests[0], {}), "the debug window ends");
+  EXPECT_EQ(said(kRequests[1], {.value_ms = 7200'000}), "the debug window ends in 2h");
+  EXPECT_EQ(said(kRequests[1], {}), "the debug window ends");
+  EXPECT_EQ(said(kRequests[2], {.value_ms = 7500'000}), "the job's time limit ends it in 2h 5m");
+  EXPECT_THAT(said(kRequests[3], {.value_ms = 300'000}),
+              AllOf(HasSubstr("5m"), HasSubstr("exit code 75")));
+  EXPECT_EQ(said(kRequests[3], {}), "the job ends at once, with exit code 75");
+  EXPECT_THAT(said(kRequests[4], {.value_ms = 300'000}), HasSubstr("goes on"));
+}
+
+TEST(ControlReplyText, SaysWhyNot) {
+  EXPECT_THAT(said(kRequests[1], {ControlAnswer::kNotNow}), HasSubstr("no debug window"));
+  EXPECT_THAT(said(kRequests[2], {ControlAnswer::kNotNow}), HasSubstr("trainit hold --for"));
+  EXPECT_THAT(said(kRequests[2], {ControlAnswer::kNoLimit}), HasSubstr("without a time limit"));
+  EXPECT_THAT(said(kRequests[3], {ControlAnswer::kBusy}), HasSubstr("under way"));
+  EXPECT_THAT(said(kRequests[3], {ControlAnswer::kRestarts}),
+              AllOf(HasSubstr("--max-restarts"), HasSubstr("--keep-running")));
+  EXPECT_THAT(said(kRequests[3], {ControlAnswer::kNoCheckpoint}),
+              AllOf(HasSubstr("--checkpoint-signal"), HasSubstr("checkpoint.d")));
+  EXPECT_THAT(said(kRequests[3], {ControlAnswer::kRefused}), HasSubstr("another user"));
+  EXPECT_THAT(said(kRequests[3], {ControlAnswer::kUnknown}), HasSubstr("another version"));
+}
+
+// --- The commands ---
+
+class ControlCommand : public child::Scratch {
+ protected:
+  // One line of `trainit NAME WORDS...` beside an instance that answers once.
+  child::Outcome run(int (*command)(cli::Arguments, const envgen::Environ&), const Words& words,
+                     const ControlReply& reply) {
+    auto server = engine::ControlServer::open(path(""));
+    EXPECT_TRUE(server) << to_line(server.error());
+    const pid_t instance = ::fork();
+    if (instance == 0) ::_exit(answer_once(*server, reply));
+    *server = {};
+    child::Outcome outcome = tool(command, words);
+    ::unlink(path("control").c_str());
+    EXPECT_EQ(child::wait_for(instance), 0);
+    return outcome;
+  }
+
+  child::Outcome tool(int (*command)(cli::Arguments, const envgen::Environ&), const Words& words) {
+    return child::run(
+        [&] { return command(words, envgen::Environ({"TRAINIT_RUN_DIR=" + path("")})); });
+  }
+
+ private:
+  static int answer_once(engine::ControlServer& server, const ControlReply& reply) {
+    constexpr int kLimitMs = 60'000;
+    pollfd ready{server.listener().get(), POLLIN, 0};
+    if (::poll(&ready, 1, kLimitMs) != 1) return 1;
+    const int client = server.accept_client();
+    ready.fd = client;
+    if (client < 0 || ::poll(&ready, 1, kLimitMs) != 1 || !server.read_request(client)) return 2;
+    server.answer(client, reply.answer, reply.value_ms);
+    return 0;
+  }
+};
+
+TEST_F(ControlCommand, SaysOnStdoutWhatIsDone) {
+  const child::Outcome extended =
+      run(cli::extend_command, {"--for", "2h"}, {ControlAnswer::kDone, 7200'000});
+  EXPECT_EQ(extended.code, 0);
+  EXPECT_EQ(extended.out, "the job's time limit ends it in 2h\n");
+  EXPECT_THAT(extended.err, IsEmpty());
+  EXPECT_EQ(run(cli::checkpoint_command, {"--keep-running"}, {}).code, 0);
+  EXPECT_EQ(run(cli::hold_command, {"2h"}, {ControlAnswer::kDone, 7200'000}).code, 0);
+  EXPECT_EQ(run(cli::release_command, {}, {}).code, 0);
+}
+
+TEST_F(ControlCommand, SaysOnStderrWhatIsNotAndEndsWithACodeThatStays) {
+  for (const ControlAnswer answer : kAnswers) {
+    if (answer == ControlAnswer::kDone) continue;
+    const child::Outcome outcome = run(cli::checkpoint_command, {}, {answer});
+    EXPECT_EQ(outcome.code, answer == ControlAnswer::kUnknown ? 125 : 1);
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_THAT(outcome.err, testing::StartsWith("trainit: error: asking the instance: "));
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  }
+}
+
+TEST_F(ControlCommand, EndsWith2WhereNoInstanceIs) {
+  for (auto* command : {cli::release_command, cli::checkpoint_command}) {
+    const child::Outcome outcome = tool(command, {});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr(path("")), HasSubstr("ENOENT")));
+  }
+}
+
+TEST_F(ControlCommand, EndsWith125ForBadInputAndAsksNobody) {
+  auto server = engine::ControlServer::open(path(""));
+  ASSERT_TRUE(server);
+  EXPECT_EQ(tool(cli::extend_command, {"--for", "400d"}).code, 125);
+  EXPECT_EQ(tool(cli::extend_command, {}).code, 125);
+  EXPECT_EQ(tool(cli::checkpoint_command, {"now"}).code, 125);
+  EXPECT_EQ(tool(cli::checkpoint_command, {"--keep-runing"}).code, 125);
+  EXPECT_EQ(tool(cli::release_command, {"--keep-running"}).code, 125);
+  pollfd ready{server->listener().get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&ready, 1, 0), 0);
+}
+
+TEST_F(ControlCommand, HasHelp) {
+  for (auto* command :
+       {cli::release_command, cli::hold_command, cli::extend_command, cli::checkpoint_command}) {
+    const child::Outcome outcome = tool(command, {"--help"});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("trainit checkpoint [--keep-running]"),
+                                   HasSubstr("trainit extend --for DURATION"),
+                                   HasSubstr("trainit hold --for DURATION")));
+  }
+}
+
+}  // namespace

@@ -1,0 +1,480 @@
+#include <gmock/gmock.h>
+
+#include "init/copy/cache/cache.h"
+#include "init/sys/boot.h"
+#include "init/sys/clock.h"
+#include "tests/init/copy/cache/cached.h"
+#include "tests/init/copy/tree/copy_fill.h"
+
+namespace copy {
+namespace {
+
+using cached::exists;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class CopyCache : public cached::Cached {};
+
+TEST_F(CopyCache, MakesACopyOnceAndFindsItThen) {
+  const Prepared first = prepare();
+  EXPECT_EQ(first.how, "copied");
+  EXPECT_TRUE(first.lease.valid());
+  EXPECT_THAT(first.path, AllOf(testing::StartsWith(path("cache/trainit-datasets/set-")),
+                                testing::EndsWith("/data")));
+  EXPECT_EQ(read(first.path + "/a"), "one");
+  EXPECT_EQ(read(first.path + "/d/b").size(), 100'000);
+  EXPECT_EQ(first.size.entries, 4);
+  EXPECT_EQ(first.size.bytes, 100'003);
+  EXPECT_THAT(first.warnings, IsEmpty());
+  const std::string entry = entry_of(first);
+  EXPECT_TRUE(exists(entry + "/manifest") && exists(entry + "/record.json"));
+  EXPECT_FALSE(exists(entry + "/state") || exists(entry + "/progress"));
+  EXPECT_FALSE(exists(entry + ".partial"));
+  const Prepared second = prepare();
+  EXPECT_EQ(second.how, "found");
+  EXPECT_EQ(second.path, first.path);
+  EXPECT_EQ(second.size.entries, 4);
+  EXPECT_EQ(second.size.bytes, 100'003);
+}
+
+TEST_F(CopyCache, MayHoldOneFile) {
+  order.dataset.source = path("source/a");
+  EXPECT_EQ(read(prepare().path), "one");
+  EXPECT_EQ(prepare().how, "found");
+}
+
+TEST_F(CopyCache, CopiesASourceThatHasChangedAgain) {
+  const Prepared first = prepare();
+  add("a", "changed");
+  const Prepared second = prepare();
+  EXPECT_EQ(second.how, "copied");
+  EXPECT_NE(second.path, first.path);
+  EXPECT_EQ(read(second.path + "/a"), "changed");
+  EXPECT_EQ(read(first.path + "/a"), "one") << "the job that has it goes on with it";
+}
+
+TEST_F(CopyCache, BelievesAVersionWithoutALook) {
+  order.request.version = "v1";
+  EXPECT_EQ(prepare().how, "copied");
+  add("a", "changed");
+  EXPECT_EQ(prepare().how, "found");
+  order.request.version = "v2";
+  const Prepared other = prepare();
+  EXPECT_EQ(other.how, "copied");
+  EXPECT_EQ(read(other.path + "/a"), "changed");
+}
+
+TEST_F(CopyCache, KeepsWhatWasChosenApart) {
+  const Prepared all = prepare();
+  order.request.exclude = {"d/"};
+  const Prepared some = prepare();
+  EXPECT_NE(some.path, all.path);
+  EXPECT_FALSE(exists(some.path + "/d"));
+  order.owner = Owner{.uid = ::geteuid(), .gid = ::getegid()};
+  EXPECT_NE(prepare().path, some.path) << "another owner is another copy";
+}
+
+TEST_F(CopyCache, FollowsALinkToItsOwnCopyBackToTheSource) {
+  const Prepared first = prepare();
+  ASSERT_EQ(::symlink(first.path.c_str(), path("link").c_str()), 0);
+  order.dataset.source = path("link");
+  const Prepared second = prepare();
+  EXPECT_EQ(second.how, "found");
+  EXPECT_EQ(second.path, first.path);
+}
+
+TEST_F(CopyCache, FollowsALinkToItsOwnCopyAlsoWhereThatIsGone) {
+  Prepared first = prepare();
+  ASSERT_EQ(::symlink(first.path.c_str(), path("link").c_str()), 0);
+  first.lease.reset();
+  envgen::CacheLimits all;
+  all.now_ms = sys::wall_ms() + 10;
+  ASSERT_THAT(collect_garbage(path("cache"), all, false)->removed, SizeIs(1));
+  order.dataset.source = path("link");
+  EXPECT_EQ(prepare().how, "copied");
+  EXPECT_FALSE(exists(entry_of(first) + ".was"));
+}
+
+TEST_F(CopyCache, IsUsedAsLongAsAJobHasIt) {
+  const Prepared prepared = prepare();
+  const std::string lock = entry_of(prepared) + ".lock";
+  const std::array<timespec, 2> long_ago{};
+  ASSERT_EQ(::utimensat(AT_FDCWD, lock.c_str(), long_ago.data(), 0), 0);
+  envgen::CacheLimits all;
+  all.now_ms = sys::wall_ms();
+  EXPECT_THAT(collect_garbage(path("cache"), all, false)->removed, IsEmpty());
+  EXPECT_GT(list()[0].used_ms, all.now_ms - 60'000);
+}
+
+TEST_F(CopyCache, CopiesToAPlaceOfItsOwn) {
+  order.dataset.destination = path("place");
+  order.request.version = "v1";
+  const Prepared prepared = prepare();
+  EXPECT_EQ(prepared.path, path("place"));
+  EXPECT_TRUE(prepared.lease.valid());
+  EXPECT_EQ(prepared.how, "copied");
+  EXPECT_THAT(prepared.warnings, ElementsAre("--data-version is for the node's cache, ignoring"));
+  EXPECT_EQ(prepare().how, "found");
+  EXPECT_THAT(list(), IsEmpty());
+}
+
+TEST_F(CopyCache, PlaceThatAJobUsesIsNotTakenFromIt) {
+  order.dataset.destination = path("place");
+  Prepared first = prepare();
+  const Prepared second = prepare();
+  EXPECT_EQ(second.how, "found") << "two may use it";
+  add("a", "changed");
+  EXPECT_THAT(error(),
+              AllOf(HasSubstr(path("place") + ": found a copy that is in use by another job"),
+                    HasSubstr("name another place")));
+  EXPECT_EQ(read(path("place/a")), "one");
+  first.lease.reset();
+  EXPECT_THAT(error(), HasSubstr("in use by another job")) << "the other one is still there";
+}
+
+// By whatever path somebody comes to it.
+TEST_F(CopyCache, PlaceThatAJobUsesIsNotTakenFromItByADirectoryAboveOrBelow) {
+  ASSERT_TRUE(sys::make_directories(path("all/deep"), 0755));
+  order.dataset.destination = path("all/deep/place");
+  Prepared used = prepare();
+  add("a", "changed");
+  for (const char* above : {"all", "all/deep", "all/deep/place/below", "all/deep/place/d/x"}) {
+    order.dataset.destination = path(above);
+    EXPECT_THAT(error(), HasSubstr("a copy that is in use by another job")) << above;
+  }
+  ASSERT_EQ(::symlink("all", path("link").c_str()), 0);
+  order.dataset.destination = path("link");
+  EXPECT_THAT(error(), HasSubstr("a copy that is in use by another job"));
+  EXPECT_EQ(read(path("all/deep/place/a")), "one");
+  order.dataset.destination = path("all/deep/beside");
+  EXPECT_EQ(prepare().how, "copied");
+  used.lease.reset();
+  order.dataset.destination = path("all");
+  EXPECT_EQ(prepare().how, "copied");
+}
+
+TEST_F(CopyCache, PlaceIsRenewedWhenNobodyUsesIt) {
+  order.dataset.destination = path("place");
+  prepare();
+  add("a", "changed");
+  EXPECT_EQ(prepare().how, "copied");
+  EXPECT_EQ(read(path("place/a")), "changed");
+}
+
+TEST_F(CopyCache, WhatAJobWroteAtItsPlaceIsKeptAndNamed) {
+  order.dataset.destination = path("place");
+  prepare();
+  write("place/ckpt", "precious");
+  const Prepared again = prepare();
+  EXPECT_EQ(again.how, "copied");
+  ASSERT_THAT(again.warnings, SizeIs(2));
+  EXPECT_THAT(again.warnings[0], HasSubstr("5 entries, not 4; copying it anew"));
+  const std::string& line = again.warnings[1];
+  EXPECT_THAT(line, HasSubstr("what was there before is in"));
+  const std::size_t at = line.find(path(".trainit-copy.place/replaced-"));
+  ASSERT_NE(at, std::string::npos) << line;
+  EXPECT_EQ(read(line.substr(at, line.find(' ', at) - at) + "/ckpt"), "precious");
+}
+
+TEST_F(CopyCache, CanBeReadAsItsRootAndWrittenByNobodyElse) {
+  const mode_t before = ::umask(077);
+  ASSERT_EQ(::chmod(path("cache").c_str(), 01777), 0);
+  const Prepared prepared = prepare();
+  struct stat status{};
+  ASSERT_EQ(::stat(path("cache/trainit-datasets").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0755);
+  ASSERT_EQ(::stat((entry_of(prepared) + ".lock").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0644);
+  ASSERT_EQ(::stat(entry_of(prepared).c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0755);
+  ASSERT_EQ(::chmod(path("cache").c_str(), 0750), 0);
+  ASSERT_TRUE(sys::remove_tree(path("cache/trainit-datasets")));
+  prepare();
+  ::umask(before);
+  ASSERT_EQ(::stat(path("cache/trainit-datasets").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0750);
+}
+
+// As an earlier version made it: whoever may write there may have made what is in it.
+TEST_F(CopyCache, StoreThatOthersMayWriteIsNotUsed) {
+  prepare();
+  ASSERT_EQ(::chmod(path("cache/trainit-datasets").c_str(), 01777), 0);
+  const Prepared again = prepare();
+  EXPECT_EQ(again.how, "copied");
+  EXPECT_THAT(again.path, HasSubstr("/trainit-datasets-" + std::to_string(::geteuid()) + "/"));
+  EXPECT_EQ(prepare().how, "found");
+  EXPECT_THAT(list(), SizeIs(1)) << "what may be anybody's is not looked into";
+}
+
+// Neither to be used nor to be mended.
+TEST_F(CopyCache, CopyThatWasChangedAndIsInUseIsCopiedBesideIt) {
+  const Prepared first = prepare();
+  std::ofstream(first.path + "/more") << "x";
+  const Prepared second = prepare();
+  EXPECT_EQ(second.how, "copied");
+  EXPECT_NE(second.path, first.path);
+  EXPECT_THAT(second.warnings, ElementsAre(HasSubstr("another job uses it")));
+  EXPECT_FALSE(exists(second.path + "/more"));
+  EXPECT_TRUE(exists(first.path + "/more"));
+}
+
+TEST_F(CopyCache, FiveThatWereChangedAndAreInUseAreAnError) {
+  std::vector<Prepared> used;
+  for (int copy = 0; copy < 4; ++copy) {
+    used.push_back(prepare());
+    EXPECT_EQ(used.back().how, "copied");
+    write(used.back().path.substr(path("").size()) + "/a",
+          "changed by job " + std::to_string(copy));
+  }
+  EXPECT_THAT(error(), AllOf(HasSubstr("copies that jobs have changed and use, 4 of them"),
+                             HasSubstr("let jobs not write to their data")));
+  used[2].lease.reset();
+  const Prepared mended = prepare();
+  EXPECT_EQ(mended.path, used[2].path);
+  EXPECT_EQ(read(mended.path + "/a"), "one");
+}
+
+TEST_F(CopyCache, IsSharedByUsers) {
+  if (!child::is_root()) GTEST_SKIP() << "not root";
+  ASSERT_EQ(::chmod(path("cache").c_str(), 01777), 0);
+  ASSERT_EQ(::chmod(path("").c_str(), 0755), 0);
+  prepare();
+  const child::Outcome other = child::run([this] {
+    if (!child::become_nobody()) return 1;
+    const auto prepared = prepare_dataset(order);
+    std::printf("%s", prepared ? prepared->how.c_str() : to_line(prepared.error()).c_str());
+    return prepared && read(prepared->path + "/a") == "one" ? 0 : 2;
+  });
+  EXPECT_EQ(other.code, 0);
+  EXPECT_EQ(other.out, "found");
+}
+
+TEST_F(CopyCache, ProvesWhatACrashOfTheMachineMayHaveHarmedByItsHashes) {
+  order.request.verify = true;
+  Prepared first = prepare();
+  const std::string entry = entry_of(first);
+  first.lease.reset();
+  change_record(entry, [](envgen::CopyRecord& record) { record.boot_id = "the one before"; });
+  const Prepared again = prepare();
+  EXPECT_EQ(again.how, "found");
+  EXPECT_THAT(again.warnings, IsEmpty());
+  change_record(entry, [](envgen::CopyRecord& record) {
+    EXPECT_TRUE(record.synced) << "not to be proven again";
+    EXPECT_EQ(record.boot_id, sys::boot_id());
+  });
+}
+
+// Of the same size and times: a file whose blocks never came to the disk.
+void harm(const std::string& file) {
+  struct stat status{};
+  ASSERT_EQ(::stat(file.c_str(), &status), 0);
+  const sys::Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
+  ASSERT_EQ(::pwrite(fd.get(), "\0\0", 2, 0), 2);
+  const std::array times = {status.st_atim, status.st_mtim};
+  ASSERT_EQ(::futimens(fd.get(), times.data()), 0);
+}
+
+TEST_F(CopyCache, RepairsWhatACrashOfTheMachineHasHarmed) {
+  order.request.verify = true;
+  Prepared first = prepare();
+  const std::string entry = entry_of(first);
+  first.lease.reset();
+  harm(entry + "/data/d/b");
+  change_record(entry, [](envgen::CopyRecord& record) { record.boot_id = "the one before"; });
+  const Prepared again = prepare();
+  EXPECT_EQ(again.how, "copied");
+  EXPECT_THAT(again.warnings, ElementsAre(AllOf(HasSubstr("d/b"), HasSubstr("copied again"))));
+  EXPECT_EQ(read(again.path + "/d/b"), std::string(100'000, 'b'));
+}
+
+TEST_F(CopyCache, ComparesWithTheSourceWhereThereAreNoHashes) {
+  Prepared first = prepare();
+  const std::string entry = entry_of(first);
+  first.lease.reset();
+  harm(entry + "/data/a");
+  change_record(entry, [](envgen::CopyRecord& record) { record.boot_id = "the one before"; });
+  const Prepared again = prepare();
+  EXPECT_EQ(read(again.path + "/a"), "one");
+  change_record(entry, [](envgen::CopyRecord& record) { EXPECT_TRUE(record.synced); });
+}
+
+// Jobs can write to what they are given; the next one gets what was copied.
+TEST_F(CopyCache, MendsWhatAJobHasChangedAndSaysSo) {
+  struct Change {
+    std::string found;
+    std::function<void(const std::string&)> make;
+  };
+  const std::vector<Change> changes = {
+      {"5 entries, not 4", [](const std::string& at) { std::ofstream(at + "/d/more") << "x"; }},
+      {"/d/b: ", [](const std::string& at) { EXPECT_EQ(::unlink((at + "/d/b").c_str()), 0); }},
+      {"4 bytes, not 3", [](const std::string& at) { std::ofstream(at + "/a") << "four"; }},
+      {"another mtime", [](const std::string& at) { std::ofstream(at + "/a") << "two"; }},
+      {"/data/a: other bytes than ", [](const std::string& at) { harm(at + "/a"); }},
+      {"another mode", [](const std::string& at) { EXPECT_EQ(::chmod(at.c_str(), 0700), 0); }},
+  };
+  for (const Change& change : changes) {
+    Prepared first = prepare();
+    first.lease.reset();
+    change.make(first.path);
+    const Prepared again = prepare();
+    EXPECT_EQ(again.how, "copied");
+    EXPECT_EQ(again.path, first.path);
+    EXPECT_THAT(again.warnings,
+                ElementsAre(AllOf(HasSubstr(change.found), HasSubstr("changed since"))));
+    EXPECT_EQ(copy_fill::listing(again.path), copy_fill::listing(path("source")));
+    EXPECT_EQ(read(again.path + "/a"), "one");
+    EXPECT_EQ(prepare().how, "found");
+  }
+}
+
+TEST_F(CopyCache, FindsWhatWasOnlyTouched) {
+  const Prepared first = prepare();
+  ASSERT_EQ(::chmod((first.path + "/a").c_str(), 0664), 0);
+  for (int round = 0; round < 2; ++round) {
+    const Prepared again = prepare();
+    EXPECT_EQ(again.how, "found");
+    EXPECT_THAT(again.warnings, IsEmpty());
+  }
+}
+
+TEST_F(CopyCache, VerifiesWhatWasCopiedWithoutWhenThatIsAsked) {
+  Prepared first = prepare();
+  order.request.verify = true;
+  Prepared second = prepare();
+  EXPECT_EQ(second.how, "found");
+  EXPECT_THAT(second.warnings,
+              ElementsAre("it was copied without --verify and is in use, taking it as it is"));
+  first.lease.reset();
+  second.lease.reset();
+  const Prepared third = prepare();
+  EXPECT_EQ(third.how, "copied");
+  change_record(entry_of(third), [](envgen::CopyRecord& record) { EXPECT_TRUE(record.hashed); });
+}
+
+TEST_F(CopyCache, ReplacesABrokenRecordWithAWarning) {
+  const std::string entry = entry_of(prepare());
+  for (const std::string content : {"", "{\"format\": 1", "[]"}) {
+    ASSERT_TRUE(sys::write_file_atomic(entry + "/record.json", 0644, content));
+    const Prepared again = prepare();
+    EXPECT_EQ(again.how, "copied");
+    EXPECT_THAT(again.warnings, ElementsAre(AllOf(HasSubstr(entry + "/record.json"),
+                                                  HasSubstr(", copying it again"))));
+  }
+  change_record(entry, [](envgen::CopyRecord& record) { record.source = "/another"; });
+  EXPECT_THAT(prepare().warnings,
+              ElementsAre(entry + "/record.json is of another source, copying it again"));
+}
+
+TEST_F(CopyCache, ReplacesWhatIsNoCopy) {
+  const std::string entry = entry_of(prepare());
+  ASSERT_TRUE(sys::remove_tree(entry));
+  ASSERT_TRUE(sys::write_file_atomic(entry + ".partial", 0644, "x"));
+  const Prepared again = prepare();
+  EXPECT_EQ(again.how, "copied");
+  EXPECT_THAT(again.warnings, ElementsAre(HasSubstr(", copying it again")));
+}
+
+TEST_F(CopyCache, ReplacesACopyThatIsGone) {
+  const std::string entry = entry_of(prepare());
+  ASSERT_TRUE(sys::remove_tree(entry + "/data"));
+  EXPECT_THAT(prepare().warnings, ElementsAre(HasSubstr(entry + "/data: ")));
+  ASSERT_EQ(::unlink((entry + "/record.json").c_str()), 0);
+  const Prepared again = prepare();
+  EXPECT_THAT(again.warnings, IsEmpty()) << "a removal that was killed is nothing to speak of";
+  EXPECT_EQ(again.how, "copied");
+  EXPECT_EQ(read(again.path + "/a"), "one");
+}
+
+TEST_F(CopyCache, SaysWhatIsWrongWithItsRoot) {
+  order.request.root = path("nothing");
+  EXPECT_EQ(error(), "looking for local storage: " + path("nothing") +
+                         ": found No such file or directory (ENOENT); make it, or name another "
+                         "directory with --data-root");
+  order.request.root = write("file", "");
+  EXPECT_THAT(error(), HasSubstr(path("file") + ": found no directory; name a directory with"));
+  order.request.root = "cache";
+  EXPECT_THAT(error(), HasSubstr("found a relative path; give --data-root an absolute one"));
+  order.request.root = path("source");
+  EXPECT_THAT(error(), HasSubstr("found the place inside the source"));
+}
+
+TEST_F(CopyCache, SaysThatItsRootCannotBeWritten) {
+  if (!child::is_root()) GTEST_SKIP() << "not root";
+  const child::Outcome other = child::run([this] {
+    if (!child::become_nobody()) return 1;
+    std::printf("%s", error().c_str());
+    return 0;
+  });
+  EXPECT_EQ(other.out, "looking for local storage: " + path("cache") +
+                           ": found Permission denied (EACCES); let it be written, or name another "
+                           "directory with --data-root");
+}
+
+TEST_F(CopyCache, SaysThatTheSourceIsNotThere) {
+  order.dataset.source = path("nothing");
+  EXPECT_THAT(error(), HasSubstr(path("nothing") + ": found No such file or directory"));
+  EXPECT_THAT(list(), IsEmpty());
+}
+
+TEST_F(CopyCache, SaysThatTheCopyWouldNotFit) {
+  order.request.cache_max_bytes = 1000;
+  EXPECT_THAT(error(), AllOf(HasSubstr("to be copied; raise --cache-max-size"),
+                             HasSubstr("making room for a dataset: " + path("cache"))));
+  order.request.cache_max_bytes = 0;
+  order.request.headroom.bytes = std::int64_t{1} << 60;
+  EXPECT_THAT(error(), AllOf(HasSubstr("found 0 B for "), HasSubstr("to stay free"),
+                             HasSubstr("name a larger --data-root, or lower --data-headroom")));
+  EXPECT_EQ(::rmdir(path("cache/trainit-datasets").c_str()), 0) << "nothing is left, as a lock";
+}
+
+TEST_F(CopyCache, IsListedAndCollected) {
+  EXPECT_THAT(list(), IsEmpty());
+  Prepared prepared = prepare();
+  ASSERT_THAT(list(), SizeIs(1));
+  const envgen::CacheEntry entry = list()[0];
+  EXPECT_EQ(entry.key, entry_of(prepared).substr(entry_of(prepared).rfind('/') + 1));
+  EXPECT_EQ(entry.source, path("source"));
+  EXPECT_EQ(entry.entries, 4);
+  EXPECT_GE(entry.bytes, 100'000);
+  EXPECT_TRUE(entry.in_use);
+  EXPECT_FALSE(entry.partial);
+  envgen::CacheLimits all;
+  all.now_ms = entry.used_ms + 10;
+  EXPECT_THAT(collect_garbage(path("cache"), all, false)->removed, IsEmpty()) << "it is in use";
+  prepared.lease.reset();
+  EXPECT_FALSE(list()[0].in_use);
+  EXPECT_THAT(collect_garbage(path("cache"), all, true)->removed, SizeIs(1));
+  EXPECT_THAT(list(), SizeIs(1)) << "it was only said";
+  EXPECT_THAT(collect_garbage(path("cache"), all, false)->removed, SizeIs(1));
+  EXPECT_THAT(list(), IsEmpty());
+  EXPECT_FALSE(exists(entry_of(prepared) + ".lock"));
+  EXPECT_EQ(prepare().how, "copied");
+}
+
+TEST_F(CopyCache, MakesRoomByItsLimits) {
+  order.request.version = "v1";
+  const std::string old = entry_of(prepare());
+  order.request.version = "v2";
+  order.request.cache_max_bytes = 150'000;
+  const Prepared second = prepare();
+  EXPECT_FALSE(exists(old)) << "two are too much";
+  order.request.version = "v3";
+  EXPECT_EQ(prepare().how, "copied");
+  EXPECT_TRUE(exists(second.path)) << "it is in use";
+}
+
+TEST_F(CopyCache, LeavesWhatItDoesNotKnow) {
+  prepare();
+  write("cache/trainit-datasets/README", "");
+  ASSERT_EQ(::mkdir(path("cache/trainit-datasets/mine").c_str(), 0755), 0);
+  envgen::CacheLimits all;
+  all.now_ms = std::int64_t{1} << 60;
+  EXPECT_THAT(collect_garbage(path("cache"), all, false)->removed, SizeIs(1));
+  EXPECT_TRUE(exists(path("cache/trainit-datasets/mine")));
+}
+
+}  // namespace
+}  // namespace copy

@@ -1,0 +1,510 @@
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "init/copy/publish/publish.h"
+#include "tests/init/child.h"
+#include "tests/init/copy/tree/copy_fill.h"
+
+namespace {
+
+envgen::CopyRecord some_record(const copy::Destination& place) {
+  envgen::CopyRecord record;
+  record.source = "/source";
+  record.path = place.data();
+  record.boot_id = "this one";
+  record.identity = std::string(32, '0');
+  return record;
+}
+
+bool exists(const std::string& path) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
+class CopyPublish : public child::Scratch {
+ protected:
+  CopyPublish() { sys::make_directories(path("source/sub"), 0755).value(); }
+
+  // What a copy has made by then; it is told apart by the text of its file.
+  [[nodiscard]] copy::Destination prepare(const std::string& destination, const std::string& text,
+                                          mode_t mode = 0755) const {
+    auto place = copy::find_place(path(destination));
+    EXPECT_TRUE(place) << to_line(place.error());
+    EXPECT_TRUE(sys::make_directories(place->state, 0755));
+    write("source/sub/file", text);
+    EXPECT_EQ(::chmod(path("source").c_str(), mode), 0);
+    fill(path("source"), *place);
+    return *place;
+  }
+  // The same of one file.
+  void prepare_file(const copy::Destination& place, const std::string& text) const {
+    EXPECT_TRUE(sys::make_directories(place.state, 0755));
+    fill(write("one", text), place);
+  }
+  static void fill(const std::string& source, const copy::Destination& place) {
+    copy::Options options;
+    options.headroom.percent = 0;
+    options.workers = 1;
+    auto counters = copy::SharedCounters::anonymous();
+    auto filled =
+        copy::fill_tree(copy::root_of(source, !source.ends_with("one")), copy::tree_of(place),
+                        copy::filling_of(place), options, *counters);
+    EXPECT_TRUE(filled) << envgen::to_line(filled.error());
+  }
+
+  // "" = as it was published.
+  static std::string changed(const copy::Destination& place) {
+    auto counters = copy::SharedCounters::anonymous();
+    const auto standing = copy::check_published(place, "", {}, *counters);
+    return standing ? "" : standing.error().found;
+  }
+  // What of the state directory holds `name`.
+  static std::vector<std::string> kept(const copy::Destination& place, const std::string& name) {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(place.state)) {
+      if (exists(entry.path().string() + "/" + name)) found.push_back(entry.path().filename());
+    }
+    return found;
+  }
+
+  static copy::Publication publish(const copy::Destination& place) {
+    auto published = copy::publish(place, some_record(place));
+    EXPECT_TRUE(published) << envgen::to_line(published.error());
+    return published.value_or(copy::Publication{});
+  }
+
+  // Its ticks are some milliseconds.
+  void wait_for_the_clock_of_files() const {
+    const auto now = [this] {
+      write("clock", "");
+      struct stat status{};
+      EXPECT_EQ(::stat(path("clock").c_str(), &status), 0);
+      return std::pair(status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
+    };
+    const auto before = now();
+    while (now() <= before) {
+    }
+  }
+
+  static std::string text_at(const copy::Destination& place) {
+    return read(place.data() + "/sub/file");
+  }
+};
+
+TEST_F(CopyPublish, ComesByRenameWhereNothingIs) {
+  const copy::Destination place = prepare("place", "new");
+  const copy::Publication published = publish(place);
+  EXPECT_EQ(published.how, copy::Published::kRenamed);
+  EXPECT_EQ(published.replaced, "");
+  EXPECT_EQ(text_at(place), "new");
+  EXPECT_EQ(changed(place), "");
+  EXPECT_NE(read(place.state + "/manifest").find("sub/file"), std::string::npos);
+  EXPECT_TRUE(exists(place.state + "/record.json"));
+  EXPECT_FALSE(exists(copy::filling_of(place)));
+}
+
+TEST_F(CopyPublish, TakesThePlaceOfAnEmptyDirectory) {
+  ASSERT_EQ(::mkdir(path("place").c_str(), 0755), 0);
+  const copy::Destination place = prepare("place", "new");
+  EXPECT_EQ(publish(place).how, copy::Published::kRenamed);
+  EXPECT_EQ(text_at(place), "new");
+}
+
+TEST_F(CopyPublish, IsExchangedWithAnOlderCopyWhichIsRemoved) {
+  publish(prepare("place", "old"));
+  const copy::Destination place = prepare("place", "new");
+  const copy::Publication published = publish(place);
+  EXPECT_EQ(published.how, copy::Published::kExchanged);
+  EXPECT_EQ(published.replaced, "");
+  EXPECT_EQ(text_at(place), "new");
+  EXPECT_FALSE(exists(copy::tree_of(place)));
+  EXPECT_FALSE(exists(place.state + "/old"));
+}
+
+TEST_F(CopyPublish, KeepsWhatWasThereAndIsNoCopyOfOurs) {
+  ASSERT_EQ(::mkdir(path("place").c_str(), 0755), 0);
+  write("place/precious", "mine");
+  const copy::Destination place = prepare("place", "new");
+  const copy::Publication published = publish(place);
+  EXPECT_EQ(published.how, copy::Published::kExchanged);
+  EXPECT_EQ(read(published.replaced + "/precious"), "mine");
+  EXPECT_TRUE(copy::settle(place));
+  EXPECT_EQ(read(published.replaced + "/precious"), "mine");
+}
+
+TEST_F(CopyPublish, DirectoryThatSomebodyMadeInItsPlaceIsNotTakenForTheCopy) {
+  const copy::Destination place = prepare("place", "new");
+  publish(place);
+  ASSERT_EQ(::rename(place.path.c_str(), path("elsewhere").c_str()), 0);
+  ASSERT_EQ(::mkdir(place.path.c_str(), 0755), 0);
+  EXPECT_NE(changed(place), "");
+}
+
+TEST_F(CopyPublish, FileReplacesACopyOfOursAndKeepsWhatIsNot) {
+  write("place", "mine");
+  auto place = copy::find_place(path("place"));
+  ASSERT_TRUE(place);
+  prepare_file(*place, "first");
+  const copy::Publication first = publish(*place);
+  EXPECT_EQ(first.how, copy::Published::kExchanged);
+  EXPECT_EQ(read(first.replaced), "mine");
+  EXPECT_EQ(read(place->path), "first");
+  prepare_file(*place, "second");
+  const copy::Publication second = publish(*place);
+  EXPECT_EQ(second.how, copy::Published::kExchanged);
+  EXPECT_EQ(second.replaced, "");
+  EXPECT_EQ(read(place->path), "second");
+  std::ofstream(place->path) << "edited";
+  prepare_file(*place, "third");
+  EXPECT_EQ(read(publish(*place).replaced), "edited");
+}
+
+TEST_F(CopyPublish, KeepsThePermissionsOfItsRoot) {
+  const auto outcome = child::run([this] {
+    if (child::is_root() &&
+        (::chown(path("").c_str(), 65534, 65534) != 0 ||
+         ::chown(path("source").c_str(), 65534, 65534) != 0 ||
+         ::chown(path("source/sub").c_str(), 65534, 65534) != 0 || !child::become_nobody())) {
+      return 1;
+    }
+    for (int round = 0; round < 2; ++round) {
+      const copy::Destination place = prepare("place", "new", 0555);
+      publish(place);
+      struct stat status{};
+      if (::stat(place.path.c_str(), &status) != 0 || (status.st_mode & 07777) != 0555) return 2;
+    }
+    return testing::Test::HasFailure() ? 3 : 0;
+  });
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+}
+
+TEST_F(CopyPublish, EndsWhatWasKilledBeforeTheRecord) {
+  publish(prepare("place", "old"));
+  const copy::Destination place = prepare("place", "new");
+  publish(place);
+  // As it is right after the exchange.
+  struct stat status{};
+  ASSERT_EQ(::stat(place.path.c_str(), &status), 0);
+  ASSERT_EQ(::mkdir(copy::tree_of(place).c_str(), 0755), 0);
+  struct stat old{};
+  ASSERT_EQ(::stat(copy::tree_of(place).c_str(), &old), 0);
+  std::ofstream(place.state + "/journal")
+      << "publishing " << status.st_ino << " " << old.st_ino << " 1 " << 0755 << "\n";
+  ASSERT_EQ(
+      ::rename((place.state + "/record.json").c_str(), (place.state + "/record.next").c_str()), 0);
+  EXPECT_NE(changed(place), "");
+  ASSERT_EQ(::chmod(place.path.c_str(), 0700), 0);
+  ASSERT_TRUE(copy::settle(place));
+  EXPECT_EQ(changed(place), "");
+  EXPECT_TRUE(exists(place.state + "/record.json"));
+  EXPECT_FALSE(exists(copy::tree_of(place)));
+  ASSERT_EQ(::stat(place.path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0755U);
+}
+
+TEST_F(CopyPublish, EndsWhatWasKilledBetweenTwoRenames) {
+  publish(prepare("place", "old"));
+  const copy::Destination place = prepare("place", "new");
+  struct stat tree{};
+  struct stat old{};
+  ASSERT_EQ(::stat(copy::tree_of(place).c_str(), &tree), 0);
+  ASSERT_EQ(::rename(place.path.c_str(), (place.state + "/old").c_str()), 0);
+  ASSERT_EQ(::stat((place.state + "/old").c_str(), &old), 0);
+  std::ofstream(place.state + "/journal")
+      << "publishing " << tree.st_ino << " " << old.st_ino << " 1 " << 0755 << "\n";
+  ASSERT_TRUE(copy::settle(place));
+  EXPECT_EQ(text_at(place), "new");
+  EXPECT_FALSE(exists(place.state + "/old"));
+}
+
+TEST_F(CopyPublish, PutsBackWhatWasThereWhenTheNewOneIsGone) {
+  publish(prepare("place", "old"));
+  auto place = copy::find_place(path("place"));
+  ASSERT_TRUE(place);
+  struct stat old{};
+  ASSERT_EQ(::stat(place->path.c_str(), &old), 0);
+  ASSERT_EQ(::rename(place->path.c_str(), (place->state + "/old").c_str()), 0);
+  std::ofstream(place->state + "/journal") << "publishing 1 " << old.st_ino << " 1 493\n";
+  ASSERT_TRUE(copy::settle(*place));
+  EXPECT_EQ(text_at(*place), "old");
+  EXPECT_EQ(changed(*place), "");
+}
+
+// Killed halfway; and before the next run somebody made, or took away, what is at the place.
+TEST_F(CopyPublish, KeepsWhatIsNoCopyOfOursWhoeverChangedThePlaceMeanwhile) {
+  for (const char* away : {"old", "tree"}) {
+    const std::string name = std::string("place-") + away;
+    auto place = copy::find_place(path(name));
+    ASSERT_TRUE(place);
+    const std::string there = place->state + "/" + away;
+    ASSERT_TRUE(sys::make_directories(there, 0755));
+    std::ofstream(there + "/precious") << "mine";
+    struct stat status{};
+    ASSERT_EQ(::stat(there.c_str(), &status), 0);
+    std::ofstream(place->state + "/journal") << "publishing 1 " << status.st_ino << " 0 493\n";
+    if (away == std::string("old")) {
+      ASSERT_EQ(::mkdir(place->path.c_str(), 0755), 0);
+    }
+    ASSERT_TRUE(copy::settle(*place));
+    EXPECT_FALSE(exists(there)) << "it would be taken for what an earlier run left";
+    const auto names = kept(*place, "precious");
+    ASSERT_EQ(names.size(), 1U);
+    EXPECT_TRUE(names[0].starts_with("replaced-")) << names[0];
+  }
+}
+
+// Whatever a job did to its copy, at the place or right before somebody replaces it.
+TEST_F(CopyPublish, CopyThatWasChangedIsKept) {
+  const std::vector<std::pair<std::string, std::function<void(const std::string&)>>> changes = {
+      {"5 entries, not 3",
+       [](const std::string& at) {
+         ASSERT_TRUE(sys::make_directories(at + "/ckpt", 0755));
+         std::ofstream(at + "/ckpt/precious") << "mine";
+       }},
+      {"2 bytes, not 3", [](const std::string& at) { std::ofstream(at + "/sub/file") << "me"; }},
+      {"another mtime", [](const std::string& at) { std::ofstream(at + "/sub/file") << "our"; }},
+      {"touched after it was copied",
+       [](const std::string& at) {
+         struct stat status{};
+         ASSERT_EQ(::stat((at + "/sub/file").c_str(), &status), 0);
+         std::ofstream(at + "/sub/file") << "our";
+         const timespec times[2] = {status.st_atim, status.st_mtim};
+         ASSERT_EQ(::utimensat(AT_FDCWD, (at + "/sub/file").c_str(), times, 0), 0);
+       }},
+      {"something of another type",
+       [](const std::string& at) {
+         ASSERT_EQ(::rename((at + "/sub").c_str(), (at + "-sub").c_str()), 0);
+         ASSERT_EQ(::symlink((at + "-sub").c_str(), (at + "/sub").c_str()), 0);
+       }},
+  };
+  int number = 0;
+  for (const auto& [found, change] : changes) {
+    const std::string name = "place-" + std::to_string(number++);
+    const copy::Destination place = prepare(name, "old");
+    publish(place);
+    wait_for_the_clock_of_files();
+    change(place.path);
+    EXPECT_EQ(changed(place), found);
+    const std::string before = copy_fill::listing(place.path);
+    const copy::Publication published = publish(prepare(name, "new"));
+    EXPECT_EQ(published.why, found);
+    EXPECT_EQ(copy_fill::listing(published.replaced), before);
+    EXPECT_EQ(text_at(place), "new");
+    EXPECT_EQ(changed(place), "");
+  }
+}
+
+// Killed right after the exchange; before the next run the old copy, or what is now at the place,
+// gets something.
+TEST_F(CopyPublish, KeepsWhatCameToTheOldCopyBeforeTheRecovery) {
+  publish(prepare("place", "old"));
+  const copy::Destination place = prepare("place", "new");
+  struct stat tree{};
+  struct stat old{};
+  ASSERT_EQ(::stat(copy::tree_of(place).c_str(), &tree), 0);
+  ASSERT_EQ(::stat(place.path.c_str(), &old), 0);
+  ASSERT_EQ(::rename(place.path.c_str(), path("aside").c_str()), 0);
+  ASSERT_EQ(::rename(copy::tree_of(place).c_str(), place.path.c_str()), 0);
+  ASSERT_EQ(::rename(path("aside").c_str(), copy::tree_of(place).c_str()), 0);
+  std::ofstream(place.state + "/journal")
+      << "publishing " << tree.st_ino << " " << old.st_ino << " 1 " << 0755 << "\n";
+  std::ofstream(place.state + "/record.next") << record_to_json(some_record(place));
+  std::ofstream(copy::tree_of(place) + "/precious") << "mine";
+  const auto settled = copy::settle(place);
+  ASSERT_TRUE(settled) << to_line(settled.error());
+  EXPECT_EQ(settled->why, "4 entries, not 3");
+  EXPECT_EQ(read(settled->replaced + "/precious"), "mine");
+  EXPECT_EQ(text_at(place), "new");
+  EXPECT_EQ(changed(place), "");
+}
+
+TEST_F(CopyPublish, LinkOfSomebodyElseIsNotReplacedAtAMountPoint) {
+  auto place = copy::find_place(path("disk"));
+  ASSERT_TRUE(place);
+  place->mount_point = true;
+  ASSERT_EQ(::mkdir(path("disk").c_str(), 0755), 0);
+  ASSERT_EQ(::symlink("/elsewhere", path("disk/current").c_str()), 0);
+  EXPECT_FALSE(copy::check_publishable(*place));
+}
+
+TEST_F(CopyPublish, KeepsAllWhenTheJournalIsTorn) {
+  const copy::Destination place = prepare("place", "new");
+  std::ofstream(place.state + "/journal") << "publish";
+  ASSERT_TRUE(copy::settle(place));
+  EXPECT_FALSE(exists(copy::tree_of(place)));
+  EXPECT_NE(changed(place), "");
+}
+
+TEST_F(CopyPublish, TreeOfARunThatWasKilledWhileItFilledStays) {
+  const copy::Destination place = prepare("place", "new");
+  ASSERT_TRUE(copy::settle(place));
+  EXPECT_TRUE(exists(copy::tree_of(place) + "/sub/file"));
+  EXPECT_TRUE(exists(copy::filling_of(place)));
+}
+
+TEST_F(CopyPublish, MountPointGetsAVersionAndALink) {
+  if (!child::is_root()) GTEST_SKIP() << "mounting takes root";
+  ASSERT_EQ(::mkdir(path("disk").c_str(), 0755), 0);
+  const auto outcome = child::run([this] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", path("disk").c_str(), "tmpfs", 0, "size=4m") != 0) {
+      return 77;
+    }
+    for (const char* text : {"old", "new"}) {
+      const copy::Destination place = prepare("disk", text);
+      EXPECT_TRUE(place.mount_point);
+      EXPECT_EQ(publish(place).how, copy::Published::kVersioned);
+      EXPECT_EQ(place.data(), path("disk/current"));
+      EXPECT_EQ(text_at(place), text);
+      EXPECT_EQ(changed(place), "");
+    }
+    return testing::Test::HasFailure() ? 1 : 0;
+  });
+  if (outcome.code == 77) GTEST_SKIP() << "no mount namespace here";
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+}
+
+TEST_F(CopyPublish, BindMountOfTheSameFileSystemIsAMountPoint) {
+  if (!child::is_root()) GTEST_SKIP() << "mounting takes root";
+  ASSERT_EQ(::mkdir(path("bound").c_str(), 0755), 0);
+  ASSERT_EQ(::mkdir(path("disk").c_str(), 0755), 0);
+  const auto outcome = child::run([this] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount(path("disk").c_str(), path("bound").c_str(), "", MS_BIND, nullptr) != 0) {
+      return 77;
+    }
+    const copy::Destination place = prepare("bound", "new");
+    EXPECT_TRUE(place.mount_point);
+    publish(place);
+    EXPECT_EQ(text_at(place), "new");
+    return testing::Test::HasFailure() ? 1 : 0;
+  });
+  if (outcome.code == 77) GTEST_SKIP() << "no mount namespace here";
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+}
+
+TEST_F(CopyPublish, CopyInUseIsSeenThroughABindMountOfIt) {
+  if (!child::is_root()) GTEST_SKIP() << "mounting takes root";
+  const auto outcome = child::run([this] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+      return 77;
+    }
+    ::mkdir(path("from").c_str(), 0755);
+    ::mkdir(path("a mount").c_str(), 0755);
+    write("from/a", "one");
+    copy::Options options;
+    options.headroom.percent = 0;
+    auto used = copy::copy_tree(path("from"), path("copied"), options);
+    EXPECT_TRUE(used) << to_line(used.error());
+    if (!used || ::mkdir(path("copied/sub").c_str(), 0755) != 0 ||
+        ::mount(path("copied").c_str(), path("a mount").c_str(), nullptr, MS_BIND, nullptr) != 0) {
+      return 2;
+    }
+    for (const char* name : {"a mount", "a mount/sub", "a mount/new"}) {
+      const auto refused = copy::copy_tree(path("from"), path(name), options);
+      EXPECT_TRUE(!refused && refused.error().found.starts_with("a copy that is in use")) << name;
+    }
+    used->lease.reset();
+    EXPECT_TRUE(copy::copy_tree(path("from"), path("a mount"), options));
+    return testing::Test::HasFailure() ? 1 : 0;
+  });
+  if (outcome.code == 77) GTEST_SKIP() << "no mount namespace";
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+}
+
+TEST_F(CopyPublish, DirectoryNamedCurrentIsNotOverwritten) {
+  ASSERT_EQ(::mkdir(path("disk").c_str(), 0755), 0);
+  ASSERT_EQ(::mkdir(path("disk/current").c_str(), 0755), 0);
+  auto place = copy::find_place(path("disk"));
+  ASSERT_TRUE(place);
+  place->mount_point = true;
+  EXPECT_FALSE(copy::check_publishable(*place));
+}
+
+class CopyPlace : public child::Scratch {
+ protected:
+  [[nodiscard]] std::string refusal(const std::string& source,
+                                    const std::string& destination) const {
+    auto from = copy::find_source(path(source), 0);
+    auto place = copy::find_place(path(destination));
+    EXPECT_TRUE(from && place);
+    const envgen::Status apart = copy::check_apart(*from, *place);
+    return apart ? "" : to_line(apart.error());
+  }
+};
+
+TEST_F(CopyPlace, FollowsALinkToADirectory) {
+  ASSERT_EQ(::mkdir(path("real").c_str(), 0755), 0);
+  ASSERT_EQ(::symlink("real", path("link").c_str()), 0);
+  auto place = copy::find_place(path("link/"));
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->path, path("real"));
+  EXPECT_EQ(place->state, path(".trainit-copy.real"));
+}
+
+TEST_F(CopyPlace, MissingParentsAreNoErrorAndAreNotMade) {
+  auto place = copy::find_place(path("a/b/c"));
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->path, path("a/b/c"));
+  EXPECT_FALSE(exists(path("a")));
+}
+
+TEST_F(CopyPlace, RefusesWhatCannotBeAPlace) {
+  ASSERT_EQ(::symlink("nothing", path("link").c_str()), 0);
+  EXPECT_FALSE(copy::find_place("/"));
+  EXPECT_FALSE(copy::find_place(""));
+  EXPECT_FALSE(copy::find_place("/dev/null"));
+  EXPECT_FALSE(copy::find_place(path("link")));
+  EXPECT_FALSE(copy::find_place(path("no/../up")));
+  EXPECT_FALSE(copy::find_place(path(".trainit-copy.x")));
+  ASSERT_TRUE(sys::make_directories(path("mount/.trainit-copy/v-1"), 0755));
+  ASSERT_EQ(::symlink(".trainit-copy/v-1", path("mount/current").c_str()), 0);
+  for (const char* name : {"mount/current", "mount/current/", "mount/current/below",
+                           ".trainit-copy.x/replaced-1", "mount/.trainit-copy"}) {
+    EXPECT_FALSE(copy::find_place(path(name))) << name;
+  }
+}
+
+TEST_F(CopyPlace, RefusesToReplaceTheWorkingDirectory) {
+  ASSERT_TRUE(sys::make_directories(path("here/below"), 0755));
+  const auto outcome = child::run([this] {
+    if (::chdir(path("here/below").c_str()) != 0) return 1;
+    EXPECT_FALSE(copy::find_place("."));
+    EXPECT_FALSE(copy::find_place(".."));
+    EXPECT_TRUE(copy::find_place("new"));
+    return testing::Test::HasFailure() ? 2 : 0;
+  });
+  EXPECT_EQ(outcome.code, 0) << outcome.out;
+}
+
+TEST_F(CopyPlace, RefusesOneInsideTheOtherAndTheSame) {
+  ASSERT_TRUE(sys::make_directories(path("data/sub"), 0755));
+  write("file", "");
+  EXPECT_NE(refusal("data", "data").find("one and the same"), std::string::npos);
+  EXPECT_NE(refusal("data", "data/new").find("the place inside the source"), std::string::npos);
+  EXPECT_NE(refusal("data/sub", "data").find("the source inside the place"), std::string::npos);
+  EXPECT_NE(refusal("data", "file").find("a directory and a file"), std::string::npos);
+  EXPECT_NE(refusal("file", "data").find("a file and a directory"), std::string::npos);
+  EXPECT_EQ(refusal("data", "data2"), "");
+}
+
+TEST_F(CopyPlace, SourceThatIsMissingIsNamed) {
+  auto source = copy::find_source(path("nothing"), 0);
+  ASSERT_FALSE(source);
+  EXPECT_NE(to_line(source.error()).find(path("nothing")), std::string::npos);
+  EXPECT_FALSE(copy::find_source("/dev/null", 0));
+}
+
+}  // namespace

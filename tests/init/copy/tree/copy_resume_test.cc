@@ -1,0 +1,196 @@
+// A copy that was killed, and is continued; a source that changes meanwhile.
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <atomic>
+
+#include "tests/init/copy/tree/copy_fill.h"
+
+namespace {
+
+using copy_fill::shell;
+using testing::HasSubstr;
+
+class CopyResume : public copy_fill::Fill {
+ protected:
+  // Runs a copy in a process of its own, which is killed when `done` has come so far. Afterwards
+  // none of its processes is left.
+  void kill_at(const std::atomic<std::uint64_t>& done, std::uint64_t so_far) {
+    counters_->get().entries = 0;
+    counters_->get().bytes = 0;
+    child::Pipe alive = child::make_pipe();
+    const pid_t pid = ::fork();
+    if (pid == 0) ::_exit(fill() ? 0 : 1);
+    alive.in.reset();
+    pollfd end{alive.out.get(), POLLIN, 0};
+    while (done < so_far && ::poll(&end, 1, 0) == 0) ::sched_yield();
+    ::kill(pid, SIGKILL);
+    child::wait_for(pid);
+    EXPECT_EQ(child::read_to_end(alive.out.get()), "");
+  }
+};
+
+TEST_F(CopyResume, KeepsWhatIsProven) {
+  make("mkdir a b; for i in {1..300}; do echo $i >a/$i; done; echo 1 >b/x; ln -s x b/l");
+  age();
+  fill_well();
+  fill_well();
+  EXPECT_EQ(counters().kept_entries, 302U);
+  expect_copy();
+}
+
+TEST_F(CopyResume, GoesOnAtAnyPoint) {
+  make(
+      "for d in {1..8}; do mkdir $d; for i in {1..40}; do echo $d$i >$d/$i; done; done; "
+      "ln 1/1 8/one; ln 2/2 7/two; ln -s x 3/link");
+  age();
+  for (const std::uint64_t entries : {0U, 9U, 100U, 325U}) {
+    kill_at(counters().entries, entries);
+    fill_well();
+    expect_copy();
+    shell("rm -rf '" + tree() + "' '" + state() + "'");
+  }
+}
+
+TEST_F(CopyResume, GoesOnInALargeFile) {
+  make("yes | head -c 270000000 >file || true");
+  age();
+  kill_at(counters().bytes, 200'000'000);
+  fill_well();
+  EXPECT_GT(counters().kept_bytes, 0U);
+  expect_copy();
+}
+
+TEST_F(CopyResume, GoesOnInTheOneFileThatIsCopied) {
+  make("yes | head -c 270000000 >file || true");
+  age();
+  only_ = "file";
+  kill_at(counters().bytes, 200'000'000);
+  EXPECT_NE(::access(tree().c_str(), F_OK), 0);
+  fill_well();
+  EXPECT_GT(counters().kept_bytes, 0U);
+  shell("cmp '" + source() + "/file' '" + tree() + "'");
+}
+
+TEST_F(CopyResume, CopiesAgainWhatIsOnlyHalfThere) {
+  make("echo whole >a; echo 12345 >b; echo mode >c; echo 1 >d");
+  age();
+  fill_well();
+  // As a process leaves it that is killed while it writes, and whatever else may lie there.
+  shell("cd '" + tree() +
+        "'; truncate -s 3 a; echo 54321 >b; chmod 600 c; rm d; mkdir -p d/e/f; "
+        "touch d/e/f/g; mkdir -p more/of; ln -s x other");
+  fill_well();
+  expect_copy();
+}
+
+TEST_F(CopyResume, RemovesWhatHasGoneFromTheSource) {
+  make("mkdir -p a/b c; echo 1 >a/b/1; echo 2 >c/2; ln -s x l");
+  age();
+  fill_well();
+  make("rm -r a l; echo 3 >l; mkdir a; ln -s c a/b");
+  fill_well();
+  expect_copy();
+}
+
+TEST_F(CopyResume, DoesNotTrustWhatACrashOfTheMachineMayHaveTaken) {
+  make("echo 12345 >a; echo 67890 >b");
+  age();
+  fill_well();
+  // The data that was not synced, with the attributes that were.
+  shell("cd '" + tree() +
+        "'; touch -r a time; printf '\\0\\0' | "
+        "dd of=a conv=notrunc status=none; touch -r time a; rm time; sed -i 's/^[^ ]*/other/' '" +
+        state() + "/boot'");
+  fill_well();
+  expect_copy();
+}
+
+TEST_F(CopyResume, SeesAFileWhoseTimeWasSetBack) {
+  make("echo 12345 >a; echo 67890 >b");
+  age();
+  fill_well();
+  make("touch -r a ../time; echo 54321 >a; touch -r ../time a");
+  fill_well();
+  expect_copy();
+}
+
+TEST_F(CopyResume, SaysThatAKilledProcessEndedIt) {
+  make("truncate -s 1G zeros; mkdir a; echo 1 >a/1");
+  options_.workers = 2;
+  options_.verify = true;  // which takes its time
+  pid_t killed = 0;
+  options_.report = [&killed](const copy::Counters&) {
+    if (killed != 0) return;
+    const std::string own = std::to_string(::getpid());
+    killed = std::atoi(shell("cat /proc/" + own + "/task/" + own + "/children").c_str());
+    if (killed != 0) ::kill(killed, SIGKILL);
+  };
+  const auto filled = fill();
+  if (killed == 0) GTEST_SKIP() << "it was done at once";
+  ASSERT_FALSE(filled);
+  EXPECT_EQ(envgen::to_line(filled.error()),
+            "copying: found a copying process that was killed by SIGKILL; look for want of memory; "
+            "run it again: it goes on where it was");
+  options_.report = {};
+  options_.verify = false;
+  make("rm zeros");
+  fill_well();
+  expect_copy();
+}
+
+TEST_F(CopyResume, EndsAtItsDeadline) {
+  make("truncate -s 20G zeros");
+  options_.verify = true;
+  options_.deadline_ms = 1;
+  EXPECT_THAT(error_of_fill(), HasSubstr("takes longer than it may; allow more time"));
+}
+
+// A writer that never stops.
+class CopyChanging : public CopyResume {
+ protected:
+  void start(const std::string& script) {
+    const std::string all =
+        "cd '" + source() + "'; while :; do " + script + "; : >../written; done";
+    writer_ = ::fork();
+    if (writer_ == 0) {
+      ::setpgid(0, 0);
+      ::setpriority(PRIO_PROCESS, 0, -10);  // as far as we may: others want the CPU, too
+      ::execlp("bash", "bash", "-c", all.c_str(), nullptr);
+      ::_exit(127);
+    }
+    ::setpgid(writer_, writer_);
+    // The file is read long before the source is looked at again.
+    make("truncate -s 200M zeros");
+    while (::access(path("written").c_str(), F_OK) != 0) ::sched_yield();
+    options_.verify = true;
+  }
+  ~CopyChanging() override {
+    if (writer_ > 0) {
+      ::kill(-writer_, SIGKILL);
+      ::waitpid(writer_, nullptr, 0);
+    }
+  }
+
+ private:
+  pid_t writer_ = -1;
+};
+
+TEST_F(CopyChanging, IsRefusedWithTheNamesOfFiles) {
+  make("mkdir a; echo 1 >a/log; for i in {1..50}; do echo 1 >$i; done");
+  start("echo more >>a/log");
+  EXPECT_THAT(error_of_fill(),
+              testing::AllOf(HasSubstr("changes while it is copied: "), HasSubstr("a/log"),
+                             HasSubstr("copy when nothing writes to it")));
+}
+
+TEST_F(CopyChanging, IsSeenThoughSizeAndTimeStay) {
+  make("echo 11111 >file; touch -d 2020-01-01 file ../time");
+  start("echo 22222 1<>file; touch -r ../time file");
+  EXPECT_THAT(error_of_fill(), HasSubstr("changes while it is copied"));
+}
+
+}  // namespace

@@ -1,0 +1,113 @@
+#include "init/engine/monitor/stall.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using engine::Signs;
+using engine::StallJudge;
+using Verdict = engine::StallJudge::Verdict;
+
+constexpr std::int64_t kTimeout = 10'000;
+constexpr std::int64_t kLook = 1000;
+
+// A look a second from 0 on.
+class Stall : public testing::Test {
+ protected:
+  Verdict look(const Signs& signs) {
+    now_ms_ += kLook;
+    return judge_.look(signs, now_ms_);
+  }
+  // The seconds until it is a stall; 0: not in a minute.
+  int looks_to_stall(const Signs& signs) {
+    for (int i = 1; i <= 60; ++i) {
+      if (look(signs) == Verdict::kStalled) return i;
+    }
+    return 0;
+  }
+
+  StallJudge judge_{{.timeout_ms = kTimeout}};
+  std::int64_t now_ms_ = 0;
+};
+
+TEST_F(Stall, IsNoOutputAndNoCpuTimeForSoLong) {
+  look({.output = 5, .cpu_ms = 100});
+  EXPECT_EQ(looks_to_stall({.output = 5, .cpu_ms = 100}), 10);
+  EXPECT_EQ(now_ms_ - judge_.silent_since_ms(), kTimeout);
+}
+
+TEST_F(Stall, IsSaidOnceAndAgainAfterProgress) {
+  const Signs idle{.output = 5, .cpu_ms = 100};
+  look(idle);
+  EXPECT_NE(looks_to_stall(idle), 0);
+  EXPECT_EQ(looks_to_stall(idle), 0);
+  EXPECT_EQ(look({.output = 6, .cpu_ms = 100}), Verdict::kMoves);
+  EXPECT_EQ(look({.output = 7, .cpu_ms = 100}), Verdict::kNothing);
+  EXPECT_NE(looks_to_stall({.output = 7, .cpu_ms = 100}), 0);
+}
+
+TEST_F(Stall, EitherOutputOrCpuTimeIsProgress) {
+  std::uint64_t output = 0;
+  std::int64_t cpu_ms = 0;
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(look({.output = ++output}), Verdict::kNothing);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(look({.output = output, .cpu_ms = cpu_ms += 500}), Verdict::kNothing);
+  }
+}
+
+TEST_F(Stall, TheIdleThreadsOfAWatchdogAreNoProgress) {
+  std::int64_t cpu_ms = 0;
+  int stalls = 0;
+  for (int i = 0; i < 15; ++i) {
+    stalls += look({.output = 1, .cpu_ms = cpu_ms += 10}) == Verdict::kStalled ? 1 : 0;
+  }
+  EXPECT_EQ(stalls, 1) << "10 ms of a second are a hundredth of a CPU";
+}
+
+TEST_F(Stall, AChildThatDiesTakesItsTimeAwayWhichIsProgress) {
+  look({.output = 1, .cpu_ms = 90'000});
+  for (int i = 0; i < 9; ++i) look({.output = 1, .cpu_ms = 90'000});
+  EXPECT_EQ(look({.output = 1, .cpu_ms = 100}), Verdict::kNothing);
+}
+
+TEST_F(Stall, WithoutAnyLookAtTheOutputCpuTimeDecides) {
+  look({.output = {}, .cpu_ms = 5});
+  EXPECT_EQ(looks_to_stall({.output = {}, .cpu_ms = 5}), 10);
+}
+
+TEST_F(Stall, ByOutputAloneIsSilenceWhateverIsUsed) {
+  judge_ = StallJudge({.timeout_ms = kTimeout, .by_output = true});
+  std::int64_t cpu_ms = 0;
+  int stalls = 0;
+  for (int i = 0; i < 15; ++i) {
+    stalls += look({.output = 1, .cpu_ms = cpu_ms += 1000}) == Verdict::kStalled ? 1 : 0;
+  }
+  EXPECT_EQ(stalls, 1);
+  EXPECT_EQ(look({.output = 2, .cpu_ms = cpu_ms}), Verdict::kMoves);
+}
+
+TEST_F(Stall, ByOutputAloneIsNoneOfWhatNobodySees) {
+  judge_ = StallJudge({.timeout_ms = kTimeout, .by_output = true});
+  EXPECT_EQ(looks_to_stall({}), 0);
+}
+
+TEST_F(Stall, TimeInWhichEverythingStoodStillDoesNotCount) {
+  const Signs idle{.output = 5, .cpu_ms = 100};
+  look(idle);
+  for (int i = 0; i < 8; ++i) look(idle);
+  now_ms_ += 3'600'000;
+  judge_.begin_anew();
+  EXPECT_EQ(look(idle), Verdict::kNothing);
+  EXPECT_EQ(looks_to_stall(idle), 10);
+}
+
+TEST_F(Stall, ThatWasSaidIsNotSaidAgainAfterEverythingStoodStill) {
+  const Signs idle{.output = 5, .cpu_ms = 100};
+  look(idle);
+  EXPECT_NE(looks_to_stall(idle), 0);
+  judge_.begin_anew();
+  EXPECT_EQ(looks_to_stall(idle), 0);
+  EXPECT_EQ(look({.output = 6, .cpu_ms = 100}), Verdict::kMoves);
+}
+
+}  // namespace

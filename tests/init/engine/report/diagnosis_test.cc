@@ -1,0 +1,138 @@
+// What is said of the first failure, where, and when: by engine::supervise with shells as ranks.
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "init/engine/state/state.h"
+#include "tests/init/engine/supervise.h"
+
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+using testing::StartsWith;
+
+class Diagnosis : public Supervise {
+ protected:
+  Diagnosis() { write("termination-log", ""); }
+
+  [[nodiscard]] std::string termination() const { return read(termination_log_); }
+  [[nodiscard]] engine::JobReport state() const {
+    auto report = engine::state_from_json(read(path("run/state.json")), "state.json");
+    EXPECT_TRUE(report) << to_line(report.error());
+    return report.value_or(engine::JobReport{});
+  }
+  // One rank that has a file.
+  [[nodiscard]] envgen::Plan one_rank(const std::string& script) const {
+    envgen::Plan plan;
+    plan.platform = "local";
+    plan.framework = "pytorch";
+    plan.processes = {shell("rank-0", script)};
+    plan.processes[0].rank = 0;
+    plan.processes[0].log = path("log");
+    return plan;
+  }
+  // Eight ranks, the fourth of which fails once all are ready to be stopped.
+  [[nodiscard]] engine::Setup eight(const std::string& fatal) const {
+    return ranks(8, R"(
+      [ $RANK_ID = 5 ] && trap 'exit 9' TERM
+      echo > $OUT/up-$RANK_ID
+      if [ $RANK_ID = 3 ]; then
+        while [ $(ls $OUT | grep -c up-) -lt 8 ]; do sleep 0.05; done
+        )" + fatal + R"(
+      fi
+      sleep 60 & wait)");
+  }
+};
+
+TEST_F(Diagnosis, OfOneRankAmongEightHasItsLastLinesEverywhere) {
+  const auto outcome = run(eight(
+      R"(echo starting; printf '10%%\r20%%\r\n'; echo 'RuntimeError: boom HF_TOKEN=canary' >&2; exit 3)"));
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("its last lines: starting | 20% | RuntimeError: boom HF_TOKEN=***"));
+  EXPECT_THAT(
+      termination(),
+      AllOf(StartsWith("trainit: rank-3 (node 0, device 3) exited with "
+                       "code 3 after "),
+            HasSubstr("\ntorn down because of it: rank-0: SIGTERM, "), HasSubstr("rank-5: exit 9"),
+            HasSubstr("\nits last lines:\n  starting\n  20%\n  RuntimeError: "
+                      "boom HF_TOKEN=***\n")));
+  const engine::FailureDetail detail = state().failure;
+  EXPECT_EQ(detail.task, "rank-3");
+  EXPECT_EQ(detail.rank, 3);
+  EXPECT_EQ(detail.device, 3);
+  EXPECT_EQ(detail.exit_code, 3);
+  EXPECT_EQ(detail.signal, "");
+  EXPECT_FALSE(detail.oom);
+  EXPECT_GT(detail.at_ms, 1'600'000'000'000);
+  EXPECT_THAT(detail.last_lines, ElementsAre("starting", "20%", "RuntimeError: boom HF_TOKEN=***"));
+  EXPECT_THAT(detail.torn_down, SizeIs(7));
+}
+
+TEST_F(Diagnosis, OfASignalNamesIt) {
+  EXPECT_EQ(run(eight("kill -SEGV $$")).code, 139);
+  EXPECT_EQ(state().failure.signal, "SIGSEGV");
+  EXPECT_EQ(state().failure.exit_code, 139);
+}
+
+// Nobody is left to be torn down, so nothing but this keeps the job from its end.
+TEST_F(Diagnosis, OfTheLastRankHasItsLastLinesToo) {
+  const auto outcome = run(planned(one_rank("echo last words; exit 4")));
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("its last lines: last words"));
+  EXPECT_THAT(termination(), HasSubstr("\n  last words\n"));
+  EXPECT_THAT(termination(), Not(HasSubstr("torn down")));
+}
+
+TEST_F(Diagnosis, OfARankOnStdoutHasNoLinesOfIt) {
+  const auto outcome = run(ranks(2, "[ $RANK_ID = 0 ] && echo mine && exit 4; sleep 60"));
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err, Not(HasSubstr("last lines")));
+}
+
+TEST_F(Diagnosis, IsSaidOnce) {
+  const std::string err = run(eight("exit 3")).err;
+  EXPECT_NE(err.find("first failure"), std::string::npos);
+  EXPECT_EQ(err.find("first failure"), err.rfind("first failure"));
+}
+
+TEST_F(Diagnosis, OfAnEarlierStartIsNoneOfAJobThatEndsWell) {
+  envgen::Plan plan = one_rank("[ $TRAINIT_RESTART_COUNT = 1 ] || { echo lost >&2; exit 3; }");
+  plan.policy.max_restarts = 1;
+  plan.policy.restart_delay_ms = 100;
+  EXPECT_EQ(run(planned(plan)).code, 0);
+  EXPECT_EQ(termination(), "");
+  EXPECT_EQ(state().failure, engine::FailureDetail{});
+}
+
+TEST_F(Diagnosis, OfARankBehindTheTeeHasItsLastLines) {
+  envgen::Plan plan = one_rank("echo step 1; echo boom >&2; exit 3");
+  plan.processes[0].log.clear();
+  plan.processes[0].tee = true;
+  plan.processes[0].echo = true;
+  const auto outcome = run(planned(plan));
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("its last lines: boom"));
+}
+
+TEST_F(Diagnosis, IsSaidAlsoWhereTheOutputCannotBeRead) {
+  const auto outcome = run(planned(one_rank("rm $OUT/../log; mkfifo $OUT/../log; exit 3")));
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("first failure: rank-0"));
+}
+
+TEST_F(Diagnosis, SaysWhichNodeItIsAboutWhereThereAreSeveral) {
+  envgen::Plan plan = one_rank("exit 3");
+  plan.node_count = 2;
+  plan.self = envgen::Self{1, ""};
+  const auto outcome = run(planned(plan));
+  EXPECT_THAT(outcome.err, HasSubstr("trainit[node 1]: error: first failure: rank-0 (node 1 "));
+  EXPECT_EQ(state().failure.node, 1);
+  EXPECT_NE(state().failure.host, "");
+}
+
+}  // namespace

@@ -1,0 +1,623 @@
+#include "init/engine/resolve/resolver.h"
+
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <vector>
+
+#include "init/sys/clock.h"
+#include "tests/init/child.h"
+
+namespace {
+
+using engine::Resolver;
+using engine::ResolverFailed;
+using engine::ResolverNews;
+using engine::ResolverWaits;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+constexpr const char* kInitializing = R"({"status": "initializing"})";
+
+std::string table_of(int devices) {
+  std::string list;
+  for (int i = 0; i < devices; ++i) {
+    const std::string id = std::to_string(i);
+    list += (i == 0 ? "" : ",") + std::string(R"({"device_id": ")") + id +
+            R"(", "device_ip": "192.168.1.1)" + id + "\"}";
+  }
+  return R"({"status": "completed", "group_count": "1", "group_list": [{"group_name": "job",
+    "device_count": ")" +
+         std::to_string(devices) + R"(", "instance_count": "1",
+    "instance_list": [{"pod_name": "job-0", "server_id": "10.0.0.1", "devices": [)" +
+         list + "]}]}]}";
+}
+
+// A pod of ModelArts whose table lies in config/.
+class Resolve : public child::Scratch {
+ protected:
+  Resolve() {
+    fs::create_directory(path("config"));
+    fs::create_directory(path("run"));
+    fs::create_directory(path("home"));
+    snapshot_.env = envgen::Environ({"PATH=/bin", "RANK_TABLE_FILE=" + path("config"),
+                                     "MA_CURRENT_INSTANCE_NAME=job-0", "MA_VJ_NAME=ma-job-1"});
+    snapshot_.facts.cwd = path("home");
+    snapshot_.facts.host_name = "job-0";
+    snapshot_.facts.run_dir = path("run");
+    request_.command = {"python", "train.py"};
+    request_.rank_table_timeout_ms = 60'000;
+  }
+
+  std::string put_table(const std::string& content) const {
+    return write("config/jobstart_hccl.json", content);
+  }
+  // As `mv` does.
+  void rename_table(const std::string& content) const {
+    fs::rename(write("config/new", content), path("config/jobstart_hccl.json"));
+  }
+
+  // Runs it; `on_wait` is told each reason, and may change the files.
+  int run(const std::function<void(const std::string& reason)>& on_wait = {},
+          const engine::Planner& planner = {}) {
+    auto take = [&](const ResolverNews& news) {
+      if (const auto* waits = std::get_if<ResolverWaits>(&news)) {
+        reasons_.push_back(waits->reason);
+        if (on_wait) on_wait(waits->reason);
+      } else if (const auto* failed = std::get_if<ResolverFailed>(&news)) {
+        failed_ = *failed;
+      } else {
+        plan_ = std::get<envgen::Plan>(news);
+      }
+      return true;
+    };
+    return engine::resolve_and_prepare(snapshot_, request_, take, planner, restarts_);
+  }
+
+  envgen::Snapshot snapshot_;
+  envgen::Request request_;
+  std::uint32_t restarts_ = 0;
+  std::vector<std::string> reasons_;
+  std::optional<ResolverFailed> failed_;
+  std::optional<envgen::Plan> plan_;
+};
+
+TEST_F(Resolve, PlansATableThatIsComplete) {
+  put_table(table_of(2));
+  EXPECT_EQ(run(), 0);
+  ASSERT_TRUE(plan_);
+  EXPECT_EQ(plan_->processes.size(), 2U);
+  EXPECT_THAT(reasons_, ElementsAre());
+  EXPECT_FALSE(failed_);
+}
+
+TEST_F(Resolve, WritesThePlansFilesBeforeItSaysSo) {
+  put_table(table_of(2));
+  run();
+  ASSERT_TRUE(plan_);
+  EXPECT_THAT(read(path("run/rank_table/jobstart_hccl.json")), HasSubstr("\"server_list\""));
+  for (const envgen::Process& process : plan_->processes) {
+    EXPECT_TRUE(fs::is_directory(process.cwd)) << process.cwd;
+  }
+}
+
+TEST_F(Resolve, CopiesAFileWhoseContentThePlanDoesNotHold) {
+  write("secret", "key", 0444);
+  envgen::Plan plan;
+  plan.directories = {{path("run/ssh")}};
+  plan.files = {{path("run/ssh/key"), 0600, "", path("secret")}};
+  EXPECT_TRUE(engine::carry_out_files(plan));
+  EXPECT_EQ(read(path("run/ssh/key")), "key");
+  EXPECT_EQ(fs::status(path("run/ssh/key")).permissions(), fs::perms(0600));
+
+  plan.files[0].copy_of = path("none");
+  auto absent = engine::carry_out_files(plan);
+  ASSERT_FALSE(absent);
+  EXPECT_THAT(to_line(absent.error()), AllOf(HasSubstr(path("none")), HasSubstr("no such file")));
+  plan.files[0].copy_of = path("home");
+  EXPECT_THAT(to_line(engine::carry_out_files(plan).error()), HasSubstr("a directory"));
+}
+
+TEST_F(Resolve, SourcesThePlansScriptsAndAddsWhatTheyChange) {
+  snapshot_.env.set("BASE", "base");
+  const std::string script = write("activate.sh", "export ADDED=\"$BASE $FROM_PLAN\"\n");
+  auto planner = [&](envgen::Snapshot&, const envgen::Request&) {
+    envgen::Plan plan;
+    plan.env = {{envgen::EnvEdit::Kind::kSet, "FROM_PLAN", "plan"}};
+    plan.scripts = {script};
+    plan.shell = "/bin/sh";
+    return envgen::Answer{envgen::Planned{plan}, {}};
+  };
+  EXPECT_EQ(run({}, planner), 0);
+  ASSERT_TRUE(plan_);
+  ASSERT_EQ(plan_->env.size(), 2U);
+  EXPECT_EQ(plan_->env[0].name, "FROM_PLAN") << "the scripts' come after";
+  EXPECT_EQ(plan_->env[1], (envgen::EnvEdit{envgen::EnvEdit::Kind::kSet, "ADDED", "base plan"}));
+}
+
+TEST_F(Resolve, WaitsForARenameOntoTheTable) {
+  put_table(kInitializing);
+  EXPECT_EQ(run([&](const std::string&) { rename_table(table_of(1)); }), 0);
+  EXPECT_THAT(reasons_, ElementsAre(AllOf(HasSubstr(path("config/jobstart_hccl.json")),
+                                          HasSubstr("initializing"))));
+  EXPECT_TRUE(plan_);
+}
+
+TEST_F(Resolve, WaitsForAWriterThatTruncatesInPlace) {
+  put_table(kInitializing);
+  const std::string whole = table_of(1);
+  EXPECT_EQ(run([&](const std::string& reason) {
+              if (reason.find("initializing") != std::string::npos) {
+                put_table("");
+              } else if (reason.find("empty") != std::string::npos) {
+                put_table(whole.substr(0, whole.size() / 2));
+              } else {
+                put_table(whole);
+              }
+            }),
+            0);
+  EXPECT_EQ(reasons_.size(), 3U);
+  EXPECT_TRUE(plan_);
+}
+
+TEST_F(Resolve, WaitsForTheSwapOfAConfigMap) {
+  auto publish = [this](const std::string& version, const std::string& content) {
+    fs::create_directory(path("config/" + version));
+    write("config/" + version + "/jobstart_hccl.json", content);
+    fs::remove(path("config/..data_tmp"));
+    fs::create_symlink(version, path("config/..data_tmp"));
+    fs::rename(path("config/..data_tmp"), path("config/..data"));
+  };
+  publish("..1", kInitializing);
+  fs::create_symlink("..data/jobstart_hccl.json", path("config/jobstart_hccl.json"));
+  EXPECT_EQ(run([&](const std::string&) {
+              publish("..2", table_of(1));
+              fs::remove_all(path("config/..1"));
+            }),
+            0);
+  EXPECT_TRUE(plan_);
+}
+
+TEST_F(Resolve, WaitsForATableThatIsNotThereYet) {
+  EXPECT_EQ(run([&](const std::string&) { put_table(table_of(1)); }), 0);
+  EXPECT_THAT(reasons_, ElementsAre(HasSubstr("does not exist")));
+}
+
+TEST_F(Resolve, WaitsForADirectoryThatIsNotThereYet) {
+  fs::remove(path("config"));
+  EXPECT_EQ(run([&](const std::string&) {
+              fs::create_directory(path("config"));
+              put_table(table_of(1));
+            }),
+            0);
+}
+
+TEST_F(Resolve, SaysAReasonOnlyWhenItChanges) {
+  put_table(kInitializing);
+  request_.rank_table_timeout_ms = 700;  // several looks
+  EXPECT_EQ(run(), 124);
+  EXPECT_EQ(reasons_.size(), 1U);
+}
+
+TEST_F(Resolve, EndsWith124AndTheLastReasonWhenItWaitedTooLong) {
+  put_table("");
+  request_.rank_table_timeout_ms = 250;
+  const auto start = sys::monotonic_ms();
+  EXPECT_EQ(run([&](const std::string&) { put_table(kInitializing); }), 124);
+  EXPECT_GE(sys::monotonic_ms() - start, 250);
+  EXPECT_LT(sys::monotonic_ms() - start, 2000);
+  ASSERT_TRUE(failed_);
+  EXPECT_EQ(failed_->exit_code, 124);
+  EXPECT_THAT(failed_->message,
+              AllOf(HasSubstr("initializing"), HasSubstr(path("config/jobstart_hccl.json")),
+                    HasSubstr("--rank-table-timeout"), Not(HasSubstr("empty"))));
+  EXPECT_FALSE(plan_);
+}
+
+TEST_F(Resolve, LooksOnceWhenItMayNotWait) {
+  request_.rank_table_timeout_ms = 0;
+  put_table(table_of(1));
+  EXPECT_EQ(run(), 0);
+  put_table(kInitializing);
+  EXPECT_EQ(run(), 124);
+}
+
+TEST_F(Resolve, TakesAnErrorForOneOnceItHasStood) {
+  put_table("// the table\n" + table_of(1));
+  const auto start = sys::monotonic_ms();
+  EXPECT_EQ(run(), 125);
+  EXPECT_GE(sys::monotonic_ms() - start, 900);  // a writer might have been at work
+  ASSERT_TRUE(failed_);
+  EXPECT_EQ(failed_->exit_code, 125);
+  EXPECT_THAT(failed_->message, HasSubstr("line 1"));
+  EXPECT_THAT(failed_->message, HasSubstr(path("config/jobstart_hccl.json")));
+}
+
+TEST_F(Resolve, DoesNotWaitWithAnErrorThatNoFileCanChange) {
+  request_.platform = "nowhere";
+  request_.rank_table_timeout_ms = 60'000;
+  const auto start = sys::monotonic_ms();
+  EXPECT_EQ(run(), 125);
+  EXPECT_LT(sys::monotonic_ms() - start, 30'000);
+  EXPECT_THAT(failed_->message, HasSubstr("\"nowhere\""));
+}
+
+// Each look finds another error: that settles nothing, so the deadline must end it.
+TEST_F(Resolve, GivesUpOnATableThatIsWrongInANewWayAtEachLook) {
+  const std::string file = put_table("{");
+  request_.rank_table_timeout_ms = 300;
+  child::Pipe stop = child::make_pipe();
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    stop.in.reset();
+    pollfd ended{stop.out.get(), POLLIN, 0};
+    for (int i = 0; ::poll(&ended, 1, 5) == 0; ++i) {
+      write("config/new", "[\n" + std::string(static_cast<std::size_t>(i % 1000), '\n') + "x]");
+      fs::rename(path("config/new"), file);
+    }
+    ::_exit(0);
+  }
+  const auto start = sys::monotonic_ms();
+  EXPECT_EQ(run(), 125);
+  EXPECT_LT(sys::monotonic_ms() - start, 2000);
+  stop.in.reset();
+  child::wait_for(writer);
+}
+
+TEST_F(Resolve, NamesTheLoopOfLinks) {
+  fs::create_symlink("b", path("config/a"));
+  fs::create_symlink("a", path("config/b"));
+  fs::create_symlink("a", path("config/jobstart_hccl.json"));
+  EXPECT_EQ(run(), 125);
+  EXPECT_THAT(failed_->message, HasSubstr("circle"));
+}
+
+TEST_F(Resolve, DoesNotReadATableOf200MiB) {
+  fs::resize_file(put_table(""), 200ULL << 20);
+  EXPECT_EQ(run(), 125);
+  EXPECT_THAT(failed_->message, HasSubstr("200 MiB"));
+}
+
+TEST_F(Resolve, DoesNotOpenAFifo) {
+  ASSERT_EQ(::mkfifo(path("config/jobstart_hccl.json").c_str(), 0600), 0);
+  EXPECT_EQ(run(), 125);
+  EXPECT_THAT(failed_->message, HasSubstr("no regular file"));
+}
+
+TEST_F(Resolve, NamesPathAndErrnoOfATableThatDoesNotFitOnTheDisk) {
+  put_table(table_of(16));
+  const std::string run_dir = path("run");
+  constexpr int kNoMount = 77;
+  auto outcome = child::run([&] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) ||
+        ::mount("tmpfs", run_dir.c_str(), "tmpfs", 0, "size=4k") != 0) {
+      return kNoMount;
+    }
+    write("run/filler", std::string(4096, 'x'));
+    request_.log_dir = path("home");
+    const int code = run();
+    child::say(STDOUT_FILENO, failed_ ? failed_->message : "no failure");
+    return code;
+  });
+  if (outcome.code == kNoMount) GTEST_SKIP() << "may not mount";
+  EXPECT_EQ(outcome.code, 125);
+  EXPECT_THAT(outcome.out, HasSubstr(path("run/rank_table/jobstart_hccl.json")));
+  EXPECT_THAT(outcome.out, HasSubstr("ENOSPC"));
+}
+
+TEST_F(Resolve, NamesTheDirectoryThatCannotBeMade) {
+  put_table(table_of(1));
+  write("home/device0", "a file");
+  EXPECT_EQ(run(), 125);
+  EXPECT_THAT(failed_->message, AllOf(HasSubstr(path("home/device0")), HasSubstr("ENOTDIR")));
+}
+
+TEST_F(Resolve, EmptiesTheDeviceDirectoriesOnRequestOnly) {
+  put_table(table_of(1));
+  fs::create_directory(path("home/device0"));
+  write("home/device0/kernel_cache", "x");
+  EXPECT_EQ(run(), 0);
+  EXPECT_TRUE(fs::exists(path("home/device0/kernel_cache")));
+  request_.clean_device_dirs = true;
+  EXPECT_EQ(run(), 0);
+  EXPECT_FALSE(fs::exists(path("home/device0/kernel_cache")));
+  EXPECT_TRUE(fs::exists(path("home/device0")));
+}
+
+TEST_F(Resolve, EndsWhenNobodyTakesThePlan) {
+  put_table(table_of(1));
+  EXPECT_EQ(engine::resolve_and_prepare(snapshot_, request_, [](const auto&) { return false; }),
+            125);
+}
+
+TEST_F(Resolve, EndsWith124WhenTooFewNodesCome) {
+  request_.rank_table_timeout_ms = 100;
+  EXPECT_EQ(run({},
+                [](envgen::Snapshot&, const envgen::Request&) {
+                  return envgen::Answer{
+                      envgen::Pending{{}, "the job's nodes", "2 of at least 3 (--min-nodes)"}, {}};
+                }),
+            124);
+  EXPECT_THAT(reasons_, ElementsAre("the job's nodes: 2 of at least 3 (--min-nodes)"));
+  EXPECT_THAT(failed_->message,
+              AllOf(HasSubstr("2 of at least 3"), HasSubstr("lower --min-nodes"),
+                    HasSubstr("--rank-table-timeout"), Not(HasSubstr("rank table"))));
+}
+
+// --- The meeting before a restart ---
+
+std::vector<ResolverNews> read_all(Resolver& resolver) {
+  std::vector<ResolverNews> all;
+  while (!resolver.at_end()) {
+    pollfd ready{resolver.pipe().get(), POLLIN, 0};
+    if (::poll(&ready, 1, 20'000) != 1) break;
+    for (ResolverNews& news : resolver.read_news()) all.push_back(std::move(news));
+  }
+  return all;
+}
+
+class Restart : public Resolve {
+ protected:
+  Restart() {
+    const sys::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+    restarts_ = 1;
+  }
+
+  // A job of these nodes; node 0 writes a file.
+  [[nodiscard]] envgen::Plan plan_of(const std::vector<std::string>& hosts, int rank) const {
+    envgen::Plan plan;
+    plan.cluster.emplace();
+    for (const std::string& host : hosts) {
+      plan.cluster->nodes.emplace_back();
+      plan.cluster->nodes.back().host = host;
+    }
+    const int count = static_cast<int>(hosts.size());
+    plan.rendezvous = envgen::Rendezvous{"127.0.0.1", port_, rank, count, window_ms_};
+    if (rank == 0) plan.files = {{path("run/hosts"), 0644, hosts.back()}};
+    return plan;
+  }
+  [[nodiscard]] engine::Planner planner(const std::vector<std::string>& hosts, int rank) const {
+    return [plan = plan_of(hosts, rank)](envgen::Snapshot&, const envgen::Request&) {
+      return envgen::Answer{envgen::Planned{plan}, {}};
+    };
+  }
+
+  int port_ = 0;
+  std::int64_t window_ms_ = 30'000;
+};
+
+TEST_F(Restart, MeetsTheOtherNodesOnceTheFilesAreWritten) {
+  std::optional<Resolver> other;
+  auto join = [&](const std::string& reason) {
+    EXPECT_THAT(reason, HasSubstr("1 of 2 nodes before the start: node 1 (b)"));
+    EXPECT_EQ(read(path("run/hosts")), "b");
+    auto started = Resolver::start(snapshot_, request_, {}, planner({"a", "b"}, 1), 4);
+    ASSERT_TRUE(started);
+    other.emplace(std::move(*started));
+  };
+  EXPECT_EQ(run(join, planner({"a", "b"}, 0)), 0);
+  ASSERT_TRUE(plan_);
+  EXPECT_EQ(plan_->restarts, 4U);
+  ASSERT_TRUE(other);
+  auto news = read_all(*other);
+  ASSERT_FALSE(news.empty());
+  EXPECT_EQ(std::get<envgen::Plan>(news.back()).restarts, 4U);
+  EXPECT_EQ(std::get<envgen::Plan>(news.back()).cluster_id, plan_->cluster_id);
+  EXPECT_EQ(child::wait_for(other->pid()), 0);
+}
+
+// A node that the platform made anew joins those that start again.
+TEST_F(Restart, MeetsTheOthersBeforeTheFirstStartToo) {
+  restarts_ = 0;
+  std::optional<Resolver> other;
+  auto join = [&](const std::string&) {
+    auto started = Resolver::start(snapshot_, request_, {}, planner({"a", "b"}, 1), 2);
+    ASSERT_TRUE(started);
+    other.emplace(std::move(*started));
+  };
+  EXPECT_EQ(run(join, planner({"a", "b"}, 0)), 0);
+  ASSERT_TRUE(plan_);
+  EXPECT_EQ(plan_->restarts, 2U);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(child::wait_for(other->pid()), 0);
+}
+
+TEST_F(Restart, EndsWith124AndTheMissingNodesWhenTheWindowIsOver) {
+  window_ms_ = 200;
+  EXPECT_EQ(run({}, planner({"a", "b"}, 0)), 124);
+  ASSERT_TRUE(failed_);
+  EXPECT_EQ(failed_->exit_code, 124);
+  EXPECT_THAT(failed_->message, AllOf(HasSubstr("node 1 (b)"), HasSubstr("--restart-window")));
+}
+
+TEST_F(Restart, BeginsAnewWhenTheListOfNodesBecomesAnother) {
+  int looks = 0;
+  auto shrinking = [&](envgen::Snapshot&, const envgen::Request&) -> envgen::Answer {
+    ++looks;
+    write("table", std::to_string(looks));
+    if (looks == 2) return {envgen::Error{"reading", "the list", "half of it", ""}, {}};
+    if (looks == 3) return {envgen::Pending{{}, "/list", "empty"}, {}};
+    return {envgen::Planned{looks < 4 ? plan_of({"a", "b"}, 0) : plan_of({"a"}, 0)}, {}};
+  };
+  auto with_path = [&](envgen::Snapshot& snapshot, const envgen::Request& request) {
+    envgen::Answer answer = shrinking(snapshot, request);
+    snapshot.paths[path("table")] = sys::look(path("table"), true);
+    return answer;
+  };
+  EXPECT_EQ(run({}, with_path), 0);
+  ASSERT_TRUE(plan_);
+  EXPECT_EQ(looks, 5) << "one for the change, one to begin anew";
+  EXPECT_EQ(read(path("run/hosts")), "a");
+}
+
+// --- The child and its pipe ---
+
+TEST_F(Resolve, InAChildTellsTheSameByThePipe) {
+  put_table(kInitializing);
+  auto resolver = Resolver::start(snapshot_, request_, {});
+  ASSERT_TRUE(resolver);
+  pollfd ready{resolver->pipe().get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&ready, 1, 20'000), 1);
+  auto news = resolver->read_news();
+  ASSERT_EQ(news.size(), 1U);
+  EXPECT_THAT(std::get<ResolverWaits>(news[0]).reason, HasSubstr("initializing"));
+  EXPECT_TRUE(resolver->read_news().empty());  // and does not block
+  rename_table(table_of(8));
+  news = read_all(*resolver);
+  ASSERT_EQ(news.size(), 1U);
+  EXPECT_EQ(std::get<envgen::Plan>(news[0]).processes.size(), 8U);
+  EXPECT_EQ(child::wait_for(resolver->pid()), 0);
+}
+
+TEST_F(Resolve, InAChildThatRunsOutOfMemorySaysSo) {
+  if (kSanitized) GTEST_SKIP() << "the sanitizer needs the address space";
+  put_table("[" + std::string(100U << 20, ' ') + "]");
+  auto outcome = child::run([&] {
+    const rlimit small{80U << 20, 80U << 20};
+    ::setrlimit(RLIMIT_AS, &small);
+    auto resolver = Resolver::start(snapshot_, request_, {});
+    if (!resolver) return 1;
+    auto news = read_all(*resolver);
+    if (news.size() != 1) return 2;
+    child::say(STDOUT_FILENO, std::get<ResolverFailed>(news[0]).message);
+    return child::wait_for(resolver->pid());
+  });
+  EXPECT_EQ(outcome.code, 125);
+  EXPECT_THAT(outcome.out, HasSubstr("too little memory"));
+}
+
+// --- The wire ---
+
+class News : public testing::Test {
+ protected:
+  News() : pipe_(child::make_pipe()) {
+    ::fcntl(pipe_.out.get(), F_SETFL, O_NONBLOCK);
+    resolver_.emplace(0, std::move(pipe_.out));
+  }
+
+  static std::string number(std::uint32_t value) {
+    return {static_cast<char>(value), static_cast<char>(value >> 8), static_cast<char>(value >> 16),
+            static_cast<char>(value >> 24)};
+  }
+  static std::string message(std::uint32_t kind, const std::string& payload) {
+    return number(kind) + number(static_cast<std::uint32_t>(payload.size())) + payload;
+  }
+  std::vector<ResolverNews> after(const std::string& bytes) {
+    child::say(pipe_.in.get(), bytes);
+    return resolver_->read_news();
+  }
+  void expect_failure(const std::vector<ResolverNews>& news, int code, const std::string& text) {
+    ASSERT_EQ(news.size(), 1U);
+    ASSERT_TRUE(std::holds_alternative<ResolverFailed>(news[0]));
+    EXPECT_EQ(std::get<ResolverFailed>(news[0]).exit_code, code);
+    EXPECT_THAT(std::get<ResolverFailed>(news[0]).message, HasSubstr(text));
+    EXPECT_TRUE(resolver_->at_end());
+  }
+
+  child::Pipe pipe_;
+  std::optional<Resolver> resolver_;
+};
+
+TEST_F(News, ComeWhenTheyAreWhole) {
+  const std::string bytes = message(1, "reason");
+  for (std::size_t i = 0; i + 1 < bytes.size(); ++i) {
+    EXPECT_TRUE(after(bytes.substr(i, 1)).empty()) << i;
+  }
+  auto news = after(bytes.substr(bytes.size() - 1));
+  ASSERT_EQ(news.size(), 1U);
+  EXPECT_EQ(std::get<ResolverWaits>(news[0]).reason, "reason");
+}
+
+TEST_F(News, ComeInOrderAndSeveralAtATime) {
+  auto news = after(message(1, "a") + message(1, "") +
+                    message(2,
+                            "\x7c"
+                            "late"));
+  ASSERT_EQ(news.size(), 3U);
+  EXPECT_EQ(std::get<ResolverWaits>(news[1]).reason, "");
+  EXPECT_EQ(std::get<ResolverFailed>(news[2]).exit_code, 124);
+  EXPECT_EQ(std::get<ResolverFailed>(news[2]).message, "late");
+}
+
+TEST_F(News, OfAnUnknownKindAreADamagedMessage) {
+  expect_failure(after(message(0, "x")), 125, "damaged");
+}
+
+TEST_F(News, OfAKindTooHighAreADamagedMessage) {
+  expect_failure(after(message(4, "")), 125, "damaged");
+}
+
+TEST_F(News, ThatClaimToBeHugeAreADamagedMessageAtOnce) {
+  expect_failure(after(number(3) + number(0xffffffff)), 125, "damaged");
+}
+
+TEST_F(News, WithADamagedPlanAreAFailure) {
+  expect_failure(after(message(3, "no plan")), 125, "damaged plan");
+}
+
+TEST_F(News, OfAFailureWithoutACodeAreOursToAnswerFor) {
+  expect_failure(after(message(2, "")), 125, "");
+}
+
+TEST_F(News, EndWithTheAnswer) {
+  envgen::Plan plan;
+  envgen::Process process;
+  process.argv = {"x"};
+  plan.processes = {process};
+  const std::string answer = message(3, envgen::encode_plan(plan));
+  EXPECT_EQ(after(answer + answer + message(1, "more")).size(), 1U);
+  EXPECT_TRUE(resolver_->at_end());
+  EXPECT_TRUE(after(answer).empty());
+}
+
+TEST_F(News, EndWithThePipe) {
+  EXPECT_TRUE(after(message(1, "half").substr(0, 9)).empty());
+  pipe_.in.reset();
+  EXPECT_TRUE(resolver_->read_news().empty());
+  EXPECT_TRUE(resolver_->at_end());
+}
+
+// A writer that never stops must not keep the reader.
+TEST_F(News, AreReadForATurnOnly) {
+  const pid_t flood = ::fork();
+  if (flood == 0) {
+    const std::string reason = message(1, std::string(30'000, 'x'));
+    while (::write(pipe_.in.get(), reason.data(), reason.size()) > 0) {
+    }
+    ::_exit(0);
+  }
+  std::size_t bytes = 0;
+  pollfd ready{resolver_->pipe().get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&ready, 1, 20'000), 1);
+  for (const ResolverNews& news : resolver_->read_news()) {
+    bytes += std::get<ResolverWaits>(news).reason.size();
+  }
+  EXPECT_LE(bytes, 8U << 20);
+  ::kill(flood, SIGKILL);
+  child::wait_for(flood);
+}
+
+}  // namespace

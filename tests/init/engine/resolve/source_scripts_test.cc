@@ -1,0 +1,248 @@
+#include "init/engine/resolve/source_scripts.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "init/cli/commands.h"
+#include "init/sys/clock.h"
+#include "tests/init/child.h"
+
+namespace engine {
+namespace {
+
+using envgen::EnvEdit;
+using envgen::Environ;
+using envgen::Plan;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using Words = std::vector<std::string>;
+
+// The shell becomes the program that runs: this one, as `trainit print-environment FD`.
+const bool kPrintsEnvironment = [] {
+  const std::string line = child::Scratch::read("/proc/self/cmdline");
+  const std::string word = std::string("\0print-environment\0", 19);
+  const std::size_t at = line.find(word);
+  if (at == std::string::npos) return false;
+  Words entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
+  const Words arguments = {line.substr(at + word.size(), line.size() - at - word.size() - 1)};
+  ::_exit(cli::environment_command(arguments, Environ(entries)));
+}();
+
+class SourceScripts : public child::Scratch, public testing::WithParamInterface<const char*> {
+ protected:
+  SourceScripts() {
+    plan_.shell = GetParam();
+    base_ = Environ({"PATH=/usr/bin:/bin", "HOME=/root"});
+  }
+  void SetUp() override {
+    if (::access(GetParam(), X_OK) != 0) GTEST_SKIP() << "there is no " << GetParam();
+  }
+
+  void script(const std::string& name, const std::string& text) {
+    plan_.scripts.push_back(write(name, text));
+  }
+  void leave_script(const std::string& name, const std::string& text) {
+    plan_.leave_scripts.push_back(write(name, text));
+  }
+  // "NAME=value" for a kSet, "NAME" for a kUnset.
+  Words edits(std::int64_t timeout_ms = 60'000) {
+    auto result = source_scripts(plan_, base_, timeout_ms);
+    if (!result) ADD_FAILURE() << to_line(result.error());
+    if (!result) return {};
+    Words texts;
+    for (const EnvEdit& edit : *result) {
+      const bool unset = edit.kind == EnvEdit::Kind::kUnset;
+      EXPECT_TRUE(unset || edit.kind == EnvEdit::Kind::kSet);
+      texts.push_back(unset ? edit.name : edit.name + "=" + edit.value);
+    }
+    return texts;
+  }
+  std::string error(std::int64_t timeout_ms = 60'000) {
+    auto result = source_scripts(plan_, base_, timeout_ms);
+    return result ? "no error" : to_line(result.error());
+  }
+
+  Plan plan_;
+  Environ base_;
+};
+INSTANTIATE_TEST_SUITE_P(In, SourceScripts, testing::Values("/bin/bash", "/bin/sh"),
+                         [](const auto& shell) {
+                           return std::string(shell.param).substr(5) == "sh" ? "Sh" : "Bash";
+                         });
+
+TEST_P(SourceScripts, WithoutScriptsStartsNothing) {
+  plan_.shell = "/no/such/shell";
+  EXPECT_THAT(edits(), IsEmpty());
+}
+
+TEST_P(SourceScripts, WithoutAShellStartsNothing) {
+  script("a.sh", "exit 1");
+  plan_.shell.clear();
+  EXPECT_THAT(edits(), IsEmpty());
+}
+
+TEST_P(SourceScripts, TellsWhatWasSetChangedAndUnset) {
+  base_.set("OLD", "1");
+  base_.set("GONE", "1");
+  base_.set("SAME", "1");
+  script("a.sh", "export NEW=n OLD=2 SAME=1\nunset GONE\nNOT_EXPORTED=x\n");
+  EXPECT_THAT(edits(), ElementsAre("GONE", "NEW=n", "OLD=2"));
+}
+
+TEST_P(SourceScripts, ScriptsThatDoNothingChangeNothing) {
+  script("a.sh", "cd /tmp; :");
+  EXPECT_THAT(edits(), IsEmpty());
+}
+
+TEST_P(SourceScripts, RunsInOrderInOneShell) {
+  script("a.sh", "STEP=a\n");
+  script("b.sh", "export STEPS=${STEP}b\n");
+  EXPECT_THAT(edits(), ElementsAre("STEPS=ab"));
+}
+
+TEST_P(SourceScripts, SeesThePlansEnvironment) {
+  plan_.env = {{EnvEdit::Kind::kSet, "CONDA_PREFIX", "/p"}, {EnvEdit::Kind::kUnset, "HOME", ""}};
+  script("a.sh", "export SEEN=$CONDA_PREFIX-${HOME-none}\n");
+  EXPECT_THAT(edits(), ElementsAre("SEEN=/p-none"));
+}
+
+TEST_P(SourceScripts, AnyByteSurvives) {
+  std::string all;
+  for (int byte = 1; byte < 256; ++byte) all += static_cast<char>(byte);
+  base_.set("ALL", all);
+  script("odd name's \"$x\".sh", "export COPY=\"$ALL\" LINES=\"a\nb\n\"\n");
+  EXPECT_THAT(edits(), ElementsAre("COPY=" + all, "LINES=a\nb\n"));
+}
+
+TEST_P(SourceScripts, LargeValuesSurvive) {
+  script("a.sh",
+         "v=0123456789abcdef; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do v=$v$v; done\n"
+         "export A=$v B=$v C=$v D=$v\n");
+  const Words texts = edits();
+  ASSERT_EQ(texts.size(), 4U);
+  EXPECT_EQ(texts[3].size(), 2 + (16U << 12));
+}
+
+TEST_P(SourceScripts, NamesThatNoShellKnowsAreLeftAlone) {
+  base_ = Environ({"PATH=/usr/bin:/bin", "BATCH_JOB.0_HOSTS=a", "odd", "A=1", "A=2"});
+  script("a.sh", "export B=1\n");
+  EXPECT_THAT(edits(), ElementsAre("B=1"));
+}
+
+TEST_P(SourceScripts, AFailingScriptIsNoError) {
+  script("a.sh", "export A=1\nreturn 3\n");
+  script("b.sh", "export B=1\nfalse\n");
+  script("c.sh", "export C=1\n");
+  EXPECT_THAT(edits(), ElementsAre("A=1", "B=1", "C=1"));
+}
+
+TEST_P(SourceScripts, AScriptThatExitsIsNamed) {
+  script("good.sh", ":");
+  script("bad.sh", "exit 7");
+  script("after.sh", ":");
+  EXPECT_THAT(error(),
+              AllOf(HasSubstr("/bad.sh"), HasSubstr("exit code 7"), Not(HasSubstr("good"))));
+}
+
+TEST_P(SourceScripts, AScriptThatIsKilledIsNamed) {
+  script("bad.sh", "kill -KILL $$");
+  EXPECT_THAT(error(), AllOf(HasSubstr("/bad.sh"), HasSubstr("SIGKILL")));
+}
+
+TEST_P(SourceScripts, AScriptThatHangsIsNamedAndKilledWithAllItStarted) {
+  ::mkfifo(path("alive").c_str(), 0600);
+  const sys::Fd alive(::open(path("alive").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  script("hangs.sh", "sleep 1000 8> " + path("alive") + " &\nwait\n");
+  EXPECT_THAT(error(3000), AllOf(HasSubstr("/hangs.sh"), HasSubstr("no end after 3 s")));
+  EXPECT_EQ(child::read_to_end(alive.get()), "") << "the sleeper has ended";
+}
+
+TEST_P(SourceScripts, WhatAScriptLeavesRunningIsNotWaitedFor) {
+  const std::string pid_file = path("pid");
+  script("daemon.sh", "sleep 1000 &\necho $! > " + pid_file + "\nexport A=1\n");
+  const std::int64_t start = sys::monotonic_ms();
+  EXPECT_THAT(edits(), ElementsAre("A=1"));
+  EXPECT_LT(sys::monotonic_ms() - start, 30'000);
+  ::kill(std::stoi(read(pid_file)), SIGKILL);
+}
+
+TEST_P(SourceScripts, StdinIsEmptyAndStdoutIsNotTheJobs) {
+  script("a.sh", "echo said; read line; export LINE=x$line\n");
+  const child::Outcome outcome = child::run([this] {
+    for (const std::string& text : edits()) std::printf("%s\n", text.c_str());
+    return 0;
+  });
+  EXPECT_EQ(outcome.out, "LINE=x\n");
+  EXPECT_THAT(outcome.err, HasSubstr("said"));
+}
+
+TEST_P(SourceScripts, ScriptsGetNoDescriptorOfOurs) {
+  const child::Pipe pipe = child::make_pipe();
+  script("a.sh", "export FDS=\"$(ls /proc/self/fd | tr '\\n' ' ')\"\n");
+  // 9 and 64 are the report's, 65 is our program, 3 (or what is free) is the directory that ls
+  // reads.
+  const Words texts = edits();
+  ASSERT_EQ(texts.size(), 1U);
+  EXPECT_EQ(texts[0], "FDS=0 1 2 3 64 65 9 ");
+}
+
+// As flock's manual page has it.
+TEST_P(SourceScripts, AScriptThatTakesTheReportsDescriptorGetsNoSecret) {
+  base_.set("TOKEN", "secret");
+  const std::string file = path("lock");
+  script("locks.sh", "exec 9>" + file + "\nexport A=1\n");
+  script("after.sh", "export B=1\n");
+  EXPECT_THAT(edits(), ElementsAre("A=1", "B=1"));
+  EXPECT_THAT(read(file), Not(HasSubstr("secret")));
+}
+
+TEST_P(SourceScripts, AScriptThatClosesTheReportsDescriptorIsNoError) {
+  script("closes.sh", "exec 9>&-\nset -e\nexport A=1\n");
+  script("after.sh", "export B=1\n");
+  EXPECT_THAT(edits(), ElementsAre("A=1", "B=1"));
+}
+
+TEST_P(SourceScripts, LeavingComesBeforeThePlan) {
+  base_.set("CONDA_PREFIX", "/old");
+  base_.set("CC", "cc");
+  plan_.env = {{EnvEdit::Kind::kSet, "CONDA_PREFIX", "/new"},
+               {EnvEdit::Kind::kSet, "BOTH", "plan"}};
+  leave_script("deactivate.sh", "export LEFT=$CONDA_PREFIX BOTH=script\nunset CC\n");
+  script("activate.sh", "export ENTERED=$CONDA_PREFIX-${CC-none}-$BOTH\n");
+  EXPECT_THAT(edits(), ElementsAre("CC", "ENTERED=/new-none-plan", "LEFT=/old"));
+}
+
+TEST_P(SourceScripts, LeavingAloneIsDoneToo) {
+  base_.set("A", "1");
+  leave_script("deactivate.sh", "unset A\n");
+  EXPECT_THAT(edits(), ElementsAre("A"));
+}
+
+TEST_P(SourceScripts, TheShellDoesNotRunWithThePlansLibraries) {
+  base_.set("LD_LIBRARY_PATH", "/usr/local/nvidia/lib64");
+  plan_.env = {{EnvEdit::Kind::kSet, "LD_LIBRARY_PATH", "/usr/local/nvidia/lib64:/p/lib"}};
+  script("a.sh", "export SEEN=$LD_LIBRARY_PATH\n");
+  EXPECT_THAT(edits(), ElementsAre("SEEN=/usr/local/nvidia/lib64"));
+}
+
+TEST_P(SourceScripts, LibrariesOfScriptsAndPlanAreBothKept) {
+  base_.set("LD_LIBRARY_PATH", "/usr/local/nvidia/lib64");
+  plan_.env = {{EnvEdit::Kind::kSet, "LD_LIBRARY_PATH", "/usr/local/nvidia/lib64:/p/lib"}};
+  script("set_env.sh", "export LD_LIBRARY_PATH=/tool/lib:$LD_LIBRARY_PATH\n");
+  EXPECT_THAT(edits(), ElementsAre("LD_LIBRARY_PATH=/tool/lib:/usr/local/nvidia/lib64:/p/lib"));
+}
+
+TEST_P(SourceScripts, AShellThatIsNotThereIsAnError) {
+  plan_.shell = "/no/such/shell";
+  script("a.sh", ":");
+  EXPECT_THAT(error(), HasSubstr("exit code 127"));
+}
+
+}  // namespace
+}  // namespace engine

@@ -1,0 +1,159 @@
+#include "init/engine/state/failure.h"
+
+#include <gmock/gmock.h>
+
+#include "base/json.h"
+
+namespace {
+
+using engine::FailureDetail;
+using engine::last_lines_of;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+using testing::StartsWith;
+
+FailureDetail example() {
+  FailureDetail detail;
+  detail.task = "rank-9";
+  detail.rank = 9;
+  detail.node = 1;
+  detail.host = "worker-b";
+  detail.device = 1;
+  detail.signal = "SIGKILL";
+  detail.exit_code = 137;
+  detail.oom = true;
+  detail.at_ms = 1'795'160'059'000;
+  detail.after_ms = 61'500;
+  detail.log = "/logs/rank-9.log";
+  detail.last_lines = {"step 1", "step 2", "Traceback", "MemoryError"};
+  detail.torn_down = {"rank-8: SIGTERM", "rank-10: exit 0"};
+  return detail;
+}
+
+// --- The last lines ---
+
+TEST(LastLines, AreTheLinesOldestFirst) {
+  EXPECT_THAT(last_lines_of("a\nb\nc\n", true), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(last_lines_of("a\nb", true), ElementsAre("a", "b"));
+  EXPECT_THAT(last_lines_of("", true), IsEmpty());
+  EXPECT_THAT(last_lines_of("\n\n \n", true), IsEmpty());
+}
+
+TEST(LastLines, LeaveOutATornFirstLine) {
+  EXPECT_THAT(last_lines_of("orn\nwhole\n", false), ElementsAre("whole"));
+  EXPECT_THAT(last_lines_of("one long line", false), ElementsAre("one long line"));
+}
+
+TEST(LastLines, AreAtMostTwenty) {
+  std::string text;
+  for (int i = 0; i < 50; ++i) text += std::to_string(i) + "\n";
+  const auto lines = last_lines_of(text, true);
+  ASSERT_THAT(lines, SizeIs(20));
+  EXPECT_EQ(lines.front(), "30");
+  EXPECT_EQ(lines.back(), "49");
+}
+
+TEST(LastLines, AreOfTheLast4096Bytes) {
+  const std::string text = std::string(3000, 'a') + "\n" + std::string(3000, 'b') + "\nend\n";
+  EXPECT_THAT(last_lines_of(text, true), ElementsAre(std::string(400, 'b'), "end"));
+}
+
+TEST(LastLines, HaveNoEscapesAndNoControls) {
+  EXPECT_THAT(last_lines_of("\033[1;31mred\033[0m \033]0;title\aword\x01\x7f\ttab\n", true),
+              ElementsAre("red word tab"));
+  EXPECT_THAT(last_lines_of("cut \033[", true), ElementsAre("cut"));
+  EXPECT_THAT(last_lines_of("c1 \xc2\x9b!", true), ElementsAre("c1 !"));
+  EXPECT_THAT(last_lines_of("bad \xff\xe2\x82", true), ElementsAre("bad ???"));
+}
+
+TEST(LastLines, HaveTheLastStateOfAProgressBar) {
+  EXPECT_THAT(last_lines_of(" 1%\r 50%\r100%\r\nboom\r\n", true), ElementsAre("100%", "boom"));
+}
+
+TEST(LastLines, AreCutBetweenCharacters) {
+  const auto lines = last_lines_of(std::string(399, 'x') + "\xe2\x82\xac\n", true);
+  EXPECT_THAT(lines, ElementsAre(std::string(399, 'x')));
+}
+
+TEST(LastLines, ShowNoCredentials) {
+  EXPECT_THAT(last_lines_of("login HF_TOKEN=canary\n", true), ElementsAre("login HF_TOKEN=***"));
+}
+
+// --- The texts ---
+
+TEST(FailureText, InTheLogIsOneLineWithTheLastThree) {
+  EXPECT_EQ(engine::failure_line("rank-9 died", example()),
+            "rank-9 died; its last lines: step 2 | Traceback | MemoryError");
+  EXPECT_EQ(engine::failure_line("rank-9 died", {}), "rank-9 died");
+}
+
+TEST(FailureText, InTheTerminationMessageHasTheDiagnosisFirst) {
+  EXPECT_EQ(engine::termination_text("rank-9 died", example(), 4096),
+            "trainit: rank-9 died\n"
+            "torn down because of it: rank-8: SIGTERM, rank-10: exit 0\n"
+            "its last lines:\n"
+            "  step 1\n  step 2\n  Traceback\n  MemoryError\n");
+  EXPECT_EQ(engine::termination_text("rank-9 died", {}, 4096), "trainit: rank-9 died\n");
+}
+
+TEST(FailureText, LosesTheOldestLinesFirst) {
+  FailureDetail detail = example();
+  detail.last_lines.clear();
+  for (int i = 0; i < 20; ++i) {
+    detail.last_lines.push_back(std::to_string(100 + i) + std::string(397, 'x'));
+  }
+  const std::string text = engine::termination_text("rank-9 died", detail, 4096);
+  EXPECT_LE(text.size(), 4096U);
+  EXPECT_GT(text.size(), 3600U);
+  EXPECT_THAT(text, StartsWith("trainit: rank-9 died\n"));
+  EXPECT_THAT(text, HasSubstr("rank-10: exit 0"));
+  EXPECT_THAT(text, HasSubstr("  119x"));
+  EXPECT_THAT(text, Not(HasSubstr("  100x")));
+}
+
+TEST(FailureText, KeepsTheDiagnosisWhateverElseThereIs) {
+  FailureDetail detail = example();
+  for (int i = 0; i < 1000; ++i)
+    detail.torn_down.push_back("rank-" + std::to_string(i) + ": SIGTERM");
+  const std::string many = engine::termination_text("rank-9 died", detail, 4096);
+  EXPECT_LE(many.size(), 4096U);
+  EXPECT_THAT(many, StartsWith("trainit: rank-9 died\ntorn down because of it: rank-8"));
+  EXPECT_THAT(many, EndsWith("\n"));
+
+  const std::string longer = engine::termination_text(std::string(5000, 'm'), detail, 4096);
+  EXPECT_EQ(longer.size(), 4096U);
+  for (std::size_t before = 4080; before < 4090; ++before) {
+    const std::string euros = std::string(before, 'm') + "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac";
+    const std::string cut = engine::termination_text(euros, {}, 4096);
+    EXPECT_LE(cut.size(), 4096U);
+    EXPECT_THAT(last_lines_of(cut, true).back(), Not(HasSubstr("?"))) << before;
+  }
+}
+
+// --- In state.json ---
+
+FailureDetail round_trip(const FailureDetail& detail) {
+  envgen::json::Writer out;
+  out.begin_object();
+  engine::write_failure(out, detail);
+  out.end_object();
+  const std::string text = std::move(out).take();
+  const auto document = envgen::json::Document::parse(text, "state.json");
+  return engine::failure_from(*document->root().find("first_failure_detail"));
+}
+
+TEST(FailureDetail, ComesBackAsItWasWritten) {
+  EXPECT_EQ(round_trip(example()), example());
+  FailureDetail none;
+  none.task = "resolver";
+  none.exit_code = 125;
+  EXPECT_EQ(round_trip(none), none);
+}
+
+TEST(FailureDetail, IsNullWithoutAFailure) { EXPECT_EQ(round_trip({}), FailureDetail{}); }
+
+}  // namespace

@@ -1,0 +1,65 @@
+#include "init/engine/tasks/signal_rules.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace engine {
+namespace {
+
+using envgen::SignalRule;
+using Kind = SignalRule::Kind;
+
+// "stop 15 2", "forward 12", ...
+std::string text(const Meaning& meaning) {
+  if (const auto* stop = std::get_if<Stop>(&meaning)) {
+    return "stop " + std::to_string(stop->signal) + " " + std::to_string(stop->told);
+  }
+  if (const auto* forward = std::get_if<Forward>(&meaning)) {
+    return "forward " + std::to_string(forward->signal);
+  }
+  if (const auto* touch = std::get_if<Touch>(&meaning)) return "touch " + touch->path;
+  return std::holds_alternative<Save>(meaning) ? "save" : "drop";
+}
+
+std::string meaning(int signal, const std::vector<SignalRule>& rules) {
+  return text(meaning_of(signal, rules, signal == SIGTERM || signal == SIGINT));
+}
+
+TEST(SignalRules, WithoutOneASignalIsWhatItIs) {
+  EXPECT_EQ(meaning(SIGTERM, {}), "stop 15 15");
+  EXPECT_EQ(meaning(SIGUSR1, {}), "forward 10");
+  EXPECT_EQ(meaning(SIGUSR1, {{SIGUSR2, Kind::kNothing}}), "forward 10");
+}
+
+TEST(SignalRules, AStopRequestUnderAnotherNameStaysOne) {
+  EXPECT_EQ(meaning(SIGTERM, {{SIGTERM, Kind::kSignal, SIGINT}}), "stop 15 2");
+  EXPECT_EQ(meaning(SIGTERM, {{SIGTERM, Kind::kSignal, SIGUSR1}}), "stop 15 10");
+}
+
+TEST(SignalRules, WhatBecomesAStopSignalStops) {
+  EXPECT_EQ(meaning(SIGUSR1, {{SIGUSR1, Kind::kSignal, SIGTERM}}), "stop 15 15");
+  EXPECT_EQ(meaning(SIGUSR1, {{SIGUSR1, Kind::kSignal, SIGINT}}), "stop 2 2");
+}
+
+TEST(SignalRules, AnyOtherIsSentUnderItsNewName) {
+  EXPECT_EQ(meaning(SIGUSR1, {{SIGUSR1, Kind::kSignal, SIGUSR2}}), "forward 12");
+}
+
+TEST(SignalRules, AStopSignalThatIsForwardedStopsNothing) {
+  const std::vector<SignalRule> rules = {{SIGINT, Kind::kForward}};
+  EXPECT_EQ(meaning(SIGINT, rules), "forward 2");
+  EXPECT_EQ(meaning(SIGTERM, rules), "stop 15 15");
+}
+
+TEST(SignalRules, MakeACheckpointAFileOrNothing) {
+  const std::vector<SignalRule> rules = {{SIGTERM, Kind::kCheckpoint},
+                                         {SIGUSR1, Kind::kFile, 0, "/run/stop"},
+                                         {SIGINT, Kind::kNothing}};
+  EXPECT_EQ(meaning(SIGTERM, rules), "save");
+  EXPECT_EQ(meaning(SIGUSR1, rules), "touch /run/stop");
+  EXPECT_EQ(meaning(SIGINT, rules), "drop");
+}
+
+}  // namespace
+}  // namespace engine

@@ -1,0 +1,43 @@
+#include "init/engine/tasks/start.h"
+
+#include <gtest/gtest.h>
+
+namespace engine {
+namespace {
+
+using lifecycle::TaskKind;
+
+Job job() {
+  envgen::Process process;
+  process.argv = {"program"};
+  Job job;
+  for (auto* list : {&job.plan.processes, &job.plan.services, &job.plan.post_stop}) {
+    list->push_back(process);
+  }
+  return job;
+}
+
+proc::SpawnSpec spec_for(const Job& job, TaskKind kind) {
+  static const envgen::Snapshot base;
+  static const std::vector<std::string> none;
+  TaskRecord record;
+  record.kind = kind;
+  record.process = 0;
+  return spec_of(job, record, {.base = base, .own_variables = none});
+}
+
+TEST(SpecOf, PutsMainProcessesIntoTheSandboxAndNothingElse) {
+  Job confined = job();
+  confined.plan.sandbox.no_new_privs = true;
+  EXPECT_EQ(spec_for(confined, TaskKind::kMain).sandbox, &confined.plan.sandbox);
+  EXPECT_EQ(spec_for(confined, TaskKind::kService).sandbox, nullptr);
+  EXPECT_EQ(spec_for(confined, TaskKind::kPostStop).sandbox, nullptr);
+}
+
+TEST(SpecOf, HasNoSandboxWhereNoneWasAskedFor) {
+  const Job free = job();
+  EXPECT_EQ(spec_for(free, TaskKind::kMain).sandbox, nullptr);
+}
+
+}  // namespace
+}  // namespace engine

@@ -1,0 +1,128 @@
+// When a peer ends, and with which code.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "init/sshd/ending.h"
+#include "init/sshd/session.h"
+
+namespace {
+
+using peer::Ending;
+using peer::Verdict;
+using peer::Why;
+
+constexpr std::int64_t kTimeout = 60'000;
+constexpr std::int64_t kLong = 1'000'000'000;
+
+TEST(PeerEnding, AWorkerExpiresWhenNoSessionComes) {
+  const Ending ending(kTimeout, 100);
+  EXPECT_EQ(ending.deadline_ms(), 100 + kTimeout);
+  EXPECT_EQ(ending.verdict(99 + kTimeout), std::nullopt);
+  EXPECT_EQ(ending.verdict(100 + kTimeout), (Verdict{124, Why::kExpired}));
+}
+
+TEST(PeerEnding, TheTimeoutCountsAgainFromTheEndOfTheLastSession) {
+  Ending ending(kTimeout, 0);
+  ending.set_open(2, 1000);
+  EXPECT_EQ(ending.deadline_ms(), std::nullopt);
+  EXPECT_EQ(ending.verdict(kLong), std::nullopt);
+  ending.set_open(1, 5000);
+  ending.set_open(0, 200'000);
+  ending.set_open(0, 210'000);
+  EXPECT_EQ(ending.deadline_ms(), 200'000 + kTimeout);
+}
+
+TEST(PeerEnding, AServiceAndAWorkerWithoutTimeoutNeverExpire) {
+  for (const auto& timeout : {std::optional<std::int64_t>(), std::optional<std::int64_t>(0)}) {
+    const Ending ending(timeout, 0);
+    EXPECT_EQ(ending.deadline_ms(), std::nullopt);
+    EXPECT_EQ(ending.verdict(kLong), std::nullopt);
+  }
+}
+
+TEST(PeerEnding, AfterTheMessageItEndsWithTheSessionsOrWithoutThem) {
+  Ending ending(kTimeout, 0);
+  ending.set_open(1, 0);
+  ending.tell(3, 1000);
+  EXPECT_EQ(ending.verdict(1999), std::nullopt);
+  EXPECT_EQ(ending.verdict(2000), (Verdict{3, Why::kTold}));
+  ending.set_open(0, 1100);
+  EXPECT_EQ(ending.verdict(1100), (Verdict{3, Why::kTold}));
+}
+
+TEST(PeerEnding, TheFirstMessageCounts) {
+  Ending ending(kTimeout, 0);
+  ending.tell(3, 0);
+  ending.tell(0, 0);
+  EXPECT_EQ(ending.verdict(0), (Verdict{3, Why::kTold}));
+}
+
+TEST(PeerEnding, ASignalEndsItAtOnceWhenNothingIsOpen) {
+  Ending ending(kTimeout, 0);
+  ending.stop(SIGTERM, 50);
+  EXPECT_EQ(ending.verdict(50), (Verdict{128 + SIGTERM, Why::kStopped}));
+}
+
+TEST(PeerEnding, ASignalWaitsForOpenSessionsAndThenForTheMessage) {
+  Ending ending(kTimeout, 0);
+  ending.set_open(1, 0);
+  ending.stop(SIGINT, 50);
+  EXPECT_EQ(ending.verdict(kLong), std::nullopt);
+  ending.set_open(0, 7000);
+  EXPECT_EQ(ending.verdict(7999), std::nullopt);
+  EXPECT_EQ(ending.verdict(8000), (Verdict{128 + SIGINT, Why::kStopped}));
+  ending.tell(1, 7500);
+  EXPECT_EQ(ending.verdict(7500), (Verdict{1, Why::kTold}));
+}
+
+TEST(PeerEnding, TheFirstSignalCounts) {
+  Ending ending(kTimeout, 0);
+  ending.set_open(1, 0);
+  ending.stop(SIGTERM, 0);
+  ending.stop(SIGINT, 1);
+  ending.set_open(0, 2);
+  EXPECT_EQ(ending.verdict(2 + peer::kLingerMs), (Verdict{128 + SIGTERM, Why::kStopped}));
+}
+
+TEST(PeerEnding, AServiceWaitsForNobody) {
+  Ending ending(std::nullopt, 0);
+  ending.set_open(1, 0);
+  ending.stop(SIGTERM, 0);
+  EXPECT_EQ(ending.verdict(0), (Verdict{128 + SIGTERM, Why::kStopped}));
+}
+
+using Kind = peer::SessionCommand::Kind;
+
+TEST(PeerSession, KnowsItsTwoWords) {
+  EXPECT_EQ(peer::parse_session_command("trainit-peer-ping")->kind, Kind::kPing);
+  EXPECT_EQ(peer::parse_session_command(" trainit-peer-ping\n")->kind, Kind::kPing);
+  const auto end = peer::parse_session_command("trainit-peer-end 137");
+  EXPECT_EQ(end->kind, Kind::kEnd);
+  EXPECT_EQ(end->exit_code, 137);
+}
+
+TEST(PeerSession, RunsEverythingElse) {
+  for (const char* text : {"", "orted -mca x", "echo trainit-peer-ping", "trainit-peer-pings",
+                           "trainit-peer-ping; id", "trainit-peer-ended 0"}) {
+    EXPECT_EQ(peer::parse_session_command(text)->kind, Kind::kRun) << text;
+  }
+}
+
+TEST(PeerSession, RefusesAnEndWithoutAnExitCode) {
+  for (const char* text : {"trainit-peer-end", "trainit-peer-end x", "trainit-peer-end -1",
+                           "trainit-peer-end 256", "trainit-peer-end 1 2", "trainit-peer-end 1;"}) {
+    EXPECT_FALSE(peer::parse_session_command(text)) << text;
+  }
+}
+
+TEST(PeerSession, GivesTheWholeCommandToTheUsersShell) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(peer::shell_argv("/bin/zsh", "cd /x;  run 'a b'"),
+            (Words{"/bin/zsh", "-c", "cd /x;  run 'a b'"}));
+  EXPECT_EQ(peer::shell_argv("", "x"), (Words{"/bin/sh", "-c", "x"}));
+  EXPECT_EQ(peer::shell_argv("/bin/bash", ""), (Words{"/bin/bash", "-l"})) << "to look around";
+}
+
+}  // namespace
