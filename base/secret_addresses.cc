@@ -1,11 +1,10 @@
-// Credentials in addresses, with and without a scheme.
+#include "base/secret_addresses.h"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 
 #include "base/secret_text.h"
-#include "base/secrets.h"
 
 namespace envgen {
 namespace {

@@ -1,10 +1,9 @@
-// Which names are those of secrets.
+#include "base/secret_names.h"
 
 #include <algorithm>
 #include <array>
 
 #include "base/secret_text.h"
-#include "base/secrets.h"
 
 namespace envgen {
 namespace {

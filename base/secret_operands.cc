@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/secrets.h"
+#include "base/secret_names.h"
 
 namespace envgen {
 namespace {

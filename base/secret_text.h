@@ -31,7 +31,4 @@ Span value_at(std::string_view text, std::size_t at);
 // What stands in a secret's place and is none: "$NAME", "$(command)", the word VALUE, "***".
 bool is_stand_in(std::string_view text, Span value);
 
-// Of addresses: what mask_url_credentials does, and "user:password@host" without a scheme.
-std::string mask_addresses(std::string_view text);
-
 }  // namespace envgen

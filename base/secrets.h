@@ -6,16 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/secret_addresses.h"
+#include "base/secret_names.h"
+
 namespace envgen {
-
-// True for a variable, option or key whose value must not be shown, in any case and with '_', '-'
-// or '.' between its parts: PASSWORD, SECRET, ACCESS_KEY and their like anywhere in the name, TOKEN
-// or KEY at its end, or AK, SK, PASS, PWD, AUTH and their like as a part.
-bool is_secret_name(std::string_view name);
-
-// "scheme://user:password@host" -> "scheme://***@host", wherever it stands in `text`; also conda's
-// "https://host/t/TOKEN/channel".
-std::string mask_url_credentials(std::string_view text);
 
 // Any text: credentials in addresses, NAME=VALUE, "name": "value" (JSON), "Authorization: ...",
 // tokens that are known by their beginning (hf_, ghp_, AKIA, ...), and private keys.

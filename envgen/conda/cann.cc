@@ -1,3 +1,5 @@
+#include "envgen/conda/cann.h"
+
 // CANN's set_env.sh, and the driver's libraries, which the container runtime mounts.
 
 #include <array>

@@ -1,6 +1,7 @@
 #pragma once
 // conda's rules, from conda/activate.py and conda/base/context.py: which environment is meant,
-// where it lies, what activating it sets. For environment.h's apply_conda; nothing else needs it.
+// where it lies, what activating it sets. Nothing outside of this
+// folder needs more of it than apply_conda().
 //
 // A prefix is an environment's directory, the root the one of an installation: the environment
 // "base". A directory is an environment when it has conda-meta/.
@@ -12,16 +13,12 @@
 #include <vector>
 
 #include "base/result.h"
+#include "envgen/conda/paths.h"
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/plan.h"
+#include "envgen/plan/site.h"
 
 namespace envgen::conda {
-
-// os.path.normpath, through which conda passes every element of PATH: no doubled or final '/', no
-// "." and no "..". An empty path is ".".
-std::string normal_path(std::string_view path);
-std::string_view parent_path(std::string_view path);  // "/" of "/x", "" of "x"
-std::vector<std::string> split(std::string_view list, char separator);
 
 // The environment that was asked for.
 struct Wish {
@@ -72,3 +69,13 @@ Result<std::optional<Variables>> read_variables(Inputs& inputs, const std::strin
 Status activate(Inputs& inputs, const Place& place, Plan& plan);
 
 }  // namespace envgen::conda
+
+namespace envgen {
+
+// Takes a conda environment by --conda-env, by `conda run -n NAME cmd`, which is unwrapped
+// (site.command, site.cwd), by an absolute .../envs/NAME/bin/program, or by ANACONDA_DIR and
+// DEFAULT_CONDA_ENV_NAME. Adds to plan.env what `conda activate` would set, to plan.leave_scripts
+// and plan.scripts what it would source. Nothing to do is no error, and wants no path.
+Status apply_conda(Inputs& inputs, Site& site, Plan& plan);
+
+}  // namespace envgen

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "envgen/conda/conda.h"
+#include "envgen/conda/paths.h"
 
 namespace envgen {
 namespace {

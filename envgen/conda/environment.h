@@ -1,5 +1,6 @@
 #pragma once
-// The job's environment without a shell: conda, CANN's set_env.sh, driver libraries.
+// What conda and CANN do to a job's environment without a shell: scripts for later, the libraries
+// of the driver before all others.
 
 #include <string>
 #include <string_view>
@@ -7,19 +8,8 @@
 
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/plan.h"
-#include "envgen/platform/platform.h"
 
 namespace envgen {
-
-// Takes a conda environment by --conda-env, by `conda run -n NAME cmd`, which is unwrapped
-// (site.command, site.cwd), by an absolute .../envs/NAME/bin/program, or by ANACONDA_DIR and
-// DEFAULT_CONDA_ENV_NAME. Adds to plan.env what `conda activate` would set, to plan.leave_scripts
-// and plan.scripts what it would source. Nothing to do is no error, and wants no path.
-Status apply_conda(Inputs& inputs, Site& site, Plan& plan);
-
-// The same for CANN: set_env.sh of the toolkit and of nnal/atb, the driver's library paths. Only
-// for a job on Ascend devices, so after the framework is chosen.
-Status apply_cann(Inputs& inputs, Plan& plan);
 
 // The environment that `plan` starts from: the snapshot's with plan.env on it.
 Environ planned_environ(const Inputs& inputs, const Plan& plan);

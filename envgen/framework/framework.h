@@ -5,8 +5,9 @@
 #include <span>
 #include <string_view>
 
+#include "envgen/plan/inputs.h"
 #include "envgen/plan/plan.h"
-#include "envgen/platform/platform.h"
+#include "envgen/plan/site.h"
 
 namespace envgen {
 

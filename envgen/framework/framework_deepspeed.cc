@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "envgen/formats/hostfile.h"
+#include "envgen/framework/framework.h"
 #include "envgen/framework/ssh.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/launch.h"

@@ -6,7 +6,10 @@
 #include <span>
 #include <string_view>
 
-#include "envgen/framework/framework.h"
+#include "base/result.h"
+#include "envgen/plan/inputs.h"
+#include "envgen/plan/plan.h"
+#include "envgen/plan/site.h"
 
 namespace envgen {
 

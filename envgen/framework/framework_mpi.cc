@@ -10,6 +10,7 @@
 #include <array>
 
 #include "envgen/formats/hostfile.h"
+#include "envgen/framework/framework.h"
 #include "envgen/framework/ssh.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"

@@ -14,7 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "envgen/framework/framework.h"
+#include "base/result.h"
+#include "envgen/plan/inputs.h"
+#include "envgen/plan/plan.h"
+#include "envgen/plan/site.h"
 
 namespace envgen {
 

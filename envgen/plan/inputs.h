@@ -9,7 +9,6 @@
 
 #include "envgen/plan/request.h"
 #include "envgen/plan/snapshot.h"
-#include "envgen/resolve/resolve.h"
 
 namespace envgen {
 

@@ -4,9 +4,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace envgen {
+
+inline constexpr std::int64_t kNoHealth =
+    -1;  // Observation::health_interval_ms of a request: never
+
+inline constexpr std::string_view kAllChecks = "all";  // of Observation::health_checks
 
 enum class Bind : unsigned char {
   kNone,
@@ -51,5 +57,8 @@ struct Observation {
 
   bool operator==(const Observation&) const = default;
 };
+
+// Whether anything is to be watched.
+bool has_watches(const Observation& observe);
 
 }  // namespace envgen

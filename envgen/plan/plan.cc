@@ -5,6 +5,16 @@
 
 namespace envgen {
 
+bool has_hooks(const Plan& plan, HookEvent event) {
+  return std::ranges::find(plan.hooks, event, &HookGroup::event) != plan.hooks.end();
+}
+
+bool has_own_hooks(const Plan& plan, HookEvent event) {
+  const auto group = std::ranges::find(plan.hooks, event, &HookGroup::event);
+  if (group == plan.hooks.end()) return false;
+  return group->paths.size() > (group->script.empty() ? 0U : 1U);
+}
+
 void confine(Plan& plan, Sandbox sandbox) {
   if (sandbox.identity) {
     const Identity& who = *sandbox.identity;

@@ -124,6 +124,9 @@ struct Plan {
 };
 
 bool has_hooks(const Plan& plan, HookEvent event);
+// Whether `event` has hooks other than the lifecycle script, which is called for every event,
+// whether it has something to do there or not.
+bool has_own_hooks(const Plan& plan, HookEvent event);
 
 // Puts `processes` into a sandbox. With a user of its own the job has that user's HOME, USER and
 // LOGNAME; the last two stay as they are for a user without a name.

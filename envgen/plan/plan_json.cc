@@ -5,10 +5,10 @@
 #include "base/json.h"
 #include "base/secrets.h"
 #include "envgen/plan/dataset_json.h"
+#include "envgen/plan/observation_json.h"
 #include "envgen/plan/plan.h"
 #include "envgen/plan/policy_json.h"
 #include "envgen/plan/sandbox_json.h"
-#include "envgen/resolve/watches.h"
 
 namespace envgen {
 namespace {

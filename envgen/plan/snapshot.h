@@ -49,6 +49,14 @@ struct Facts {
 // ETIMEDOUT for one that was killed for its time, kAbsent where it cannot be run.
 inline constexpr const char* kNpuTopologyCommand = "npu-smi info -t topo";
 
+// A path that has to be looked at before more can be said.
+struct Want {
+  std::string path;
+  bool content = false;  // its bytes (a file) or names (a directory), not only what it is
+
+  auto operator<=>(const Want&) const = default;
+};
+
 struct Snapshot {
   std::vector<std::string> argv;  // arguments after the program's name and its subcommand
   Environ env;

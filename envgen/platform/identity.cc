@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "envgen/platform/identity.h"
 
-#include "envgen/platform/platform.h"
+#include <algorithm>
 
 namespace envgen {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "envgen/platform/table_location.h"
+
 namespace envgen {
 namespace {
 

@@ -4,7 +4,9 @@
 // that someone starts by hand stay his: what they count is not known.
 
 #include "envgen/plan/devices.h"
+#include "envgen/platform/platform.h"
 #include "envgen/platform/profile.h"
+#include "envgen/platform/table_location.h"
 #include "envgen/ranktable/hccn.h"
 
 namespace envgen {

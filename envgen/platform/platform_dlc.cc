@@ -5,6 +5,7 @@
 
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
+#include "envgen/platform/platform.h"
 #include "envgen/platform/profile.h"
 
 namespace envgen {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "envgen/plan/devices.h"
+#include "envgen/platform/platform.h"
 #include "envgen/platform/profile.h"
 
 namespace envgen {

@@ -8,6 +8,7 @@
 #include "envgen/formats/hostfile.h"
 #include "envgen/formats/hosts.h"
 #include "envgen/plan/devices.h"
+#include "envgen/platform/platform.h"
 #include "envgen/platform/profile.h"
 
 namespace envgen {

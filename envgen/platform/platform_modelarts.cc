@@ -16,7 +16,9 @@
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
+#include "envgen/platform/platform.h"
 #include "envgen/platform/profile.h"
+#include "envgen/platform/table_location.h"
 
 namespace envgen {
 namespace {

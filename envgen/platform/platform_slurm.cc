@@ -8,6 +8,7 @@
 
 #include "envgen/formats/nodelist.h"
 #include "envgen/plan/devices.h"
+#include "envgen/platform/platform.h"
 #include "envgen/platform/profile.h"
 
 namespace envgen {

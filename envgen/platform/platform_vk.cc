@@ -10,6 +10,7 @@
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
+#include "envgen/platform/platform.h"
 #include "envgen/platform/profile.h"
 
 namespace envgen {

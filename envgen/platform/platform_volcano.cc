@@ -11,6 +11,7 @@
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/platform/mindcluster.h"
+#include "envgen/platform/platform.h"
 #include "envgen/platform/profile.h"
 
 namespace envgen {

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "envgen/platform/platform.h"
+#include "envgen/plan/inputs.h"
+#include "envgen/plan/site.h"
 
 namespace envgen {
 

@@ -1,9 +1,8 @@
+#include "envgen/platform/table_location.h"
+
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-
-#include "envgen/platform/platform.h"
-#include "envgen/ranktable/ranktable.h"
 
 namespace envgen {
 namespace {

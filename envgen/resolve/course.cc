@@ -9,7 +9,6 @@
 #include "envgen/framework/ssh.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/launch.h"
-#include "envgen/resolve/hooks.h"
 
 namespace envgen {
 namespace {

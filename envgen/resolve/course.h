@@ -9,7 +9,7 @@
 
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/plan.h"
-#include "envgen/platform/platform.h"
+#include "envgen/plan/site.h"
 
 namespace envgen {
 

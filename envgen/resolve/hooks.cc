@@ -172,12 +172,6 @@ bool is_passed_over(std::string_view name) {
   return ending.starts_with(".dpkg-") || ending.starts_with(".rpm");
 }
 
-bool has_own_hooks(const Plan& plan, HookEvent event) {
-  const auto group = std::ranges::find(plan.hooks, event, &HookGroup::event);
-  if (group == plan.hooks.end()) return false;
-  return group->paths.size() > (group->script.empty() ? 0U : 1U);
-}
-
 Status find_hooks(Inputs& inputs, Plan& plan) {
   const Request& request = inputs.request();
   std::vector<Root> roots = {{kHooksDirectory}};

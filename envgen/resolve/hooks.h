@@ -11,7 +11,7 @@
 
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/plan.h"
-#include "envgen/platform/platform.h"
+#include "envgen/plan/site.h"
 
 namespace envgen {
 
@@ -25,10 +25,6 @@ Status find_hooks(Inputs& inputs, Plan& plan);
 
 // The plan's facts as variables: plan.hook_env. For a plan with hooks, after its launcher.
 void add_hook_environment(const Inputs& inputs, const Located& located, Plan& plan);
-
-// Whether `event` has hooks other than the lifecycle script, which is called for every event,
-// whether it has something to do there or not.
-bool has_own_hooks(const Plan& plan, HookEvent event);
 
 // Beside a hook, not one: ".x", "x~", "x.bak", "README.md", "x.dpkg-old", "x.rpmsave".
 bool is_passed_over(std::string_view name);

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <csignal>
 
-#include "envgen/conda/environment.h"
+#include "envgen/conda/cann.h"
+#include "envgen/conda/conda.h"
 #include "envgen/framework/framework.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/launch.h"
@@ -280,17 +281,6 @@ PlanPolicy early_policy(const Environ& env, const Request& request) {
   Snapshot snapshot;
   snapshot.env = env;
   return policy_of(Inputs(snapshot, request));
-}
-
-bool has_hooks(const Plan& plan, HookEvent event) {
-  return std::ranges::find(plan.hooks, event, &HookGroup::event) != plan.hooks.end();
-}
-
-int given_code(const std::vector<ExitCodeRule>& rules, int code) {
-  for (const ExitCodeRule& rule : rules) {
-    if (rule.first <= code && code <= rule.last) return rule.to;
-  }
-  return code;
 }
 
 bool is_pass_through(const Environ& env, const Request& request) {

@@ -25,14 +25,6 @@ struct Pending {
 };
 using Outcome = std::variant<Planned, Pending, Error>;
 
-// A path that has to be looked at before more can be said.
-struct Want {
-  std::string path;
-  bool content = false;  // its bytes (a file) or names (a directory), not only what it is
-
-  auto operator<=>(const Want&) const = default;
-};
-
 struct Answer {
   Outcome outcome;
   // Paths the answer would have used but the snapshot does not hold. Not empty: look at them, ask

@@ -1,23 +1,9 @@
 #include "envgen/resolve/watches.h"
 
-#include "envgen/formats/perf_line.h"
-#include "envgen/plan/policy_json.h"
-
 namespace envgen {
 namespace {
 
 constexpr std::int64_t kHealthMs = 5LL * 60 * 1000;
-
-std::string lines_text(int count) {
-  return count == 1 ? "a line" : std::to_string(count) + " lines in succession";
-}
-
-std::string rounds_text(int count) {
-  return count == 1
-             ? "a failed round saves the job and ends it with exit code 75\n"
-             : std::to_string(count) +
-                   " failed rounds in succession save the job and end it with exit code 75\n";
-}
 
 void plan_health(Plan& plan) {
   Observation& observe = plan.observe;
@@ -45,61 +31,6 @@ void plan_watches(const Request& request, Plan& plan) {
   plan_health(plan);
   // An sshd, a parameter server: idle is what they are while nobody asks.
   if (plan.policy.success == Success::kServe) plan.observe.stall_ms = 0;
-}
-
-bool has_watches(const Observation& observe) {
-  return observe.perf_threshold_ppm > 0 || observe.stall_ms > 0 || observe.health_interval_ms > 0;
-}
-
-void write_watches(json::Writer& out, const Observation& observe) {
-  if (!has_watches(observe)) return;
-  out.key("watches").begin_object();
-  if (observe.perf_threshold_ppm > 0) {
-    out.key("performance").begin_object();
-    out.key("threshold").string(millionths_text(observe.perf_threshold_ppm));
-    out.key("pattern").string(observe.perf_pattern.empty() ? kUsualPerfPattern
-                                                           : observe.perf_pattern);
-    out.key("count").integer(observe.perf_count);
-    out.key("policy").string(observe.perf_reschedules ? "reschedule" : "alert");
-    out.end_object();
-  }
-  if (observe.stall_ms > 0) {
-    out.key("stall").begin_object();
-    out.key("timeout_ms").integer(observe.stall_ms);
-    out.key("on").string(observe.stall_by_output ? "output" : "both");
-    out.key("action").string(observe.stall_ends ? "end" : "report");
-    out.end_object();
-  }
-  if (observe.health_interval_ms > 0) {
-    out.key("health").begin_object();
-    out.key("interval_ms").integer(observe.health_interval_ms);
-    out.key("checks").string(observe.health_checks);
-    out.key("failures").integer(observe.health_failures);
-    out.end_object();
-  }
-  out.end_object();
-}
-
-std::string watches_text(const Observation& observe) {
-  std::string text;
-  if (observe.perf_threshold_ppm > 0) {
-    text += "watches performance: hardware / e2e above " +
-            millionths_text(observe.perf_threshold_ppm) + " in " + lines_text(observe.perf_count) +
-            (observe.perf_reschedules ? " saves the job and ends it with exit code 75\n"
-                                      : " is an alert\n");
-  }
-  if (observe.stall_ms > 0) {
-    text += std::string("watches for stalls: no output") +
-            (observe.stall_by_output ? "" : " and no CPU time") + " for " +
-            seconds(observe.stall_ms) +
-            (observe.stall_ends ? " fails the job with exit code 124\n" : " is reported\n");
-  }
-  if (observe.health_interval_ms > 0) {
-    text += "watches health: each " + seconds(observe.health_interval_ms);
-    if (!observe.health_checks.empty()) text += ", checks " + observe.health_checks;
-    text += "; " + rounds_text(observe.health_failures);
-  }
-  return text;
 }
 
 }  // namespace envgen

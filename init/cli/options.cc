@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "envgen/formats/perf_line.h"
-#include "envgen/resolve/watches.h"
+#include "envgen/plan/observation.h"
 #include "init/cli/values.h"
 #include "init/doctor/doctor.h"
 #include "init/proc/signals.h"

@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "envgen/plan/observation.h"
 #include "envgen/resolve/resolve.h"
-#include "envgen/resolve/watches.h"
 #include "init/engine/control/control.h"
 #include "init/engine/control/control_answers.h"
 #include "init/engine/fallback/degraded.h"

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "envgen/plan/snapshot.h"
+#include "envgen/resolve/resolve.h"
 #include "tests/golden/trainit.h"
 #include "tests/sim/platform_jobs.h"
 

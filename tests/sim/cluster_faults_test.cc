@@ -7,6 +7,7 @@
 #include <random>
 
 #include "envgen/plan/plan.h"
+#include "envgen/resolve/resolve.h"
 #include "tests/sim/platform_jobs.h"
 
 namespace sim {

@@ -12,6 +12,7 @@
 #include "envgen/formats/hostfile.h"
 #include "envgen/formats/tfconfig.h"
 #include "envgen/plan/plan.h"
+#include "envgen/resolve/resolve.h"
 #include "tests/sim/platform_jobs.h"
 
 namespace sim {

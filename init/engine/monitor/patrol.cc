@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "envgen/resolve/watches.h"
+#include "envgen/plan/observation.h"
 #include "init/doctor/doctor.h"
 #include "init/engine/monitor/patrol_worker.h"
 #include "init/sys/clock.h"

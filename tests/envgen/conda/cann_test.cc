@@ -1,7 +1,8 @@
+#include "envgen/conda/cann.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "envgen/conda/environment.h"
 #include "tests/envgen/tree.h"
 
 namespace envgen {

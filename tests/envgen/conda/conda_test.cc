@@ -7,6 +7,7 @@
 
 #include "envgen/conda/environment.h"
 #include "envgen/resolve/hooks.h"
+#include "envgen/resolve/resolve.h"
 #include "tests/envgen/tree.h"
 
 namespace envgen {

@@ -5,6 +5,7 @@
 
 #include "envgen/framework/framework.h"
 #include "envgen/plan/launch.h"
+#include "envgen/resolve/resolve.h"
 #include "tests/envgen/job_builder.h"
 
 namespace envgen {

@@ -1,7 +1,7 @@
+#include "envgen/platform/identity.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "envgen/platform/platform.h"
 
 namespace envgen {
 namespace {

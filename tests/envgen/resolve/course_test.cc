@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "envgen/resolve/hooks.h"
+#include "envgen/resolve/resolve.h"
 #include "envgen/resolve/terminal.h"
 #include "tests/envgen/job_builder.h"
 #include "tests/envgen/tree.h"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "envgen/resolve/resolve.h"
 #include "tests/envgen/tree.h"
 
 namespace envgen {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "envgen/plan/observation_json.h"
 #include "envgen/resolve/output.h"
 
 namespace envgen {

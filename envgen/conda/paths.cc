@@ -1,0 +1,45 @@
+#include "envgen/conda/paths.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace envgen::conda {
+
+std::vector<std::string> split(std::string_view list, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t end = list.find(separator);
+    parts.emplace_back(list.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    list.remove_prefix(end + 1);
+  }
+}
+
+std::string normal_path(std::string_view path) {
+  const bool absolute = path.starts_with('/');
+  std::vector<std::string> parts;
+  for (std::string& part : split(path, '/')) {
+    if (part.empty() || part == ".") continue;
+    const bool up = part == "..";
+    if (up && !parts.empty() && parts.back() != "..") {
+      parts.pop_back();
+    } else if (!up || !absolute) {
+      parts.push_back(std::move(part));
+    }
+  }
+  std::string result;
+  for (const std::string& part : parts) {
+    if (absolute || !result.empty()) result += '/';
+    result += part;
+  }
+  if (result.empty()) return absolute ? "/" : ".";
+  return result;
+}
+
+std::string_view parent_path(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return "";
+  return path.substr(0, std::max<std::size_t>(slash, 1));
+}
+
+}  // namespace envgen::conda

@@ -1,0 +1,16 @@
+#pragma once
+// Paths and lists as conda reads them.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace envgen::conda {
+
+// os.path.normpath, through which conda passes every element of PATH: no doubled or final '/', no
+// "." and no "..". An empty path is ".".
+std::string normal_path(std::string_view path);
+std::string_view parent_path(std::string_view path);  // "/" of "/x", "" of "x"
+std::vector<std::string> split(std::string_view list, char separator);
+
+}  // namespace envgen::conda

@@ -1,0 +1,16 @@
+#pragma once
+// A plan's watches as `trainit plan` shows them.
+
+#include <string>
+
+#include "base/json.h"
+#include "envgen/plan/observation.h"
+
+namespace envgen {
+
+// The key "watches" and its object, where there are some.
+void write_watches(json::Writer& out, const Observation& observe);
+// Lines for a person.
+std::string watches_text(const Observation& observe);
+
+}  // namespace envgen
