@@ -2,21 +2,16 @@
 // The subcommands. Each one takes the arguments behind its name and returns the exit code; it
 // prints its result on stdout and its diagnostics on stderr.
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/environ.h"
-#include "base/result.h"
+#include "init/cli/invocation.h"
 #include "init/early/early.h"
 #include "init/proc/signals.h"
 
 namespace cli {
-
-inline constexpr int kFailed = 125;  // trainit's own failure, or bad input
-
-using Arguments = std::span<const std::string>;
 
 // `saved`: the signals as the caller had them; they have been taken over.
 int run_command(Arguments arguments, const envgen::Environ& env, const proc::SavedSignals& saved,
@@ -42,9 +37,6 @@ int snapshot_command(Arguments arguments, const envgen::Environ& env);
 // before.
 int main(int argc, char** argv, const early::Handover& early);
 
-// TRAINIT_RUN_DIR by the option, else as it is in `env`, and absolute: the ranks have directories
-// of their own.
-void set_run_dir(envgen::Environ& env, const std::string& option);
 // A subcommand that --help names.
 struct CommandHelp {
   std::string_view name;
@@ -55,11 +47,4 @@ std::vector<CommandHelp> command_help();
 // The texts of --help and --version.
 std::string usage();
 std::string version();
-// Writes all of `text`; 0 or an errno.
-int write_to(int fd, std::string_view text);
-// Prints `text` on stdout; a failure to do so (a full disk, a closed pipe) is an exit code of 125.
-int print(std::string_view text);
-// Prints `error` on stderr as one line; returns kFailed. Waits for its reader: not for PID 1.
-int complain(const envgen::Error& error);
-
 }  // namespace cli

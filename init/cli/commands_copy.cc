@@ -16,7 +16,7 @@
 #include "init/cli/values.h"
 #include "init/copy/copy_progress.h"
 #include "init/copy/progress_view.h"
-#include "init/copy/tree/copy.h"
+#include "init/copy/publish/copy_tree.h"
 #include "init/sys/clock.h"
 
 namespace cli {

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "init/cli/values.h"
 #include "init/engine/state/status_text.h"
-#include "init/sys/facts.h"
 
 namespace cli {
 namespace {
@@ -73,29 +71,6 @@ envgen::Error refusal(const ControlRequest& request, ControlAnswer answer) {
       return {"", "", "another version of trainit",
               "use the binary that the container was started with"};
   }
-}
-
-int ask(std::string_view name, Arguments arguments, envgen::Environ env) {
-  auto asked = parse_request(name, arguments);
-  if (!asked) return complain(asked.error());
-  auto options = options_alone(asked->rest, env);
-  if (!options) return complain(options.error());
-  if (options->help) return print(usage());
-  const std::string run_dir = sys::find_run_dir(env);
-  if (run_dir.empty()) return no_instance("asking the instance", run_dir);
-  sys::Fd connection;
-  auto reply =
-      engine::send_control(run_dir, asked->request, engine::kControlTimeoutMs, &connection);
-  // Open until this process has ended, which the instance waits for.
-  std::ignore = connection.release();
-  if (!reply) {
-    complain(reply.error());
-    return kNoInstance;
-  }
-  auto line = describe_reply(asked->request, *reply, run_dir);
-  if (line) return print(*line + "\n");
-  complain(line.error());
-  return code_of(reply->answer);
 }
 
 bool asks_for_help(const std::vector<std::string>& words) {
@@ -176,22 +151,6 @@ int no_instance(const std::string& what, const std::string& run_dir) {
             "no instance of trainit of this user",
             "run it inside the container, as the same user; TRAINIT_RUN_DIR must be the same"});
   return kNoInstance;
-}
-
-int release_command(Arguments arguments, const envgen::Environ& env) {
-  return ask("release", arguments, env);
-}
-
-int hold_command(Arguments arguments, const envgen::Environ& env) {
-  return ask("hold", arguments, env);
-}
-
-int extend_command(Arguments arguments, const envgen::Environ& env) {
-  return ask("extend", arguments, env);
-}
-
-int checkpoint_command(Arguments arguments, const envgen::Environ& env) {
-  return ask("checkpoint", arguments, env);
 }
 
 }  // namespace cli

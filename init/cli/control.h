@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "init/cli/commands.h"
+#include "init/cli/invocation.h"
 #include "init/cli/options.h"
 #include "init/engine/control/control.h"
 

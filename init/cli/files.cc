@@ -8,7 +8,7 @@
 #include <array>
 #include <cerrno>
 
-#include "init/cli/commands.h"
+#include "init/cli/invocation.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
 #include "init/sys/reach.h"

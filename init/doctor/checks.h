@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "init/doctor/check_result.h"
-#include "init/doctor/doctor.h"
+#include "init/doctor/context.h"
 #include "init/doctor/parallel.h"
 
 namespace doctor {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "init/doctor/doctor.h"
+#include "init/doctor/context.h"
 
 namespace doctor {
 

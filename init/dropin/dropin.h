@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "init/dropin/loop.h"
 #include "init/dropin/personality.h"
 #include "init/proc/signals.h"
 
@@ -16,12 +17,6 @@ namespace dropin {
 
 // By the last part of argv[0]: "/usr/bin/docker-init" is kTini.
 std::optional<Program> program_of(std::string_view argv0);
-
-// What init/early did already.
-struct Begun {
-  pid_t command = 0;                    // runs, or has ended and is not reaped; 0: not started
-  const siginfo_t* received = nullptr;  // taken out of the queue, not answered yet
-};
 
 // `saved`: the signals as the caller had them; they have been taken over. The elements of `argv`
 // are moved, as getopt does it. Returns the exit code.

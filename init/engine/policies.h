@@ -7,7 +7,7 @@
 
 #include "envgen/plan/plan.h"
 #include "envgen/plan/request.h"
-#include "init/engine/supervisor.h"
+#include "init/engine/setup.h"
 #include "lifecycle/events.h"
 #include "lifecycle/policy.h"
 

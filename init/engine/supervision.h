@@ -1,6 +1,7 @@
 #pragma once
 // The class behind supervise(): what it knows and its steps. The loop, which turns what happens
-// into events, and what is left behind are in supervisor.cc, the machine's actions in actions.cc.
+// into events, and what is left behind are in supervisor.cc, the machine's actions in
+// supervision_actions.cc, its data in supervision_data.cc.
 
 #include <cstdint>
 #include <deque>
@@ -16,8 +17,8 @@
 #include "init/engine/report/diagnosis.h"
 #include "init/engine/report/timeline.h"
 #include "init/engine/resolve/resolver.h"
+#include "init/engine/setup.h"
 #include "init/engine/state/publisher.h"
-#include "init/engine/supervisor.h"
 #include "init/engine/tasks/job.h"
 #include "init/engine/tasks/start.h"
 #include "init/engine/tasks/stop.h"

@@ -2,40 +2,9 @@
 // Runs a job: the one loop that turns what happens (signals, deaths, timers, the resolver's news,
 // control records) into events for the lifecycle machine, and its actions into system calls.
 
-#include <sys/types.h>
-
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "envgen/plan/request.h"
-#include "envgen/plan/snapshot.h"
-#include "init/engine/resolve/resolver.h"
-#include "init/proc/signals.h"
-#include "lifecycle/machine.h"
+#include "init/engine/setup.h"
 
 namespace engine {
-
-struct Setup {
-  envgen::Snapshot base;  // argv and environment as trainit found them; facts are gathered
-  envgen::Request request;
-  proc::SavedSignals saved;
-  std::vector<int> callers_fds;            // what the caller passed in beyond 0, 1 and 2
-  std::vector<std::string> own_variables;  // TRAINIT_<OPTION>: not for the job
-  bool has_hooks = false;  // there may be some (envgen::kHooksDirectory): no pass-through
-  // The single command, where it was started before anything else was looked at (init/early): what
-  // is pass-through only. 0: it is still to be started.
-  pid_t started = 0;
-  bool ended_well = false;                 // and was reaped
-  std::optional<proc::Received> received;  // read before what the kernel has still queued
-  const char* termination_log = "/dev/termination-log";
-  // Called before each step of the machine: for tests that make the engine fail.
-  std::function<void(const lifecycle::Event&)> before_step;
-  // Instead of envgen::resolve, with a look at what it wants: for tests that bring their own plan,
-  // which never is a pass-through. Called in the resolver's child too.
-  Planner planner;
-};
 
 // Returns the container's exit code.
 int supervise(Setup setup);

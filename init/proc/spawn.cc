@@ -25,9 +25,11 @@
 #include "envgen/formats/cpu_list.h"
 #include "init/proc/terminal.h"
 #include "init/sandbox/apply.h"
+#include "init/sys/as_user.h"
 #include "init/sys/death.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
+#include "init/sys/open_log.h"
 #include "init/sys/reach.h"
 
 namespace proc {

@@ -1,3 +1,5 @@
+#include "init/sys/as_user.h"
+
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/securebits.h>

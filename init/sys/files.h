@@ -8,17 +8,9 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "envgen/plan/snapshot.h"
+#include "init/sys/look.h"
 
 namespace sys {
-
-inline constexpr std::size_t kMaxEntries = 100'000;
-
-// What is at `path` now. Follows links, opens by path each time, never opens a FIFO or a device
-// (neither is an input: kError with EINVAL). Reads at most kMaxInputBytes, and of a directory at
-// most kMaxEntries names (EFBIG for more). Without `read_content` neither bytes nor names are read.
-// ENOTDIR counts as absent, as everywhere: "/etc/passwd/x" is not there.
-envgen::PathState look(const std::string& path, bool read_content);
 
 // Writes beside `path` and renames over it, in the directory that reach() (reach.h) leads to; on
 // failure the old file is untouched and no debris is left. The file has `mode`, whatever the umask.
@@ -45,11 +37,5 @@ envgen::Status make_directories(const std::string& path, std::uint32_t mode);
 // for messages then.
 envgen::Status remove_tree(const std::string& path);
 envgen::Status remove_tree(const Reached& place, const std::string& shown);
-
-// "errno text (ENAME)"
-std::string errno_text(int error);
-
-// Of a path as text: "/a/b/" -> "/a", "a" -> ".", "/" -> "/".
-std::string parent_of(const std::string& path);
 
 }  // namespace sys

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "init/sys/files.h"
+#include "init/sys/look.h"
 
 namespace sys {
 namespace {

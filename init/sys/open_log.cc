@@ -1,3 +1,5 @@
+#include "init/sys/open_log.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -6,7 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "init/sys/files.h"
+#include "init/sys/as_user.h"
+#include "init/sys/look.h"
 #include "init/sys/reach.h"
 
 namespace sys {

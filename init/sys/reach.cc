@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "init/sys/files.h"
+#include "init/sys/look.h"
 #include "init/sys/mounts.h"
 
 namespace sys {

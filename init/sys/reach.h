@@ -42,24 +42,6 @@ struct ReachRule {
 // its owner. An Error names the link, and whose it is; or the component that is not there.
 envgen::Result<Reached> reach(const std::string& path, const ReachRule& rule = {});
 
-// As the job's user would, following whatever that user may follow, where it may write in that
-// directory; otherwise reach(). Only root can switch; anybody else just reaches. Switches the ids
-// of the process for a moment: only for a child, and one with a single thread.
-envgen::Result<Reached> reach_as(const envgen::Identity& job, const std::string& path,
-                                 const ReachRule& rule = {});
-
-// Does `work` at the place of `path` with the effective ids of the job's user; where that fails,
-// with our own, but only where nobody but root and we can change what the path means. Without a
-// job, or with one that is us, with our own wherever it is: `work` looks at `weakness` itself. In a
-// child with a single thread, as reach_as().
-envgen::Status with_rights_of(const envgen::Identity* job, const std::string& path,
-                              const ReachRule& rule,
-                              const std::function<envgen::Status(const Reached&)>& work);
-
-// look() of files.h: with the rights of the job's user where anybody but root and we can change
-// what the path means. In a process with a single thread, as with_rights_of().
-envgen::PathState look_as(const envgen::Identity* job, const std::string& path, bool read_content);
-
 // The program or script at `path`, to be run with our rights: an Error where anybody but root and
 // we may change it, the interpreter that it names, or what either path means. It names the file or
 // directory, its owner and mode. With none the path can be used as it is: nobody can change it
@@ -78,35 +60,5 @@ std::string described(const std::string& path, const struct stat& status);
 
 // What an Error of the two below is about, where somebody else has put something there.
 inline constexpr const char* kNotOurs = "opening the log file, which is not ours";
-
-// Opens for appending, or makes, a log: with_rights_of(job). Where others may have put something
-// there, a regular file of root's or ours with one name, or nothing is opened; elsewhere whatever
-// stands there: a FIFO, a terminal. The reader of a FIFO is waited for only `patiently`, and the
-// descriptor blocks then.
-envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
-                                  const envgen::Identity* job, bool patiently = false);
-
-// The same for reading.
-envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job);
-
-// The effective ids and the groups of another user, until it goes out of scope; errno stays. Root's
-// only, in a child with a single thread; the signal at the parent's death is armed again each time.
-class AsUser {
- public:
-  explicit AsUser(const envgen::Identity& who);
-  ~AsUser();
-  AsUser(const AsUser&) = delete;
-  AsUser& operator=(const AsUser&) = delete;
-  // Whether the ids are the user's now. Where not, nothing was changed.
-  [[nodiscard]] bool switched() const { return switched_; }
-
- private:
-  [[nodiscard]] bool restore_groups() const;
-
-  std::vector<gid_t> groups_;
-  gid_t group_;
-  bool switched_ = false;
-  bool changed_groups_ = false;
-};
 
 }  // namespace sys

@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <utility>
 
+#include "init/sys/as_user.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
+#include "init/sys/open_log.h"
 #include "init/sys/reach.h"
 
 namespace logtee {

@@ -15,6 +15,7 @@
 #include "init/copy/cache/origin.h"
 #include "init/copy/cache/slot.h"
 #include "init/copy/cache/store.h"
+#include "init/copy/publish/copy_tree.h"
 #include "init/copy/publish/place.h"
 #include "init/sys/boot.h"
 #include "init/sys/clock.h"

@@ -10,6 +10,7 @@
 #include "init/copy/cache/eviction.h"
 #include "init/copy/cache/look.h"
 #include "init/copy/publish/room.h"
+#include "init/copy/tree/copy.h"
 #include "init/sys/boot.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "init/copy/cache/cache.h"
+#include "init/copy/cache/preparation.h"
 #include "init/copy/cache/slot.h"
 #include "init/copy/copy_record.h"
 #include "init/copy/publish/place.h"
-#include "init/copy/tree/copy.h"
+#include "init/copy/tree/options.h"
 #include "init/sys/fd.h"
 
 namespace copy {

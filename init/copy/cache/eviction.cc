@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "init/copy/cache/cache.h"
+#include "init/copy/cache/listing.h"
 #include "init/copy/copy_progress.h"
 #include "init/copy/space.h"
 #include "init/sys/clock.h"

@@ -13,12 +13,6 @@
 
 namespace copy {
 
-// Removes the slot of `entry`; false where it is in use, or was used since it was looked at.
-envgen::Result<bool> evict(const envgen::CacheEntry& entry);
-// Of list_cache (cache.h) those that we have copied. Of others' copies, sizes and times are what
-// these say.
-envgen::Result<std::vector<envgen::CacheEntry>> list_own(const std::string& root);
-
 // Removes of our own copies what is due (time to live, the cache's size with the copy in it), then,
 // where it is needed, the least recently used. `own`: the slot that room is made for, which counts
 // as nothing. Nothing is removed in vain: where all that may go would not do, it is an error at

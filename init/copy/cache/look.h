@@ -5,7 +5,7 @@
 
 #include "init/copy/cache/slot.h"
 #include "init/copy/copy_record.h"
-#include "init/copy/tree/copy.h"
+#include "init/copy/tree/options.h"
 
 namespace copy {
 

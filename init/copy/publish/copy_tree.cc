@@ -1,4 +1,4 @@
-// A copy by itself: its place, its lock, its record; what is copied is fill_tree's.
+#include "init/copy/publish/copy_tree.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "init/copy/cache/slot.h"
 #include "init/copy/copy_record.h"
 #include "init/copy/publish/claim.h"
 #include "init/copy/publish/lease.h"
@@ -190,15 +189,6 @@ envgen::Result<Copied> copy_anew(const Source& source, const Destination& place,
 }
 
 }  // namespace
-
-std::string to_text(const Options& options) {
-  std::string text = options.filter.text();
-  if (options.owner) {
-    text +=
-        "\nowner " + std::to_string(options.owner->uid) + ":" + std::to_string(options.owner->gid);
-  }
-  return text;
-}
 
 std::string kept_line(const std::string& where, const std::string& why) {
   return "what was there before is in " + where + (why.empty() ? "" : " (" + why + ")") +

@@ -17,6 +17,7 @@
 #include "base/content_hash.h"
 #include "envgen/plan/inputs.h"
 #include "init/proc/spawn.h"
+#include "init/sys/as_user.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"

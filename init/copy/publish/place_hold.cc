@@ -12,6 +12,7 @@
 #include "envgen/plan/inputs.h"
 #include "init/copy/publish/place.h"
 #include "init/copy/publish/state_directory.h"
+#include "init/sys/as_user.h"
 #include "init/sys/files.h"
 #include "init/sys/permission.h"
 #include "init/sys/reach.h"

@@ -18,9 +18,19 @@
 #include "base/result.h"
 #include "init/copy/copy_record.h"
 #include "init/copy/publish/place.h"
-#include "init/copy/tree/copy.h"
+#include "init/copy/tree/options.h"
 
 namespace copy {
+
+// How a copy came to its place.
+enum class Published : unsigned char {
+  kRenamed,    // there was nothing
+  kExchanged,  // with the directory that was there; removed where it was a copy of ours
+  kReplaced,   // the same by two renames: the file system cannot exchange
+  kVersioned,  // it is a mount point: <place>/current is a link to a version below it
+  kUnchanged,  // it was there already
+};
+const char* published_name(Published published);  // "renamed"
 
 struct Publication {
   Published how = Published::kRenamed;

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "init/copy/publish/publish.h"
+#include "init/copy/tree/copy.h"
 #include "init/sys/fd.h"
 
 namespace copy {

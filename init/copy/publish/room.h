@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "init/copy/publish/place.h"
 #include "init/copy/space.h"
-#include "init/copy/tree/copy.h"
+#include "init/copy/tree/options.h"
 
 namespace copy {
 

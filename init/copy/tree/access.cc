@@ -47,6 +47,17 @@ mode_t passed_on_the_way(Worker& worker, gid_t group) {
 
 }  // namespace
 
+bool keeps_owners(const Worker& worker) {
+  return (worker.job.options->owner.has_value() || worker.uid == 0) &&
+         !worker.job.board->no_owners.load(std::memory_order_relaxed);
+}
+
+Owner owner_for(const Worker& worker, const struct stat& status) {
+  if (worker.job.options->owner) return *worker.job.options->owner;
+  if (keeps_owners(worker)) return {status.st_uid, status.st_gid};
+  return {worker.uid, worker.gid};
+}
+
 void narrow(Worker& worker, int file, struct stat& status) {
   const Options& options = *worker.job.options;
   const Owner owner = owner_for(worker, status);

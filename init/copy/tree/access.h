@@ -7,6 +7,11 @@
 
 namespace copy {
 
+// Whoever the copy of an entry shall belong to. The same uid and gid as ours where owners are not
+// kept.
+Owner owner_for(const Worker& worker, const struct stat& status);
+bool keeps_owners(const Worker& worker);
+
 // Narrows the source's mode in `status` to the one that its copy, `worker.path`, gets:
 //   - an access control list is dropped, and with it what only its mask gave;
 //   - who comes to be of the file's group without being asked for gets what the others get;

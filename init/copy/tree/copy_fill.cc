@@ -12,7 +12,10 @@
 #include <utility>
 
 #include "init/copy/space.h"
+#include "init/copy/tree/copy.h"
 #include "init/copy/tree/phase.h"
+#include "init/copy/tree/seal.h"
+#include "init/copy/tree/walk.h"
 #include "init/sys/boot.h"
 #include "init/sys/files.h"
 
@@ -199,18 +202,6 @@ envgen::Result<Scan> fill(Job& job, const std::string& tree) {
 }
 
 }  // namespace
-
-Root root_of(const std::string& path, bool directory) {
-  if (directory) return {.path = path};
-  const std::size_t slash = path.rfind('/');
-  return {.path = path.substr(0, std::max<std::size_t>(slash, 1)), .only = path.substr(slash + 1)};
-}
-
-Root root_of_copy(const std::string& path) {
-  struct stat status{};
-  const bool file = ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
-  return root_of(path, !file);
-}
 
 envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
                                const SharedCounters& counters) {

@@ -12,6 +12,8 @@
 
 #include "base/content_hash.h"
 #include "init/copy/manifest.h"
+#include "init/copy/tree/copy.h"
+#include "init/copy/tree/file_copy.h"
 #include "init/copy/tree/phase.h"
 #include "init/sys/files.h"
 #include "init/sys/mounts.h"

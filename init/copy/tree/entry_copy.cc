@@ -1,4 +1,5 @@
-// What of a copy is no file's contents: links, what is removed, lines of the manifest.
+#include "init/copy/tree/entry_copy.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -6,20 +7,12 @@
 #include <climits>
 
 #include "base/content_hash.h"
-#include "init/copy/tree/worker.h"
+#include "init/copy/tree/access.h"
 
 namespace copy {
 namespace {
 
 constexpr mode_t kPermissions = 07777;
-
-// Its target; false with errno.
-bool read_target(std::string& target, int directory, const char* name) {
-  target.resize(PATH_MAX);
-  const ssize_t size = ::readlinkat(directory, name, target.data(), target.size());
-  target.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
-  return size >= 0;
-}
 
 bool is_same_link(int directory, const char* name, const std::string& target) {
   std::string there;
@@ -56,6 +49,13 @@ envgen::Status empty_trash(Worker& worker, std::uint64_t first) {
 }
 
 }  // namespace
+
+bool read_target(std::string& target, int directory, const char* name) {
+  target.resize(PATH_MAX);
+  const ssize_t size = ::readlinkat(directory, name, target.data(), target.size());
+  target.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+  return size >= 0;
+}
 
 envgen::Status remove_entry(Worker& worker, int directory, const char* name) {
   if (::unlinkat(directory, name, 0) == 0 || errno == ENOENT) return {};
@@ -132,23 +132,6 @@ envgen::Status note_part(Worker& worker, std::uint64_t begin, std::uint64_t size
                               .mtime_ns = static_cast<std::int64_t>(begin),
                               .hash = hash,
                               .path = worker.path});
-}
-
-envgen::Status look_at(Worker& worker, const Place& place, const char* name) {
-  struct stat status{};
-  worker.target.clear();
-  if (::fstatat(place.from, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-      (S_ISLNK(status.st_mode) && !read_target(worker.target, place.from, name))) {
-    if (errno != ENOENT && errno != EINVAL) return cannot_read(worker, errno);
-    note_change(worker);
-    return {};
-  }
-  add_entry(worker.sums, worker.path, status, worker.target, worker.scratch);
-  if (worker.job.tree.empty() || !S_ISREG(status.st_mode)) return {};
-  const std::int64_t changed = to_ns(status.st_ctim);
-  if (changed >= worker.job.rules.begun_ns) name_change(worker);
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  return has_parts(size) ? finish_large(worker, place, name, status) : envgen::Status();
 }
 
 }  // namespace copy

@@ -1,4 +1,5 @@
-// One file of a copy: its contents, its attributes, its other names.
+#include "init/copy/tree/file_copy.h"
+
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,9 +11,9 @@
 #include <vector>
 
 #include "init/copy/tree/access.h"
+#include "init/copy/tree/entry_copy.h"
 #include "init/copy/tree/foreign_source.h"
 #include "init/copy/tree/links.h"
-#include "init/copy/tree/worker.h"
 
 namespace copy {
 namespace {
@@ -346,17 +347,6 @@ envgen::Result<sys::Fd> open_copy(Worker& worker, const Place& place, const char
 }
 
 }  // namespace
-
-bool keeps_owners(const Worker& worker) {
-  return (worker.job.options->owner.has_value() || worker.uid == 0) &&
-         !worker.job.board->no_owners.load(std::memory_order_relaxed);
-}
-
-Owner owner_for(const Worker& worker, const struct stat& status) {
-  if (worker.job.options->owner) return *worker.job.options->owner;
-  if (keeps_owners(worker)) return {status.st_uid, status.st_gid};
-  return {worker.uid, worker.gid};
-}
 
 envgen::Status finish_file(Worker& worker, int file, const struct stat& status, bool created,
                            bool chown) {

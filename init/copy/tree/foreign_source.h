@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "init/copy/tree/worker.h"
+#include "init/sys/as_user.h"
 #include "init/sys/reach.h"
 
 namespace copy {

@@ -59,16 +59,4 @@ Sums SharedSums::value() const {
           .size = {.entries = entries_, .bytes = bytes_, .allocated = allocated_}};
 }
 
-std::string to_text(const Identity& identity) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  constexpr unsigned kBits = 4;
-  std::string text;
-  for (const std::uint64_t part : {identity.high, identity.low}) {
-    for (unsigned shift = 64; shift > 0; shift -= kBits) {
-      text += kDigits[(part >> (shift - kBits)) & 0xfU];
-    }
-  }
-  return text;
-}
-
 }  // namespace copy

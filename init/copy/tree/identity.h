@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "init/copy/tree/copy.h"
+#include "init/copy/tree/options.h"
 
 namespace copy {
 

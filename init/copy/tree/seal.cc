@@ -1,4 +1,5 @@
-// The last acts on a copy, when all of it is there: what several processes wrote, and directories.
+#include "init/copy/tree/seal.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -7,7 +8,8 @@
 #include <vector>
 
 #include "init/copy/tree/access.h"
-#include "init/copy/tree/worker.h"
+#include "init/copy/tree/entry_copy.h"
+#include "init/copy/tree/file_copy.h"
 
 namespace copy {
 namespace {
@@ -102,6 +104,23 @@ envgen::Status finish_large(Worker& worker, const Place& place, const char* name
   struct stat now = status;
   narrow(worker, from.get(), now);
   return finish_file(worker, file.get(), now, false, true);
+}
+
+envgen::Status look_at(Worker& worker, const Place& place, const char* name) {
+  struct stat status{};
+  worker.target.clear();
+  if (::fstatat(place.from, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+      (S_ISLNK(status.st_mode) && !read_target(worker.target, place.from, name))) {
+    if (errno != ENOENT && errno != EINVAL) return cannot_read(worker, errno);
+    note_change(worker);
+    return {};
+  }
+  add_entry(worker.sums, worker.path, status, worker.target, worker.scratch);
+  if (worker.job.tree.empty() || !S_ISREG(status.st_mode)) return {};
+  const std::int64_t changed = to_ns(status.st_ctim);
+  if (changed >= worker.job.rules.begun_ns) name_change(worker);
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  return has_parts(size) ? finish_large(worker, place, name, status) : envgen::Status();
 }
 
 }  // namespace copy

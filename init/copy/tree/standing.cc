@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "init/copy/copy_record.h"
+#include "init/copy/tree/copy.h"
 #include "init/copy/tree/identity.h"
 #include "init/copy/tree/team.h"
 #include "init/sys/files.h"

@@ -13,15 +13,6 @@
 
 namespace copy {
 
-// What verify_tree is to ask.
-struct Standing {
-  std::int64_t published_ns = 0;
-  bool hashed = false;
-  std::string source;    // "" = not to be asked
-  bool moved = false;    // the root was renamed since: its ctime says nothing
-  bool touched = false;  // the answer: something was, and its bytes are what they were
-};
-
 struct Standee {
   std::string tree;
   std::string manifest;

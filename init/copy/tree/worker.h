@@ -17,18 +17,19 @@
 #include "base/result.h"
 #include "init/copy/copy_proof.h"
 #include "init/copy/tree/contents.h"
-#include "init/copy/tree/copy.h"
 #include "init/copy/tree/directory.h"
 #include "init/copy/tree/identity.h"
 #include "init/copy/tree/journal.h"
 #include "init/copy/tree/manifest_file.h"
-#include "init/copy/tree/standing.h"
+#include "init/copy/tree/options.h"
 #include "init/copy/tree/team.h"
 #include "init/copy/tree/work_list.h"
 
 namespace copy {
 
 inline constexpr std::size_t kNoted = 5;
+
+struct Standing;
 
 // In memory that all processes of a copy share.
 struct Board {
@@ -110,6 +111,9 @@ struct Place {
   bool inherits_group = false;  // what is made in it does not have our group
 };
 
+// A path below a root, for messages.
+std::string shown(const std::string& root, const std::string& path);
+
 // The errno of opening what was there a moment ago: it is not any more, or is something else.
 bool is_gone(int error);
 
@@ -125,38 +129,5 @@ void name_change(Worker& worker);
 // Gives half of what is left of the directory in hand, if it is so many, to each who has nothing to
 // do.
 envgen::Status share_rest(Worker& worker, std::size_t least);
-
-// The process's body: does items until there are none.
-envgen::Status work_on(Worker& worker);
-
-// --- one entry, `worker.path`, of a place ---
-envgen::Status copy_file(Worker& worker, const Place& place, const char* name);
-envgen::Status copy_link(Worker& worker, const Place& place, const char* name);
-envgen::Status copy_range(Worker& worker, const Item& item);
-// What is read of a copy then comes from the disk, and not from the page cache; else the board says
-// so.
-envgen::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::uint64_t end);
-// After all is copied: what it is now, and the last act on a file that several wrote.
-envgen::Status look_at(Worker& worker, const Place& place, const char* name);
-envgen::Status finish_large(Worker& worker, const Place& place, const char* name,
-                            const struct stat& status);
-envgen::Status seal_directory(Worker& worker, int from, int to, const struct stat& status);
-// The directories whose modes would have kept us from what is below them, the deepest first.
-envgen::Status seal_late(Worker& worker);
-// A line of the manifest.
-envgen::Status note_entry(Worker& worker, envgen::ManifestType type, const struct stat& status,
-                          std::optional<std::uint64_t> hash);
-envgen::Status note_part(Worker& worker, std::uint64_t begin, std::uint64_t size,
-                         std::uint64_t hash);
-// Gives it the attributes of the source; the mtime is the last act. `created`: by us with its mode
-// just now; `chown`: though it would be ours.
-envgen::Status finish_file(Worker& worker, int file, const struct stat& status, bool created,
-                           bool chown);
-// Whoever the copy of an entry shall belong to. The same uid and gid as ours where owners are not
-// kept.
-Owner owner_for(const Worker& worker, const struct stat& status);
-bool keeps_owners(const Worker& worker);
-// Removes what is not wanted, whatever it is.
-envgen::Status remove_entry(Worker& worker, int directory, const char* name);
 
 }  // namespace copy

@@ -21,6 +21,7 @@
 #include "init/engine/data/data_news.h"
 #include "init/engine/workers/messages.h"
 #include "init/sandbox/prepare.h"
+#include "init/sys/as_user.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "init/sys/open_log.h"
 #include "init/sys/reach.h"
 
 namespace engine {

@@ -7,7 +7,6 @@
 
 #include "envgen/plan/observation.h"
 #include "init/doctor/doctor.h"
-#include "init/engine/monitor/patrol_worker.h"
 #include "init/sys/clock.h"
 #include "init/sys/log.h"
 
@@ -16,22 +15,7 @@ namespace {
 
 namespace event = lifecycle::event;
 
-constexpr auto kKinds = static_cast<std::uint32_t>(PatrolNews::Kind::kHealth);
-constexpr std::size_t kHeadBytes = 20;
 constexpr std::uint32_t kMostMessageBytes = 64U << 10;
-
-void put(std::string& out, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
-}
-
-std::uint64_t get(std::string_view bytes, std::size_t at, int count) {
-  std::uint64_t value = 0;
-  for (int i = 0; i < count; ++i) {
-    const auto byte = static_cast<unsigned char>(bytes[at + static_cast<std::size_t>(i)]);
-    value |= static_cast<std::uint64_t>(byte) << (8 * i);
-  }
-  return value;
-}
 
 envgen::HookGroup hooks_at(const envgen::Plan& plan, envgen::HookEvent event) {
   const auto found = std::ranges::find(plan.hooks, event, &envgen::HookGroup::event);
@@ -123,23 +107,6 @@ void note(Timeline& timeline, const Job& job, const PatrolNews& news) {
 
 }  // namespace
 
-std::string encode_news(const PatrolNews& news) {
-  std::string bytes;
-  put(bytes, news.process, 4);
-  put(bytes, news.count, 8);
-  put(bytes, static_cast<std::uint64_t>(news.value), 8);
-  return bytes + news.text;
-}
-
-std::optional<PatrolNews> decode_news(std::uint32_t kind, std::string_view bytes) {
-  if (kind < 1 || kind > kKinds || bytes.size() < kHeadBytes) return std::nullopt;
-  return PatrolNews{.kind = static_cast<PatrolNews::Kind>(kind),
-                    .process = static_cast<std::uint32_t>(get(bytes, 0, 4)),
-                    .count = get(bytes, 4, 8),
-                    .value = static_cast<std::int64_t>(get(bytes, 12, 8)),
-                    .text = std::string(bytes.substr(kHeadBytes))};
-}
-
 void prepare_watches(Job& job) {
   job.watches.clear();
   job.health = {};
@@ -228,7 +195,7 @@ void Patrol::keep(bool wanted, const std::function<PatrolOrder()>& order) {
     return sys::log::warning(to_line(messenger.error()) + ", so the job is not watched");
   }
   pid_ = messenger->pid;
-  messages_.emplace(std::move(messenger->pipe), kKinds, kMostMessageBytes);
+  messages_.emplace(std::move(messenger->pipe), kPatrolKinds, kMostMessageBytes);
 }
 
 std::vector<lifecycle::Event> Patrol::read(Job& job, Timeline& timeline) {

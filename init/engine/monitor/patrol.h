@@ -14,6 +14,8 @@
 #include "base/environ.h"
 #include "base/result.h"
 #include "envgen/plan/plan.h"
+#include "init/engine/monitor/patrol_news.h"
+#include "init/engine/monitor/patrol_worker.h"
 #include "init/engine/monitor/perf_watch.h"
 #include "init/engine/report/timeline.h"
 #include "init/engine/tasks/job.h"
@@ -25,52 +27,6 @@
 #include "lifecycle/events.h"
 
 namespace engine {
-
-struct PatrolNews {
-  enum class Kind : std::uint32_t {
-    kSample = 1,  // of the performance: `count` lines, the last one's `value` in ppm
-    kAbove,       // the threshold
-    kStalled,     // for `value` milliseconds
-    kMoves,       // again
-    kHealth,      // `count` failed rounds in succession; 0: it is fit
-  };
-  Kind kind = Kind::kSample;
-  std::uint32_t process = 0;  // its place in the plan, of a main process
-  std::uint64_t count = 0;
-  std::int64_t value = 0;
-  std::string text = {};
-
-  bool operator==(const PatrolNews&) const = default;
-};
-std::string encode_news(const PatrolNews& news);
-// nullopt: not what encode_news makes.
-std::optional<PatrolNews> decode_news(std::uint32_t kind, std::string_view bytes);
-
-// A main process that lives.
-struct Watched {
-  std::uint32_t process = 0;  // its place in the plan
-  pid_t pid = 0;
-  std::string name;
-  int rank = -1;
-  bool tee = false;  // its output is seen there
-  std::string log;   // or here; "" = it is not
-};
-
-struct PatrolOrder {
-  envgen::Observation observe;
-  std::vector<Watched> watched;
-  std::shared_ptr<PerfBoard> board;          // nullptr: no performance watch
-  const logtee::Shared* seen = nullptr;      // of the tee
-  std::function<std::string()> checks = {};  // what they find wrong; runs in a worker. May be empty
-  envgen::HookGroup stall_hooks;
-  envgen::HookGroup health_hooks;
-  envgen::Environ stall_env;
-  envgen::Environ health_env;
-  std::vector<std::string> forced_names;
-  std::optional<envgen::Identity> job;  // its user, where it is another
-  std::string run_dir;
-  proc::SavedSignals saved;
-};
 
 // For the watches of a plan that has just been adopted, before its processes start.
 void prepare_watches(Job& job);

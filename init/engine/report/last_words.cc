@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "init/engine/state/failure.h"
+#include "init/sys/open_log.h"
 #include "init/sys/reach.h"
 
 namespace engine {

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "init/engine/workers/messages.h"
+#include "init/sys/as_user.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"

@@ -9,6 +9,7 @@
 #include "init/proc/capture.h"
 #include "init/proc/driver_tool.h"
 #include "init/sandbox/prepare.h"
+#include "init/sys/as_user.h"
 #include "init/sys/reach.h"
 
 namespace engine {

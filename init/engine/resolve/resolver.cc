@@ -23,6 +23,7 @@
 #include "init/engine/workers/messages.h"
 #include "init/proc/spawn.h"
 #include "init/sandbox/prepare.h"
+#include "init/sys/as_user.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/reach.h"

@@ -14,6 +14,7 @@
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
+#include "init/sys/open_log.h"
 #include "init/sys/reach.h"
 
 namespace engine {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "init/cli/commands.h"
 #include "init/cli/control.h"
 #include "init/engine/control/control_answers.h"
 #include "tests/init/child.h"

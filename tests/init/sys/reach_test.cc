@@ -7,6 +7,8 @@
 
 #include <filesystem>
 
+#include "init/sys/as_user.h"
+#include "init/sys/open_log.h"
 #include "tests/init/child.h"
 
 namespace {

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "init/copy/publish/copy_tree.h"
 #include "init/copy/publish/publish.h"
+#include "init/copy/tree/copy.h"
 #include "tests/init/child.h"
 #include "tests/init/copy/tree/copy_fill.h"
 

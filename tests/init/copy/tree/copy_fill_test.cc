@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
+#include "init/copy/tree/copy.h"
 #include "tests/init/refuse.h"
 
 namespace {

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "init/copy/tree/file_copy.h"
+#include "init/copy/tree/seal.h"
 #include "init/copy/tree/worker.h"
 #include "tests/init/child.h"
 

@@ -1,4 +1,4 @@
-// What a node's cache holds, and the removal of what may go.
+#include "init/copy/cache/listing.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,11 +12,11 @@
 #include <optional>
 #include <utility>
 
-#include "init/copy/cache/cache.h"
-#include "init/copy/cache/eviction.h"
 #include "init/copy/cache/slot.h"
 #include "init/copy/cache/store.h"
+#include "init/copy/progress.h"
 #include "init/copy/space.h"
+#include "init/sys/as_user.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/reach.h"
