@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Each link of the project's Markdown leads to a file that is there, and to a heading of it: links.py ROOT"""
+"""Each link of the project's Markdown leads to a file that is there, and to a heading of it, and each
+file or folder that docs/ names as code is there: links.py ROOT"""
 
 import os
 import re
@@ -27,6 +28,14 @@ def broken(page):
             yield f"{page}: {target} leads nowhere"
 
 
+def missing(page, root):
+    """Paths of the tree; NAME stands for the reader's own."""
+    trees = "base|envgen|lifecycle|init|hooks|images|docs|tests|\\.ci"
+    for path in re.findall(rf"`((?:{trees})/[^`\s*]*)`", prose(page)):
+        if not re.search(r"[A-Z]{4}|<", path) and not os.path.exists(os.path.join(root, path)):
+            yield f"{page}: {path} is not there"
+
+
 def main():
     root = os.path.abspath(sys.argv[1])
     found = []
@@ -34,6 +43,8 @@ def main():
         folders[:] = [name for name in folders if name != "build" and not name.startswith(".")]
         pages = [name for name in files if name.endswith(".md")]
         found += [line for name in pages for line in broken(os.path.join(folder, name))]
+        if os.path.relpath(folder, root) == "docs":
+            found += [line for name in pages for line in missing(os.path.join(folder, name), root)]
     sys.exit("\n".join(found) or 0)
 
 
