@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <netinet/in.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -75,11 +74,15 @@ envgen::Result<sys::Fd> take_directory(const Paths& paths) {
     return envgen::fail(kWhat, paths.lock, sys::errno_text(errno),
                         "make room there, make it writable, or choose another run directory");
   }
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return envgen::fail(
-        kWhat, paths.directory,
-        errno == EWOULDBLOCK ? "another peer serve that is using it" : sys::errno_text(errno),
-        "give each its own run directory (TRAINIT_RUN_DIR)");
+  // Of this process alone: flock's would be sshd's too, between fork and exec.
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(lock.get(), F_SETLK, &whole) != 0) {
+    const bool taken = errno == EACCES || errno == EAGAIN;
+    return envgen::fail(kWhat, paths.directory,
+                        taken ? "another peer serve that is using it" : sys::errno_text(errno),
+                        "give each its own run directory (TRAINIT_RUN_DIR)");
   }
   return lock;
 }
