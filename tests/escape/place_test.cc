@@ -272,6 +272,53 @@ TEST_F(DataSource, OfRootsIsReadWithItsRights) {
   EXPECT_EQ(run("mnt-ds/ds").out, "for the job");
 }
 
+TEST_F(DataSource, ThatIsExchangedAllTheTimeLeadsNowhere) {
+  make("home/ds", kJob, 0755);
+  write("home/ds/file", "of no interest!!!!");
+  as(kJob, path("home"), "ln -s " + path("root") + " link");
+  const Exchange exchange(kJob, path("home/ds"), path("home/link"));
+  for (int i = 0; i < 16; ++i) {
+    std::ignore = run(i % 2 == 0 ? "home/ds" : "home/ds=" + path("cache/place"));
+    ASSERT_FALSE(copied("the secret"));
+  }
+}
+
+// The mount leads to the copy; what that was made of is asked as the mount would be.
+TEST_F(DataSource, OfAnEarlierCopyBehindALinkOfTheJobsIsNotRead) {
+  make("home/ds", kJob, 0755);
+  write("home/ds/file", "of no interest!!!!");
+  make("mnt-ds", 0, 0755);
+  ASSERT_EQ(::symlink(path("home/ds").c_str(), path("mnt-ds/ds").c_str()), 0);
+  const auto linked = [this] {
+    return rules::run(
+        contained({"--user", "1000:1000", "--data", path("mnt-ds/ds"), "--data-root", path("cache"),
+                   "--data-headroom", "0", "--data-link", "--", "/bin/true"}));
+  };
+  EXPECT_EQ(linked().code, 0);
+  as(kJob, path("home"), "mv ds old && ln -s " + path("root") + " ds");
+  std::ignore = linked();
+  EXPECT_FALSE(copied("the secret"));
+}
+
+// A copy that was touched is compared with its source: not with what the job put there.
+TEST_F(DataSource, IsNoOracleOfWhatIsBehindALinkOfTheJobs) {
+  make("home/ds", kJob, 0755);
+  make("home/ds/sub", kJob, 0755);
+  write("home/ds/sub/file", "of no interest!!!!");
+  const auto start = [this](const std::string& command) {
+    return rules::run(contained({"--user", "1000:1000", "--data", path("home/ds"), "--data-version",
+                                 "1", "--data-root", path("cache"), "--data-headroom", "0", "--",
+                                 "/bin/sh", "-c", command}));
+  };
+  EXPECT_EQ(start("cd $TRAINIT_DATASET_DS/sub && "
+                  "when=$(stat -c %y file) && printf 'the secret of root' > file && "
+                  "touch -d \"$when\" file")
+                .code,
+            0);
+  as(kJob, path("home"), "mv ds/sub old && ln -s " + path("root") + " ds/sub");
+  EXPECT_THAT(start("true").err, Not(HasSubstr("found in")));
+}
+
 // The way to the files of a directory leads elsewhere at any moment.
 TEST_F(DataSource, WhoseDirectoriesAreExchangedAllTheTimeLeadsNowhere) {
   make("root/sub", 0, 0755);

@@ -38,12 +38,12 @@ envgen::Result<Source> locate_source(const std::string& path, std::int64_t deadl
   const bool late = deadline_ms != 0 && sys::monotonic_ms() >= deadline_ms;
   if (!source && !late) {
     const std::string origin = origin_of_link(path);
-    if (!origin.empty()) source = find_source(origin, deadline_ms);
+    if (!origin.empty()) source = find_source(origin, deadline_ms, job);
   }
   for (int left = kMostLinks; source && left > 0; --left) {
     const std::string origin = origin_of(source->path);
     if (origin.empty()) break;
-    source = find_source(origin, deadline_ms);
+    source = find_source(origin, deadline_ms, job);
   }
   return source;
 }

@@ -1,6 +1,7 @@
 #include "init/copy/cache/store.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,17 +41,22 @@ bool is_name(std::string_view name) {
 
 // Whoever may use the root may use what is in it: its group is the store's, where we may say so.
 envgen::Status give_mode(const std::string& store, const struct stat& root) {
-  struct stat status{};
   constexpr mode_t kMost = 0755;
   mode_t mode = (root.st_mode & kMost) | S_IRWXU;
-  // Else our own group gets what all get.
-  const bool same = ::chown(store.c_str(), static_cast<uid_t>(-1), root.st_gid) == 0;
-  if (!same) mode &= ~mode_t{S_IRWXG} | ((mode & S_IRWXO) << 3U);
-  if (::chmod(store.c_str(), mode) == 0 && ::lstat(store.c_str(), &status) == 0) {
-    if (status.st_uid == ::geteuid()) return {};
+  // By its descriptor: the root's owner may put something else in its place.
+  const sys::Fd made(::open(store.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status{};
+  if (!made.valid() || ::fstat(made.get(), &status) != 0) {
+    return envgen::fail(kWhat, store, sys::errno_text(errno), "name another --data-root");
+  }
+  if (status.st_uid != ::geteuid()) {
     return envgen::fail(kWhat, store, "a file system that makes it another user's",
                         "name a directory of a local file system with --data-root");
   }
+  // Else our own group gets what all get.
+  const bool same = ::fchown(made.get(), static_cast<uid_t>(-1), root.st_gid) == 0;
+  if (!same) mode &= ~mode_t{S_IRWXG} | ((mode & S_IRWXO) << 3U);
+  if (::fchmod(made.get(), mode) == 0) return {};
   return envgen::fail(kWhat, store, sys::errno_text(errno), "name another --data-root");
 }
 

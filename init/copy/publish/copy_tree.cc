@@ -248,7 +248,7 @@ envgen::Result<Copied> copy_to(HeldPlace& held, const Source& source, const Opti
 
 envgen::Result<Copied> copy_tree(const std::string& source_path, const std::string& destination,
                                  const Options& asked) {
-  auto source = find_source(source_path, asked.deadline_ms);
+  auto source = find_source(source_path, asked.deadline_ms, asked.job);
   if (!source) return std::unexpected(source.error());
   // Before anything is made.
   const auto place = find_place(destination);

@@ -118,13 +118,15 @@ struct Answer {
 
 // What is not as the caller named it, but as the job's user or another one has made it, is the
 // job's only where that one may read it.
-bool is_for(const envgen::Identity& job, const std::string& path, std::string* why) {
+bool is_for(const envgen::Identity& job, const std::string& path, std::string* why, bool* weak) {
   const auto reached = sys::reach(path, {.job = &job, .follow_last = true});
   if (!reached) {
     *why = reached.error().found;
+    *weak = true;
     return !why->starts_with("the link");
   }
   if (reached->weakness.empty()) return true;
+  *weak = true;
   const sys::AsUser user(job);
   *why = "others may change it by " + reached->weakness + ", and user " + std::to_string(job.uid) +
          " may not read it";
@@ -132,22 +134,37 @@ bool is_for(const envgen::Identity& job, const std::string& path, std::string* w
   return sys::Fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)).valid();
 }
 
+// A way that others may change leads, without their links, to a place that they may change: else it
+// was another one when its links were resolved.
+bool has_changed(const envgen::Identity& job, const std::string& resolved) {
+  const auto reached = sys::reach(resolved, {.job = &job, .follow_last = true});
+  return !reached || reached->weakness.empty();
+}
+
+int refuse(Answer& answer, std::string_view why, int fd) {
+  answer.path = {};
+  why.copy(answer.path.data(), answer.path.size() - 1);
+  answer.error = EPERM;
+  answer.refused = true;
+  return ::write(fd, &answer, sizeof answer) == ssize_t{sizeof answer} ? 0 : 1;
+}
+
 int look_and_tell(const std::string& path, const envgen::Identity* job, int fd) {
   sys::leave_callers_descriptors();
   Answer answer;
   struct stat status{};
   std::string why;
-  if (job != nullptr && ::geteuid() == 0 && !is_for(*job, path, &why)) {
-    why.copy(answer.path.data(), answer.path.size() - 1);
-    answer.error = EPERM;
-    answer.refused = true;
-    return ::write(fd, &answer, sizeof answer) == ssize_t{sizeof answer} ? 0 : 1;
-  }
+  bool weak = false;
+  const bool foreign = job != nullptr && ::geteuid() == 0 && job->uid != 0;
+  if (foreign && !is_for(*job, path, &why, &weak)) return refuse(answer, why, fd);
   if (::realpath(path.c_str(), answer.path.data()) == nullptr ||
       ::stat(answer.path.data(), &status) != 0) {
     answer.error = errno;
   } else if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
     answer.error = EINVAL;
+  }
+  if (weak && answer.error == 0 && has_changed(*job, answer.path.data())) {
+    return refuse(answer, "that it changes while it is looked at", fd);
   }
   answer.directory = S_ISDIR(status.st_mode);
   answer.device = status.st_dev;

@@ -69,6 +69,9 @@ envgen::Status check_mark(int directory, const std::string& told) {
     if (size > 0 && std::string_view(text.data(), static_cast<std::size_t>(size)) == mark) {
       return {};
     }
+    if (size < 0) {
+      return envgen::fail(kWhat, told, sys::errno_text(errno), "see that it may be read");
+    }
     if (size != 0) {
       return envgen::fail(kWhat, told, "a directory that was made for another place",
                           "look at what is in it, and remove it, or name another place");
@@ -79,9 +82,9 @@ envgen::Status check_mark(int directory, const std::string& told) {
                         "look at what is in it, and remove it, or name another place");
   }
   const sys::Fd made(::openat(directory, kMark, O_WRONLY | O_CREAT | kFlags, 0600));
-  const ssize_t wrote = ::write(made.get(), mark.data(), mark.size());
+  const bool wrote = made.valid() && ::write(made.get(), mark.data(), mark.size()) >= 0;
   // On a full disk what is there may be found all the same.
-  if (wrote >= 0 || errno == ENOSPC || errno == EDQUOT) return {};
+  if (wrote || errno == ENOSPC || errno == EDQUOT) return {};
   return envgen::fail(kWhat, told, sys::errno_text(errno), "name a place that may be written");
 }
 

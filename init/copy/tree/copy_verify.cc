@@ -14,6 +14,7 @@
 #include "init/copy/manifest.h"
 #include "init/copy/tree/copy.h"
 #include "init/copy/tree/file_copy.h"
+#include "init/copy/tree/foreign_source.h"
 #include "init/copy/tree/phase.h"
 #include "init/sys/files.h"
 #include "init/sys/mounts.h"
@@ -98,12 +99,12 @@ envgen::Status compare_touched(Worker& worker, const envgen::ManifestLine& line)
   if (line.hash) return check_hash(worker, copy.get(), line);
   if (standing.hashed && has_parts(line.size)) return {};  // its parts have their own lines
   if (standing.source.empty()) return not_as_noted(worker, "touched after it was copied");
-  const sys::Fd root(::open(standing.source.c_str(), O_PATH | O_CLOEXEC));
-  const sys::Fd source =
-      !worker.job.only.empty()
-          ? sys::Fd(::open(standing.source.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))
-          : open_below(root.get(), line.path, O_RDONLY | O_NONBLOCK);
-  if (!source.valid()) return not_as_noted(worker, "touched after it was copied");
+  const std::string_view path = worker.job.only.empty() ? std::string_view(line.path) : "";
+  const sys::Fd source = open_in_source(worker, standing.source, path, O_RDONLY | O_NONBLOCK);
+  struct stat now{};
+  if (!source.valid() || ::fstat(source.get(), &now) != 0 || !S_ISREG(now.st_mode)) {
+    return not_as_noted(worker, "touched after it was copied");
+  }
   envgen::ContentHash hash;
   bool same = true;
   const Moved moved = worker.pump.compare({source.get(), copy.get(), 0, line.size}, hash, same);

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <string>
 
+#include "init/sys/files.h"
 #include "init/sys/mounts.h"
 
 namespace copy {
@@ -17,10 +19,11 @@ const envgen::Identity* other_user(const Worker& worker) {
   return worker.uid == 0 && job != nullptr && job->uid != 0 ? job : nullptr;
 }
 
-// The mounts are read once for each.
-bool is_written_nowhere(Worker& worker, int fd, dev_t device) {
-  if (worker.looked_at != device) {
-    worker.looked_at = device;
+// The mounts are read once for each: one device may be mounted read-only here and not there.
+bool is_written_nowhere(Worker& worker, int fd) {
+  const std::uint64_t mount = sys::mount_id_of(fd);
+  if (mount == 0 || worker.looked_at != mount) {
+    worker.looked_at = mount;
     worker.written_nowhere = sys::is_written_nowhere(fd);
   }
   return worker.written_nowhere;
@@ -29,8 +32,7 @@ bool is_written_nowhere(Worker& worker, int fd, dev_t device) {
 bool others_may_change(Worker& worker, int fd, const envgen::Identity& job) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) return true;
-  return sys::lets_others_change(fd, status, &job) &&
-         !is_written_nowhere(worker, fd, status.st_dev);
+  return sys::lets_others_change(fd, status, &job) && !is_written_nowhere(worker, fd);
 }
 
 sys::Fd open_at(const Worker& worker, int directory, const std::string& name, int flags) {
@@ -39,16 +41,7 @@ sys::Fd open_at(const Worker& worker, int directory, const std::string& name, in
   return sys::Fd(::openat(directory, name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC));
 }
 
-}  // namespace
-
-Reader::Reader(const Worker& worker) {
-  if (!worker.foreign) return;
-  user_.emplace(*worker.job.options->job);
-  if (!user_->switched()) errno = EPERM;
-}
-
-sys::Fd open_source_root(Worker& worker) {
-  const std::string& path = worker.job.source;
+sys::Fd open_root(Worker& worker, const std::string& path) {
   const envgen::Identity* job = other_user(worker);
   if (job == nullptr) return sys::Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
   const auto reached = sys::reach(path, {.job = job});
@@ -60,12 +53,11 @@ sys::Fd open_source_root(Worker& worker) {
   return sys::Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
 }
 
-sys::Fd open_below_source(Worker& worker, std::string_view path, int flags) {
+sys::Fd open_from(Worker& worker, int from, std::string_view path, int flags) {
   const envgen::Identity* job = other_user(worker);
-  if (job == nullptr) return open_below(worker.source.get(), path, flags);
+  if (job == nullptr) return open_below(from, path, flags);
   worker.foreign = worker.foreign_way;
   sys::Fd directory;
-  int from = worker.source.get();
   while (!path.empty()) {
     if (!worker.foreign) worker.foreign = others_may_change(worker, from, *job);
     const std::size_t slash = path.find('/');
@@ -80,6 +72,28 @@ sys::Fd open_below_source(Worker& worker, std::string_view path, int flags) {
     worker.foreign = others_may_change(worker, opened.get(), *job);
   }
   return opened;
+}
+
+}  // namespace
+
+Reader::Reader(const Worker& worker) {
+  if (!worker.foreign) return;
+  user_.emplace(*worker.job.options->job);
+  if (!user_->switched()) errno = EPERM;
+}
+
+sys::Fd open_source_root(Worker& worker) { return open_root(worker, worker.job.source); }
+
+sys::Fd open_below_source(Worker& worker, std::string_view path, int flags) {
+  return open_from(worker, worker.source.get(), path, flags);
+}
+
+sys::Fd open_in_source(Worker& worker, const std::string& source, std::string_view path,
+                       int flags) {
+  const std::string name = std::filesystem::path(source).filename();
+  const sys::Fd root = open_root(worker, path.empty() ? sys::parent_of(source) : source);
+  return root.valid() ? open_from(worker, root.get(), path.empty() ? name : path, flags)
+                      : sys::Fd();
 }
 
 }  // namespace copy

@@ -17,6 +17,10 @@ sys::Fd open_source_root(Worker& worker);
 // open_below() of the source. From then on `worker.foreign` is for the entries of what was opened.
 sys::Fd open_below_source(Worker& worker, std::string_view path, int flags);
 
+// Both in one, of a source that is not the worker's own: a copy is compared with it. `source` may
+// be the file itself, with an empty `path`.
+sys::Fd open_in_source(Worker& worker, const std::string& source, std::string_view path, int flags);
+
 // The rights to read an entry with, until it goes out of scope.
 class Reader {
  public:

@@ -83,8 +83,8 @@ struct Worker {
   // See foreign_source.h: the entries in hand are read as the job's user; all of the source is.
   bool foreign = false;
   bool foreign_way = false;
-  std::optional<dev_t> looked_at;
-  bool written_nowhere = false;  // what is mounted there
+  std::uint64_t looked_at = 0;   // the mount
+  bool written_nowhere = false;  // what it shows
   sys::Fd tree;
   struct stat tree_status{};
   sys::Fd links;  // see links.h
