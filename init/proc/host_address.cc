@@ -12,6 +12,8 @@
 namespace proc {
 namespace {
 
+constexpr int kCannotRun = 126;
+
 constexpr std::size_t kMostOutputBytes = 64UL * 1024;
 constexpr std::size_t kMostAddresses = 16;
 constexpr std::string_view kBlanks = " \t\r";
@@ -87,6 +89,10 @@ envgen::Result<HostAddresses> find_addresses(const std::string& host, const envg
   auto tool = find_image_tool("getent", env);
   auto answer = tool ? capture({tool->path, "ahosts", name}, tool->env, limit_ms, kMostOutputBytes)
                      : std::unexpected(std::move(tool.error()));
+  if (!answer && answer.error().exit_code == kCannotRun) {
+    return envgen::fail(kFinding, name, "a getent that is not run: " + answer.error().error.found,
+                        answer.error().error.fix);
+  }
   if (!answer) {
     return envgen::fail(kFinding, name,
                         "that it is not in /etc/hosts, and no getent in the image to ask: " +

@@ -53,7 +53,8 @@ class Remaining {
       for (Remains::Main& main : job_.mains) main.told = main.told || has_it(main);
       begin_stop(heard.told);
       // Each other stop signal once, whatever came before.
-      if (std::exchange(passed_on_, passed_on_ | lifecycle::signal_bit(signal)) != passed_on_) {
+      const std::uint64_t told = lifecycle::signal_bit(heard.told);
+      if ((std::exchange(passed_on_, passed_on_ | told) & told) == 0) {
         for (const Remains::Main& main : job_.mains) {
           if (!has_it(main)) ::kill(main.pid, heard.told);
         }
@@ -131,7 +132,7 @@ class Remaining {
     stopping_ = true;
     deadline_ms_ = sys::monotonic_ms() + job_.grace_ms;
     const int signal = job_.stop_signal != 0 ? job_.stop_signal : SIGTERM;
-    passed_on_ |= lifecycle::signal_bit(signal);
+    passed_on_ |= lifecycle::signal_bit(told != 0 ? told : signal);
     for (Remains::Main& main : job_.mains) {
       if (!main.told) ::kill(main.pid, told != 0 ? told : signal);
       main.told = true;
@@ -140,7 +141,7 @@ class Remaining {
 
   Remains job_;
   int last_code_ = 0;
-  std::uint64_t passed_on_ = 0;  // stop signals, see lifecycle::signal_bit
+  std::uint64_t passed_on_ = 0;  // what the job was sent to stop, see lifecycle::signal_bit
   bool stopping_ = false;
   bool killed_ = false;
   std::int64_t deadline_ms_ = 0;

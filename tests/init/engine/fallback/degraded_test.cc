@@ -95,6 +95,21 @@ TEST(Degraded, ForwardsAStopAndEndsWithTheSingleCommandsOwnCode) {
   }
 }
 
+TEST(Degraded, SendsAStopOnceWhicheverRequestItStandsFor) {
+  EXPECT_EQ(degraded([] {
+              send_from_outside(SIGINT);
+              Remains job = of({start([] {
+                await({SIGTERM});
+                ::kill(::getppid(), SIGTERM);
+                ::kill(::getppid(), SIGRTMIN + 5);  // passed on behind it
+                return await({SIGTERM, SIGRTMIN + 5}) == SIGTERM ? 5 : 0;
+              })});
+              job.signals = {{SIGINT, envgen::SignalRule::Kind::kSignal, SIGTERM}};
+              return job;
+            }),
+            0);
+}
+
 // The child ends with 0 for what it was sent, if it is `told`; one that is sent nothing is ended by
 // the TERM behind it, with 5.
 TEST(Degraded, FollowsTheRulesForSignals) {
