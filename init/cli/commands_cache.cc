@@ -41,6 +41,7 @@ struct Root {
   std::vector<CacheEntry> entries;  // that are there
   std::vector<CacheEntry> removed;
   std::vector<CacheEntry> failed;  // due, and still there
+  std::string why;                 // of the last of them
 };
 
 bool is_same(const CacheEntry& a, const CacheEntry& b) {
@@ -118,7 +119,7 @@ std::string collected(const Root& root, bool dry_run) {
     text += line(dry_run ? "would remove" : "removed", entry, "last used " + age_of(entry));
   }
   for (const CacheEntry& entry : root.failed) {
-    text += line("could not remove", entry, "look at who may write below " + root.path);
+    text += line("could not remove", entry, root.why);
   }
   for (const CacheEntry& entry : root.entries) {
     if (holds(root.removed, entry) || holds(root.failed, entry)) continue;
@@ -166,7 +167,7 @@ std::string to_json(const std::vector<Root>& roots, bool collecting) {
 
 envgen::Result<Root> visit(const std::string& path, const envgen::DataRequest& request,
                            bool collecting, bool dry_run) {
-  Root root{.path = path, .entries = {}, .removed = {}, .failed = {}};
+  Root root{.path = path, .entries = {}, .removed = {}, .failed = {}, .why = {}};
   auto space = copy::space_of(path, request.headroom);
   if (!space) return std::unexpected(space.error());
   if (collecting) {
@@ -180,6 +181,7 @@ envgen::Result<Root> visit(const std::string& path, const envgen::DataRequest& r
     if (!collected) return std::unexpected(collected.error());
     root.removed = std::move(collected->removed);
     root.failed = std::move(collected->failed);
+    if (!root.failed.empty()) root.why = envgen::to_line(collected->error);
   }
   auto entries = copy::list_cache(path);
   if (!entries) return std::unexpected(entries.error());

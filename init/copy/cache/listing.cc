@@ -10,6 +10,9 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "init/copy/cache/slot.h"
@@ -214,8 +217,12 @@ std::vector<envgen::CacheEntry> choose_by_store(const std::vector<envgen::CacheE
 std::vector<envgen::CacheEntry> choose_for_room(std::vector<envgen::CacheEntry> entries,
                                                 const std::vector<envgen::CacheEntry>& chosen,
                                                 const envgen::CacheLimits& limits) {
-  std::erase_if(entries, [&chosen](const envgen::CacheEntry& entry) {
-    return std::ranges::find(chosen, entry) != chosen.end();
+  // Others may have put any number there.
+  std::set<std::tuple<std::string_view, std::string_view, bool>> names;
+  for (const envgen::CacheEntry& entry : chosen)
+    names.emplace(entry.store, entry.key, entry.partial);
+  std::erase_if(entries, [&names](const envgen::CacheEntry& entry) {
+    return names.contains({entry.store, entry.key, entry.partial});
   });
   return choose_evictions(std::move(entries), {.now_ms = limits.now_ms, .ttl_ms = 0});
 }
