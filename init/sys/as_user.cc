@@ -36,15 +36,6 @@ std::string name_of(const std::string& path) {
   return path.substr(slash + 1, end - slash);
 }
 
-// In a sticky directory what is another user's stays that one's.
-bool may_use(int directory, const struct stat& status, const std::string& name, uid_t user) {
-  if (!may_access(directory, ".", W_OK | X_OK)) return false;
-  struct stat entry{};
-  if ((status.st_mode & S_ISVTX) == 0 || status.st_uid == user) return true;
-  if (::fstatat(directory, name.c_str(), &entry, AT_SYMLINK_NOFOLLOW) != 0) return true;
-  return entry.st_uid == user;
-}
-
 }  // namespace
 
 AsUser::AsUser(const envgen::Identity& who) : group_(::getegid()) {
@@ -97,7 +88,7 @@ envgen::Result<Reached> reach_as(const envgen::Identity& job, const std::string&
       Fd directory(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
       struct stat status{};
       if (directory.valid() && ::fstat(directory.get(), &status) == 0 &&
-          may_use(directory.get(), status, name, job.uid)) {
+          may_replace(directory.get(), name)) {
         return Reached{std::move(directory), name, described(parent, status), false};
       }
     }

@@ -26,16 +26,33 @@ envgen::Status no_log(envgen::Error error) {
   return std::unexpected(std::move(error));
 }
 
+// Something else is in its place, or a file that others own.
+bool is_no_log(const Reached& reached) {
+  struct stat there{};
+  if (::fstatat(reached.directory.get(), reached.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) {
+    return false;
+  }
+  return !S_ISREG(there.st_mode) || (there.st_uid != 0 && there.st_uid != ::geteuid());
+}
+
+// Others may put a second name of a file of ours into a sticky directory (protected_hardlinks = 0).
+bool is_shared(const Reached& reached) {
+  struct stat status{};
+  return ::fstat(reached.directory.get(), &status) == 0 && (status.st_mode & S_ISVTX) != 0;
+}
+
 // Opened where others may write: only what is certainly meant.
 envgen::Status check(const Fd& fd, const Reached& reached, const std::string& path, bool made) {
   if (!fd.valid()) {
     const int error = errno;
-    const char* fix = error == ELOOP ? "it is a link, and others may write there: remove it" : kFix;
-    const bool theirs = error == ELOOP && !reached.weakness.empty();
+    const bool theirs = !reached.weakness.empty() && is_no_log(reached);
+    const char* fix = error == ELOOP ? "it is a link, and others may write there: remove it"
+                      : theirs       ? "others may write there: remove it"
+                                     : kFix;
     return envgen::fail(theirs ? kNotOurs : kOpening, path, errno_text(error), fix);
   }
-  if (reached.weakness.empty()) return {};
   struct stat status{};
+  if (reached.weakness.empty() && !is_shared(reached)) return {};
   if (::fstat(fd.get(), &status) != 0) return envgen::fail(kOpening, path, errno_text(errno), kFix);
   const bool ours = made || status.st_uid == 0 || status.st_uid == ::geteuid();
   if (S_ISREG(status.st_mode) && status.st_nlink <= 1 && ours) return {};
@@ -43,8 +60,10 @@ envgen::Status check(const Fd& fd, const Reached& reached, const std::string& pa
                             : status.st_nlink > 1
                                 ? "a file with " + std::to_string(status.st_nlink) + " names"
                                 : "a file of user " + std::to_string(status.st_uid);
-  return envgen::fail(kNotOurs, path, found + ", in " + reached.weakness,
-                      "remove it, or choose another log directory");
+  return envgen::fail(
+      kNotOurs, path,
+      found + ", in " + (reached.weakness.empty() ? "a sticky directory" : reached.weakness),
+      "remove it, or choose another log directory");
 }
 
 // `made`: nobody else's, whatever owner the file system gives it.

@@ -48,4 +48,14 @@ bool may_access(int directory, const char* path, int access) {
   return false;
 }
 
+bool may_replace(int directory, const std::string& name) {
+  if (!may_access(directory, ".", W_OK | X_OK)) return false;
+  struct stat status{};
+  struct stat entry{};
+  if (::fstat(directory, &status) != 0) return false;
+  if ((status.st_mode & S_ISVTX) == 0 || status.st_uid == ::geteuid()) return true;
+  if (::fstatat(directory, name.c_str(), &entry, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT;
+  return entry.st_uid == ::geteuid();
+}
+
 }  // namespace sys

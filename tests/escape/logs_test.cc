@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "tests/escape/border.h"
 
@@ -81,6 +82,27 @@ TEST_F(Logs, AreNotAppendedToAnothersFile) {
   EXPECT_THAT(result.out, HasSubstr("planted"));
   EXPECT_EQ(read(path("tmp/shared/rank-1.log")), "mine\n");
   EXPECT_THAT(result.err, HasSubstr("a file of user 2000"));
+}
+
+TEST_F(Logs, ThatAreSomethingElseEndNoJob) {
+  for (const char* plant : {"mkfifo -m 666 rank-1.log", "mkdir rank-1.log"}) {
+    make("tmp/shared", 0, 01777);
+    as(kOther, path("tmp/shared"), std::string("rm -rf rank-1.log; ") + plant);
+    const Result result =
+        rules::run(contained(ranks_of("1000:1000", "tmp/shared", "echo planted; exit 0")));
+    EXPECT_EQ(result.code, 0) << plant << ": " << result.err;
+    EXPECT_THAT(result.err, HasSubstr("rank-1.log"));
+  }
+}
+
+// Where the kernel lets others give it a second name (protected_hardlinks = 0).
+TEST_F(Logs, AreNotAppendedToASecondNameOfAFileOfRoots) {
+  make("tmp/shared", 0, 01777);
+  ASSERT_EQ(::link(path("root/secret").c_str(), path("tmp/shared/rank-1.log").c_str()), 0);
+  const Result result =
+      rules::run(contained(ranks_of("1000:1000", "tmp/shared", "echo planted; exit 0")));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(read(path("root/secret")), "the secret of root\n");
 }
 
 // With the tee, which begins new files.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/mount.h>
 
 #include <array>
 #include <filesystem>
@@ -73,6 +74,52 @@ TEST_F(Place, LinkOfTheJobsIsFollowedAsFarAsTheJobMayWrite) {
   EXPECT_EQ(outside.out, "reads " + path("mnt/ds") + "\n") << outside.err;
   EXPECT_THAT(outside.err, HasSubstr("where user 1000 may not write"));
   expect_hooks_untouched();
+}
+
+// In a sticky directory the job may write, but not take away what is another user's.
+TEST_F(Place, LinkOfTheJobsToWhatIsOthersInAStickyDirectoryIsRefused) {
+  make("tmp/roots", 0, 0700);
+  make("tmp/others", kOther, 0755);
+  for (const char* name : {"roots", "others"}) {
+    write(std::string("tmp/") + name + "/keep", "precious");
+    as(kJob, path("home"), "rm -f ds; ln -s " + path("tmp/") + name + " ds");
+    const rules::Result result = run(path("home/ds"));
+    EXPECT_THAT(result.err, HasSubstr("where user 1000 may not write")) << name;
+    EXPECT_EQ(read(path(std::string("tmp/") + name + "/keep")), "precious");
+  }
+  EXPECT_EQ(owner_of("tmp/roots"), 0U);
+  EXPECT_EQ(owner_of("tmp/others"), kOther);
+}
+
+// What is mounted there decides, not the directory above it.
+TEST_F(Place, LinkOfTheJobsToAVolumeOfRootsIsRefused) {
+  make("scratch", kJob, 0755);
+  make("scratch/volume", kJob, 0755);
+  as(kJob, path("home"), "ln -s " + path("scratch/volume") + " ds");
+  rules::Spec mounted =
+      contained({"--user", "1000:1000", "--data", path("mnt/ds") + "=" + path("home/ds"), "--",
+                 "/bin/sh", "-c", "ls -A " + path("scratch/volume")});
+  mounted.before = [before = mounted.before, volume = path("scratch/volume")] {
+    if (before) before();
+    if (::mount("none", volume.c_str(), "tmpfs", 0, "mode=755") != 0) ::_exit(98);
+  };
+  const rules::Result result = rules::run(mounted);
+  EXPECT_EQ(result.out, "") << result.err;
+  EXPECT_THAT(result.err, HasSubstr("where user 1000 may not write"));
+}
+
+TEST_F(Place, MayBeAVolumeBelowADirectoryOfTheJobs) {
+  make("home/volume", kJob, 0755);
+  rules::Spec mounted =
+      contained({"--user", "1000:1000", "--data", path("mnt/ds") + "=" + path("home/volume"), "--",
+                 "/bin/sh", "-c", "cat $TRAINIT_DATASET_DS/pre-start.d/hook"});
+  mounted.before = [before = mounted.before, volume = path("home/volume")] {
+    if (before) before();
+    if (::mount("none", volume.c_str(), "tmpfs", 0, "mode=755,uid=1000") != 0) ::_exit(98);
+  };
+  const rules::Result result = rules::run(mounted);
+  EXPECT_EQ(result.out, "evil") << result.err;
+  EXPECT_THAT(result.err, HasSubstr("copied in"));
 }
 
 TEST_F(Place, ParentThatTheJobMadeALinkIsNotFollowed) {
@@ -217,6 +264,16 @@ TEST_F(DataSource, BehindALinkOfTheJobsIsNotRead) {
   const rules::Result result = run("home/ds");
   EXPECT_THAT(result.out, Not(HasSubstr("the secret")));
   EXPECT_THAT(result.err, HasSubstr("the link"));
+}
+
+TEST_F(DataSource, BehindALinkOfAnotherUserIsNotReadWithoutAJobsUserEither) {
+  as(kOther, path("tmp"), "ln -s " + path("root") + " ds; ln -s " + path("") + " up");
+  for (const char* source : {"tmp/ds", "tmp/up/root", "tmp/up/root/file"}) {
+    const rules::Result result =
+        rules::run(contained({"copy", "--owner", "1000:1000", path(source), path("cache/place")}));
+    EXPECT_THAT(result.err, HasSubstr("the link")) << source;
+    EXPECT_FALSE(copied("the secret"));
+  }
 }
 
 TEST_F(DataSource, ThatWasMovedToAPlaceOfTheJobsIsNotRead) {

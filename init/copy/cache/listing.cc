@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -45,8 +46,10 @@ std::string key_in(std::string_view name) {
   constexpr std::size_t kDigits = 16;
   if (name.ends_with(kPartial)) name.remove_suffix(kPartial.size());
   const std::size_t dash = name.rfind('-');
-  const bool right = dash != std::string_view::npos && name.size() - dash - 1 == kDigits &&
-                     name.find_first_not_of("0123456789abcdef", dash + 1) == std::string_view::npos;
+  const bool right =
+      dash != std::string_view::npos && name.size() - dash - 1 == kDigits &&
+      name.find_first_not_of("0123456789abcdef", dash + 1) == std::string_view::npos &&
+      std::ranges::all_of(name, may_stand_in_a_key);
   return right ? std::string(name) : "";
 }
 
@@ -79,7 +82,7 @@ envgen::CacheEntry describe(const Slot& slot, bool partial) {
       entry.bytes = credible(counters->get().bytes);
       entry.total_bytes = credible(counters->get().total_bytes);
     }
-    entry.source = sys::look(slot.partial() + "/source", true).content;
+    entry.source = sys::look(slot.partial() + "/source", true).content.substr(0, PATH_MAX);
   } else if (const auto record = read_record(slot); record && *record) {
     entry.source = (*record)->source;
     entry.entries = (*record)->entries;
@@ -99,9 +102,10 @@ class AsOwner {
       return;
     }
     if (status.st_uid == 0) return;
+    constexpr gid_t kNobody = 65534;  // the store's group may be one that its owner is not in
     envgen::Identity owner;
     owner.uid = status.st_uid;
-    owner.gid = status.st_gid;
+    owner.gid = kNobody;
     user_.emplace(owner);
   }
   [[nodiscard]] bool may() const { return !gone_ && (!user_ || user_->switched()); }

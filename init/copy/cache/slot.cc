@@ -23,11 +23,6 @@ std::unexpected<envgen::Error> fail_on(const std::string& path, int error) {
   return envgen::fail(kWhat, path, sys::errno_text(error), fix);
 }
 
-bool may_stand_in_a_key(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '-';
-}
-
 std::string digits_of(std::uint64_t value) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   constexpr unsigned kBits = 64;
@@ -107,6 +102,11 @@ envgen::Status sync_entry(const std::string& path) {
 }
 
 }  // namespace
+
+bool may_stand_in_a_key(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-';
+}
 
 std::string key_of(const std::string& name, const envgen::CopyRecord& wanted, int variant) {
   constexpr std::size_t kMostOfAName = 100;

@@ -37,6 +37,8 @@ struct Slot {
 
 // "imagenet-0123456789abcdef"; of the name only what a file name may be made of. Another `variant`:
 // another slot for the same.
+// Which bytes a key has; others become "_".
+bool may_stand_in_a_key(char c);
 std::string key_of(const std::string& name, const envgen::CopyRecord& wanted, int variant = 0);
 
 enum class Hold : unsigned char { kShared, kExclusive };

@@ -116,10 +116,10 @@ struct Answer {
   std::array<char, PATH_MAX> path{};
 };
 
-// What is not as the caller named it, but as the job's user or another one has made it, is the
-// job's only where that one may read it.
-bool is_for(const envgen::Identity& job, const std::string& path, std::string* why, bool* weak) {
-  const auto reached = sys::reach(path, {.job = &job, .follow_last = true});
+// Root follows no link that somebody else may have made; and what is not as the caller named it,
+// but as the job's user or another one has made it, is the job's only where that one may read it.
+bool is_for(const envgen::Identity* job, const std::string& path, std::string* why, bool* weak) {
+  const auto reached = sys::reach(path, {.job = job, .follow_last = true});
   if (!reached) {
     *why = reached.error().found;
     *weak = true;
@@ -127,8 +127,9 @@ bool is_for(const envgen::Identity& job, const std::string& path, std::string* w
   }
   if (reached->weakness.empty()) return true;
   *weak = true;
-  const sys::AsUser user(job);
-  *why = "others may change it by " + reached->weakness + ", and user " + std::to_string(job.uid) +
+  if (job == nullptr) return true;
+  const sys::AsUser user(*job);
+  *why = "others may change it by " + reached->weakness + ", and user " + std::to_string(job->uid) +
          " may not read it";
   if (!user.switched()) return false;
   return sys::Fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)).valid();
@@ -136,8 +137,8 @@ bool is_for(const envgen::Identity& job, const std::string& path, std::string* w
 
 // A way that others may change leads, without their links, to a place that they may change: else it
 // was another one when its links were resolved.
-bool has_changed(const envgen::Identity& job, const std::string& resolved) {
-  const auto reached = sys::reach(resolved, {.job = &job, .follow_last = true});
+bool has_changed(const envgen::Identity* job, const std::string& resolved) {
+  const auto reached = sys::reach(resolved, {.job = job, .follow_last = true});
   return !reached || reached->weakness.empty();
 }
 
@@ -155,15 +156,15 @@ int look_and_tell(const std::string& path, const envgen::Identity* job, int fd) 
   struct stat status{};
   std::string why;
   bool weak = false;
-  const bool foreign = job != nullptr && ::geteuid() == 0 && job->uid != 0;
-  if (foreign && !is_for(*job, path, &why, &weak)) return refuse(answer, why, fd);
+  if (job != nullptr && job->uid == 0) job = nullptr;
+  if (::geteuid() == 0 && !is_for(job, path, &why, &weak)) return refuse(answer, why, fd);
   if (::realpath(path.c_str(), answer.path.data()) == nullptr ||
       ::stat(answer.path.data(), &status) != 0) {
     answer.error = errno;
   } else if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
     answer.error = EINVAL;
   }
-  if (weak && answer.error == 0 && has_changed(*job, answer.path.data())) {
+  if (weak && answer.error == 0 && has_changed(job, answer.path.data())) {
     return refuse(answer, "that it changes while it is looked at", fd);
   }
   answer.directory = S_ISDIR(status.st_mode);
@@ -221,6 +222,9 @@ envgen::Status describe_place(Destination& place) {
   }
   struct stat status{};
   place.exists = ::lstat(place.path.c_str(), &status) == 0;
+  // What is mounted there, held by a descriptor.
+  const bool held = place.exists && S_ISLNK(status.st_mode) && place.path != place.real;
+  if (held && place.mount_point) place.exists = ::stat(place.path.c_str(), &status) == 0;
   place.directory = place.mount_point = false;
   if (place.exists) {
     place.directory = S_ISDIR(status.st_mode);
@@ -282,7 +286,7 @@ envgen::Result<Source> find_source(const std::string& path, std::int64_t deadlin
   ::waitpid(*child, nullptr, 0);
   if (answer.refused) {
     return envgen::fail(kWhatSource, path, answer.path.data(),
-                        "name the place itself, and let the job's user read it");
+                        "name the place itself; with --user, let that user read it");
   }
   if (answer.error == EINVAL) {
     return envgen::fail(kWhatSource, path, "neither a directory nor a regular file",

@@ -14,6 +14,7 @@
 #include "init/copy/publish/state_directory.h"
 #include "init/sys/as_user.h"
 #include "init/sys/files.h"
+#include "init/sys/mounts.h"
 #include "init/sys/permission.h"
 #include "init/sys/reach.h"
 
@@ -34,6 +35,15 @@ std::string link_at(int directory, const std::string& name) {
 
 std::string real_path_of(const sys::Fd& fd) { return link_at(AT_FDCWD, path_of(fd)); }
 
+// Of a mount point it is what is mounted there that is written to.
+bool may_be_replaced(const sys::Reached& place) {
+  const int directory = place.directory.get();
+  if (!sys::may_replace(directory, place.name)) return false;
+  const sys::Fd there(::openat(directory, place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!there.valid() || sys::mount_id_of(there.get()) == sys::mount_id_of(directory)) return true;
+  return sys::may_access(directory, place.name.c_str(), W_OK | X_OK);
+}
+
 // The job made the link, or may have: it counts as far as the job itself could write there.
 envgen::Result<sys::Reached> follow_as(const envgen::Identity& job, const std::string& link,
                                        const std::string& target) {
@@ -41,10 +51,7 @@ envgen::Result<sys::Reached> follow_as(const envgen::Identity& job, const std::s
   if (!reached) return reached;
   const sys::AsUser user(job);
   // By its descriptor: what the name leads to may be another directory by now.
-  if (user.switched() &&
-      sys::may_access(AT_FDCWD, path_of(reached->directory).c_str(), W_OK | X_OK)) {
-    return reached;
-  }
+  if (user.switched() && may_be_replaced(*reached)) return reached;
   return envgen::fail(
       kWhat, link,
       "a link to " + target + ", where user " + std::to_string(job.uid) + " may not write",
