@@ -267,7 +267,7 @@ TEST_P(PlannedPeers, TheJobStartsWhenAllHaveAnswered) {
 }
 
 TEST_P(PlannedPeers, WithoutAnAnswerItEndsWith124AndNothingStarts) {
-  plan_.peers->timeout_ms = 700;
+  plan_.peers->timeout_ms = 3000;
   plan_.post_stop = {shell("end", kTellCode)};
   put_ssh("[ $host = node-1 ] && exit 0; echo 'Permission denied (publickey).' >&2; exit 255");
   auto outcome = run();
@@ -281,7 +281,7 @@ TEST_P(PlannedPeers, WithoutAnAnswerItEndsWith124AndNothingStarts) {
 }
 
 TEST_P(PlannedPeers, ThoseThatAnsweredAreToldWhenTheOthersDoNot) {
-  plan_.peers->timeout_ms = 300;
+  plan_.peers->timeout_ms = 3000;  // enough for an ssh to start on a loaded machine
   plan_.post_stop = {shell("end", kTellCode), shell("again", "exec sleep 60")};
   plan_.policy.post_stop_ms = 500;
   put_ssh("[ $host = node-1 ]");
@@ -290,7 +290,7 @@ TEST_P(PlannedPeers, ThoseThatAnsweredAreToldWhenTheOthersDoNot) {
   EXPECT_EQ(outcome.code, 124);
   EXPECT_THAT(code_told(), AllOf(testing::StartsWith("124 waiting for the peers"),
                                  HasSubstr("ssh exited with code 1")));
-  EXPECT_LT(elapsed_ms(), 10'000);
+  EXPECT_LT(elapsed_ms(), 50'000) << "nobody waits for the sleep";
 }
 
 TEST_P(PlannedPeers, WithoutAnSshClientItEndsAtOnce) {
