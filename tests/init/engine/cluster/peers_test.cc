@@ -146,7 +146,7 @@ TEST_F(Peers, AMissingClientIsSaidAtOnce) {
 
 TEST_F(Peers, ACodeOf127FromTheOtherSideIsOnlyNoAnswer) {
   name_hosts(1);
-  wait_.timeout_ms = 300;
+  wait_.timeout_ms = 3000;
   put_ssh("echo 'bash: trainit-peer-ping: command not found' >&2; exit 127");
   auto outcome = run();
   EXPECT_EQ(outcome.code, 124);
