@@ -17,6 +17,7 @@
 #include "init/copy/publish/publish.h"
 #include "init/copy/publish/room.h"
 #include "init/copy/tree/copy.h"
+#include "init/copy/tree/phase.h"
 #include "init/sys/boot.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
@@ -148,13 +149,13 @@ envgen::Status check_room_for(const Source& source, const Destination& place,
 
 // What an earlier run left counts for the same source only: in another one a file of the same name,
 // size and time, as a build that fixes all times leaves it, is another file.
-envgen::Status begin_filling(const Source& source, const Destination& place) {
+envgen::Status begin_filling(const Source& source, const Destination& place, const Keep& keep) {
   const std::string filling = filling_of(place);
   const std::string note = filling + "/source";
   const std::string text = std::to_string(source.inode) + " " + source.path + "\n";
   if (sys::look(note, true).content == text) return {};
-  auto status = sys::remove_tree(tree_of(place));
-  if (status) status = sys::remove_tree(filling);
+  auto status = remove_tree(tree_of(place), keep);
+  if (status) status = remove_tree(filling, keep);
   if (status) status = sys::make_directories(filling, 0755);
   return status ? sys::write_file_atomic(note, 0644, text) : status;
 }
@@ -164,7 +165,7 @@ envgen::Result<Copied> copy_anew(const Source& source, const Destination& place,
   const std::string filling = filling_of(place);
   auto claimed = claim(place);
   if (!claimed) return std::unexpected(claimed.error());
-  if (auto begun = begin_filling(source, place); !begun) {
+  if (auto begun = begin_filling(source, place, options.keep); !begun) {
     return std::unexpected(begun.error());
   }
   auto scan =
@@ -175,7 +176,7 @@ envgen::Result<Copied> copy_anew(const Source& source, const Destination& place,
   if (!free) return std::unexpected(free.error());
   counters.get().phase = Phase::kPublishing;
   if (options.report) options.report(counters.get());
-  auto publication = publish(place, record_for(source, place, options, *scan));
+  auto publication = publish(place, record_for(source, place, options, *scan), options.keep);
   if (!publication) return std::unexpected(publication.error());
   return Copied{.path = place.real_data(),
                 .how = publication->how,
@@ -203,7 +204,8 @@ envgen::Result<Copied> copy_to(HeldPlace& held, const Source& source, const Opti
   if (!locked) return std::unexpected(locked.error());
   auto claim = Claim::take(place.state, asked, sys::boot_id());
   if (!claim) return std::unexpected(claim.error());
-  auto settled = settle(place);
+  const Keep keep = [&claim] { return claim->keep(); };
+  auto settled = settle(place, keep);
   if (!settled) return std::unexpected(settled.error());
   if (!settled->replaced.empty() && asked.warn) {
     asked.warn(kept_line(settled->replaced, settled->why));
@@ -211,8 +213,8 @@ envgen::Result<Copied> copy_to(HeldPlace& held, const Source& source, const Opti
   envgen::Status status;
   if (claim->abandoned()) {
     // What the other machine may still write to goes away under it.
-    status = sys::remove_tree(tree_of(place));
-    if (status) status = sys::remove_tree(filling_of(place));
+    status = remove_tree(tree_of(place), keep);
+    if (status) status = remove_tree(filling_of(place), keep);
   }
   // Others may have been there in the meantime.
   if (status) status = look_again(held);
@@ -227,7 +229,7 @@ envgen::Result<Copied> copy_to(HeldPlace& held, const Source& source, const Opti
     counters->save();
     if (asked.report) asked.report(now);
   };
-  options.keep = [&claim] { return claim->keep(); };
+  options.keep = keep;
   options.lock_fd = locked->get();
   std::optional<Scan> scan;
   auto found = find_unchanged(source, place, options, *counters, scan);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "init/copy/publish/place_journal.h"
+#include "init/copy/tree/phase.h"
 #include "init/copy/tree/standing.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
@@ -91,17 +92,27 @@ std::vector<std::string> names_of(const Destination& place, std::string_view pre
 }
 
 // The copy is there whether this succeeds or not; the next run tries again.
-void discard(const std::string& path) { std::ignore = sys::remove_tree(path); }
+void discard(const std::string& path, const Keep& keep) { std::ignore = remove_tree(path, keep); }
 
-void discard_gone(const Destination& place) {
-  for (const std::string& path : names_of(place, "gone-")) discard(path);
+void discard_gone(const Destination& place, const Keep& keep) {
+  for (const std::string& path : names_of(place, "gone-")) discard(path, keep);
+}
+
+envgen::Status check_kept(const Keep& keep) { return keep ? keep() : envgen::Status(); }
+
+// The place is ours still, and what is about to be published is the tree that was filled.
+envgen::Status check_tree(const Destination& place, const PlaceJournal& journal, const Keep& keep) {
+  if (auto ours = check_kept(keep); !ours) return ours;
+  if (inode_of(tree_of(place)) == journal.tree) return {};
+  return envgen::fail(kWhat, tree_of(place), "another tree than the one that was filled",
+                      "let one machine copy to a place that several share; run it again");
 }
 
 Standee copy_at(const Destination& place, const std::string& path) {
   return {.tree = path, .manifest = place.state + "/manifest", .record = record_of(place)};
 }
 
-envgen::Result<std::string> keep(const Destination& place, const std::string& path) {
+envgen::Result<std::string> set_aside(const Destination& place, const std::string& path) {
   std::string kept = fresh_name(place, "replaced-");
   if (::rename(path.c_str(), kept.c_str()) == 0) return kept;
   return std::unexpected(cannot_publish(path, errno).error());
@@ -109,18 +120,19 @@ envgen::Result<std::string> keep(const Destination& place, const std::string& pa
 
 // What was at the place goes out of the way, wherever it lies now: to be removed where a walk has
 // just proven that it is the copy whose manifest is there, and nothing besides; else kept.
-envgen::Status put_away(const Destination& place, const std::string& path,
-                        Publication* publication) {
+envgen::Status put_away(const Destination& place, const std::string& path, Publication* publication,
+                        const Keep& keep) {
   if (inode_of(path) == 0 || ::rmdir(path.c_str()) == 0) return {};
   const bool was_ours = inode_of(record_of(place)) != 0;
-  const envgen::Status removable =
-      was_ours ? check_removable(copy_at(place, path), true) : envgen::fail(kWhat, path, "", "");
+  const envgen::Status removable = was_ours ? check_removable(copy_at(place, path), true, keep)
+                                            : envgen::fail(kWhat, path, "", "");
+  if (auto ours = check_kept(keep); !ours) return ours;
   if (removable) {
     const std::string gone = fresh_name(place, "gone-");
     if (::rename(path.c_str(), gone.c_str()) != 0) return cannot_publish(path, errno);
     return {};
   }
-  auto kept = keep(place, path);
+  auto kept = set_aside(place, path);
   if (!kept) return std::unexpected(kept.error());
   publication->replaced = std::move(*kept);
   if (was_ours) publication->why = removable.error().found;
@@ -141,23 +153,25 @@ void restore_mode(const std::string& path, const PlaceJournal& journal) {
 
 // After the data has come to its place.
 envgen::Status finish(const Destination& place, const PlaceJournal& journal, bool durable,
-                      Publication* publication) {
+                      Publication* publication, const Keep& keep) {
   const std::string data = place.data();
   if (!place.mount_point) restore_mode(data, journal);
   // Another name of what is at the place now, where a file was brought there by a link.
-  if (inode_of(tree_of(place)) == journal.tree) discard(tree_of(place));
+  if (inode_of(tree_of(place)) == journal.tree) discard(tree_of(place), keep);
   // An exchange has left there what was at the place.
   for (const std::string& path : {tree_of(place), old_of(place)}) {
-    if (auto status = put_away(place, path, publication); !status) return status;
+    if (auto status = put_away(place, path, publication, keep); !status) return status;
   }
   for (const std::string& version : names_of(place, "v-")) {
     if (inode_of(version) == journal.tree) continue;
-    if (auto status = put_away(place, version, publication); !status) return status;
+    if (auto status = put_away(place, version, publication, keep); !status) return status;
   }
   if (durable) {
     sync_directory(place.mount_point ? place.path : place.parent());
     sync_directory(place.state);
   }
+  // What lies in the state directory may be another machine's by now.
+  if (auto ours = check_kept(keep); !ours) return ours;
   const std::string manifest = place.state + "/manifest";
   ::rename((filling_of(place) + "/manifest").c_str(), manifest.c_str());
   const std::string record = record_of(place);
@@ -169,8 +183,9 @@ envgen::Status finish(const Destination& place, const PlaceJournal& journal, boo
   if (durable) sync_directory(place.state);
   auto status = write_journal(place, {.tree = journal.tree});
   if (!status) return status;
-  discard_gone(place);
-  discard(filling_of(place));
+  discard_gone(place, keep);
+  if (auto ours = check_kept(keep); !ours) return ours;
+  discard(filling_of(place), keep);
   return {};
 }
 
@@ -256,33 +271,34 @@ std::string tree_of(const Destination& place) { return place.state + "/tree"; }
 std::string filling_of(const Destination& place) { return place.state + "/filling"; }
 std::string record_of(const Destination& place) { return place.state + "/record.json"; }
 
-envgen::Result<Publication> settle(const Destination& place) {
+envgen::Result<Publication> settle(const Destination& place, const Keep& keep) {
   Publication publication;
   if (auto files = check_state_files(place); !files) return std::unexpected(files.error());
   PlaceJournal journal = read_journal(place);
   const std::string tree = tree_of(place);
-  discard_gone(place);
+  discard_gone(place, keep);
+  if (auto ours = check_kept(keep); !ours) return std::unexpected(ours.error());
   if (journal.torn) {
     // Either may be what was at the place, and none of our doing.
-    std::ignore = keep(place, tree);
-    std::ignore = keep(place, old_of(place));
+    std::ignore = set_aside(place, tree);
+    std::ignore = set_aside(place, old_of(place));
     if (auto status = write_journal(place, {}); !status) return std::unexpected(status.error());
     journal = {};
   }
   if (auto status = end_two_renames(place, journal); !status)
     return std::unexpected(status.error());
   if (journal.publishing && journal.tree != 0 && inode_at(place) == journal.tree) {
-    if (auto status = finish(place, journal, true, &publication); !status)
+    if (auto status = finish(place, journal, true, &publication, keep); !status)
       return std::unexpected(status.error());
     return publication;
   }
   if (place.mount_point) take_back_version(place, journal);
   // Whatever a killed run has left of what was at the place, under whatever name.
   if (journal.publishing && inode_of(tree) != 0 && inode_of(tree) != journal.tree) {
-    if (auto status = put_away(place, tree, &publication); !status)
+    if (auto status = put_away(place, tree, &publication, keep); !status)
       return std::unexpected(status.error());
   }
-  if (auto status = put_away(place, old_of(place), &publication); !status)
+  if (auto status = put_away(place, old_of(place), &publication, keep); !status)
     return std::unexpected(status.error());
   if (journal.publishing) {
     // It has not come so far: what was at the place then is what was put there before.
@@ -290,10 +306,11 @@ envgen::Result<Publication> settle(const Destination& place) {
     if (auto status = write_journal(place, {.tree = before}); !status)
       return std::unexpected(status.error());
   }
-  discard_gone(place);
+  discard_gone(place, keep);
+  if (auto ours = check_kept(keep); !ours) return std::unexpected(ours.error());
   // Notes of a run whose tree is gone are about nothing.
   if (inode_of(tree) == 0 && inode_of(filling_of(place) + "/one") == 0) {
-    if (auto gone = sys::remove_tree(filling_of(place)); !gone)
+    if (auto gone = remove_tree(filling_of(place), keep); !gone)
       return std::unexpected(gone.error());
   }
   return publication;
@@ -335,18 +352,20 @@ envgen::Status check_publishable(const Destination& place) {
 namespace {
 
 // What is at the place now, before it is moved, which changes the times of a file.
-envgen::Status check_present(const Destination& place) {
+envgen::Status check_present(const Destination& place, const Keep& keep) {
   const std::uint64_t there = inode_at(place);
   if (there == 0 || inode_of(record_of(place)) == 0) return {};
   if (read_journal(place).tree != there) {
     return envgen::fail(kWhat, place.data(), "not what was put there", "");
   }
-  return check_removable(copy_at(place, place.data() + (place.mount_point ? "/" : "")), false);
+  return check_removable(copy_at(place, place.data() + (place.mount_point ? "/" : "")), false,
+                         keep);
 }
 
 }  // namespace
 
-envgen::Result<Publication> publish(const Destination& place, const envgen::CopyRecord& record) {
+envgen::Result<Publication> publish(const Destination& place, const envgen::CopyRecord& record,
+                                    const Keep& keep) {
   const std::string tree = tree_of(place);
   struct stat status{};
   if (::lstat(tree.c_str(), &status) != 0)
@@ -356,7 +375,10 @@ envgen::Result<Publication> publish(const Destination& place, const envgen::Copy
                              .old = inode_at(place),
                              .mode = status.st_mode & 07777};
   Publication publication;
-  if (auto standing = check_present(place); !standing) {
+  const envgen::Status standing = check_present(place, keep);
+  // Its error may be that the place is another machine's.
+  if (auto ours = check_tree(place, journal, keep); !ours) return std::unexpected(ours.error());
+  if (!standing) {
     publication.why = standing.error().found;
     // So it is nobody's copy for whoever puts it away, also after a kill.
     ::unlink(record_of(place).c_str());
@@ -368,10 +390,11 @@ envgen::Result<Publication> publish(const Destination& place, const envgen::Copy
     let_move(tree);
     let_move(place.path);
   }
+  if (auto ours = check_tree(place, journal, keep); !ours) return std::unexpected(ours.error());
   auto how = place.mount_point ? bring_version(place) : bring(place);
   if (!how) return std::unexpected(how.error());
   publication.how = *how;
-  auto done = finish(place, journal, record.synced, &publication);
+  auto done = finish(place, journal, record.synced, &publication, keep);
   if (!done) return std::unexpected(done.error());
   return publication;
 }

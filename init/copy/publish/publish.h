@@ -44,14 +44,16 @@ std::string record_of(const Destination& place);
 
 // Ends what a killed run has begun, and removes what it left; the tree stays. What it has put away:
 // `replaced` of it.
-envgen::Result<Publication> settle(const Destination& place);
+envgen::Result<Publication> settle(const Destination& place, const Keep& keep = {});
 // What is at the place is the tree that was brought there last, unchanged (standing.h); `source`
 // may be asked where it was touched. The error says what is not as it was.
 envgen::Status check_published(const Destination& place, const std::string& source,
                                const Options& options, const SharedCounters& counters);
 // Nothing is known to be in the way; said before hours of copying.
 envgen::Status check_publishable(const Destination& place);
-// The tree to its place, then `record`. A record that says `synced` goes after an fsync.
-envgen::Result<Publication> publish(const Destination& place, const envgen::CopyRecord& record);
+// The tree to its place, then `record`. A record that says `synced` goes after an fsync. An error
+// of `keep`, or another tree than it began with, ends it: another machine has the place.
+envgen::Result<Publication> publish(const Destination& place, const envgen::CopyRecord& record,
+                                    const Keep& keep = {});
 
 }  // namespace copy

@@ -64,7 +64,7 @@ envgen::Status read_beginning(Job& job) {
 envgen::Status clear_scratch(const Job& job) {
   for (const char* name : {"/links", "/trash", "/late"}) {
     const std::string path = job.state + name;
-    if (auto removed = sys::remove_tree(path); !removed) return removed;
+    if (auto removed = remove_tree(path, job.options->keep); !removed) return removed;
     if (name == std::string_view("/late")) continue;
     if (auto made = sys::make_directories(path, 0700); !made) return made;
   }
@@ -239,7 +239,9 @@ envgen::Result<Scan> fill_tree(const Root& source, const std::string& tree,
   job.board = board->get();
   auto filled = fill(job, tree);
   if (!filled && is_full(job)) {
-    for (const std::string& path : {tree, job.state}) std::ignore = sys::remove_tree(path);
+    for (const std::string& path : {tree, job.state}) {
+      std::ignore = remove_tree(path, options.keep);
+    }
   }
   return filled;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "envgen/plan/dataset.h"
 #include "envgen/plan/sandbox.h"
 #include "init/copy/path_filter.h"
@@ -17,6 +18,10 @@ struct Owner {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
 };
+
+// To be called several times a second by whoever works at a place: an error ends the work, as the
+// place is another machine's by now.
+using Keep = std::function<envgen::Status()>;
 
 struct Options {
   envgen::PathFilter filter;
@@ -36,8 +41,8 @@ struct Options {
   // A descriptor with an flock, which every process that writes keeps open: when the caller is
   // killed they live a moment longer, and the next copy must not begin before. -1 = none.
   int lock_fd = -1;
-  // Called several times a second while others work: an error ends them.
-  std::function<envgen::Status()> keep = {};
+  // Called while others work: an error ends them.
+  Keep keep = {};
   // Called several times a second by the process that called, while others work.
   std::function<void(const Counters&)> report = {};
   // The same while another copy has the place, with its counters; nullptr where they are not there.

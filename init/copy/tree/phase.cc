@@ -1,6 +1,7 @@
 #include "init/copy/tree/phase.h"
 
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <cerrno>
@@ -19,6 +20,16 @@ envgen::Result<SharedBoard> make_board() {
   if (memory != MAP_FAILED) return SharedBoard(static_cast<Board*>(memory));
   return envgen::fail("starting a copy", "", sys::errno_text(errno),
                       "give the container more memory");
+}
+
+envgen::Status remove_tree(const std::string& path, const Keep& keep) {
+  struct stat status{};
+  if (!keep || ::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+    return sys::remove_tree(path);
+  }
+  auto board = make_board();
+  if (!board) return std::unexpected(board.error());
+  return run_team(1, (*board)->failure, [&path](int) { return sys::remove_tree(path); }, keep);
 }
 
 envgen::Status check_room(const Job& job) {

@@ -20,6 +20,10 @@ using SharedBoard = std::unique_ptr<Board, Unmap>;
 
 envgen::Result<SharedBoard> make_board();
 
+// sys::remove_tree() by a process of its own, so that `keep` is called meanwhile; an error of it
+// ends the removal.
+envgen::Status remove_tree(const std::string& path, const Keep& keep);
+
 // Whether the copy's file system has what is to stay free; it is local: this process may ask it.
 envgen::Status check_room(const Job& job);
 

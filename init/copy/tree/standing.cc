@@ -55,16 +55,18 @@ envgen::Status check_standing(const Standee& copy, Standing asked, const Options
   return {};
 }
 
-envgen::Status check_removable(const Standee& copy, bool moved) {
+envgen::Status check_removable(const Standee& copy, bool moved, const Keep& keep) {
   const envgen::PathState file = sys::look(copy.record, true);
   const auto record = envgen::parse_record(file.content, copy.record);
   if (!record) return std::unexpected(record.error());
   auto counters = SharedCounters::anonymous();
   if (!counters) return std::unexpected(counters.error());
   const Standing asked{.hashed = record->hashed, .source = "", .moved = moved};
+  Options options;
+  options.keep = keep;
   // Once more: a process of ours that was killed meanwhile proves nothing.
-  if (auto proven = check_standing(copy, asked, {}, *counters); proven) return proven;
-  return check_standing(copy, asked, {}, *counters);
+  if (auto proven = check_standing(copy, asked, options, *counters); proven) return proven;
+  return check_standing(copy, asked, options, *counters);
 }
 
 }  // namespace copy

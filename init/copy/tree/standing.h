@@ -23,7 +23,8 @@ struct Standee {
 envgen::Status check_standing(const Standee& copy, Standing asked, const Options& options,
                               const SharedCounters& counters);
 
-// That nothing is lost with it: what is touched counts as changed where there are no hashes.
-envgen::Status check_removable(const Standee& copy, bool moved);
+// That nothing is lost with it: what is touched counts as changed where there are no hashes. The
+// error may be one of `keep`: ask it.
+envgen::Status check_removable(const Standee& copy, bool moved, const Keep& keep);
 
 }  // namespace copy

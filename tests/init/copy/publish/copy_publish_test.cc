@@ -6,13 +6,16 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "init/copy/publish/claim.h"
 #include "init/copy/publish/copy_tree.h"
 #include "init/copy/publish/publish.h"
 #include "init/copy/tree/copy.h"
+#include "init/copy/tree/phase.h"
 #include "tests/init/child.h"
 #include "tests/init/copy/tree/copy_fill.h"
 
@@ -327,6 +330,51 @@ TEST_F(CopyPublish, KeepsWhatCameToTheOldCopyBeforeTheRecovery) {
   EXPECT_EQ(read(settled->replaced + "/precious"), "mine");
   EXPECT_EQ(text_at(place), "new");
   EXPECT_EQ(changed(place), "");
+}
+
+// Another machine takes the place over, and fills a tree of its own: before the journal is written,
+// and after it.
+TEST_F(CopyPublish, ClaimThatIsLostMeanwhileEndsItAndPublishesNothing) {
+  publish(prepare("place", "old"));
+  for (const int turn : {1, 2}) {
+    const copy::Destination place = prepare("place", "new");
+    const std::string record = read(copy::record_of(place));
+    auto claim = copy::Claim::take(place.state, {}, "here", {.beat_ms = 0});
+    ASSERT_TRUE(claim);
+    std::optional<copy::Claim> other;
+    int calls = 0;
+    const auto published = copy::publish(place, some_record(place), [&] {
+      if (++calls == turn) {
+        other.emplace(
+            copy::Claim::take(place.state, {}, "there", {.stale_ms = 0, .settle_ms = 1}).value());
+        EXPECT_TRUE(sys::remove_tree(copy::tree_of(place)));
+        EXPECT_TRUE(sys::make_directories(copy::tree_of(place) + "/half", 0755));
+      }
+      return claim->keep();
+    });
+    EXPECT_EQ(calls, turn) << "nothing is done after it";
+    ASSERT_FALSE(published);
+    EXPECT_NE(published.error().found.find("another machine"), std::string::npos);
+    EXPECT_EQ(text_at(place), "old");
+    EXPECT_EQ(read(copy::record_of(place)), record);
+    EXPECT_TRUE(exists(copy::tree_of(place) + "/half"));
+  }
+}
+
+TEST_F(CopyPublish, AnotherTreeThanTheOneItBeganWithIsNotPublished) {
+  const copy::Destination place = prepare("place", "new");
+  const auto published = copy::publish(place, some_record(place), [&place]() -> envgen::Status {
+    ::rename(copy::tree_of(place).c_str(), (place.state + "/away").c_str());
+    return sys::make_directories(copy::tree_of(place), 0755);
+  });
+  ASSERT_FALSE(published);
+  EXPECT_FALSE(exists(place.path));
+}
+
+TEST_F(CopyPublish, ClaimIsTouchedWhileATreeIsRemoved) {
+  ASSERT_TRUE(sys::make_directories(path("tree/sub"), 0755));
+  EXPECT_TRUE(copy::remove_tree(path("tree"), [] { return envgen::Status(); }));
+  EXPECT_FALSE(exists(path("tree")));
 }
 
 TEST_F(CopyPublish, LinkOfSomebodyElseIsNotReplacedAtAMountPoint) {
