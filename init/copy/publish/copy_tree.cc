@@ -14,6 +14,7 @@
 #include "init/copy/publish/claim.h"
 #include "init/copy/publish/lease.h"
 #include "init/copy/publish/place.h"
+#include "init/copy/publish/place_journal.h"
 #include "init/copy/publish/publish.h"
 #include "init/copy/publish/room.h"
 #include "init/copy/tree/copy.h"
@@ -28,13 +29,6 @@ namespace {
 
 constexpr const char* kWhat = "copying";
 
-envgen::Status fail_on(const std::string& path, int error) {
-  const char* fix = "name a place that may be written";
-  if (error == ENOSPC || error == EDQUOT) fix = "make room there";
-  if (error == EISDIR) fix = "remove it";
-  return envgen::fail(kWhat, path, sys::errno_text(error), fix);
-}
-
 void show_waiting(const Destination& place, const Options& options) {
   if (!options.waiting) return;
   const auto counters = SharedCounters::open(place.state + "/progress");
@@ -47,10 +41,10 @@ envgen::Result<sys::Fd> lock(const Destination& place, const Options& options) {
   const std::string path = place.state + "/lock";
   while (true) {
     sys::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!fd.valid()) return std::unexpected(fail_on(path, errno).error());
+    if (!fd.valid()) return fail_on(path, errno);
     while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
-      if (errno != EWOULDBLOCK) return std::unexpected(fail_on(path, errno).error());
+      if (errno != EWOULDBLOCK) return fail_on(path, errno);
       if (options.deadline_ms != 0 && sys::monotonic_ms() >= options.deadline_ms) {
         return envgen::fail(kWhat, place.path, "another copy to the same place that is not done",
                             "give it more time");
@@ -163,8 +157,8 @@ envgen::Status begin_filling(const Source& source, const Destination& place, con
 envgen::Result<Copied> copy_anew(const Source& source, const Destination& place,
                                  const Options& options, const SharedCounters& counters) {
   const std::string filling = filling_of(place);
-  auto claimed = claim(place);
-  if (!claimed) return std::unexpected(claimed.error());
+  const auto unused = hold_unused(place, options.keep);
+  if (!unused) return std::unexpected(unused.error());
   if (auto begun = begin_filling(source, place, options.keep); !begun) {
     return std::unexpected(begun.error());
   }
@@ -240,7 +234,7 @@ envgen::Result<Copied> copy_to(HeldPlace& held, const Source& source, const Opti
                        : copy_anew(source, place, options, *counters);
   if (!copied) return copied;
   counters->get().phase = Phase::kDone;
-  auto lease = take_lease(place);
+  auto lease = take_lease(place, asked);
   if (!lease) return std::unexpected(lease.error());
   copied->lease = std::move(*lease);
   return copied;

@@ -8,11 +8,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "init/copy/publish/place_journal.h"
 #include "init/copy/tree/directory.h"
+#include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/mounts.h"
 
@@ -20,13 +23,6 @@ namespace copy {
 namespace {
 
 constexpr const char* kWhat = "copying";
-
-std::unexpected<envgen::Error> fail_on(const std::string& path, int error) {
-  const char* fix = "name a place that may be written";
-  if (error == ENOSPC || error == EDQUOT) fix = "make room there";
-  if (error == EISDIR) fix = "remove it";
-  return envgen::fail(kWhat, path, sys::errno_text(error), fix);
-}
 
 std::unexpected<envgen::Error> in_use(const std::string& where) {
   return envgen::fail(kWhat, where, "a copy that is in use by another job",
@@ -41,79 +37,131 @@ envgen::Result<sys::Fd> open_lease(const Destination& place) {
   return fd;
 }
 
-// 0, or why not.
-int lock(const sys::Fd& lease, int operation) {
-  while (::flock(lease.get(), operation | LOCK_NB) != 0) {
-    if (errno != EINTR) return errno;
+// 0, or why not. Tried again for a moment: another copy that looks just now is no use of it.
+int lock_patiently(const sys::Fd& lease, int operation) {
+  constexpr int kTries = 50;
+  constexpr int kEveryMs = 10;
+  for (int left = kTries; ::flock(lease.get(), operation | LOCK_NB) != 0;) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK || --left == 0) return errno;
+    ::poll(nullptr, 0, kEveryMs);
   }
   return 0;
 }
 
-// Of another place, whose state directory this is: adds what has to be held to `claimed`. False:
-// it is in use.
-bool claim_other(int directory, const std::string& state, std::vector<sys::Fd>& claimed) {
+// What nobody can have a lease on that counts. Of any other failure nothing is known.
+bool is_nothing(int error) { return error == ENOENT || error == EACCES || error == EPERM; }
+
+// A path that leads elsewhere by now, or is longer than one may be, is none as well.
+bool is_no_path(int error) {
+  return is_nothing(error) || error == ENOTDIR || error == ELOOP || error == ENAMETOOLONG;
+}
+
+// Whether there is one of that type, of root or of us.
+envgen::Result<bool> counts(int directory, const std::string& name, mode_t type) {
+  struct stat status{};
+  if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (is_no_path(errno)) return false;
+    return fail_on(name, errno);
+  }
+  return (status.st_mode & S_IFMT) == type && (status.st_uid == 0 || status.st_uid == ::geteuid());
+}
+
+// Of another place, whose state directory this is: adds what has to be held to `held`. False: it is
+// in use.
+envgen::Result<bool> hold_other(int directory, const std::string& state,
+                                std::vector<sys::Fd>& held) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   const std::string path = state + "/lease";
-  const auto counts = [directory](const std::string& name, mode_t type) {
-    struct stat status{};
-    return ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-           (status.st_mode & S_IFMT) == type &&
-           (status.st_uid == 0 || status.st_uid == ::geteuid());
-  };
-  if (!counts(state, S_IFDIR) || !counts(path, S_IFREG)) return true;
+  auto there = counts(directory, state, S_IFDIR);
+  if (there && *there) there = counts(directory, path, S_IFREG);
+  if (!there) return there;
+  if (!*there) return true;
   // Root's, which nobody else can ask, keeps nobody from what is theirs.
   sys::Fd lease(::openat(directory, path.c_str(), O_RDWR | kFlags));
-  if (!lease.valid()) return true;
-  if (lock(lease, LOCK_EX) == EWOULDBLOCK) return false;
-  claimed.push_back(std::move(lease));
+  // Mounted read-only here; whoever uses it may have come another way.
+  if (!lease.valid() && errno == EROFS) {
+    lease.reset(::openat(directory, path.c_str(), O_RDONLY | kFlags));
+  }
+  if (!lease.valid() && is_nothing(errno)) return true;
+  if (!lease.valid()) return fail_on(path, errno);
+  const int error = lock_patiently(lease, LOCK_EX);
+  if (error == EWOULDBLOCK) return false;
+  if (error != 0) return fail_on(path, error);
+  held.push_back(std::move(lease));
   return true;
 }
 
-// The copies below a directory. What is mounted there stays where it is.
-envgen::Status claim_below(const Destination& place, std::vector<sys::Fd>& claimed) {
-  const sys::Fd root(::open(place.path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!root.valid()) return {};
-  const std::uint64_t mount = sys::mount_id_of(root.get());
+// Of one directory below the place: the copies in it, and into `left` the directories in it.
+envgen::Status hold_in(const Destination& place, const sys::Fd& directory, const std::string& path,
+                       std::vector<std::string>& left, std::vector<sys::Fd>& held) {
   DirectoryReader reader;
   std::vector<Name> names;
+  while (reader.read(directory.get(), names)) {
+    if (names.empty()) return {};
+    for (const Name& name : names) {
+      if (name.type != DT_DIR && name.type != DT_UNKNOWN) continue;
+      std::string entry = path + (path.empty() ? "" : "/");
+      entry += name.text;
+      if (!name.text.starts_with(kStateName)) {
+        left.push_back(std::move(entry));
+        continue;
+      }
+      auto free = hold_other(directory.get(), name.c_str(), held);
+      if (!free) {
+        free.error().where = place.real + "/" + entry;
+        return std::unexpected(free.error());
+      }
+      if (!*free) return in_use(place.real + "/" + entry);
+    }
+  }
+  return fail_on(place.real + "/" + path, errno);
+}
+
+// The copies below a directory. What is mounted there stays where it is.
+envgen::Status hold_below(const Destination& place, const Keep& keep, std::vector<sys::Fd>& held) {
+  constexpr std::int64_t kKeepMs = 200;
+  const sys::Fd root(::open(place.path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!root.valid() && is_no_path(errno)) return {};
+  if (!root.valid()) return fail_on(place.real, errno);
+  const std::uint64_t mount = sys::mount_id_of(root.get());
   std::vector<std::string> left = {""};
+  std::int64_t next_ms = 0;
   while (!left.empty()) {
+    if (keep && sys::monotonic_ms() >= next_ms) {
+      if (auto ours = keep(); !ours) return ours;
+      next_ms = sys::monotonic_ms() + kKeepMs;
+    }
     const std::string path = std::move(left.back());
     left.pop_back();
     const std::string_view below = path.empty() ? "." : std::string_view(path);
-    const sys::Fd held = open_below(root.get(), below, O_PATH | O_DIRECTORY);
-    if (!held.valid() || sys::mount_id_of(held.get()) != mount) continue;
-    const sys::Fd directory = open_below(held.get(), ".", O_RDONLY | O_DIRECTORY);
-    while (directory.valid() && reader.read(directory.get(), names) && !names.empty()) {
-      for (const Name& name : names) {
-        if (name.type != DT_DIR && name.type != DT_UNKNOWN) continue;
-        std::string entry = path + (path.empty() ? "" : "/");
-        entry += name.text;
-        if (!name.text.starts_with(kStateName)) {
-          left.push_back(std::move(entry));
-        } else if (!claim_other(directory.get(), name.c_str(), claimed)) {
-          return in_use(place.real + "/" + entry);
-        }
-      }
+    const sys::Fd entry = open_below(root.get(), below, O_PATH | O_DIRECTORY);
+    if (!entry.valid() && is_no_path(errno)) continue;
+    if (!entry.valid()) return fail_on(place.real + "/" + path, errno);
+    const std::uint64_t entry_mount = sys::mount_id_of(entry.get());
+    if ((entry_mount == 0) != (mount == 0)) {
+      return envgen::fail(kWhat, place.real + "/" + path, "a mount that cannot be told",
+                          "allow more open files");
     }
+    if (entry_mount != mount) continue;
+    const sys::Fd directory = open_below(entry.get(), ".", O_RDONLY | O_DIRECTORY);
+    if (!directory.valid() && is_no_path(errno)) continue;
+    if (!directory.valid()) return fail_on(place.real + "/" + path, errno);
+    auto free = hold_in(place, directory, path, left, held);
+    if (!free) return free;
   }
   return {};
 }
 
 // That no directory of the path is a copy in use, nor lies in one.
 envgen::Status check_path(std::string path) {
-  constexpr int kTries = 50;
-  constexpr int kEveryMs = 10;
   while (path != "/" && !path.empty()) {
     const std::size_t slash = path.rfind('/');
     const std::string state = path.substr(0, slash + 1) + state_name(path.substr(slash + 1));
-    // Not held, and tried again: another copy that looks just now is no use of it.
-    std::vector<sys::Fd> looked;
-    int left = kTries;
-    while (!claim_other(AT_FDCWD, state, looked)) {
-      if (--left == 0) return in_use(path);
-      ::poll(nullptr, 0, kEveryMs);
-    }
+    std::vector<sys::Fd> looked;  // not held
+    const auto free = hold_other(AT_FDCWD, state, looked);
+    if (!free) return std::unexpected(free.error());
+    if (!*free) return in_use(path);
     path.resize(slash);
   }
   return {};
@@ -121,28 +169,39 @@ envgen::Status check_path(std::string path) {
 
 }  // namespace
 
-envgen::Result<sys::Fd> take_lease(const Destination& place) {
+envgen::Result<sys::Fd> take_lease(const Destination& place, const Options& options) {
   auto lease = open_lease(place);
-  if (lease && lock(*lease, LOCK_SH) != 0) lease->reset();
+  if (!lease) return lease;
+  const int error = lock_patiently(*lease, LOCK_SH);
+  if (error == 0) return lease;
+  lease->reset();
+  if (options.warn) {
+    const std::string why =
+        error == EWOULDBLOCK ? "it is just being replaced" : sys::errno_text(error);
+    options.warn(place.real_data() +
+                 ": no lease on it, so another copy may replace it while it is "
+                 "used: " +
+                 why);
+  }
   return lease;
 }
 
-envgen::Result<std::vector<sys::Fd>> claim(const Destination& place) {
-  std::vector<sys::Fd> claimed;
+envgen::Result<std::vector<sys::Fd>> hold_unused(const Destination& place, const Keep& keep) {
+  std::vector<sys::Fd> held;
   if (place.exists) {
     auto lease = open_lease(place);
     if (!lease) return std::unexpected(lease.error());
-    const int error = lock(*lease, LOCK_EX);
+    const int error = lock_patiently(*lease, LOCK_EX);
     if (error == EWOULDBLOCK) return in_use(place.data());
     if (error != 0) return fail_on(place.state, error);
-    claimed.push_back(std::move(*lease));
+    held.push_back(std::move(*lease));
   }
   auto free = check_above(place);
   if (free && place.exists && place.directory && !place.mount_point) {
-    free = claim_below(place, claimed);
+    free = hold_below(place, keep, held);
   }
   if (!free) return std::unexpected(free.error());
-  return claimed;
+  return held;
 }
 
 envgen::Status check_above(const Destination& place) {

@@ -7,16 +7,18 @@
 
 #include "base/result.h"
 #include "init/copy/publish/place.h"
+#include "init/copy/tree/options.h"
 #include "init/sys/fd.h"
 
 namespace copy {
 
-// For whoever uses the copy; not valid where it is just being replaced.
-envgen::Result<sys::Fd> take_lease(const Destination& place);
+// For whoever uses the copy. Not valid, which options.warn is told, where it is just being
+// replaced.
+envgen::Result<sys::Fd> take_lease(const Destination& place, const Options& options);
 
 // What is at the place may be replaced as long as these are open: nobody uses it, nor a copy that
-// lies below it. An error says that somebody does.
-envgen::Result<std::vector<sys::Fd>> claim(const Destination& place);
+// lies below it. An error says that somebody does, or that it cannot be told.
+envgen::Result<std::vector<sys::Fd>> hold_unused(const Destination& place, const Keep& keep = {});
 // Nor is the place in a copy that somebody uses, just now: several copy into one side by side.
 envgen::Status check_above(const Destination& place);
 

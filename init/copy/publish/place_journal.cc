@@ -94,4 +94,12 @@ envgen::Status cannot_publish(const std::string& where, int error) {
   return envgen::fail(kWhat, where, sys::errno_text(error), fix);
 }
 
+std::unexpected<envgen::Error> fail_on(const std::string& path, int error) {
+  const char* fix = "name a place that may be written";
+  if (error == ENOSPC || error == EDQUOT) fix = "make room there";
+  if (error == EISDIR) fix = "remove it";
+  if (error == EMFILE || error == ENFILE) fix = "allow more open files";
+  return envgen::fail("copying", path, sys::errno_text(error), fix);
+}
+
 }  // namespace copy

@@ -31,5 +31,7 @@ envgen::Status check_state_files(const Destination& place);
 
 // What an errno of bringing a copy to its place means for whoever reads it.
 envgen::Status cannot_publish(const std::string& where, int error);
+// The same of a file that is kept beside it.
+std::unexpected<envgen::Error> fail_on(const std::string& path, int error);
 
 }  // namespace copy
