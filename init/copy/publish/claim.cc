@@ -85,12 +85,12 @@ envgen::Result<Claim> Claim::take(const std::string& state, const Options& optio
     if (errno == ENOSPC || errno == EDQUOT) return Claim(path, "", 0);
     if (errno != EEXIST) return cannot_write(path, errno);
     const Seen seen = look_at(path);
-    if (!seen.there) continue;
     const std::int64_t now_ms = sys::monotonic_ms();
     if (seen != before) since_ms = now_ms;
     before = seen;
     const bool killed = seen.text.starts_with(boot_id + " ");
-    if (killed || now_ms - since_ms >= patience.stale_ms) {
+    // Gone between the two: the next turn makes it. One that cannot be read may stay so.
+    if (killed || (seen.there && now_ms - since_ms >= patience.stale_ms)) {
       if (!write_text(own, claim.text_, O_TRUNC) || ::rename(own.c_str(), path.c_str()) != 0) {
         if (killed && (errno == ENOSPC || errno == EDQUOT)) return Claim(path, "", 0);
         return cannot_write(path, errno);

@@ -94,6 +94,12 @@ TEST_F(CopyClaim, OfAMachineThatHasGoneIsTakenAndWhoeverComesBackEnds) {
   EXPECT_TRUE(claim->check()) << "it is not the other's to remove";
 }
 
+TEST_F(CopyClaim, OneThatCannotBeReadIsWaitedForUntilTheDeadline) {
+  ASSERT_EQ(::symlink("nothing", path("claim").c_str()), 0);
+  options.deadline_ms = sys::monotonic_ms() + 20;
+  EXPECT_FALSE(take("here", kShort));
+}
+
 // Each of them is another machine: no lock keeps them apart.
 TEST_F(CopyClaim, OneAtATimeHasIt) {
   constexpr int kMachines = 4;
