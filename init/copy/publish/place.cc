@@ -21,6 +21,7 @@
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
+#include "init/sys/look.h"
 #include "init/sys/mounts.h"
 #include "init/sys/reach.h"
 
@@ -50,11 +51,6 @@ std::string without_trailing_slashes(std::string path) {
   return path;
 }
 
-std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::uint64_t mount_id(const std::string& path) {
@@ -63,7 +59,7 @@ std::uint64_t mount_id(const std::string& path) {
 }
 
 bool is_mount_point(const std::string& path, const struct stat& status) {
-  const std::string parent = parent_of(path);
+  const std::string parent = sys::parent_of(path);
   struct stat above{};
   if (::stat(parent.c_str(), &above) == 0 && above.st_dev != status.st_dev) return true;
   return mount_id(path) != mount_id(parent);
@@ -71,9 +67,9 @@ bool is_mount_point(const std::string& path, const struct stat& status) {
 
 // The links of what is there of it resolved; the rest is still to be made.
 envgen::Result<std::string> resolved_by_parents(const std::string& path) {
-  std::string above = parent_of(path);
+  std::string above = sys::parent_of(path);
   while (above != "/" && ::access(above.c_str(), F_OK) != 0 && errno == ENOENT) {
-    above = parent_of(above);
+    above = sys::parent_of(above);
   }
   const std::string real = resolved(above);
   const std::string rest = path.substr(above == "/" ? 0 : above.size());
@@ -207,8 +203,8 @@ std::string state_name(const std::string& name) {
   return full.substr(0, kKept) + "-" + std::to_string(envgen::hash_of(name));
 }
 
-std::string Destination::parent() const { return parent_of(path); }
-std::string Destination::parent_as_told() const { return parent_of(real); }
+std::string Destination::parent() const { return sys::parent_of(path); }
+std::string Destination::parent_as_told() const { return sys::parent_of(real); }
 
 envgen::Status describe_place(Destination& place) {
   if (place.real == "/") {
