@@ -52,8 +52,9 @@ envgen::Status check(const Fd& fd, const Reached& reached, const std::string& pa
     return envgen::fail(theirs ? kNotOurs : kOpening, path, errno_text(error), fix);
   }
   struct stat status{};
-  if (reached.weakness.empty() && !is_shared(reached)) return {};
   if (::fstat(fd.get(), &status) != 0) return envgen::fail(kOpening, path, errno_text(errno), kFix);
+  const bool doubled = S_ISREG(status.st_mode) && status.st_nlink > 1 && is_shared(reached);
+  if (reached.weakness.empty() && !doubled) return {};
   const bool ours = made || status.st_uid == 0 || status.st_uid == ::geteuid();
   if (S_ISREG(status.st_mode) && status.st_nlink <= 1 && ours) return {};
   const std::string found = !S_ISREG(status.st_mode) ? "no regular file"

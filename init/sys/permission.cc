@@ -37,7 +37,7 @@ bool mode_allows(const struct stat& status, int access) {
 
 bool may_access(int directory, const char* path, int access) {
   if (::getuid() == ::geteuid() && ::getgid() == ::getegid()) {
-    return ::faccessat(directory, path, access, 0) == 0;
+    return ::syscall(SYS_faccessat, directory, path, access) == 0;
   }
   if (::syscall(SYS_faccessat2, directory, path, access, AT_EACCESS) == 0) return true;
   if (errno != EPERM && errno != ENOSYS) return false;

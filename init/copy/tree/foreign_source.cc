@@ -43,14 +43,9 @@ sys::Fd open_at(const Worker& worker, int directory, const std::string& name, in
 
 sys::Fd open_root(Worker& worker, const std::string& path) {
   const envgen::Identity* job = other_user(worker);
-  if (worker.uid != 0) return sys::Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  const auto reached = sys::reach(path, {.job = job});
-  if (job == nullptr) {
-    if (!reached) errno = ELOOP;  // others have put a link there meanwhile
-    const int flags = O_PATH | O_CLOEXEC | (reached && reached->magic ? 0 : O_NOFOLLOW);
-    return reached ? sys::Fd(::openat(reached->directory.get(), reached->name.c_str(), flags))
-                   : sys::Fd();
-  }
+  if (job == nullptr) return sys::Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  // A copy on a volume lies behind a link of ours.
+  const auto reached = sys::reach(path, {.job = job, .follow_last = true});
   worker.foreign_way = !reached || !reached->weakness.empty();
   worker.foreign = worker.foreign_way;
   if (!worker.foreign) return open_at(worker, reached->directory.get(), reached->name, O_PATH);
