@@ -123,7 +123,7 @@ TEST_F(StopWithoutCapKill, SaysWhatIsMissingAndDoesNotWait) {
 TEST_F(StopWithoutCapKill, SaysThatASignalOrARequestToSaveDoesNotArrive) {
   if (!child::is_root() || !rules::may_unshare()) GTEST_SKIP() << "needs root";
   for (const bool save : {true, false}) {
-    Spec spec = as_another("echo up; exec sleep 1000");
+    Spec spec = as_another("trap 'echo heard' USR1; echo up; while :; do sleep 0.1; done");
     spec.args.insert(spec.args.begin(), {"--signal", "USR2=checkpoint"});
     Instance instance(spec);
     instance.await_out("up");
