@@ -117,7 +117,7 @@ envgen::Status with_rights_of(const envgen::Identity* job, const std::string& pa
   ReachRule ours = rule;
   ours.job = job;
   const auto reached = reach(path, ours);
-  if (!reached && foreign && reached.error().found.starts_with("the link")) {
+  if (!reached && foreign && is_foreign_link(reached.error())) {
     envgen::Error error = reached.error();
     error.found += "; as user " + std::to_string(job->uid) + ": " + status.error().found;
     return std::unexpected(std::move(error));
@@ -138,7 +138,7 @@ envgen::PathState look_as(const envgen::Identity* job, const std::string& path, 
   const AsUser as(*job);
   if (as.switched()) state = look(path, read_content);
   // What is not there for us is there for nobody.
-  const bool absent = !reached && reached.error().found.starts_with("No such");
+  const bool absent = !reached && is_absent(reached.error());
   if (absent && state.error == EACCES) return {};
   return state;
 }

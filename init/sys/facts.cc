@@ -157,7 +157,7 @@ std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* resul
   auto refused = [&candidate](int error) { return candidate.path + ": " + errno_text(error); };
   if (candidate.given) {
     const auto way = reach(candidate.path, {.follow_last = true});
-    if (!way && way.error().found.starts_with("the link")) {
+    if (!way && is_foreign_link(way.error())) {
       return candidate.path + ": " + way.error().found;
     }
   }

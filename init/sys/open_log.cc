@@ -20,9 +20,9 @@ constexpr const char* kFix =
     "create its directory, make it writable, or choose another log directory";
 
 envgen::Status no_log(envgen::Error error) {
-  const bool theirs = error.what == kNotOurs || error.found.starts_with("the link");
+  const bool theirs = error.what == kNotOurs || is_foreign_link(error);
   error.what = theirs ? kNotOurs : kOpening;
-  if (error.found.starts_with("No such")) error.fix = kFix;
+  if (is_absent(error)) error.fix = kFix;
   return std::unexpected(std::move(error));
 }
 

@@ -24,6 +24,8 @@
 namespace sys {
 namespace {
 
+constexpr std::string_view kForeignLink = "the link ";  // is_foreign_link() goes by it
+
 constexpr const char* kWhat = "following a path";
 constexpr int kMostLinks = 40;  // as the kernel's MAXSYMLINKS
 constexpr int kOpenPath = O_PATH | O_NOFOLLOW | O_CLOEXEC;
@@ -184,8 +186,9 @@ envgen::Status Walk::follow(const Fd& link, const std::string& name, const struc
   note_weakness(&status);
   if (!weakness_.empty()) {
     return envgen::fail(kWhat, path_,
-                        "the link " + shown(name) + " of user " + std::to_string(status.st_uid) +
-                            ", in " + weakness_ + ", which others may change",
+                        std::string(kForeignLink) + shown(name) + " of user " +
+                            std::to_string(status.st_uid) + ", in " + weakness_ +
+                            ", which others may change",
                         "name the place itself instead of a link to it, or put the link where "
                         "only root may write");
   }
@@ -315,6 +318,10 @@ std::string interpreter_of(const Reached& reached) {
 
 }  // namespace
 
+bool is_foreign_link(const envgen::Error& error) { return error.found.starts_with(kForeignLink); }
+
+bool is_absent(const envgen::Error& error) { return error.found.starts_with("No such"); }
+
 envgen::Status check_ours_alone(const std::string& path, const envgen::Identity* job) {
   constexpr const char* kRefused = "running a program with trainit's rights";
   constexpr const char* kMend =
@@ -325,7 +332,7 @@ envgen::Status check_ours_alone(const std::string& path, const envgen::Identity*
   for (int depth = 0; depth <= kMostInterpreters && !program.empty(); ++depth) {
     auto reached = reach(program, {.job = job, .follow_last = true});
     // What is not there is said by whoever runs it.
-    if (!reached && reached.error().found.starts_with("No such")) return {};
+    if (!reached && is_absent(reached.error())) return {};
     if (!reached) return std::unexpected(std::move(reached.error()));
     if (!reached->weakness.empty()) {
       return envgen::fail(kRefused, program, "others may change it by " + reached->weakness, kMend);

@@ -42,6 +42,10 @@ struct ReachRule {
 // its owner. An Error names the link, and whose it is; or the component that is not there.
 envgen::Result<Reached> reach(const std::string& path, const ReachRule& rule = {});
 
+// What an error of reach() is: a link that others could have made; that something is not there.
+bool is_foreign_link(const envgen::Error& error);
+bool is_absent(const envgen::Error& error);
+
 // The program or script at `path`, to be run with our rights: an Error where anybody but root and
 // we may change it, the interpreter that it names, or what either path means. It names the file or
 // directory, its owner and mode. With none the path can be used as it is: nobody can change it

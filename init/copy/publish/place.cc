@@ -119,7 +119,7 @@ bool is_for(const envgen::Identity* job, const std::string& path, std::string* w
   if (!reached) {
     *why = reached.error().found;
     *weak = true;
-    return !why->starts_with("the link");
+    return !sys::is_foreign_link(reached.error());
   }
   if (reached->weakness.empty()) return true;
   *weak = true;
