@@ -321,6 +321,16 @@ TEST_F(DataSource, WithADirectoryOfRootsInItIsNotRead) {
   EXPECT_FALSE(copied("the secret"));
 }
 
+// A directory of root's that all may list, and that the job has moved to where the caller looks.
+TEST_F(DataSource, OfRootsInADirectoryOfTheJobsIsReadAsTheJob) {
+  make("home/ds", 0, 0755);
+  write("home/ds/file", "the secret of root");
+  give("home/ds/file", 0, 0600);
+  const rules::Result result = run("home/ds");
+  EXPECT_THAT(result.err, HasSubstr("/file: found Permission denied (EACCES) as user 1000"));
+  EXPECT_FALSE(copied("the secret"));
+}
+
 TEST_F(DataSource, OfRootsIsReadWithItsRights) {
   make("mnt-ds", 0, 0700);
   make("mnt-ds/ds", 0, 0700);

@@ -476,5 +476,14 @@ TEST_F(CopyCache, LeavesWhatItDoesNotKnow) {
   EXPECT_TRUE(exists(path("cache/trainit-datasets/mine")));
 }
 
+// A name would come to root's terminal as it is.
+TEST_F(CopyCache, ListsNoNameThatItDoesNotMake) {
+  prepare();
+  const std::string forged = "x\033]0;title\a\nremoved imagenet-0123456789abcdef";
+  ASSERT_EQ(::mkdir(path("cache/trainit-datasets/" + forged + "-0123456789abcdef").c_str(), 0755),
+            0);
+  EXPECT_THAT(*list_cache(path("cache")), SizeIs(1));
+}
+
 }  // namespace
 }  // namespace copy
