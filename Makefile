@@ -78,6 +78,7 @@ behaviour: release-tree
 
 lint: release-tree
 	@.ci/deps lint
+	@cmake --preset dev --log-level=WARNING >/dev/null
 	@cmake --build build -j$(JOBS) --target base envgen lifecycle trainit
 	@JOBS=$(JOBS) .ci/lint build
 

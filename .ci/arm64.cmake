@@ -9,7 +9,7 @@ cmake_path(SET sources NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../build/sources)
 execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/sysroot ${sources} arm64
                 OUTPUT_VARIABLE sysroot OUTPUT_STRIP_TRAILING_WHITESPACE
                 COMMAND_ERROR_IS_FATAL ANY)
-# Headers without code, such as those of fmt, are the machine's own.
+# Headers without code, such as those of nlohmann, are the machine's own.
 set(CMAKE_CXX_FLAGS_INIT "-isystem ${sysroot}/usr/include")
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-L${sysroot}/usr/lib/aarch64-linux-gnu")
 set(GTest_DIR ${sysroot}/usr/lib/aarch64-linux-gnu/cmake/GTest)

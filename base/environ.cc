@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace envgen {
 namespace {
 
@@ -57,9 +59,7 @@ void Environ::apply(const EnvEdit& edit) {
 std::string prepend_path(std::string_view element, std::string_view list) {
   std::string result(element);
   while (!list.empty()) {
-    std::size_t colon = list.find(':');
-    std::string_view part = list.substr(0, colon);
-    list.remove_prefix(colon == std::string_view::npos ? list.size() : colon + 1);
+    const std::string_view part = take_part(list, ':');
     if (part.empty() || part == element) continue;
     result += ':';
     result += part;

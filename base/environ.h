@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fields.h"
+
 namespace envgen {
 
 struct EnvEdit {
@@ -18,6 +20,11 @@ struct EnvEdit {
 
   bool operator==(const EnvEdit&) const = default;
 };
+inline void fields(FieldVisitor& v, EnvEdit& edit) {
+  v("kind", edit.kind, EnvEdit::Kind::kPrependPath);
+  v("name", edit.name);
+  v("value", edit.value);
+}
 
 // Entries keep their order, and what is not an assignment or stands twice stays as it came: an
 // edit touches only the name it edits. get() answers as getenv(3) does, with the first of doubles.

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text.h"
+
 namespace envgen::json {
 namespace {
 
@@ -360,11 +362,7 @@ std::optional<Value> Value::find(std::string_view key) const {
 
 std::optional<std::int64_t> Value::integer() const {
   if (!is(Type::kInteger)) return std::nullopt;
-  std::string_view digits = text();
-  std::int64_t value = 0;
-  auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (failure != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
+  return parse_number<std::int64_t>(text());
 }
 
 Value::Iterator Value::begin() const { return {document_, size() == 0 ? 0 : node_ + 1}; }

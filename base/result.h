@@ -4,6 +4,7 @@
 
 #include <expected>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace envgen {
@@ -33,3 +34,24 @@ using Status = Result<void>;
 }
 
 }  // namespace envgen
+
+// Pass an error on to the caller, whose own result may hold something else: TRY(f()); where there
+// is no value, TRY_ASSIGN(auto x, f()); for one. A value may be locks, which would end with TRY.
+#define TRY(...)                                                                      \
+  do {                                                                                \
+    auto&& try_result = (__VA_ARGS__);                                                \
+    using TryValue = typename std::remove_cvref_t<decltype(try_result)>::value_type;  \
+    static_assert(std::is_void_v<TryValue>, "TRY_ASSIGN names it, or std::ignore");   \
+    if (!try_result) {                                                                \
+      return std::unexpected(std::forward<decltype(try_result)>(try_result).error()); \
+    }                                                                                 \
+  } while (false)
+
+#define TRY_ASSIGN(variable, ...) \
+  TRY_ASSIGN_AS(TRY_NAME(try_result_, __LINE__), variable, __VA_ARGS__)
+#define TRY_ASSIGN_AS(try_result, variable, ...)                          \
+  auto try_result = (__VA_ARGS__);                                        \
+  if (!try_result) return std::unexpected(std::move(try_result).error()); \
+  variable = *std::move(try_result)
+#define TRY_NAME(name, line) TRY_NAME_OF(name, line)
+#define TRY_NAME_OF(name, line) name##line

@@ -1,5 +1,5 @@
 #pragma once
-// Which names are those of secrets.
+// The names that secrets have.
 
 #include <string_view>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the parts of secrets.h share: words and values in a text.
+// The scanner that the parts of secrets.h share: words and values in a text.
 
 #include <cstddef>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// What may be shown: logs, plans, snapshots, saved environments and states hold no credentials. By
+// The mask for credentials: logs, plans, snapshots, saved environments and states hold none. By
 // names, addresses and the well-known shapes of tokens; rather too much is masked than too little.
 
 #include <string>

@@ -4,15 +4,10 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace envgen::xml {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
 
 // tinyxml2 tells a number and a sentence of its own; the number's name is enough.
 std::string fault_of(const tinyxml2::XMLDocument& document) {
@@ -20,10 +15,8 @@ std::string fault_of(const tinyxml2::XMLDocument& document) {
   for (std::string_view prefix : {"XML_ERROR_", "XML_"}) {
     if (name.starts_with(prefix)) name.erase(0, prefix.size());
   }
-  std::ranges::transform(name, name.begin(), [](char c) {
-    return c == '_' ? ' ' : static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  });
-  return name;
+  std::ranges::replace(name, '_', ' ');
+  return lowercased(name);
 }
 
 bool copy(const tinyxml2::XMLElement& from, std::size_t depth, Element& to) {

@@ -6,11 +6,12 @@
 #include "init/cli/commands.h"
 #include "init/early/early.h"
 #include "init/sys/borrowed.h"
+#include "init/sys/files.h"
 
 // In the place of libstdc++'s, which says the exception's name by a demangler of 80 KB.
 // NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming)
 void __gnu_cxx::__verbose_terminate_handler() {
-  cli::write_to(STDERR_FILENO, "trainit: an exception that nobody caught\n");
+  sys::write_all(STDERR_FILENO, "trainit: an exception that nobody caught\n");
   std::abort();
 }
 

@@ -1,9 +1,8 @@
 #pragma once
-// What the machine is told and what it asks for. Both are plain values.
+// The events that the machine gets and the actions that it asks for. Both are plain values.
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <variant>
 #include <vector>
 
@@ -20,11 +19,13 @@ enum class Timer : std::uint8_t {
   kHold,
   kRestart,
   kEscalate,
-  kTell,        // the drain or the pre-stop tasks' time is over
+  kNotify,      // the drain or the pre-stop tasks' time is over
   kCheckpoint,  // what a checkpoint is granted is over
   kExpire,      // the job's time is over
+  kRendezvous,  // the other nodes have not arrived
+  kVerdict,     // nobody said which failure of the job was the first
 };
-inline constexpr std::size_t kTimerCount = 10;
+inline constexpr std::size_t kTimerCount = 12;
 
 namespace event {
 struct Begin {};
@@ -36,8 +37,7 @@ struct Begin {};
 // hooks no longer named are left out. Task::ordinal says which one is meant.
 struct ClusterReady {
   std::vector<TaskKind> tasks;
-  SuccessPolicy success = SuccessPolicy::kAll;
-  std::optional<Policy> policy = {};  // from now on; what has begun keeps its times
+  Policy policy = {};  // from now on; what has begun keeps its times
   // The one main task is one node's part of a job: stopped, its own code is not the job's.
   bool part_of_job = false;
 };
@@ -51,12 +51,12 @@ struct TaskEnd {
 struct TasksEnded {  // all deaths seen in one turn
   std::vector<TaskEnd> ends;
 };
-struct ResolveFailed {  // why the resolve task is about to end badly: 124 or 125. Before its end.
+struct ResolveFailed {  // why the resolve task is about to end badly: 69 or 125. Before its end.
   int exit_code = 125;
 };
 struct StopRequested {
   int signal = 15;
-  int told = 0;  // the signal that the main tasks get instead; 0 = the same
+  int sent = 0;  // the signal that the main tasks get instead; 0 = the same
 };
 struct SignalReceived {  // any other signal: forwarded to the main tasks
   int signal = 0;
@@ -75,15 +75,37 @@ struct HoldFor {           // sets the debug window, once in it, to end this lon
 // elsewhere (75), whatever their exit codes; or it goes on.
 struct CheckpointRequested {
   bool keep_running = false;
+  bool elsewhere = false;  // on another node of the job
 };
 struct NobodySaves {};  // the answer to AskToSave: no process takes the signal
 struct ExtendBy {       // the job's time limit, where it has one that is not over
   TimeMs duration_ms = 0;
 };
-struct MembershipChanged {};  // other nodes than the job was started with: start it again
-// A main task lives and makes no progress: it has failed with 124.
+// Other nodes than the job was started with: start it again.
+struct MembershipChanged {
+  bool elsewhere = false;  // as another node has seen, which starts again
+};
+// A main task lives and makes no progress: it has failed with 70.
 struct TaskStalled {
   TaskRef task;
+};
+// The connection to the job's other nodes (nodes.h): while it is up, which failure was the first
+// is known by it.
+struct Linked {
+  bool up = false;
+  bool ended = false;  // node 0 has said farewell: it gives no start any more
+};
+// A node of the job has failed or was stopped, and with it the job.
+struct JobFailed {
+  bool known = false;    // which was the first; the rest is of that one
+  bool here = false;     // it is this node's own failure
+  bool stopped = false;  // a stop of that node, and no failure
+  bool expired = false;  // nor is this: the job's time is over
+  bool again = false;    // the job starts again on all nodes
+};
+// All nodes have arrived, where they wait for one another before a start.
+struct NodesReady {
+  std::uint32_t restarts = 0;  // of the job, by which all of them count
 };
 // It was sent a stop signal and may not be: it is not waited for, as it cannot be killed either.
 struct Unreachable {
@@ -96,7 +118,8 @@ using Event =
                  event::ResolveFailed, event::StopRequested, event::SignalReceived,
                  event::TimerFired, event::NothingLeft, event::NothingAdopted, event::Release,
                  event::HoldFor, event::CheckpointRequested, event::NobodySaves, event::ExtendBy,
-                 event::MembershipChanged, event::TaskStalled, event::Unreachable>;
+                 event::MembershipChanged, event::TaskStalled, event::Linked, event::JobFailed,
+                 event::NodesReady, event::Unreachable>;
 
 namespace action {
 // A failed start comes back as TasksEnded with kNotStarted, in a later step.
@@ -123,7 +146,7 @@ struct CancelTimer {
   Timer timer = Timer::kKill;
 };
 struct AskToSave {};  // the main tasks are sent the signal for a checkpoint, where there is one
-struct Report {};     // the cause is known: say it (once per incarnation of the job)
+struct Report {};     // the cause is known: say it. Again where another node's came before it
 struct Exit {         // once, the last action. What still lives is the caller's to kill.
   int code = 0;
 };

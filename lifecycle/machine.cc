@@ -4,12 +4,12 @@
 #include <csignal>
 #include <utility>
 
+#include "base/exit_codes.h"
+
 namespace lifecycle {
 
 namespace {
 
-constexpr int kTimedOut = 124;
-constexpr int kOwnFailure = 125;
 constexpr TimeMs kLongestMs = 1'000'000'000'000;  // 31 years; keeps now + duration in range
 
 constexpr std::size_t slot(Timer timer) { return static_cast<std::size_t>(timer); }
@@ -82,9 +82,8 @@ void Machine::on(const event::ClusterReady& event, TimeMs now) {
   const Task* resolve = resolver();
   if (resolve != nullptr && resolve->state == TaskState::kIdle) return;
   cluster_ready_ = true;
-  success_ = event.success;
   part_of_job_ = event.part_of_job;
-  if (event.policy) policy_ = *event.policy;
+  policy_ = event.policy;
   for (std::size_t i = 0; i < kTaskKinds; ++i) {
     const auto kind = static_cast<TaskKind>(i);
     if (kind != TaskKind::kData && kind != TaskKind::kResolve) counts_.at(i) = 0;
@@ -126,7 +125,7 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
       return checkpoint_ended(ends, now);
     case Phase::kStopping:
       if (stage_ == Stage::kPreStop) return settle_pre_stop(now);
-      if (stage_ < Stage::kSweep && !waits_for_tasks()) enter_sweep(now);
+      if (stage_ < Stage::kVerdict && !waits_for_tasks()) tasks_gone(now);
       return;
     case Phase::kOnFailure:
       return settle_on_failure(now);
@@ -143,21 +142,26 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
 void Machine::on(const event::ResolveFailed& event, TimeMs now) {
   if (phase_ != Phase::kPreparing || cluster_ready_ || resolve_code_ != 0) return;
   if (!waits_for(TaskKind::kResolve)) return;
-  resolve_code_ = event.exit_code != 0 ? event.exit_code : kOwnFailure;
+  resolve_code_ = event.exit_code != 0 ? event.exit_code : exit_code::kOwnFailure;
   set_timer(Timer::kResolve, now + kAnswerGapMs);
 }
 
 void Machine::on(const event::StopRequested& event, TimeMs now) {
   const bool first = stop_signal_ == 0;
   const int asked = is_signal(event.signal) ? event.signal : SIGTERM;
-  const int told = is_signal(event.told) ? event.told : asked;
+  const int sent = is_signal(event.sent) ? event.sent : asked;
   if (first) {
     stop_signal_ = asked;
-    told_signal_ = told;
+    sent_signal_ = sent;
   }
-  stops_ |= signal_bit(told);
+  stops_ |= signal_bit(sent);
   if (event.signal == SIGINT) ++interrupts_;
   if (event.signal == SIGTERM) ++terms_;
+  const bool by_others = outcome_ == Outcome::kReplanned || outcome_ == Outcome::kStoppedElsewhere;
+  // All nodes are being stopped, and another one heard of it first.
+  const bool unknown = outcome_ == Outcome::kFailed && elsewhere_ && !verdict_known_;
+  if ((by_others || unknown) && final_code_ < 0) outcome_ = Outcome::kStopped;
+  if (unknown) elsewhere_ = has_cause_ = false;
   switch (phase_) {
     case Phase::kAutoRestart:
     case Phase::kPreparing:
@@ -171,11 +175,11 @@ void Machine::on(const event::StopRequested& event, TimeMs now) {
       return leave_hold(now);
     case Phase::kStopping:
     case Phase::kPostStop:
-      if (outcome_ == Outcome::kReplanned && final_code_ < 0) outcome_ = Outcome::kStopped;
       if (first) stop_sooner(now);
+      if (waits_for_verdict()) return leave_verdict(now);
       // Further TERMs are duplicates, as platforms send them. Another signal may be the one that
       // the job saves on.
-      if (interrupts_ >= 2 || (policy_.second_term_hurries && terms_ >= 2)) return hurry(now);
+      if (interrupts_ >= 2 || (policy_.second_term_kills && terms_ >= 2)) return expedite(now);
       if (phase_ == Phase::kStopping && stage_ == Stage::kTerm) {
         for (Task& task : tasks_) pass_on(task);
       }
@@ -214,12 +218,16 @@ void Machine::on(const event::TimerFired& event, TimeMs now) {
       return restart(now);
     case Timer::kEscalate:
       return escalate(now);
-    case Timer::kTell:
-      return tell_tasks(now);
+    case Timer::kNotify:
+      return notify_tasks(now);
     case Timer::kCheckpoint:
       return enter_stopping(now);
     case Timer::kExpire:
       return expire(now);
+    case Timer::kRendezvous:
+      return fail({.ends = {}, .exit_code = exit_code::kUnavailable}, now);
+    case Timer::kVerdict:
+      return leave_verdict(now);
   }
 }
 
@@ -248,10 +256,12 @@ void Machine::on(const event::CheckpointRequested& event, TimeMs now) {
   switch (phase_) {
     case Phase::kPreparing:
     case Phase::kAutoRestart:  // there is nothing to save
-      if (!event.keep_running) end_as(Outcome::kRescheduled, now);
-      return;
+      if (event.keep_running) return;
+      note_save(event);
+      return end_as(Outcome::kRescheduled, now);
     case Phase::kStarting:
     case Phase::kRunning:
+      note_save(event);
       if (!checkpointing()) ask_to_save();
       if (event.keep_running) return;
       outcome_ = Outcome::kRescheduled;
@@ -262,6 +272,12 @@ void Machine::on(const event::CheckpointRequested& event, TimeMs now) {
     default:
       return;  // it has been asked, or is on its way down
   }
+}
+
+void Machine::note_save(const event::CheckpointRequested& event) {
+  if (event.elsewhere) return;
+  ++saves_asked_;
+  save_keeps_running_ = event.keep_running;
 }
 
 void Machine::on(const event::NobodySaves& /*event*/, TimeMs now) {
@@ -275,17 +291,21 @@ void Machine::on(const event::ExtendBy& event, TimeMs now) {
   set_timer(Timer::kExpire, std::max(now, expires_at_));
 }
 
-// While it prepares, the resolver sees by itself what there is.
-void Machine::on(const event::MembershipChanged& /*event*/, TimeMs now) {
+// While it resolves, the resolver sees by itself what there is.
+void Machine::on(const event::MembershipChanged& event, TimeMs now) {
   if (phase_ == Phase::kStarting || phase_ == Phase::kRunning) end_as(Outcome::kReplanned, now);
+  if (event.elsewhere) return heed_others(now);
+  if (awaits_nodes()) resolve_again(now);
 }
 
 void Machine::on(const event::TaskStalled& event, TimeMs now) {
   const Task* task = find(event.task);
   const bool up = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
   if (!up || task == nullptr || task->kind != TaskKind::kMain || !task->live()) return;
-  if (success_ == SuccessPolicy::kFirst && task->ordinal != 0) return;
-  fail({.ends = {{event.task, {Ending::How::kStalled, kTimedOut}}}, .exit_code = kTimedOut}, now);
+  if (policy_.success == SuccessPolicy::kFirst && task->ordinal != 0) return;
+  fail({.ends = {{event.task, {Ending::How::kStalled, exit_code::kHangs}}},
+        .exit_code = exit_code::kHangs},
+       now);
 }
 
 // --- The way up ---
@@ -299,6 +319,13 @@ void Machine::advance_preparing(TimeMs now) {
     if (resolve && policy_.resolve_timeout_ms > 0) {
       set_timer(Timer::kResolve, now + policy_.resolve_timeout_ms);
     }
+  }
+  if (awaits_nodes()) {
+    if (rendezvous_until_ == 0) rendezvous_until_ = now + sane(policy_.rendezvous_ms);
+    if (!timers_.at(slot(Timer::kRendezvous)).armed) {
+      set_timer(Timer::kRendezvous, std::max(now, rendezvous_until_));
+    }
+    return;
   }
   if (waits_for(TaskKind::kData) || waits_for(TaskKind::kResolve) || !cluster_ready_) return;
   if (waits_for(TaskKind::kPreStart) || start_next(TaskKind::kPreStart)) return;
@@ -334,6 +361,10 @@ void Machine::restart(TimeMs now) {
   outcome_ = Outcome::kOpen;
   has_cause_ = false;
   cause_ = {};
+  elsewhere_ = false;
+  verdict_known_ = false;
+  nodes_ready_ = false;
+  rendezvous_until_ = 0;
   mains_started_ = false;
   resolve_code_ = 0;
   for (Task& task : tasks_) {
@@ -359,7 +390,7 @@ void Machine::preparing_ended(const std::vector<event::TaskEnd>& ends, TimeMs no
       continue;
     }
     // A resolver that says nothing and dies, by whatever, is a defect of ours: 125.
-    const int own = resolve_code_ != 0 ? resolve_code_ : kOwnFailure;
+    const int own = resolve_code_ != 0 ? resolve_code_ : exit_code::kOwnFailure;
     if (cause.ends.empty()) cause.exit_code = resolve ? own : end.ending.exit_code();
     cause.ends.push_back(end);
   }
@@ -374,7 +405,8 @@ void Machine::mains_ended(const std::vector<event::TaskEnd>& ends, TimeMs now) {
     const Task& task = tasks_[end.task.index];
     const bool counts = task.kind == TaskKind::kMain || task.kind == TaskKind::kPostStart;
     if (!counts || end.ending.ok()) continue;
-    if (task.kind == TaskKind::kMain && success_ == SuccessPolicy::kFirst && task.ordinal != 0)
+    if (task.kind == TaskKind::kMain && policy_.success == SuccessPolicy::kFirst &&
+        task.ordinal != 0)
       continue;
     if (cause.ends.empty()) cause.exit_code = end.ending.exit_code();
     cause.ends.push_back(end);
@@ -396,7 +428,7 @@ void Machine::ask_to_save() {
   for (Task& task : tasks_) {
     if (task.kind == TaskKind::kCheckpoint && !task.live()) task.state = TaskState::kIdle;
   }
-  signal_saves_ = policy_.checkpoint_signal;
+  signal_saves_ = policy_.checkpoint_signal != 0;
   if (signal_saves_) actions_.emplace_back(action::AskToSave{});
   start_next(TaskKind::kCheckpoint);
 }
@@ -445,13 +477,15 @@ void Machine::end_as(Outcome outcome, TimeMs now) {
 void Machine::resolve_overdue(TimeMs now) {
   Cause cause;
   const bool late = waits_for(TaskKind::kResolve) && !cluster_ready_;
-  cause.exit_code = resolve_code_ != 0 ? resolve_code_ : late ? kTimedOut : kOwnFailure;
+  cause.exit_code = resolve_code_ != 0 ? resolve_code_
+                    : late             ? exit_code::kUnavailable
+                                       : exit_code::kOwnFailure;
   fail(std::move(cause), now);
 }
 
 bool Machine::job_done() const {
   if (count(TaskKind::kMain) == 0) return false;  // a pause: services until the stop
-  if (success_ == SuccessPolicy::kFirst) return main_task(0)->state == TaskState::kEnded;
+  if (policy_.success == SuccessPolicy::kFirst) return main_task(0)->state == TaskState::kEnded;
   return !waits_for(TaskKind::kMain);
 }
 
@@ -479,7 +513,7 @@ void Machine::start(Task& task) {
 
 void Machine::signal(Task& task, int number) {
   task.stop_signal = number;
-  task.told |= signal_bit(number);
+  task.sent |= signal_bit(number);
   actions_.emplace_back(action::Signal{ref(task), number, true});
 }
 

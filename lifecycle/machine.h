@@ -10,8 +10,9 @@
 //     -> Hold -> Stopping                    anything failed, and there is a debug window
 //     -> PostStop -> Exited
 //
-// What ends Preparing, Starting or Running decides the exit code: a failure its own, a stop request
-// the one of Machine::stopped_code, the time limit 124, a checkpoint 75, else 0. Every state
+// What ends Preparing, Starting or Running decides the exit code: a failure its own, one on another
+// node 76, a stop request the one of Machine::stopped_code, the time limit 124, a checkpoint 75,
+// else 0. Every state
 // answers every event; what is late or does not apply is a no-op. A timer and a task carry a
 // generation or an incarnation, by which late events are recognised. A Machine is a value: copy it
 // to try something.
@@ -42,7 +43,8 @@ const char* phase_name(Phase phase);
 
 // The first failure. Deaths that our own TERM or KILL caused are never in it.
 struct Cause {
-  std::vector<event::TaskEnd> ends;  // seen in the same turn, the first counts; none: it was late
+  std::vector<event::TaskEnd> ends;  // seen in the same turn, the first counts; none: it was late,
+                                     // or on another node
   int exit_code = 0;                 // never 0
   TimeMs at = 0;
 };
@@ -63,6 +65,8 @@ class Machine {
   // The stop decides the exit code: it came before the job had ended by itself.
   [[nodiscard]] bool stopped() const { return outcome_ == Outcome::kStopped; }
   [[nodiscard]] bool expired() const { return outcome_ == Outcome::kExpired; }
+  // It starts again because the nodes are others now.
+  [[nodiscard]] bool replanned() const { return outcome_ == Outcome::kReplanned; }
   // It ends, or has ended, to be started again elsewhere.
   [[nodiscard]] bool rescheduled() const { return outcome_ == Outcome::kRescheduled; }
   // When a job that asked for a checkpoint to be rescheduled stops waiting for it; else 0.
@@ -71,6 +75,9 @@ class Machine {
   }
   // A checkpoint is under way, as far as that can be told.
   [[nodiscard]] bool checkpointing() const;
+  // Checkpoints that were asked for on this node, and whether the job goes on after the last.
+  [[nodiscard]] std::uint32_t saves_asked() const { return saves_asked_; }
+  [[nodiscard]] bool save_keeps_running() const { return save_keeps_running_; }
   // What the container ends with, as far as it is known; final from PostStop on, so that post-stop
   // tasks can be told.
   [[nodiscard]] int exit_code() const;
@@ -78,6 +85,16 @@ class Machine {
   // When the job's time is over; 0 = it has no limit, or that has passed.
   [[nodiscard]] TimeMs expires_at() const { return expires_at_; }
   [[nodiscard]] std::uint32_t restarts() const { return restarts_; }  // for whatever reason
+  // The other nodes are awaited before the start: what was there of the last one is gone.
+  [[nodiscard]] bool awaits_nodes() const;
+  // There is a failure, and which one of the job's was the first may still be told.
+  [[nodiscard]] bool awaits_verdict() const;
+  // The failure, or the stop, is another node's.
+  [[nodiscard]] bool failed_elsewhere() const { return elsewhere_; }
+  // A failure of a main task may be answered by a restart: there are some left. Of the failure that
+  // there is: it would be, if this node were the only one.
+  [[nodiscard]] bool may_restart() const;
+  [[nodiscard]] bool would_restart() const;
   // When the next incarnation begins; 0 = none is awaited.
   [[nodiscard]] TimeMs restart_at() const { return restart_at_; }
 
@@ -90,12 +107,14 @@ class Machine {
     kExpired,
     kRescheduled,
     kReplanned,  // the nodes are others now
+    kStoppedElsewhere,
   };
-  // How far Stopping (the first five) and PostStop (the others) have come.
+  // How far Stopping (the first six) and PostStop (the others) have come.
   enum class Stage : std::uint8_t {
     kPreStop,
     kTerm,
     kKill,
+    kVerdict,
     kSweep,
     kSweepKill,
     kPost,
@@ -126,16 +145,21 @@ class Machine {
   void on(const event::ExtendBy& event, TimeMs now);
   void on(const event::MembershipChanged& event, TimeMs now);
   void on(const event::TaskStalled& event, TimeMs now);
+  void on(const event::Linked& event, TimeMs now);
+  void on(const event::JobFailed& event, TimeMs now);
+  void on(const event::NodesReady& event, TimeMs now);
   void on(const event::Unreachable& event, TimeMs now);
 
   // The way up (machine.cc).
   void advance_preparing(TimeMs now);
+  void resolve_again(TimeMs now);
   void enter_starting(TimeMs now);
   void settle_running(TimeMs now);
   void restart(TimeMs now);
   void preparing_ended(const std::vector<event::TaskEnd>& ends, TimeMs now);
   void mains_ended(const std::vector<event::TaskEnd>& ends, TimeMs now);
   void checkpoint_ended(const std::vector<event::TaskEnd>& ends, TimeMs now);
+  void note_save(const event::CheckpointRequested& event);
   void ask_to_save();
   void settle_checkpoint(TimeMs now);
   void resolve_overdue(TimeMs now);
@@ -143,11 +167,27 @@ class Machine {
   void end_as(Outcome outcome, TimeMs now);
   [[nodiscard]] bool job_done() const;
 
-  // The way down (machine_ladder.cc).
+  // The way down (machine_stop.cc).
   void fail(Cause cause, TimeMs now);
+  void fail_elsewhere(const event::JobFailed& event, TimeMs now);
+  void take_verdict(const event::JobFailed& event);
+  void heed_verdict(const event::JobFailed& event, TimeMs now);
+  void heed_others(TimeMs now);
+  void tasks_gone(TimeMs now);
+  [[nodiscard]] bool waits_for_verdict() const {
+    return phase_ == Phase::kStopping && stage_ == Stage::kVerdict;
+  }
+  // For a start. Another one takes its place in an elastic job.
+  [[nodiscard]] bool needs_node0() const { return policy_.rendezvous_ms > 0 && !policy_.elastic; }
+  // Another node was stopped, and this one may be next.
+  [[nodiscard]] bool awaits_stop() const {
+    return outcome_ == Outcome::kStoppedElsewhere && stop_signal_ == 0;
+  }
+  void leave_verdict(TimeMs now);
+  void leave_without_verdict(TimeMs now);
   void enter_stopping(TimeMs now);
   void settle_pre_stop(TimeMs now);
-  void tell_tasks(TimeMs now);
+  void notify_tasks(TimeMs now);
   void pass_on(Task& task);
   void escalate(TimeMs now);
   void await_escalation(TimeMs now);
@@ -165,11 +205,11 @@ class Machine {
   void next_post_stop();
   void end_post_stop(TimeMs now);
   void give_up(TimeMs now);
-  void hurry(TimeMs now);
+  void expedite(TimeMs now);
   void stop_sooner(TimeMs now);
   void exit();
   [[nodiscard]] Next choose_next() const;
-  [[nodiscard]] bool may_restart(const event::TaskEnd& first) const;
+  [[nodiscard]] bool is_restartable(const event::TaskEnd& first) const;
   [[nodiscard]] int stopped_code() const;
   [[nodiscard]] bool by_our_signal(const Task& task) const;
 
@@ -207,7 +247,6 @@ class Machine {
   bool begun_ = false;
   bool cluster_ready_ = false;
   int resolve_code_ = 0;  // what ResolveFailed said
-  SuccessPolicy success_ = SuccessPolicy::kAll;
   bool part_of_job_ = false;
   bool mains_started_ = false;
   std::uint32_t restarts_ = 0;
@@ -215,6 +254,8 @@ class Machine {
   TimeMs restart_at_ = 0;
   TimeMs checkpoint_until_ = 0;
   bool signal_saves_ = false;  // the main tasks were asked: nothing tells when they have saved
+  std::uint32_t saves_asked_ = 0;
+  bool save_keeps_running_ = false;
   TimeMs expires_at_ = 0;
   bool expired_ = false;  // the time was over while the job was on its way down
 
@@ -222,16 +263,23 @@ class Machine {
   bool has_cause_ = false;
   Cause cause_;
   bool restartable_ = false;  // the cause is a main task's
+  bool linked_ = false;
+  bool node0_ended_ = false;
+  bool elsewhere_ = false;      // the cause is another node's
+  bool verdict_known_ = false;  // which failure of the job was the first
+  TimeMs verdict_since_ = 0;    // awaited
+  bool nodes_ready_ = false;
+  TimeMs rendezvous_until_ = 0;  // 0: none has begun
   int stop_signal_ = 0;
-  int told_signal_ = 0;      // what the main tasks get for it
+  int sent_signal_ = 0;      // what the main tasks get for it
   std::uint64_t stops_ = 0;  // what they are to get for all stop requests, as signal_bit has them
   int interrupts_ = 0;       // SIGINTs among the stop requests
   int terms_ = 0;            // SIGTERMs
-  bool hurried_ = false;     // by the second of them
+  bool expedited_ = false;   // by the second of them
   Stage stage_ = Stage::kTerm;
   Next next_ = Next::kEnd;
   Budget budget_;
-  TimeMs told_at_ = 0;           // when the main tasks were told to stop
+  TimeMs notified_at_ = 0;       // when the main tasks were told to stop
   std::uint32_t escalated_ = 0;  // how many steps of the escalation there were since
   TimeMs hold_until_ = 0;
   bool hold_over_ = false;

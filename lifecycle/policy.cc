@@ -30,7 +30,7 @@ Budget make_budget(const Policy& policy, Hooks hooks, TimeMs start) {
   const TimeMs deadline = start + grace;
   Budget budget;
   budget.drained_at = start + drain;
-  budget.tell_at = start + before;
+  budget.notify_at = start + before;
   budget.kill_at = deadline - post - reserve;
   budget.sweep_kill_at = budget.kill_at + reserve / 2;
   budget.post_kill_at = deadline - reserve / 4;
@@ -51,12 +51,12 @@ void allow_post_stop(const Policy& policy, TimeMs now, Budget* budget) {
 }
 
 TimeMs restart_delay(const Policy& policy, std::uint32_t failures) {
-  TimeMs delay = sane(policy.restart_backoff_ms);
-  const TimeMs most = std::max(delay, sane(policy.restart_backoff_max_ms));
-  for (std::uint32_t i = 0; i < failures && delay > 0 && delay < most; ++i) {
+  TimeMs delay = failures == 0 ? 0 : sane(policy.restart_delay_ms);
+  const TimeMs most = std::max(delay, sane(policy.restart_delay_max_ms));
+  for (std::uint32_t i = 1; i < failures && delay > 0 && delay < most; ++i) {
     delay = std::min(2 * delay, most);
   }
-  return std::max(delay, sane(policy.restart_least_ms));
+  return delay;
 }
 
 bool restarts_on(const Policy& policy, int exit_code) {

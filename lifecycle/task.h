@@ -1,9 +1,11 @@
 #pragma once
-// What the lifecycle runs: a task is a place in a table, its kind, and which run of it is meant.
-// Names, arguments and processes belong to the caller.
+// The tasks that the lifecycle runs: a task is a row of a table, its kind, and which run of it is
+// meant. Names, arguments and processes belong to the caller.
 
 #include <cstddef>
 #include <cstdint>
+
+#include "base/exit_codes.h"
 
 namespace lifecycle {
 
@@ -29,14 +31,16 @@ enum class TaskState : std::uint8_t { kIdle, kStarting, kRunning, kEnded };
 
 // How a task ended. kNotStarted: there is no process; value is the exit code it stands for
 // (125 fork failed, 126 not executable, 127 not found). kStalled: it lives and makes no progress,
-// which counts as its failure; value is the exit code that it stands for (124).
+// which counts as its failure; value is the exit code that it stands for (70).
 struct Ending {
   enum class How : std::uint8_t { kExited, kSignaled, kNotStarted, kStalled };
   How how = How::kExited;
   int value = 0;  // a signal number where one ended it, else an exit code
 
   [[nodiscard]] bool ok() const { return how == How::kExited && value == 0; }
-  [[nodiscard]] int exit_code() const { return how == How::kSignaled ? 128 + value : value; }
+  [[nodiscard]] int exit_code() const {
+    return how == How::kSignaled ? exit_code::kSignalBase + value : value;
+  }
   bool operator==(const Ending&) const = default;
 };
 
@@ -59,7 +63,7 @@ struct Task {
   TaskState state = TaskState::kIdle;
   std::uint32_t incarnation = 0;  // 0 = never started
   int stop_signal = 0;            // the last one we sent it: its death is then ours, no cause
-  std::uint64_t told = 0;         // all that we sent it, as signal_bit has them
+  std::uint64_t sent = 0;         // all that we sent it, as signal_bit has them
   bool abandoned = false;         // outlives its SIGKILL (D state, another user's): not waited for
   Ending ending;                  // when kEnded
 

@@ -9,6 +9,8 @@ set(machine_dependent early_signs facts fd files host_address poller reap sandbo
 list(JOIN machine_dependent "|" names)
 file(GLOB_RECURSE init_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/init/*_test.cc)
 list(FILTER init_sources INCLUDE REGEX "/(${names})_test\\.cc$")
+trainit_batches(init_sources init_emulated_test ${TRAINIT_BATCH} ${init_sources})
+trainit_source_dir(${init_sources})
 set_property(TARGET init_test PROPERTY SOURCES ${init_sources} signals_at_start.cc)
 # Of these, what qemu-user does not do: filters and asking which of their actions there are; the last
 # real-time signals and the bits of the others; faults that somebody sends; adopting orphans; clone()

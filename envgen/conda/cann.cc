@@ -33,7 +33,6 @@ bool is(Inputs& inputs, const char* path, PathState::Kind kind) {
 }  // namespace
 
 Status apply_cann(Inputs& inputs, Plan& plan) {
-  if (plan.framework != "ascend") return {};
   const Environ env = planned_environ(inputs, plan);
   std::vector<std::string> scripts;
   for (const Toolkit& toolkit : kToolkits) {

@@ -2,8 +2,6 @@
 
 #include "envgen/conda/conda.h"
 
-#include <algorithm>
-
 #include "envgen/conda/environment.h"
 #include "envgen/plan/command.h"
 
@@ -22,10 +20,10 @@ std::optional<std::string> prefix_of_program(std::string_view program) {
 namespace {
 
 // `conda run` loses TERM and keeps the output back, so its command is run instead of it.
-std::optional<Wish> unwrap(const Inputs& inputs, Site& site, Plan& plan) {
-  std::optional<RunCommand> run = parse_run(site.command);
+std::optional<Wish> unwrap(const Inputs& inputs, PlatformFacts& platform, Plan& plan) {
+  std::optional<RunCommand> run = parse_run(platform.command);
   if (!run) return std::nullopt;
-  const std::string program = site.command[0];
+  const std::string program = platform.command[0];
   if (!run->obstacle.empty()) {
     plan.warnings.push_back(program + " run stays in the command, because of " + run->obstacle +
                             ": it keeps the output back and does not pass SIGTERM on; use " +
@@ -33,9 +31,9 @@ std::optional<Wish> unwrap(const Inputs& inputs, Site& site, Plan& plan) {
     return std::nullopt;
   }
   if (!run->cwd.empty()) {
-    site.cwd = join_path(site.cwd.empty() ? inputs.facts().cwd : site.cwd, run->cwd);
+    platform.cwd = join_path(platform.cwd.empty() ? inputs.facts().cwd : platform.cwd, run->cwd);
   }
-  site.command = std::move(run->command);
+  platform.command = std::move(run->command);
   Wish wish{run->environment, program + " run " + run->option, program, false};
   if (wish.environment.empty()) {
     const std::string_view active = inputs.variable("CONDA_PREFIX");
@@ -50,13 +48,13 @@ std::optional<Wish> unwrap(const Inputs& inputs, Site& site, Plan& plan) {
   return wish;
 }
 
-std::vector<Wish> wishes(const Inputs& inputs, Site& site, Plan& plan) {
-  if (auto run = unwrap(inputs, site, plan)) return {std::move(*run)};
+std::vector<Wish> wishes(const Inputs& inputs, PlatformFacts& platform, Plan& plan) {
+  if (auto run = unwrap(inputs, platform, plan)) return {std::move(*run)};
   if (!inputs.request().conda_env.empty())
     return {{inputs.request().conda_env, "--conda-env", "", false}};
   std::vector<Wish> result;
-  auto inferred = site.command.empty() ? std::nullopt : prefix_of_program(site.command[0]);
-  if (inferred) result.push_back({*inferred, site.command[0], "", true});
+  auto inferred = platform.command.empty() ? std::nullopt : prefix_of_program(platform.command[0]);
+  if (inferred) result.push_back({*inferred, platform.command[0], "", true});
   const std::string_view name = inputs.variable("DEFAULT_CONDA_ENV_NAME");
   const bool has_root =
       !inputs.variable("ANACONDA_DIR").empty() || !inputs.request().conda_dir.empty();
@@ -69,12 +67,11 @@ std::vector<Wish> wishes(const Inputs& inputs, Site& site, Plan& plan) {
 }  // namespace
 }  // namespace conda
 
-Status apply_conda(Inputs& inputs, Site& site, Plan& plan) {
-  for (const conda::Wish& wish : conda::wishes(inputs, site, plan)) {
+Status apply_conda(Inputs& inputs, PlatformFacts& platform, Plan& plan) {
+  for (const conda::Wish& wish : conda::wishes(inputs, platform, plan)) {
     const std::size_t wanted = inputs.wants().size();
-    auto place = conda::locate(inputs, wish);
-    if (!place) return std::unexpected(place.error());
-    if (*place) return conda::activate(inputs, **place, plan);
+    TRY_ASSIGN(auto environment, conda::locate(inputs, wish));
+    if (environment) return conda::activate(inputs, *environment, plan);
     if (inputs.wants().size() > wanted) return {};
   }
   return {};

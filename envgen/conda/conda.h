@@ -16,7 +16,7 @@
 #include "envgen/conda/paths.h"
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/plan.h"
-#include "envgen/plan/site.h"
+#include "envgen/plan/platform_facts.h"
 
 namespace envgen::conda {
 
@@ -46,14 +46,14 @@ std::optional<std::string> prefix_of_program(std::string_view program);
 // either form, plain and quoted scalars, comments, and looks at nothing else.
 std::vector<std::string> condarc_envs_dirs(std::string_view text);
 
-struct Place {
+struct CondaEnvironment {
   std::string prefix;
   std::string root;             // "" when no installation is known
   bool root_has_conda = false;  // bin/conda is there: micromamba's and packed ones have none
 };
 // Nothing while paths have to be looked at, and for an inferred one that is no environment. An
 // Error says which environments exist.
-Result<std::optional<Place>> locate(Inputs& inputs, const Wish& wish);
+Result<std::optional<CondaEnvironment>> locate(Inputs& inputs, const Wish& wish);
 
 // One variable of env_vars.d or conda-meta/state. No value: it is exported empty.
 using Variables = std::map<std::string, std::optional<std::string>, std::less<>>;
@@ -66,16 +66,17 @@ Status add_state_variables(std::string_view text, std::string_view where, Variab
 Result<std::optional<Variables>> read_variables(Inputs& inputs, const std::string& prefix);
 
 // Appends what activating does to the plan: edits, scripts, warnings.
-Status activate(Inputs& inputs, const Place& place, Plan& plan);
+Status activate(Inputs& inputs, const CondaEnvironment& environment, Plan& plan);
 
 }  // namespace envgen::conda
 
 namespace envgen {
 
 // Takes a conda environment by --conda-env, by `conda run -n NAME cmd`, which is unwrapped
-// (site.command, site.cwd), by an absolute .../envs/NAME/bin/program, or by ANACONDA_DIR and
-// DEFAULT_CONDA_ENV_NAME. Adds to plan.env what `conda activate` would set, to plan.leave_scripts
-// and plan.scripts what it would source. Nothing to do is no error, and wants no path.
-Status apply_conda(Inputs& inputs, Site& site, Plan& plan);
+// (platform.command, platform.cwd), by an absolute .../envs/NAME/bin/program, or by ANACONDA_DIR
+// and DEFAULT_CONDA_ENV_NAME. Adds to plan.env what `conda activate` would set, to
+// plan.leave_scripts and plan.scripts what it would source. Nothing to do is no error, and wants no
+// path.
+Status apply_conda(Inputs& inputs, PlatformFacts& platform, Plan& plan);
 
 }  // namespace envgen

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/text.h"
 #include "envgen/conda/conda.h"
 #include "envgen/conda/environment.h"
 #include "envgen/plan/command.h"
@@ -34,7 +35,7 @@ Active active_in(const Environ& env) {
 
 std::vector<std::string> path_elements(const Environ& env) {
   std::vector<std::string> elements;
-  for (const std::string& element : split(env.get("PATH").value_or("/usr/bin"), ':')) {
+  for (const std::string_view element : split(env.get("PATH").value_or("/usr/bin"), ':')) {
     elements.push_back(normal_path(element));
   }
   return elements;
@@ -50,7 +51,8 @@ std::string list_of(const std::vector<std::string>& elements) {
 }
 
 // With the environment's programs in the place of those of the environment that is left.
-std::string path_with(const Environ& env, const Active& active, const Place& place) {
+std::string path_with(const Environ& env, const Active& active,
+                      const CondaEnvironment& environment) {
   std::vector<std::string> elements = path_elements(env);
   auto at = elements.begin();
   if (active.level > 0) {
@@ -58,17 +60,17 @@ std::string path_with(const Environ& env, const Active& active, const Place& pla
                          ? elements.end()
                          : std::ranges::find(elements, normal_path(active.prefix + "/bin"));
     if (old != elements.end()) at = elements.erase(old);
-  } else if (place.root_has_conda && std::ranges::none_of(elements, [](const std::string& each) {
-               return each.ends_with("condabin");
-             })) {
-    at = elements.insert(at, place.root + "/condabin");
+  } else if (environment.root_has_conda &&
+             std::ranges::none_of(
+                 elements, [](const std::string& each) { return each.ends_with("condabin"); })) {
+    at = elements.insert(at, environment.root + "/condabin");
   }
-  elements.insert(at, place.prefix + "/bin");
+  elements.insert(at, environment.prefix + "/bin");
   return list_of(elements);
 }
 
-std::string name_of(const Place& place, const std::string& prefix) {
-  if (!place.root.empty() && prefix == place.root) return "base";
+std::string name_of(const CondaEnvironment& environment, const std::string& prefix) {
+  if (!environment.root.empty() && prefix == environment.root) return "base";
   if (base_name(parent_path(prefix)) == "envs") return std::string(base_name(prefix));
   return prefix;
 }
@@ -106,12 +108,12 @@ void set_variables(const Variables& variables, const Environ& env, int level, Pl
   }
 }
 
-void set_conda_itself(const Place& place, Plan& plan) {
-  if (!place.root_has_conda) return;
-  set(plan, "CONDA_EXE", place.root + "/bin/conda");
+void set_conda_itself(const CondaEnvironment& environment, Plan& plan) {
+  if (!environment.root_has_conda) return;
+  set(plan, "CONDA_EXE", environment.root + "/bin/conda");
   set(plan, "_CE_M", "");
   set(plan, "_CE_CONDA", "");
-  set(plan, "CONDA_PYTHON_EXE", place.root + "/bin/python");
+  set(plan, "CONDA_PYTHON_EXE", environment.root + "/bin/python");
 }
 
 // <prefix>/etc/conda/<directory>/*.sh in the order of their names; nothing while it is looked at.
@@ -127,35 +129,36 @@ std::optional<std::vector<std::string>> scripts_in(Inputs& inputs, const std::st
   return scripts;
 }
 
-void add_libraries(const Place& place, const Inputs& inputs, Plan& plan) {
+void add_libraries(const CondaEnvironment& environment, const Inputs& inputs, Plan& plan) {
   if (!inputs.request().conda_lib) return;
   const Environ env = planned_environ(inputs, plan);
   set(plan, "LD_LIBRARY_PATH",
-      with_library_dirs(env.get_or("LD_LIBRARY_PATH", ""), {place.prefix + "/lib"}));
+      with_library_dirs(env.get_or("LD_LIBRARY_PATH", ""), {environment.prefix + "/lib"}));
 }
 
 }  // namespace
 
-Status activate(Inputs& inputs, const Place& place, Plan& plan) {
+Status activate(Inputs& inputs, const CondaEnvironment& environment, Plan& plan) {
   const Environ env = planned_environ(inputs, plan);
   const Active active = active_in(env);
-  const bool again = active.level > 0 && active.prefix == place.prefix;
+  const bool again = active.level > 0 && active.prefix == environment.prefix;
 
-  auto variables = read_variables(inputs, place.prefix);
+  auto variables = read_variables(inputs, environment.prefix);
   auto leave = active.prefix.empty() ? std::vector<std::string>{}
                                      : scripts_in(inputs, active.prefix, "deactivate.d");
-  auto scripts = scripts_in(inputs, place.prefix, "activate.d");
+  auto scripts = scripts_in(inputs, environment.prefix, "activate.d");
   if (!variables) return std::unexpected(variables.error());
   if (!*variables || !leave || !scripts) return {};
 
-  set(plan, "PATH", path_with(env, active, place));
+  set(plan, "PATH", path_with(env, active, environment));
   if (again) {
-    const std::string name(env.get_or("CONDA_DEFAULT_ENV", name_of(place, place.prefix)));
+    const std::string name(
+        env.get_or("CONDA_DEFAULT_ENV", name_of(environment, environment.prefix)));
     set(plan, "CONDA_SHLVL", std::to_string(active.level));
     set(plan, "CONDA_PROMPT_MODIFIER", "(" + name + ") ");
   } else {
-    const std::string name = name_of(place, place.prefix);
-    set(plan, "CONDA_PREFIX", place.prefix);
+    const std::string name = name_of(environment, environment.prefix);
+    set(plan, "CONDA_PREFIX", environment.prefix);
     set(plan, "CONDA_SHLVL", std::to_string(active.level + 1));
     set(plan, "CONDA_DEFAULT_ENV", name);
     set(plan, "CONDA_PROMPT_MODIFIER", "(" + name + ") ");
@@ -164,8 +167,8 @@ Status activate(Inputs& inputs, const Place& place, Plan& plan) {
       set(plan, "CONDA_PREFIX_" + std::to_string(active.level), active.prefix);
     }
   }
-  set_conda_itself(place, plan);
-  add_libraries(place, inputs, plan);
+  set_conda_itself(environment, plan);
+  add_libraries(environment, inputs, plan);
   std::ranges::reverse(*leave);
   add_scripts(inputs, *leave, *scripts, plan);
   return {};

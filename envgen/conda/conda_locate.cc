@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.h"
 #include "envgen/conda/conda.h"
 #include "envgen/plan/command.h"
 
@@ -15,12 +16,6 @@ constexpr std::string_view kWhat = "finding the conda environment";
 constexpr std::size_t kMostNames = 200;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 // A plain or quoted scalar without its comment.
 std::string scalar(std::string_view text) {
@@ -155,7 +150,7 @@ std::string root_of(Inputs& inputs, const Wish& wish) {
     if (is_directory(inputs, wish.environment + "/condabin"))
       candidates.push_back(wish.environment);
   }
-  for (const std::string& element : split(inputs.variable("PATH"), ':')) {
+  for (const std::string_view element : split(inputs.variable("PATH"), ':')) {
     const bool bin = element.starts_with('/') && element.ends_with("/bin");
     if (!bin && !element.ends_with("/condabin")) continue;
     std::string root(parent_path(element));
@@ -188,7 +183,7 @@ std::vector<std::string> envs_dirs(Inputs& inputs, const std::string& root) {
 
   std::vector<std::string> dirs;
   for (const char* name : {"CONDA_ENVS_DIRS", "CONDA_ENVS_PATH"}) {
-    for (const std::string& dir : split(inputs.variable(name), ':')) {
+    for (const std::string_view dir : split(inputs.variable(name), ':')) {
       if (!dir.empty()) add(dirs, absolute(inputs, dir));
     }
   }
@@ -211,7 +206,7 @@ std::vector<std::string> registered(Inputs& inputs) {
   if (home.empty()) return prefixes;
   const std::string* text = text_at(inputs, std::string(home) + "/.conda/environments.txt");
   if (text == nullptr) return prefixes;
-  for (const std::string& line : split(*text, '\n')) {
+  for (const std::string_view line : split(*text, '\n')) {
     const std::string_view path = trimmed(line);
     if (path.starts_with('/') && prefixes.size() < kMostNames)
       prefixes.push_back(normal_path(path));
@@ -282,7 +277,7 @@ std::vector<std::string> candidates(Inputs& inputs, const Wish& wish, const std:
 std::vector<std::string> condarc_envs_dirs(std::string_view text) {
   std::vector<std::string> dirs;
   bool inside = false;
-  for (const std::string& whole : split(text, '\n')) {
+  for (const std::string_view whole : split(text, '\n')) {
     std::string_view line = trimmed(whole);
     if (line.empty() || line.starts_with('#')) continue;
     const bool indented = is_blank(whole.front());
@@ -303,7 +298,7 @@ std::vector<std::string> condarc_envs_dirs(std::string_view text) {
   return dirs;
 }
 
-Result<std::optional<Place>> locate(Inputs& inputs, const Wish& wish) {
+Result<std::optional<CondaEnvironment>> locate(Inputs& inputs, const Wish& wish) {
   const std::size_t wanted = inputs.wants().size();
   const auto looking = [&inputs, wanted] { return inputs.wants().size() > wanted; };
   if (wish.inferred) {
@@ -315,23 +310,24 @@ Result<std::optional<Place>> locate(Inputs& inputs, const Wish& wish) {
   registered(inputs);
   if (looking()) return std::nullopt;
 
-  Place place;
-  place.root = root;
+  CondaEnvironment environment;
+  environment.root = root;
   for (std::string& prefix : candidates(inputs, wish, root, dirs)) {
-    if (is_environment(inputs, prefix) && place.prefix.empty()) place.prefix = std::move(prefix);
+    if (is_environment(inputs, prefix) && environment.prefix.empty())
+      environment.prefix = std::move(prefix);
   }
   if (!root.empty()) {
     const PathState* conda = inputs.kind(root + "/bin/conda");
-    place.root_has_conda = conda != nullptr && conda->kind == PathState::Kind::kFile;
+    environment.root_has_conda = conda != nullptr && conda->kind == PathState::Kind::kFile;
   }
   if (looking()) return std::nullopt;
-  if (place.prefix.find(':') != std::string::npos) {
+  if (environment.prefix.find(':') != std::string::npos) {
     if (wish.inferred) return std::nullopt;
     return fail(std::string(kWhat), wish.source + " " + wish.environment,
-                place.prefix + ", and a directory with a colon cannot stand in PATH",
+                environment.prefix + ", and a directory with a colon cannot stand in PATH",
                 "rename the environment; conda refuses such a name too");
   }
-  if (!place.prefix.empty()) return place;
+  if (!environment.prefix.empty()) return environment;
   auto error = not_found(inputs, wish, root, dirs);
   if (looking()) return std::nullopt;
   return error;

@@ -47,9 +47,8 @@ Status add_members(const json::Value& object, std::string_view where, Variables&
     if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
       return refuse(std::string(where), "the name \"" + name + '"', "no variable is called so");
     }
-    auto value = text_of(member, std::string(where) + ": " + name);
-    if (!value) return std::unexpected(value.error());
-    variables.insert_or_assign(name, std::move(*value));
+    TRY_ASSIGN(auto value, text_of(member, std::string(where) + ": " + name));
+    variables.insert_or_assign(name, std::move(value));
   }
   return {};
 }
@@ -76,19 +75,17 @@ Result<const std::string*> text_in(const PathState& state, const std::string& pa
 }  // namespace
 
 Status add_package_variables(std::string_view text, std::string_view where, Variables& variables) {
-  auto document = parsed(text, where);
-  if (!document) return std::unexpected(document.error());
-  return add_members(document->root(), where, variables);
+  TRY_ASSIGN(auto document, parsed(text, where));
+  return add_members(document.root(), where, variables);
 }
 
 Status add_state_variables(std::string_view text, std::string_view where, Variables& variables) {
-  auto document = parsed(text, where);
-  if (!document) return std::unexpected(document.error());
-  if (!document->root().is(json::Type::kObject)) {
-    return refuse(std::string(where), std::string(json::type_name(document->root().type())),
+  TRY_ASSIGN(auto document, parsed(text, where));
+  if (!document.root().is(json::Type::kObject)) {
+    return refuse(std::string(where), std::string(json::type_name(document.root().type())),
                   R"(write an object: {"env_vars": {"NAME": "value"}})");
   }
-  auto members = document->root().find("env_vars");
+  auto members = document.root().find("env_vars");
   if (!members) return {};
   return add_members(*members, std::string(where) + ": env_vars", variables);
 }
@@ -107,20 +104,14 @@ Result<std::optional<Variables>> read_variables(Inputs& inputs, const std::strin
     const PathState* file = inputs.content(path);
     complete = complete && file != nullptr;
     if (file == nullptr) continue;
-    auto text = text_in(*file, path);
-    if (!text) return std::unexpected(text.error());
-    if (*text == nullptr) continue;
-    if (auto added = add_package_variables(**text, path, variables); !added) {
-      return std::unexpected(added.error());
-    }
+    TRY_ASSIGN(auto text, text_in(*file, path));
+    if (text == nullptr) continue;
+    TRY(add_package_variables(*text, path, variables));
   }
   if (!complete) return std::nullopt;
-  auto text = text_in(*state, state_path);
-  if (!text) return std::unexpected(text.error());
-  if (*text != nullptr) {
-    if (auto added = add_state_variables(**text, state_path, variables); !added) {
-      return std::unexpected(added.error());
-    }
+  TRY_ASSIGN(auto text, text_in(*state, state_path));
+  if (text != nullptr) {
+    TRY(add_state_variables(*text, state_path, variables));
   }
   std::erase_if(variables, [](const auto& variable) { return variable.second == kUnset; });
   return variables;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "envgen/conda/paths.h"
 
 namespace envgen {
@@ -33,19 +34,10 @@ bool is_driver_dir(std::string_view directory) {
 // Without empty elements and doubles.
 std::vector<std::string> library_dirs(std::string_view list) {
   std::vector<std::string> dirs;
-  for (std::string& dir : conda::split(list, ':')) {
-    if (!dir.empty() && !holds(dirs, dir)) dirs.push_back(std::move(dir));
+  for (const std::string_view dir : split(list, ':')) {
+    if (!dir.empty() && !holds(dirs, dir)) dirs.emplace_back(dir);
   }
   return dirs;
-}
-
-std::string joined(const std::vector<std::string>& dirs) {
-  std::string list;
-  for (const std::string& dir : dirs) {
-    if (!list.empty()) list += ':';
-    list += dir;
-  }
-  return list;
 }
 
 }  // namespace
@@ -94,7 +86,7 @@ std::string with_library_dirs(std::string_view list, const std::vector<std::stri
   }
   auto last = std::ranges::find_if(dirs.rbegin(), dirs.rend(), is_driver_dir);
   dirs.insert(last.base(), added.begin(), added.end());
-  return joined(dirs);
+  return joined(dirs, ":");
 }
 
 std::string with_planned_libraries(std::string_view before, std::string_view planned,

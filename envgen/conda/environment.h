@@ -1,6 +1,6 @@
 #pragma once
-// What conda and CANN do to a job's environment without a shell: scripts for later, the libraries
-// of the driver before all others.
+// The edits that conda and CANN make to a job's environment without a shell: scripts for later, the
+// libraries of the driver before all others.
 
 #include <string>
 #include <string_view>

@@ -1,30 +1,21 @@
 #include "envgen/conda/paths.h"
 
 #include <algorithm>
-#include <utility>
+
+#include "base/text.h"
 
 namespace envgen::conda {
-
-std::vector<std::string> split(std::string_view list, char separator) {
-  std::vector<std::string> parts;
-  while (true) {
-    const std::size_t end = list.find(separator);
-    parts.emplace_back(list.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    list.remove_prefix(end + 1);
-  }
-}
 
 std::string normal_path(std::string_view path) {
   const bool absolute = path.starts_with('/');
   std::vector<std::string> parts;
-  for (std::string& part : split(path, '/')) {
+  for (const std::string_view part : split(path, '/')) {
     if (part.empty() || part == ".") continue;
     const bool up = part == "..";
     if (up && !parts.empty() && parts.back() != "..") {
       parts.pop_back();
     } else if (!up || !absolute) {
-      parts.push_back(std::move(part));
+      parts.emplace_back(part);
     }
   }
   std::string result;

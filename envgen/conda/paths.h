@@ -1,9 +1,8 @@
 #pragma once
-// Paths and lists as conda reads them.
+// Paths as conda reads them.
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace envgen::conda {
 
@@ -11,6 +10,5 @@ namespace envgen::conda {
 // "." and no "..". An empty path is ".".
 std::string normal_path(std::string_view path);
 std::string_view parent_path(std::string_view path);  // "/" of "/x", "" of "x"
-std::vector<std::string> split(std::string_view list, char separator);
 
 }  // namespace envgen::conda

@@ -1,11 +1,13 @@
 #pragma once
-// What the platform tells every node (Cluster) and what only one node knows (Self).
-// Terms: a node is one container; its rank is its index in Cluster::nodes. A device's rank is the
-// job-wide rank of the one process that drives it.
+// The cluster, which the platform tells every node alike, and the local node, which only one node
+// knows. Terms: a node is one container; its rank is its index in Cluster::nodes. A device's rank
+// is the job-wide rank of the one process that drives it.
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "base/fields.h"
 
 namespace envgen {
 
@@ -44,11 +46,13 @@ struct Cluster {
   bool operator==(const Cluster&) const = default;
 };
 
-struct Self {
+struct LocalNode {
   int node_rank = 0;
   std::string reason;  // how it was recognised: "pod_name job-0 is MA_CURRENT_INSTANCE_NAME"
 
-  bool operator==(const Self&) const = default;
+  bool operator==(const LocalNode&) const = default;
 };
+// What PID 1 needs of it.
+inline void fields(FieldVisitor& v, LocalNode& self) { v("node_rank", self.node_rank); }
 
 }  // namespace envgen

@@ -1,37 +1,21 @@
 #include "envgen/formats/cpu_list.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <iterator>
+
+#include "base/text.h"
 
 namespace envgen {
 namespace {
 
-constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::size_t kWordDigits = 8;
 constexpr int kWordBits = 32;
 
 // All of the text, as a number up to `last`.
 std::optional<std::uint32_t> number(std::string_view text, int base, std::uint32_t last) {
-  std::uint32_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  const bool whole = error == std::errc{} && stop == text.data() + text.size();
-  if (!whole || value > last) return std::nullopt;
-  return value;
-}
-
-std::string_view take_item(std::string_view& text) {
-  const std::size_t comma = text.find(',');
-  const std::string_view item = text.substr(0, comma);
-  text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
-  return item;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+  const auto value = parse_number<std::uint32_t>(text, base);
+  return value && *value <= last ? value : std::nullopt;
 }
 
 }  // namespace
@@ -42,7 +26,7 @@ std::optional<CpuList> parse_cpu_list(std::string_view text) {
   text = trimmed(text);
   if (text.ends_with(',')) return std::nullopt;
   while (!text.empty()) {
-    const std::string_view item = take_item(text);
+    const std::string_view item = take_part(text, ',');
     const std::size_t dash = item.find('-');
     const auto first = number(item.substr(0, dash), 10, kLast);
     const auto last =
@@ -59,7 +43,7 @@ std::optional<CpuList> parse_cpu_mask(std::string_view text) {
   if (text.ends_with(',') || words > kMostCpus / kWordBits) return std::nullopt;
   CpuList cpus;
   for (int word = words - 1; word >= 0; --word) {
-    const std::string_view digits = take_item(text);
+    const std::string_view digits = take_part(text, ',');
     const bool whole = digits.size() == kWordDigits;
     const bool highest = word == words - 1 && digits.size() < kWordDigits;
     const auto bits = number(digits, 16, UINT32_MAX);

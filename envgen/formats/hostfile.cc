@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <set>
 #include <span>
 #include <unordered_map>
 #include <utility>
+
+#include "base/text.h"
 
 namespace envgen {
 namespace {
@@ -16,49 +17,6 @@ constexpr std::string_view kBlanks = " \t\v\f\r";
 // Hydra reads lines of this length and takes the rest of one for the next (HYD_TMP_STRLEN).
 constexpr std::size_t kHydraLineBytes = 1024;
 constexpr std::size_t kMostShownBytes = 60;
-
-struct DialectName {
-  HostfileDialect dialect;
-  const char* name;
-};
-constexpr std::array<DialectName, 6> kDialects = {{{HostfileDialect::kOpenMpi, "openmpi"},
-                                                   {HostfileDialect::kMpich, "mpich"},
-                                                   {HostfileDialect::kIntelMpi, "intel"},
-                                                   {HostfileDialect::kDeepSpeed, "deepspeed"},
-                                                   {HostfileDialect::kHorovod, "horovod"},
-                                                   {HostfileDialect::kPlain, "plain"}}};
-
-std::string quoted(std::string_view text) {
-  std::string shown = "\"";
-  for (const char c : text.substr(0, kMostShownBytes)) {
-    shown += std::isprint(static_cast<unsigned char>(c)) != 0 ? c : '?';
-  }
-  return shown + (text.size() > kMostShownBytes ? "...\"" : "\"");
-}
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return "";
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!(text = trim(text)).empty()) {
-    const std::size_t end = std::min(text.find_first_of(kBlanks), text.size());
-    words.push_back(text.substr(0, end));
-    text.remove_prefix(end);
-  }
-  return words;
-}
-
-std::optional<int> count_of(std::string_view text) {
-  int count = 0;
-  auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const bool whole = stop == text.data() + text.size();
-  if (text.empty() || text[0] == '-' || error != std::errc() || !whole) return std::nullopt;
-  return count;
-}
 
 bool all_of(std::string_view text, std::string_view marks) {
   return std::ranges::all_of(text, [marks](char c) {
@@ -164,7 +122,7 @@ void Reader::add_outside_comments(Line line, bool& in_comment) {
 bool Reader::host_is_good(const Line& line, std::string_view host) {
   if (is_host(host)) return true;
   const std::size_t colon = host.find(':');
-  if (colon != std::string_view::npos && count_of(host.substr(colon + 1))) {
+  if (colon != std::string_view::npos && parse_count<int>(host.substr(colon + 1))) {
     refuse(line.number, quoted(host) + ", which this reader takes for a host of that name",
            dialect_ == HostfileDialect::kPlain
                ? "write the host alone"
@@ -257,7 +215,7 @@ bool Reader::read_openmpi_option(const Line& line, const std::vector<std::string
     }
     return false;
   }
-  auto count = count_of(value);
+  auto count = parse_count<int>(value);
   const bool is_slots = is_one_of(kSlotsNames, name);
   const bool is_most = is_one_of(kMostSlotsNames, name);
   if (!has_value || ((is_slots || is_most) && !count)) {
@@ -292,7 +250,7 @@ void Reader::read_openmpi(const Line& line) {
   const std::vector<std::string_view> words = openmpi_words(text);
   if (words.empty()) return;
   if (words[0] == "=" || (words.size() > 1 && words[1] == "=")) {
-    refuse(line.number, quoted(trim(text)) + " without a host", "write \"host slots=N\"");
+    refuse(line.number, quoted(trimmed(text)) + " without a host", "write \"host slots=N\"");
     return;
   }
   if (words[0].starts_with('^') || words[0].starts_with('+')) {
@@ -338,7 +296,7 @@ void Reader::read_hydra(const Line& line) {
     }
     const std::string_view value = word.substr(std::min(word.find('='), word.size() - 1) + 1);
     const bool is_slots = (word.starts_with("slots=") || word.starts_with("slot=")) &&
-                          is_host(host) && count_of(value);
+                          is_host(host) && parse_count<int>(value);
     refuse(line.number, quoted(word) + ", which Hydra does not support",
            is_slots
                ? "write " + std::string(host) + ":" + std::string(word.substr(word.find('=') + 1))
@@ -346,7 +304,7 @@ void Reader::read_hydra(const Line& line) {
     return;
   }
   if (const std::size_t colon = host.find(':'); colon != std::string_view::npos) {
-    slots = count_of(host.substr(colon + 1));
+    slots = parse_count<int>(host.substr(colon + 1));
     if (!slots) {
       refuse(line.number, quoted(host.substr(colon + 1)) + " as the number of processes",
              "write \"host:N\" with a number");
@@ -358,20 +316,20 @@ void Reader::read_hydra(const Line& line) {
 }
 
 void Reader::read_deepspeed(const Line& line) {
-  const std::string_view text = trim(line.text);
+  const std::string_view text = trimmed(line.text);
   if (text.empty() || text.starts_with('#')) return;
   const std::size_t host_end = std::min(text.find_first_of(kBlanks), text.size());
   const std::string_view host = text.substr(0, host_end);
-  std::string_view rest = trim(text.substr(host_end));
+  std::string_view rest = trimmed(text.substr(host_end));
   constexpr std::string_view kSlots = "slots=";
   const std::string_view after = rest.starts_with(kSlots) ? rest.substr(kSlots.size()) : "";
   const std::size_t digits = std::min(after.find_first_not_of("0123456789"), after.size());
-  auto slots = count_of(after.substr(0, digits));
+  auto slots = parse_count<int>(after.substr(0, digits));
   if (!slots) {
     refuse(line.number, quoted(text), "write \"host slots=N\": DeepSpeed refuses another form");
     return;
   }
-  if (const std::string_view ignored = trim(after.substr(digits)); ignored.starts_with('#')) {
+  if (const std::string_view ignored = trimmed(after.substr(digits)); ignored.starts_with('#')) {
     warn(line.number, "a comment behind the slots", "give it a line of its own");
   } else if (!ignored.empty()) {
     refuse(line.number, quoted(ignored) + " behind the slots, which DeepSpeed ignores silently",
@@ -395,7 +353,7 @@ void Reader::read_horovod(const Line& line) {
     return;
   }
   const std::string_view value = text.substr(equals + 1);
-  auto slots = count_of(value);
+  auto slots = parse_count<int>(value);
   if (!slots) {
     refuse(line.number, quoted(value) + " as the slots", "write \"host slots=N\" and nothing else");
     return;
@@ -471,16 +429,16 @@ Status can_say(const HostfileEntry& entry, HostfileDialect dialect) {
   const bool horovod = dialect == HostfileDialect::kHorovod;
   if (!is_host(entry.host) ||
       (dialect == HostfileDialect::kOpenMpi && is_openmpi_keyword(entry.host))) {
-    return fail(kWriting, dialect_name(dialect), quoted(entry.host) + " as a host",
+    return fail(kWriting, std::string(dialect_name(dialect)), quoted(entry.host) + " as a host",
                 "give the node a host name or an address");
   }
   if ((hydra || horovod) && is_ipv6(entry.host)) {
-    return fail(kWriting, dialect_name(dialect),
+    return fail(kWriting, std::string(dialect_name(dialect)),
                 "the IPv6 address " + entry.host + ", which the format cannot say",
                 "use a name that stands for the address");
   }
   if ((hydra || horovod) && entry.host.find('@') != std::string::npos) {
-    return fail(kWriting, dialect_name(dialect), quoted(entry.host) + " with a user",
+    return fail(kWriting, std::string(dialect_name(dialect)), quoted(entry.host) + " with a user",
                 "leave the user out");
   }
   if (entry.slots < 1) {
@@ -511,15 +469,14 @@ std::string line_of(const HostfileEntry& entry, HostfileDialect dialect) {
 
 }  // namespace
 
-const char* dialect_name(HostfileDialect dialect) {
-  return std::ranges::find(kDialects, dialect, &DialectName::dialect)->name;
+std::string_view dialect_name(HostfileDialect dialect) {
+  return kHostfileDialects.at(static_cast<std::size_t>(dialect));
 }
 
 std::optional<HostfileDialect> dialect_by_name(std::string_view name) {
-  for (const DialectName& entry : kDialects) {
-    if (entry.name == name) return entry.dialect;
-  }
-  return std::nullopt;
+  const auto* found = std::ranges::find(kHostfileDialects, name);
+  if (found == kHostfileDialects.end()) return std::nullopt;
+  return static_cast<HostfileDialect>(found - kHostfileDialects.begin());
 }
 
 std::string to_line(const HostfileFinding& finding) {
@@ -552,15 +509,16 @@ Result<std::string> render_hostfile(const std::vector<HostfileEntry>& entries,
                                     HostfileDialect dialect) {
   constexpr const char* kWriting = "writing a hostfile";
   if (entries.empty()) {
-    return fail(kWriting, dialect_name(dialect), "no host", "name at least one node with ranks");
+    return fail(kWriting, std::string(dialect_name(dialect)), "no host",
+                "name at least one node with ranks");
   }
   std::string text;
   std::set<std::string_view> seen;
   for (const HostfileEntry& entry : entries) {
-    if (auto status = can_say(entry, dialect); !status) return std::unexpected(status.error());
+    TRY(can_say(entry, dialect));
     if (!seen.insert(entry.host).second) {
-      return fail(kWriting, dialect_name(dialect), "the host " + quoted(entry.host) + " twice",
-                  "give each node its own host name");
+      return fail(kWriting, std::string(dialect_name(dialect)),
+                  "the host " + quoted(entry.host) + " twice", "give each node its own host name");
     }
     text += line_of(entry, dialect);
   }

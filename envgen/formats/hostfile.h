@@ -3,6 +3,7 @@
 // Sources: PRRTE's hostfile lexer, Hydra's args.c, DeepSpeed's launcher/runner.py, Horovod's
 // common/util/hosts.py.
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,7 +22,9 @@ enum class HostfileDialect : unsigned char {
   kHorovod,    // "host slots=4", no blank lines, no comments
   kPlain,      // "host": a machine file, Volcano's <task>.host
 };
-const char* dialect_name(HostfileDialect dialect);
+inline constexpr std::array<std::string_view, 6> kHostfileDialects = {
+    "openmpi", "mpich", "intel", "deepspeed", "horovod", "plain"};
+std::string_view dialect_name(HostfileDialect dialect);
 std::optional<HostfileDialect> dialect_by_name(std::string_view name);
 
 struct HostfileEntry {

@@ -1,21 +1,15 @@
 #include "envgen/formats/hosts.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <tuple>
+
+#include "base/text.h"
 
 namespace envgen {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\n";
 constexpr int kMostPort = 65535;
-
-std::string_view trimmed(std::string_view text) {
-  std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 bool is_alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -42,12 +36,8 @@ bool is_ipv6(std::string_view text) {
 }
 
 std::optional<int> parse_port(std::string_view text) {
-  int port = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size() || port < 1 || port > kMostPort) {
-    return std::nullopt;
-  }
-  return port;
+  const auto port = parse_number<int>(text);
+  return port && *port >= 1 && *port <= kMostPort ? port : std::nullopt;
 }
 
 // "[fd00::2]" and "[fd00::2]:2222".
@@ -90,9 +80,7 @@ std::vector<std::string_view> split_list(std::string_view text) {
     std::size_t comma = text.find(',');
     std::string_view part = trimmed(text.substr(0, comma));
     do {
-      std::size_t blank = part.find_first_of(kBlanks);
-      items.push_back(part.substr(0, blank));
-      part = blank == std::string_view::npos ? std::string_view() : trimmed(part.substr(blank));
+      items.push_back(take_word(part));
     } while (!part.empty());
     if (comma == std::string_view::npos) return items;
     text.remove_prefix(comma + 1);
@@ -151,7 +139,7 @@ Result<std::vector<HostPort>> parse_host_list(std::string_view text, std::string
     }
     auto host = parse_host_port(item);
     if (!host) {
-      return fail(kReading, std::string(where), '"' + std::string(item) + "\" at place " + number,
+      return fail(kReading, std::string(where), quoted(item) + " at place " + number,
                   "write host or host:port, with [brackets] around an IPv6 address with a port");
     }
     if (!seen.emplace(host->host, host->port).second) {

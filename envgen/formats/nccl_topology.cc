@@ -1,7 +1,6 @@
 #include "envgen/formats/nccl_topology.h"
 
-#include <charconv>
-
+#include "base/text.h"
 #include "base/xml.h"
 
 namespace envgen {
@@ -20,13 +19,6 @@ void add_gpus(const xml::Element& element, std::vector<std::string>& gpus) {
   }
 }
 
-std::optional<int> numa_node_of(std::string_view text) {
-  int node = -1;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), node);
-  if (error != std::errc{} || stop != text.data() + text.size() || node < 0) return std::nullopt;
-  return node;
-}
-
 Result<TopologyNode> node_of(const xml::Element& cpu, std::string_view where) {
   const std::string_view id = cpu.attribute("numaid");
   auto refuse = [&](std::string_view name, std::string fix) {
@@ -34,7 +26,7 @@ Result<TopologyNode> node_of(const xml::Element& cpu, std::string_view where) {
                 std::string(name) + "=\"" + std::string(cpu.attribute(name)) + '"', std::move(fix));
   };
   TopologyNode node;
-  const auto number = numa_node_of(id);
+  const auto number = parse_count<int>(id);
   if (!number) {
     return refuse("numaid", "give the number of a NUMA node: NCCL takes any text without an error");
   }
@@ -75,9 +67,8 @@ Result<std::vector<TopologyNode>> parse_nccl_topology(std::string_view document,
   std::vector<TopologyNode> nodes;
   for (const xml::Element& child : root->children) {
     if (child.name != "cpu") continue;
-    auto node = node_of(child, where);
-    if (!node) return std::unexpected(node.error());
-    nodes.push_back(std::move(*node));
+    TRY_ASSIGN(auto node, node_of(child, where));
+    nodes.push_back(std::move(node));
   }
   return nodes;
 }
@@ -94,12 +85,7 @@ std::optional<std::string> normal_bus_id(std::string_view text) {
     if (mark ? rest[i] != kRest[i] : !is_hex(rest.substr(i, 1))) return std::nullopt;
   }
   while (domain.size() > kDomainDigits && domain.starts_with('0')) domain.remove_prefix(1);
-  std::string id(domain);
-  id += rest;
-  for (char& c : id) {
-    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return id;
+  return lowercased(std::string(domain) + std::string(rest));
 }
 
 }  // namespace envgen

@@ -1,8 +1,9 @@
 #include "envgen/formats/nodelist.h"
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
+
+#include "base/text.h"
 
 namespace envgen {
 namespace {
@@ -31,14 +32,8 @@ bool is_name_character(char c) {
 }
 
 std::optional<std::uint64_t> number(std::string_view text) {
-  if (text.empty() || text.size() > kMostDigits) return std::nullopt;
-  std::uint64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return text.size() > kMostDigits ? std::nullopt : parse_number<std::uint64_t>(text);
 }
-
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 std::unexpected<Error> malformed(std::string_view where, std::string found) {
   return fail(kReading, std::string(where), std::move(found),
@@ -68,12 +63,11 @@ Result<std::vector<std::string>> parse_group(const std::string& prefix, std::str
   std::vector<std::string> words;
   while (true) {
     std::size_t comma = text.find(',');
-    auto range = parse_range(text.substr(0, comma), where);
-    if (!range) return std::unexpected(range.error());
-    if (range->high - range->low >= kMostHosts - words.size()) return too_many(where);
-    for (std::uint64_t number = range->low; number <= range->high; ++number) {
+    TRY_ASSIGN(auto range, parse_range(text.substr(0, comma), where));
+    if (range.high - range.low >= kMostHosts - words.size()) return too_many(where);
+    for (std::uint64_t number = range.low; number <= range.high; ++number) {
       std::string digits = std::to_string(number);
-      if (digits.size() < range->width) digits.insert(0, range->width - digits.size(), '0');
+      if (digits.size() < range.width) digits.insert(0, range.width - digits.size(), '0');
       words.push_back(prefix + digits);
     }
     if (comma == std::string_view::npos) return words;
@@ -88,9 +82,9 @@ Result<Pattern> parse_pattern(std::string_view text, std::size_t& at, std::strin
     if (text[at] == '[') {
       std::size_t close = text.find(']', at);
       if (close == std::string_view::npos) return malformed(where, "a [ without its ]");
-      auto words = parse_group(pattern.suffix, text.substr(at + 1, close - at - 1), where);
-      if (!words) return std::unexpected(words.error());
-      pattern.groups.push_back(std::move(*words));
+      TRY_ASSIGN(auto words,
+                 parse_group(pattern.suffix, text.substr(at + 1, close - at - 1), where));
+      pattern.groups.push_back(std::move(words));
       pattern.suffix.clear();
       at = close;
     } else if (is_name_character(text[at])) {
@@ -141,11 +135,8 @@ Result<std::vector<std::string>> expand_nodelist(std::string_view text, std::str
       ++at;
       continue;
     }
-    auto pattern = parse_pattern(text, at, where);
-    if (!pattern) return std::unexpected(pattern.error());
-    if (auto status = append_hosts(*pattern, hosts, where); !status) {
-      return std::unexpected(status.error());
-    }
+    TRY_ASSIGN(auto pattern, parse_pattern(text, at, where));
+    TRY(append_hosts(pattern, hosts, where));
   }
   if (hosts.empty()) return malformed(where, "no host");
   return hosts;

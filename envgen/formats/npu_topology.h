@@ -1,6 +1,6 @@
 #pragma once
-// What `npu-smi info -t topo` prints: a matrix of the links between the NPUs of a host, and in its
-// last column the CPUs near each ("144-167"). Seen from drivers 22 to 25:
+// The output of `npu-smi info -t topo`: a matrix of the links between the NPUs of a host, and in
+// its last column the CPUs near each ("144-167"). Seen from drivers 22 to 25:
 //
 //            NPU0       NPU1       CPU Affinity
 //     NPU0   X          HCCS       144-167

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/text.h"
+
 namespace envgen {
 namespace {
 
@@ -67,9 +69,8 @@ std::string with_single_blanks(std::string_view text) {
 std::string longest_word(std::string_view text) {
   std::string_view longest;
   while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
+    const std::string_view word = take_part(text, ' ');
     if (word.size() > longest.size()) longest = word;
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
   }
   return std::string(longest);
 }
@@ -142,7 +143,7 @@ std::string millionths_text(std::int64_t value) {
 Result<PerfPattern> parse_perf_pattern(std::string_view text) {
   const std::string whole = with_single_blanks(text.empty() ? kUsualPerfPattern : text);
   const auto bad = [&](const char* found) {
-    return fail(kReading, "--perf-pattern", '"' + whole + "\": " + found,
+    return fail(kReading, "--perf-pattern", quoted(whole) + ": " + found,
                 "give a text with {hardware} and {e2e} behind it, as in \"" +
                     std::string(kUsualPerfPattern) + '"');
   };

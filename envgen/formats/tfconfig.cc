@@ -1,9 +1,9 @@
 #include "envgen/formats/tfconfig.h"
 
-#include <charconv>
 #include <utility>
 
 #include "base/json.h"
+#include "base/text.h"
 
 namespace envgen {
 namespace {
@@ -12,25 +12,12 @@ constexpr const char* kReading = "reading TF_CONFIG";
 constexpr const char* kMaking = "making TF_CONFIG";
 constexpr int kMostPort = 65535;
 
-std::string quoted(std::string_view text) {
-  constexpr std::size_t kMost = 80;
-  return '"' + std::string(text.substr(0, kMost)) + (text.size() > kMost ? "...\"" : "\"");
-}
-
-std::optional<int> natural(std::string_view text) {
-  int number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool all = end == text.data() + text.size();
-  if (text.empty() || error != std::errc() || !all || number < 0) return std::nullopt;
-  return number;
-}
-
 // gRPC's server takes "host:port" alone: "Could not interpret ... as a host-port pair".
 bool has_port(std::string_view address) {
   const std::size_t colon = address.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return false;
   if (address.find_first_of(" \t\r\n,/") != std::string_view::npos) return false;
-  auto port = natural(address.substr(colon + 1));
+  auto port = parse_count<int>(address.substr(colon + 1));
   return port && *port <= kMostPort;
 }
 
@@ -63,17 +50,17 @@ Status read_role(const json::Value& role, const std::string& where, TfConfig& co
   if (role.is(json::Type::kArray)) {
     int index = 0;
     for (const json::Value entry : role) {
-      if (auto status = read_address(entry, index++, where, tasks); !status) return status;
+      TRY(read_address(entry, index++, where, tasks));
     }
   } else if (role.is(json::Type::kObject)) {
     config.sparse = true;
     for (const json::Value entry : role) {
-      auto index = natural(entry.key());
+      auto index = parse_count<int>(entry.key());
       if (!index) {
         return fail(kReading, where, quoted(entry.key()) + " as a task's index",
                     "use the task's number as the key");
       }
-      if (auto status = read_address(entry, *index, where, tasks); !status) return status;
+      TRY(read_address(entry, *index, where, tasks));
     }
   } else {
     return fail(kReading, where, std::string(json::type_name(role.type())),
@@ -116,7 +103,7 @@ Status read_task(const json::Value& root, std::string_view where, TfConfig& conf
   auto index = task->find("index");
   // TensorFlow reads int(index): a string of digits passes, and 1.5 would silently be 1.
   const bool usable = index && (index->is(json::Type::kInteger) || index->is(json::Type::kString));
-  auto number = usable ? natural(index->text()) : std::nullopt;
+  auto number = usable ? parse_count<int>(index->text()) : std::nullopt;
   if (!number) {
     std::string found = "no index";
     if (index) found = std::string(json::type_name(index->type())) + " " + quoted(index->text());
@@ -239,12 +226,9 @@ Result<TfConfig> parse_tf_config(std::string_view text, std::string_view where) 
                 "list the tasks of each role: {\"worker\": [\"host:port\"]}");
   }
   for (const json::Value role : *cluster) {
-    auto status = read_role(role, place + "." + std::string(role.key()), config);
-    if (!status) return std::unexpected(status.error());
+    TRY(read_role(role, place + "." + std::string(role.key()), config));
   }
-  if (auto status = read_task(root, where, config); !status) {
-    return std::unexpected(status.error());
-  }
+  TRY(read_task(root, where, config));
   auto environment = root.find("environment");
   if (environment && environment->is(json::Type::kString)) config.environment = environment->text();
   for (Status status : {check_addresses(config, kReading, place),
@@ -315,12 +299,8 @@ Result<std::optional<TfConfig>> tf_config_of(const Cluster& cluster, int self, b
                     std::to_string(tasks.rbegin()->first),
                 "the indices of a role have to be 0 to n-1: a host is missing");
   }
-  if (auto status = check_addresses(config, kMaking, "the cluster"); !status) {
-    return std::unexpected(status.error());
-  }
-  if (auto status = check_roles(config, kMaking, "the cluster"); !status) {
-    return std::unexpected(status.error());
-  }
+  TRY(check_addresses(config, kMaking, "the cluster"));
+  TRY(check_roles(config, kMaking, "the cluster"));
   return config;
 }
 

@@ -1,33 +1,59 @@
 #include "envgen/framework/framework.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
-#include "envgen/formats/tfconfig.h"
 #include "envgen/plan/launch.h"
 
 namespace envgen {
+
+// Each in the file of its name; horovod's is MPI's.
+extern const FrameworkLauncher kAscendLauncher;
+extern const FrameworkLauncher kDeepSpeedLauncher;
+extern const FrameworkLauncher kHorovodLauncher;
+extern const FrameworkLauncher kMpiLauncher;
+extern const FrameworkLauncher kPyTorchLauncher;
+extern const FrameworkLauncher kTensorFlowLauncher;
+
 namespace {
 
-constexpr std::array<FrameworkLauncher, 7> kLaunchers = {{
-    {"ascend", launch_ascend},
-    {"deepspeed", launch_deepspeed},
-    {"horovod", launch_horovod},
-    {"mpi", launch_mpi},
-    {"pytorch", launch_pytorch},
-    {"single", launch_single},
-    {"tensorflow", launch_tensorflow, tf_ranks},
-}};
+// The command with its environment as it is: whoever set RANK for it may have meant it. Where the
+// platform started it as one of several ranks (PlatformFacts::own_rank), a RANK of the image is
+// unset: its MPI library asks the platform's PMI.
+Status launch_single(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+  Process process = main_process(inputs, resolved.platform, resolved.platform.command, plan);
+  if (resolved.platform.own_rank) process.env = unset_stale(inputs, plan, rank_variables());
+  plan.processes.push_back(std::move(process));
+  return {};
+}
+
+constexpr ChosenBy kNobody[] = {ChosenBy::kNobody};
+constexpr FrameworkLauncher kSingleLauncher = {
+    .name = "single", .launch = launch_single, .chosen_by = kNobody, .only_starts = true};
+
+constexpr FrameworkLauncher kUnknown = {};
+
+constexpr std::array<const FrameworkLauncher*, 7> kLaunchers = {
+    &kAscendLauncher,  &kDeepSpeedLauncher, &kHorovodLauncher,    &kMpiLauncher,
+    &kPyTorchLauncher, &kSingleLauncher,    &kTensorFlowLauncher,
+};
 
 }  // namespace
 
-std::span<const FrameworkLauncher> framework_launchers() { return kLaunchers; }
+std::span<const FrameworkLauncher* const> framework_launchers() { return kLaunchers; }
 
-Status launch_single(Inputs& inputs, const Located& located, Plan& plan) {
-  Process process = main_process(inputs, located.site, located.site.command, plan);
-  if (located.site.own_rank) process.env = unset_stale(inputs, plan, rank_variables());
-  plan.processes.push_back(std::move(process));
-  return {};
+const FrameworkLauncher& launcher_of(std::string_view name) {
+  const auto* found = std::ranges::find(kLaunchers, name, &FrameworkLauncher::name);
+  return found == kLaunchers.end() ? kUnknown : **found;
+}
+
+const FrameworkLauncher& launcher_chosen_by(ChosenBy reason) {
+  for (const FrameworkLauncher* launcher : kLaunchers) {
+    const auto& reasons = launcher->chosen_by;
+    if (std::ranges::find(reasons, reason) != reasons.end()) return *launcher;
+  }
+  return kSingleLauncher;
 }
 
 }  // namespace envgen

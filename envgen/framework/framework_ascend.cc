@@ -57,10 +57,10 @@ std::string absolute_argument(Inputs& inputs, const std::string& directory,
   return names_it ? argument.substr(0, offset) + absolute : argument;
 }
 
-std::vector<std::string> absolute_command(Inputs& inputs, const Site& site,
+std::vector<std::string> absolute_command(Inputs& inputs, const PlatformFacts& platform,
                                           bool* imports_from_cwd) {
-  const std::vector<std::string>& command = site.command;
-  const std::string directory = start_directory(inputs, site);
+  const std::vector<std::string>& command = platform.command;
+  const std::string directory = start_directory(inputs, platform);
   std::size_t operand = 0;
   *imports_from_cwd = python_imports_from_cwd(command, &operand);
   std::vector<std::string> result;
@@ -89,7 +89,7 @@ Result<std::string> table_path(const Inputs& inputs) {
 
 // The platform's place, else the working directory, else one of RUN_DIR: the first that can be
 // written.
-std::string work_dir_of(Inputs& inputs, const Site& site, Plan& plan) {
+std::string work_dir_of(Inputs& inputs, const PlatformFacts& platform, Plan& plan) {
   if (const std::string& asked = inputs.request().work_dir; !asked.empty()) {
     // Ours is meant: by that name a job's user may not follow it, and each process has another.
     constexpr std::string_view kOurs = "/proc/self/cwd";
@@ -99,7 +99,7 @@ std::string work_dir_of(Inputs& inputs, const Site& site, Plan& plan) {
     return join_path(inputs.facts().cwd, asked);
   }
   std::vector<std::string> places = {inputs.facts().cwd, join_path(inputs.facts().run_dir, "work")};
-  if (!site.work_dir.empty()) places.insert(places.begin(), site.work_dir);
+  if (!platform.work_dir.empty()) places.insert(places.begin(), platform.work_dir);
   std::size_t chosen = 0;
   while (chosen + 1 < places.size() && !can_be_made(inputs, places[chosen])) ++chosen;
   if (chosen > 0) {
@@ -110,79 +110,77 @@ std::string work_dir_of(Inputs& inputs, const Site& site, Plan& plan) {
 }
 
 std::vector<EnvEdit> rank_environment(const Device& device, int index, const std::string& table,
-                                      const Located& located, const Request& request) {
+                                      const ResolvedCluster& resolved, const Request& request) {
   using Kind = EnvEdit::Kind;
-  const Site& site = located.site;
+  const PlatformFacts& platform = resolved.platform;
   std::string rank = std::to_string(device.rank);
-  bool logical = request.device_ids.value_or(site.device_ids) == DeviceIds::kLogical;
+  bool logical = request.device_ids.value_or(platform.device_ids) == DeviceIds::kLogical;
   std::string id = std::to_string(logical ? index : device.physical_id);
   return {
       {Kind::kSet, "RANK_TABLE_FILE", table},
       {Kind::kSet, "RANK_ID", rank},
-      {Kind::kSet, "RANK_SIZE", std::to_string(located.cluster.world_size)},
+      {Kind::kSet, "RANK_SIZE", std::to_string(resolved.cluster.world_size)},
       {Kind::kSet, "ASCEND_DEVICE_ID", id},
       {Kind::kSet, "DEVICE_ID", id},
-      {Kind::kSetDefault, "JOB_ID", site.job_id.empty() ? "trainit" : site.job_id},
+      {Kind::kSetDefault, "JOB_ID", platform.job_id.empty() ? "trainit" : platform.job_id},
       // CANN's own 120 s is less than machines are apart.
       {Kind::kSetDefault, "HCCL_CONNECT_TIMEOUT", "1800"},
       {Kind::kSetDefault, "ASCEND_PROCESS_LOG_PATH",
-       join_path(site.log_dir, "ascend/process_log/rank_" + rank)},
+       join_path(platform.log_dir, "ascend/process_log/rank_" + rank)},
   };
 }
 
 // The places in node.devices of those that this container drives, in the order of their ranks: the
 // first rank speaks on stdout, whatever the table lists first.
-Result<std::vector<std::size_t>> own_places(const Node& node, const Site& site) {
+Result<std::vector<std::size_t>> own_places(const Node& node, const PlatformFacts& platform) {
   std::vector<std::size_t> by_rank(node.devices.size());
   std::iota(by_rank.begin(), by_rank.end(), std::size_t{0});
   std::ranges::sort(by_rank, {}, [&node](std::size_t i) { return node.devices[i].rank; });
-  if (!site.own_rank) return by_rank;
-  const auto place = static_cast<std::size_t>(site.local_rank);
-  const std::string task = "task " + std::to_string(site.local_rank) + " of this node, rank " +
-                           std::to_string(*site.own_rank);
+  if (!platform.own_rank) return by_rank;
+  const auto place = static_cast<std::size_t>(platform.local_rank);
+  const std::string task = "task " + std::to_string(platform.local_rank) + " of this node, rank " +
+                           std::to_string(*platform.own_rank);
   if (place >= by_rank.size()) {
     return fail(kPlanning, "the rank table",
                 std::to_string(by_rank.size()) + " devices on this node, and this is " + task,
                 "start one task per device, or one per node");
   }
   const int rank = node.devices[by_rank[place]].rank;
-  if (rank != *site.own_rank) {
+  if (rank != *platform.own_rank) {
     return fail(kPlanning, "the rank table", "rank " + std::to_string(rank) + " for " + task,
                 "start one task per node, or number the tasks as the table does");
   }
   return std::vector{by_rank[place]};
 }
 
-}  // namespace
-
-Status launch_ascend(Inputs& inputs, const Located& located, Plan& plan) {
+// One process per Ascend device of this node.
+Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   const AscendLauncher launcher = inputs.request().ascend_launcher.value_or(
-      located.site.ascend_launcher.value_or(AscendLauncher::kRankTable));
-  if (launcher == AscendLauncher::kMsrun) return launch_msrun(inputs, located, plan);
-  if (launcher == AscendLauncher::kDynamic) return launch_dynamic_cluster(inputs, located, plan);
-  if (located.cluster.rank_table.empty()) {
+      resolved.platform.ascend_launcher.value_or(AscendLauncher::kRankTable));
+  if (launcher == AscendLauncher::kMsrun) return launch_msrun(inputs, resolved, plan);
+  if (launcher == AscendLauncher::kDynamic) return launch_dynamic_cluster(inputs, resolved, plan);
+  if (resolved.cluster.rank_table.empty()) {
     return fail(kPlanning, "platform " + plan.platform, "no rank table",
                 "name one with RANK_TABLE_FILE, or use --ascend-launcher msrun or dynamic, or "
                 "--framework single");
   }
-  auto table = table_path(inputs);
-  if (!table) return std::unexpected(table.error());
-  plan.directories.push_back({table->substr(0, table->rfind('/'))});
-  plan.files.push_back({*table, 0644, located.cluster.rank_table, ""});
-  const std::string& log_dir = located.site.log_dir;
+  TRY_ASSIGN(auto table, table_path(inputs));
+  plan.directories.push_back({table.substr(0, table.rfind('/'))});
+  plan.files.push_back({table, 0644, resolved.cluster.rank_table, ""});
+  const std::string& log_dir = resolved.platform.log_dir;
   plan.directories.push_back({log_dir});
 
   bool imports_from_cwd = false;
-  std::vector<std::string> command = absolute_command(inputs, located.site, &imports_from_cwd);
-  std::string work_dir = work_dir_of(inputs, located.site, plan);
+  std::vector<std::string> command = absolute_command(inputs, resolved.platform, &imports_from_cwd);
+  std::string work_dir = work_dir_of(inputs, resolved.platform, plan);
   const Request& request = inputs.request();
   bool own_log_path = inputs.variable("ASCEND_PROCESS_LOG_PATH").empty();
 
-  const Node& node = located.cluster.nodes[static_cast<std::size_t>(located.self.node_rank)];
-  bool logical = request.device_ids.value_or(located.site.device_ids) == DeviceIds::kLogical;
-  auto places = own_places(node, located.site);
-  if (!places) return std::unexpected(places.error());
-  for (const std::size_t place : *places) {
+  const Node& node =
+      resolved.cluster.nodes[static_cast<std::size_t>(resolved.local_node.node_rank)];
+  bool logical = request.device_ids.value_or(resolved.platform.device_ids) == DeviceIds::kLogical;
+  TRY_ASSIGN(auto places, own_places(node, resolved.platform));
+  for (const std::size_t place : places) {
     const Device& device = node.devices[place];
     // The logical device id is the place in the table.
     const int index = static_cast<int>(place);
@@ -193,14 +191,14 @@ Status launch_ascend(Inputs& inputs, const Located& located, Plan& plan) {
     process.argv = command;
     process.cwd =
         join_path(work_dir, "device" + std::to_string(logical ? index : device.physical_id));
-    process.env = rank_environment(device, index, *table, located, request);
+    process.env = rank_environment(device, index, table, resolved, request);
     // MindSpore takes its cluster's variables over the table.
     for (auto names : {rank_variables(), mindspore_cluster_variables()}) {
       for (EnvEdit& edit : unset_stale(inputs, plan, names)) process.env.push_back(std::move(edit));
     }
     if (imports_from_cwd) {
       process.env.push_back(
-          {EnvEdit::Kind::kPrependPath, "PYTHONPATH", start_directory(inputs, located.site)});
+          {EnvEdit::Kind::kPrependPath, "PYTHONPATH", start_directory(inputs, resolved.platform)});
     }
     plan.directories.push_back({process.cwd, request.clean_device_dirs, true});
     if (own_log_path) {
@@ -209,12 +207,22 @@ Status launch_ascend(Inputs& inputs, const Located& located, Plan& plan) {
            true});
     }
     if (!inherits_output(request, plan.processes.size())) {
-      process.log = join_path(log_dir, process.name + located.site.log_suffix);
+      process.log = join_path(log_dir, process.name + resolved.platform.log_suffix);
     }
     process.env_file = join_path(log_dir, process.name + ".env");
     plan.processes.push_back(std::move(process));
   }
   return {};
 }
+
+constexpr ChosenBy kChosenBy[] = {ChosenBy::kDevices, ChosenBy::kAscendLauncher};
+
+}  // namespace
+
+extern const FrameworkLauncher kAscendLauncher = {.name = "ascend",
+                                                  .launch = launch_ascend,
+                                                  .chosen_by = kChosenBy,
+                                                  .on_every_node = true,
+                                                  .needs_cann = true};
 
 }  // namespace envgen

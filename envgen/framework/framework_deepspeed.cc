@@ -30,9 +30,8 @@ bool is_deepspeed(std::string_view program) {
 // The hostfile's path. Written on every node, with the same bytes.
 Result<std::string> add_hostfile(Inputs& inputs, const std::vector<HostfileEntry>& hosts,
                                  Plan& plan) {
-  auto text = render_hostfile(hosts, HostfileDialect::kDeepSpeed);
-  if (!text) return std::unexpected(text.error());
-  PlannedFile file{kHostfile, 0644, std::move(*text), ""};
+  TRY_ASSIGN(auto text, render_hostfile(hosts, HostfileDialect::kDeepSpeed));
+  PlannedFile file{kHostfile, 0644, std::move(text), ""};
   std::string directory = kHostfileDirectory;
   if (!can_be_made(inputs, directory)) {
     directory = join_path(inputs.facts().run_dir, "deepspeed");
@@ -46,10 +45,10 @@ Result<std::string> add_hostfile(Inputs& inputs, const std::vector<HostfileEntry
 }
 
 // Rank 0 runs on the first host of the hostfile, whoever launches.
-std::string master_of(const Request& request, const Located& located,
+std::string master_of(const Request& request, const ResolvedCluster& resolved,
                       const std::vector<HostfileEntry>& hosts) {
   if (!request.master_addr.empty()) return request.master_addr;
-  const Cluster& cluster = located.cluster;
+  const Cluster& cluster = resolved.cluster;
   const bool first_has_ranks = cluster.nodes[0].slots > 0;
   if (first_has_ranks && !cluster.master_addr.empty()) return cluster.master_addr;
   return hosts[0].host;
@@ -148,70 +147,74 @@ void set_master(const Master& master, Plan& plan) {
 }
 
 // One node: DeepSpeed starts its processes itself and needs neither hostfile nor ssh.
-Status launch_alone(Inputs& inputs, const Located& located, Plan& plan) {
+Status launch_alone(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   const Request& request = inputs.request();
-  const int port = request.master_port.value_or(located.cluster.master_port);
+  const int port = request.master_port.value_or(resolved.cluster.master_port);
   const Master master{"127.0.0.1", std::to_string(port > 0 ? port : kDefaultPort)};
   // deepspeed.launcher.launch numbers its processes itself; what else stands in the environment
   // would be taken by a script that does not call deepspeed.init_distributed().
   unset_stale_launch(inputs, plan);
   set_master(master, plan);
-  std::vector<std::string> argv = launch_command(located.site.command, kHostfile, master, plan);
-  plan.processes.push_back(main_process(inputs, located.site, std::move(argv), plan));
+  std::vector<std::string> argv =
+      launch_command(resolved.platform.command, kHostfile, master, plan);
+  plan.processes.push_back(main_process(inputs, resolved.platform, std::move(argv), plan));
   return {};
 }
 
-}  // namespace
-
-Status launch_deepspeed(Inputs& inputs, const Located& located, Plan& plan) {
+Status launch_deepspeed(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   // Without a launcher of its own it reads PyTorch's variables.
-  if (located.site.own_rank) return launch_pytorch(inputs, located, plan);
-  if (located.cluster.nodes.size() < 2) return launch_alone(inputs, located, plan);
-  auto setup = ssh_setup(inputs);
-  if (!setup) return std::unexpected(setup.error());
-  auto hosts = hostfile_of(located.cluster);
-  if (!hosts) return std::unexpected(hosts.error());
-  const int self = located.self.node_rank;
-  const bool launches = self == launching_node(located.cluster);
-  if (hosts->empty() && located.site.hostfiles_given && !launches) {
+  if (resolved.platform.own_rank) return launcher_of("pytorch").launch(inputs, resolved, plan);
+  if (resolved.cluster.nodes.size() < 2) return launch_alone(inputs, resolved, plan);
+  TRY_ASSIGN(auto setup, ssh_setup(inputs));
+  TRY_ASSIGN(auto hosts, hostfile_of(resolved.cluster));
+  const int self = resolved.local_node.node_rank;
+  const bool launches = self == launching_node(resolved.cluster);
+  if (hosts.empty() && resolved.platform.hostfiles_given && !launches) {
     unset_stale_launch(inputs, plan);
-    serve_as_worker(inputs, *setup, plan);
+    serve_as_worker(inputs, setup, plan);
     return {};
   }
-  if (hosts->empty()) {
+  if (hosts.empty()) {
     return fail("planning a DeepSpeed job", "platform", "no node that runs ranks",
                 "say how many ranks a node runs with --slots");
   }
-  auto hostfile = add_hostfile(inputs, *hosts, plan);
-  if (!hostfile) return std::unexpected(hostfile.error());
+  TRY_ASSIGN(auto hostfile, add_hostfile(inputs, hosts, plan));
 
   const Request& request = inputs.request();
-  const int port = request.master_port.value_or(located.cluster.master_port);
-  const Master master{master_of(request, located, *hosts),
+  const int port = request.master_port.value_or(resolved.cluster.master_port);
+  const Master master{master_of(request, resolved, hosts),
                       std::to_string(port > 0 ? port : kDefaultPort)};
   unset_stale_launch(inputs, plan);
   // It may be told to start its processes by an mpirun.
   keep_launchers_from_slurm(inputs, plan);
   set_master(master, plan);
   if (!launches) {
-    serve_as_worker(inputs, *setup, plan);
+    serve_as_worker(inputs, setup, plan);
     return {};
   }
   plan.env.push_back({Kind::kSetDefault, "PDSH_RCMD_TYPE", "ssh"});
-  std::string pdsh_arguments = setup->argument_line();
+  std::string pdsh_arguments = setup.argument_line();
   const std::string_view own = inputs.variable("PDSH_SSH_ARGS_APPEND");
   if (!own.empty()) pdsh_arguments += " " + std::string(own);
   plan.env.push_back({Kind::kSet, "PDSH_SSH_ARGS_APPEND", std::move(pdsh_arguments)});
 
-  auto others = other_hosts(located.cluster, self);
-  if (!others) return std::unexpected(others.error());
-  add_sshd_service(inputs, *setup, plan);
-  wait_for_and_end_workers(inputs, *setup, *others, plan);
-  std::vector<std::string> argv = launch_command(located.site.command, *hostfile, master, plan);
-  Process process = main_process(inputs, located.site, std::move(argv), plan);
-  add_ssh_script(inputs, *setup, process, plan);
+  TRY_ASSIGN(auto others, other_hosts(resolved.cluster, self));
+  add_sshd_service(inputs, setup, plan);
+  wait_for_and_end_workers(inputs, setup, others, plan);
+  std::vector<std::string> argv = launch_command(resolved.platform.command, hostfile, master, plan);
+  Process process = main_process(inputs, resolved.platform, std::move(argv), plan);
+  add_ssh_script(inputs, setup, process, plan);
   plan.processes.push_back(std::move(process));
   return {};
 }
+
+}  // namespace
+
+extern const FrameworkLauncher kDeepSpeedLauncher = {
+    .name = "deepspeed",
+    .launch = launch_deepspeed,
+    .needs_ssh_peers = true,
+    .passes_signals = false,  // its ssh clients take none for them
+    .bind_option = "deepspeed --bind_cores_to_rank"};
 
 }  // namespace envgen

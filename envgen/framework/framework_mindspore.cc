@@ -1,6 +1,5 @@
 #include "envgen/framework/framework_mindspore.h"
 
-#include <algorithm>
 #include <array>
 #include <span>
 
@@ -46,10 +45,10 @@ Result<std::string> scheduler_of(const Request& request, const Cluster& cluster)
 }
 
 // Nothing while the node's devices have not been counted.
-Result<std::optional<Job>> job_of(Inputs& inputs, const Located& located) {
-  const Cluster& cluster = located.cluster;
+Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolved) {
+  const Cluster& cluster = resolved.cluster;
   Job job;
-  job.node_rank = located.self.node_rank;
+  job.node_rank = resolved.local_node.node_rank;
   if (cluster.nodes.empty()) {
     auto slots = slots_of_node(inputs, 0);
     if (!slots) return std::nullopt;
@@ -69,16 +68,14 @@ Result<std::optional<Job>> job_of(Inputs& inputs, const Located& located) {
     return fail(kPlanning, "platform", "no node that runs ranks",
                 "say how many ranks a node runs with --slots");
   }
-  auto scheduler = scheduler_of(inputs.request(), cluster);
-  if (!scheduler) return std::unexpected(scheduler.error());
-  job.scheduler = std::move(*scheduler);
+  TRY_ASSIGN(job.scheduler, scheduler_of(inputs.request(), cluster));
   const int port = inputs.request().master_port.value_or(cluster.master_port);
   job.port = std::to_string(port > 0 ? port : kDefaultPort);
-  job.is_first = job.node_rank == 0 && located.site.local_rank == 0;
-  if (located.site.own_rank) {
+  job.is_first = job.node_rank == 0 && resolved.platform.local_rank == 0;
+  if (resolved.platform.own_rank) {
     job.local_size = 1;
-    job.first_rank = *located.site.own_rank;
-    job.first_device = located.site.local_rank;
+    job.first_rank = *resolved.platform.own_rank;
+    job.first_device = resolved.platform.local_rank;
   }
   return job;
 }
@@ -143,10 +140,11 @@ Result<std::string> add_rank_table(const Inputs& inputs, const Cluster& cluster,
   return path;
 }
 
-Process dynamic_process(const Inputs& inputs, const Site& site, const Job& job, const char* role) {
+Process dynamic_process(const Inputs& inputs, const PlatformFacts& platform, const Job& job,
+                        const char* role) {
   Process process;
-  process.argv = site.command;
-  process.cwd = start_directory(inputs, site);
+  process.argv = platform.command;
+  process.cwd = start_directory(inputs, platform);
   process.env = {{Kind::kSet, "MS_ROLE", role},
                  {Kind::kSet, "MS_SCHED_HOST", job.scheduler},
                  {Kind::kSet, "MS_SCHED_PORT", job.port},
@@ -155,14 +153,14 @@ Process dynamic_process(const Inputs& inputs, const Site& site, const Job& job, 
   return process;
 }
 
-void add_worker(const Inputs& inputs, const Located& located, const Job& job, int index,
+void add_worker(const Inputs& inputs, const ResolvedCluster& resolved, const Job& job, int index,
                 Plan& plan) {
-  const std::vector<Node>& nodes = located.cluster.nodes;
+  const std::vector<Node>& nodes = resolved.cluster.nodes;
   static const std::vector<Device> none;
   const std::vector<Device>& devices =
       nodes.empty() ? none : nodes[static_cast<std::size_t>(job.node_rank)].devices;
   const std::string rank = std::to_string(job.first_rank + index);
-  Process process = dynamic_process(inputs, located.site, job, "MS_WORKER");
+  Process process = dynamic_process(inputs, resolved.platform, job, "MS_WORKER");
   process.rank = job.first_rank + index;
   process.name = "rank-" + rank;
   const auto place = static_cast<std::size_t>(job.first_device) + static_cast<std::size_t>(index);
@@ -176,19 +174,20 @@ void add_worker(const Inputs& inputs, const Located& located, const Job& job, in
   }
   process.env.push_back({Kind::kSet, "RANK_SIZE", std::to_string(job.world_size)});
   process.env.push_back({Kind::kSetDefault, "HCCL_CONNECT_TIMEOUT", "1800"});
-  add_rank_log(inputs.request(), located.site, plan, process);
+  add_rank_log(inputs.request(), resolved.platform, plan, process);
   plan.processes.push_back(std::move(process));
 }
 
-void add_scheduler(const Inputs& inputs, const Located& located, const Job& job, Plan& plan) {
-  Process process = dynamic_process(inputs, located.site, job, "MS_SCHED");
+void add_scheduler(const Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
+                   Plan& plan) {
+  Process process = dynamic_process(inputs, resolved.platform, job, "MS_SCHED");
   process.name = "scheduler";
   // Its output is MindSpore's own: a node without ranks has nothing else to say.
   const bool only_one = plan.processes.empty();
   if (!only_one || !inherits_output(inputs.request(), 0)) {
-    process.log = join_path(located.site.log_dir, "scheduler" + located.site.log_suffix);
+    process.log = join_path(resolved.platform.log_dir, "scheduler" + resolved.platform.log_suffix);
   }
-  process.env_file = join_path(located.site.log_dir, "scheduler.env");
+  process.env_file = join_path(resolved.platform.log_dir, "scheduler.env");
   plan.processes.push_back(std::move(process));
 }
 
@@ -201,9 +200,9 @@ std::span<const std::string_view> mindspore_cluster_variables() {
   return kNames;
 }
 
-Status launch_msrun(Inputs& inputs, const Located& located, Plan& plan) {
-  const std::vector<std::string>& command = located.site.command;
-  if (located.site.own_rank) {
+Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+  const std::vector<std::string>& command = resolved.platform.command;
+  if (resolved.platform.own_rank) {
     return fail(kPlanning, "platform " + plan.platform,
                 "one task per rank, each of which would start an msrun for its whole node",
                 "start one task per node (srun --ntasks-per-node=1), or use --ascend-launcher "
@@ -216,13 +215,12 @@ Status launch_msrun(Inputs& inputs, const Located& located, Plan& plan) {
           "msrun without --join=True ends at once and leaves its processes "
           "behind: the container would end with it");
     }
-    plan.processes.push_back(main_process(inputs, located.site, command, plan));
+    plan.processes.push_back(main_process(inputs, resolved.platform, command, plan));
     return {};
   }
-  auto job = job_of(inputs, located);
-  if (!job) return std::unexpected(job.error());
-  if (!*job) return {};
-  const Job& own = **job;
+  TRY_ASSIGN(auto job, job_of(inputs, resolved));
+  if (!job) return {};
+  const Job& own = *job;
   if (own.local_size == 0) {
     return fail(kPlanning, "node " + std::to_string(own.node_rank), "no ranks on it",
                 "msrun starts the scheduler beside the ranks of the first node: use "
@@ -232,36 +230,34 @@ Status launch_msrun(Inputs& inputs, const Located& located, Plan& plan) {
     return fail(kPlanning, "the master's address", own.scheduler,
                 "msrun takes no IPv6 address: name a host with --master-addr");
   }
-  auto table = add_rank_table(inputs, located.cluster, plan);
-  if (!table) return std::unexpected(table.error());
-  plan.directories.push_back({located.site.log_dir, false, true});  // msrun writes there
+  TRY_ASSIGN(auto table, add_rank_table(inputs, resolved.cluster, plan));
+  plan.directories.push_back({resolved.platform.log_dir, false, true});  // msrun writes there
   std::vector<std::string> argv = {"msrun",
                                    "--worker_num=" + std::to_string(own.world_size),
                                    "--local_worker_num=" + std::to_string(own.local_size),
                                    "--master_addr=" + own.scheduler,
                                    "--master_port=" + own.port,
                                    "--node_rank=" + std::to_string(own.node_rank),
-                                   "--log_dir=" + located.site.log_dir,
+                                   "--log_dir=" + resolved.platform.log_dir,
                                    "--join=True",
                                    std::string("--cluster_time_out=") + kTimeoutS};
-  if (!table->empty()) argv.push_back("--rank_table_file=" + *table);
+  if (!table.empty()) argv.push_back("--rank_table_file=" + table);
   std::vector<std::string> script = script_of(command, plan);
   argv.insert(argv.end(), script.begin(), script.end());
-  plan.processes.push_back(main_process(inputs, located.site, std::move(argv), plan));
+  plan.processes.push_back(main_process(inputs, resolved.platform, std::move(argv), plan));
   return {};
 }
 
-Status launch_dynamic_cluster(Inputs& inputs, const Located& located, Plan& plan) {
-  auto job = job_of(inputs, located);
-  if (!job) return std::unexpected(job.error());
-  if (!*job) return {};
+Status launch_dynamic_cluster(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+  TRY_ASSIGN(auto job, job_of(inputs, resolved));
+  if (!job) return {};
   unset_stale_cluster(inputs, plan);
-  plan.directories.push_back({located.site.log_dir});
-  for (int index = 0; index < (*job)->local_size; ++index) {
-    add_worker(inputs, located, **job, index, plan);
+  plan.directories.push_back({resolved.platform.log_dir});
+  for (int index = 0; index < job->local_size; ++index) {
+    add_worker(inputs, resolved, *job, index, plan);
   }
-  if (located.site.mindspore_scheduler.value_or((*job)->is_first)) {
-    add_scheduler(inputs, located, **job, plan);
+  if (resolved.platform.mindspore_scheduler.value_or(job->is_first)) {
+    add_scheduler(inputs, resolved, *job, plan);
   }
   return {};
 }

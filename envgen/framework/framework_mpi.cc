@@ -22,8 +22,7 @@ namespace {
 using Kind = EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning an MPI job";
-constexpr std::int64_t kKillReserveMs = 1000;  // lifecycle::Policy's, which the TERM phase lacks
-constexpr std::int64_t kMpirunEndMs = 1000;    // for its daemons to end and itself
+constexpr std::int64_t kMpirunEndMs = 1000;  // for its daemons to end and itself
 
 constexpr std::array<std::string_view, 8> kLaunchers = {
     "mpirun",       "mpiexec",       "mpirun.openmpi", "mpiexec.openmpi",
@@ -37,8 +36,8 @@ struct Job {
 };
 
 // Nothing while the node's devices have not been counted.
-Result<std::optional<Job>> job_of(Inputs& inputs, const Located& located) {
-  const std::vector<Node>& nodes = located.cluster.nodes;
+Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolved) {
+  const std::vector<Node>& nodes = resolved.cluster.nodes;
   Job job;
   job.alone = nodes.size() < 2;
   if (job.alone) {
@@ -51,15 +50,13 @@ Result<std::optional<Job>> job_of(Inputs& inputs, const Located& located) {
   }
   for (const Node& node : nodes) job.world_size += node.slots;
   // A worker may know no hosts and no ranks of a job whose hostfile its launcher has.
-  const bool launches = located.self.node_rank == launching_node(located.cluster);
-  if (job.world_size == 0 && (launches || !located.site.hostfiles_given)) {
+  const bool launches = resolved.local_node.node_rank == launching_node(resolved.cluster);
+  if (job.world_size == 0 && (launches || !resolved.platform.hostfiles_given)) {
     return fail(kPlanning, "platform", "no node that runs ranks",
                 "say how many ranks a node runs with --slots");
   }
-  if (located.site.hostfiles_given) return job;
-  auto hosts = hostfile_of(located.cluster);
-  if (!hosts) return std::unexpected(hosts.error());
-  job.hosts = std::move(*hosts);
+  if (resolved.platform.hostfiles_given) return job;
+  TRY_ASSIGN(job.hosts, hostfile_of(resolved.cluster));
   return job;
 }
 
@@ -103,9 +100,7 @@ Status add_hostfile(Inputs& inputs, const HostfilePlace& place, const Job& job, 
       plan.warnings.push_back("no hostfile for MPICH and Intel MPI: " + to_line(text.error()));
       return {};
     }
-    auto chosen = place_of(inputs, place, plan);
-    if (!chosen) return std::unexpected(chosen.error());
-    path = std::move(*chosen);
+    TRY_ASSIGN(path, place_of(inputs, place, plan));
     const PlannedDirectory directory{parent_of(path)};
     if (std::ranges::find(plan.directories, directory) == plan.directories.end()) {
       plan.directories.push_back(directory);
@@ -116,18 +111,18 @@ Status add_hostfile(Inputs& inputs, const HostfilePlace& place, const Job& job, 
   return {};
 }
 
-Status add_hostfiles(Inputs& inputs, const Located& located, const Job& job, Plan& plan) {
-  const Site& site = located.site;
-  const bool given = site.hostfiles_given;
-  const HostfilePlace openmpi{site.openmpi_hostfile,
+Status add_hostfiles(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
+  const PlatformFacts& platform = resolved.platform;
+  const bool given = platform.hostfiles_given;
+  const HostfilePlace openmpi{platform.openmpi_hostfile,
                               "hostfile",
                               HostfileDialect::kOpenMpi,
                               {"OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"}};
-  const HostfilePlace mpich{site.mpich_hostfile,
+  const HostfilePlace mpich{platform.mpich_hostfile,
                             "mpich_hostfile",
                             HostfileDialect::kMpich,
                             {"HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE"}};
-  if (auto status = add_hostfile(inputs, openmpi, job, given, plan); !status) return status;
+  TRY(add_hostfile(inputs, openmpi, job, given, plan));
   return add_hostfile(inputs, mpich, job, given, plan);
 }
 
@@ -160,11 +155,11 @@ void add_ssh_arguments(const Inputs& inputs, const SshSetup& setup, Plan& plan) 
 // not (measured with 4.1): twice the time, which has to fit the TERM phase.
 // The same on every node: the daemons of the workers read it in their sessions.
 void add_kill_timeout(bool alone, Plan& plan) {
-  const PlanPolicy& policy = plan.policy;
+  const Policy& policy = plan.policy;
   const std::int64_t end_workers_ms = alone ? 0 : kEndWorkersMs;
   const std::int64_t hooks_ms = policy.pre_stop_ms + policy.post_stop_ms;
   const std::int64_t term_ms =
-      policy.grace_ms - kKillReserveMs - end_workers_ms - hooks_ms - policy.drain_ms;
+      policy.grace_ms - policy.kill_reserve_ms - end_workers_ms - hooks_ms - policy.drain_ms;
   const std::int64_t seconds = std::max<std::int64_t>((term_ms - kMpirunEndMs) / 2000, 1);
   if (term_ms < 2000 + kMpirunEndMs) {
     plan.warnings.push_back("a grace of " + std::to_string(plan.policy.grace_ms) +
@@ -231,14 +226,14 @@ bool takes_text(std::string_view option) {
   return option.size() > 1 && option[0] == '-' && option[1] != '-' && option.ends_with('c');
 }
 
-bool launches_by_itself(const Site& site) {
-  const std::vector<std::string>& command = site.command;
+bool launches_by_itself(const PlatformFacts& platform) {
+  const std::vector<std::string>& command = platform.command;
   bool shell = false;
   for (std::size_t i = 0; i < command.size(); ++i) {
     if (is_launcher(command[i])) return true;
     // The platform that has flags of its own gives them to a line that does not contain "mpirun".
     const bool has_name = command[i].find("mpirun") != std::string::npos;
-    if (has_name && !site.mpirun_prefix.empty()) return true;
+    if (has_name && !platform.mpirun_prefix.empty()) return true;
     const bool text = shell && i > 0 && takes_text(command[i - 1]);
     if (text && mentions_launcher(command[i])) return true;
     shell = shell || is_shell(command[i]);
@@ -277,61 +272,69 @@ Launcher find_launcher(Inputs& inputs, const Plan& plan) {
   return launcher;
 }
 
-std::vector<std::string> launch_command(Inputs& inputs, const Site& site, const Job& job,
-                                        bool horovod, const Plan& plan) {
-  if (launches_by_itself(site)) return site.command;
+std::vector<std::string> launch_command(Inputs& inputs, const PlatformFacts& platform,
+                                        const Job& job, bool horovod, const Plan& plan) {
+  if (launches_by_itself(platform)) return platform.command;
   const Launcher launcher = find_launcher(inputs, plan);
   std::vector<std::string> flags;
-  if (launcher.openmpi) flags = site.mpirun_prefix;
+  if (launcher.openmpi) flags = platform.mpirun_prefix;
   if (launcher.openmpi && horovod && flags.empty()) flags = openmpi_training_flags();
   std::vector<std::string> argv = {launcher.program};
   // The platforms write "mpirun --allow-run-as-root -np N ..."
   if (std::erase(flags, "--allow-run-as-root") > 0) argv.emplace_back("--allow-run-as-root");
   argv.insert(argv.end(), {"-np", std::to_string(job.world_size)});
   std::ranges::move(flags, std::back_inserter(argv));
-  argv.insert(argv.end(), site.command.begin(), site.command.end());
+  argv.insert(argv.end(), platform.command.begin(), platform.command.end());
   return argv;
 }
 
-Status launch(Inputs& inputs, const Located& located, bool horovod, Plan& plan) {
+Status launch(Inputs& inputs, const ResolvedCluster& resolved, bool horovod, Plan& plan) {
   // Slurm's own tasks are the ranks: its PMI tells them who they are.
-  if (located.site.own_rank) return launch_single(inputs, located, plan);
-  auto job = job_of(inputs, located);
-  if (!job) return std::unexpected(job.error());
-  if (!*job) return {};
-  if (auto status = add_hostfiles(inputs, located, **job, plan); !status) return status;
-  add_ranks_per_host(located.cluster, **job, plan);
-  add_openmpi_settings(inputs, **job, plan);
-  add_kill_timeout((*job)->alone, plan);
+  if (resolved.platform.own_rank) return launcher_of("single").launch(inputs, resolved, plan);
+  TRY_ASSIGN(auto job, job_of(inputs, resolved));
+  if (!job) return {};
+  TRY(add_hostfiles(inputs, resolved, *job, plan));
+  add_ranks_per_host(resolved.cluster, *job, plan);
+  add_openmpi_settings(inputs, *job, plan);
+  add_kill_timeout(job->alone, plan);
   unset_stale_launch(inputs, plan);
   keep_launchers_from_slurm(inputs, plan);
-  const int self = located.self.node_rank;
-  if (!(*job)->alone) {
-    auto setup = ssh_setup(inputs);
-    if (!setup) return std::unexpected(setup.error());
-    add_ssh_arguments(inputs, *setup, plan);
-    if (self != launching_node(located.cluster)) {
-      serve_as_worker(inputs, *setup, plan);
+  const int self = resolved.local_node.node_rank;
+  if (!job->alone) {
+    TRY_ASSIGN(auto setup, ssh_setup(inputs));
+    add_ssh_arguments(inputs, setup, plan);
+    if (self != launching_node(resolved.cluster)) {
+      serve_as_worker(inputs, setup, plan);
       return {};
     }
-    auto hosts = other_hosts(located.cluster, self);
-    if (!hosts) return std::unexpected(hosts.error());
-    add_sshd_service(inputs, *setup, plan);
-    wait_for_and_end_workers(inputs, *setup, *hosts, plan);
+    TRY_ASSIGN(auto hosts, other_hosts(resolved.cluster, self));
+    add_sshd_service(inputs, setup, plan);
+    wait_for_and_end_workers(inputs, setup, hosts, plan);
   }
-  std::vector<std::string> argv = launch_command(inputs, located.site, **job, horovod, plan);
-  plan.processes.push_back(main_process(inputs, located.site, std::move(argv), plan));
+  std::vector<std::string> argv = launch_command(inputs, resolved.platform, *job, horovod, plan);
+  plan.processes.push_back(main_process(inputs, resolved.platform, std::move(argv), plan));
   return {};
 }
 
+// Both start mpirun; horovod with the flags that Horovod's own launcher gives it.
+Status launch_mpi(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+  return launch(inputs, resolved, false, plan);
+}
+
+Status launch_horovod(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+  return launch(inputs, resolved, true, plan);
+}
+
+constexpr std::string_view kBindOption = "mpirun --bind-to";
+
 }  // namespace
 
-Status launch_mpi(Inputs& inputs, const Located& located, Plan& plan) {
-  return launch(inputs, located, false, plan);
-}
+extern const FrameworkLauncher kMpiLauncher = {
+    .name = "mpi", .launch = launch_mpi, .needs_ssh_peers = true, .bind_option = kBindOption};
 
-Status launch_horovod(Inputs& inputs, const Located& located, Plan& plan) {
-  return launch(inputs, located, true, plan);
-}
+extern const FrameworkLauncher kHorovodLauncher = {.name = "horovod",
+                                                   .launch = launch_horovod,
+                                                   .needs_ssh_peers = true,
+                                                   .bind_option = kBindOption};
 
 }  // namespace envgen

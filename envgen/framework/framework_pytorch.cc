@@ -16,6 +16,7 @@
 #include <array>
 #include <utility>
 
+#include "base/text.h"
 #include "envgen/framework/framework.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
@@ -40,7 +41,7 @@ struct Job {
   bool mixed_slots = false;
   std::string address;  // of the master, as this node calls it; "" = not known
   int port = kDefaultPort;
-  bool port_told = false;
+  bool port_given = false;
   int min_nodes = 0;  // elastic, from so many
 
   [[nodiscard]] bool alone() const { return node_count == 1; }
@@ -51,27 +52,27 @@ int slots_of(const Node& node) {
   return node.slots > 0 ? node.slots : static_cast<int>(node.devices.size());
 }
 
-std::string master_of(const Request& request, const Located& located, bool alone) {
+std::string master_of(const Request& request, const ResolvedCluster& resolved, bool alone) {
   if (!request.master_addr.empty()) return request.master_addr;
-  const bool own = alone || located.self.node_rank == 0;
-  if (located.site.master_is_localhost && own) return "localhost";
+  const bool own = alone || resolved.local_node.node_rank == 0;
+  if (resolved.platform.master_is_localhost && own) return "localhost";
   if (alone) return "127.0.0.1";
-  if (!located.cluster.master_addr.empty()) return located.cluster.master_addr;
-  const Node& first = located.cluster.nodes[0];
+  if (!resolved.cluster.master_addr.empty()) return resolved.cluster.master_addr;
+  const Node& first = resolved.cluster.nodes[0];
   if (!first.host.empty()) return first.host;
   return first.container_ip.empty() ? first.host_ip : first.container_ip;
 }
 
 // Nothing while the node's devices have not been counted.
-Result<std::optional<Job>> job_of(Inputs& inputs, const Located& located) {
-  const std::vector<Node>& nodes = located.cluster.nodes;
+Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolved) {
+  const std::vector<Node>& nodes = resolved.cluster.nodes;
   Job job;
   if (nodes.empty()) {
     auto slots = slots_of_node(inputs, 0);
     if (!slots) return std::nullopt;
     job.slots = job.world_size = *slots;
   } else {
-    job.node_rank = located.self.node_rank;
+    job.node_rank = resolved.local_node.node_rank;
     job.node_count = static_cast<int>(nodes.size());
     job.world_size = 0;
     for (int rank = 0; rank < job.node_count; ++rank) {
@@ -88,11 +89,11 @@ Result<std::optional<Job>> job_of(Inputs& inputs, const Located& located) {
       job.world_size += slots;
     }
   }
-  const int told = inputs.request().master_port.value_or(located.cluster.master_port);
-  job.port_told = told > 0;
-  if (job.port_told) job.port = told;
-  job.address = master_of(inputs.request(), located, job.alone());
-  job.min_nodes = located.site.min_nodes;
+  const int told = inputs.request().master_port.value_or(resolved.cluster.master_port);
+  job.port_given = told > 0;
+  if (job.port_given) job.port = told;
+  job.address = master_of(inputs.request(), resolved, job.alone());
+  job.min_nodes = resolved.platform.min_nodes;
   return job;
 }
 
@@ -106,8 +107,8 @@ std::string endpoint_of(const Job& job) {
   return flag_address(job.address) + ":" + std::to_string(job.port);
 }
 
-std::string rendezvous_id(const Located& located) {
-  return located.site.job_id.empty() ? "trainit" : located.site.job_id;
+std::string rendezvous_id(const ResolvedCluster& resolved) {
+  return resolved.platform.job_id.empty() ? "trainit" : resolved.platform.job_id;
 }
 
 std::string node_range(const Job& job) {
@@ -121,10 +122,10 @@ bool contains_text(const std::vector<std::string>& command, std::string_view tex
 }
 
 // A launcher, or a program that is left alone because it may start one.
-bool is_users_own(const std::vector<std::string>& command, const Located& located,
+bool is_users_own(const std::vector<std::string>& command, const ResolvedCluster& resolved,
                   const Request& request) {
   if (!framework_of_command(command).empty() || !python_command(command)) return true;
-  if (!located.site.prefix_bare_python_only || request.torch_launcher) return false;
+  if (!resolved.platform.prefix_bare_python_only || request.torch_launcher) return false;
   const bool bare = command[0] == "python" || command[0] == "python3";
   return !bare || contains_text(command, "torch.distributed.launch");
 }
@@ -143,15 +144,16 @@ void append(std::vector<EnvEdit>& to, std::vector<EnvEdit> edits) {
 
 // torch_npu would take ranks from a table that may not be one (ModelArts names a directory);
 // without one they meet through the master.
-void hide_rank_table(const Inputs& inputs, const Located& located, std::vector<EnvEdit>& edits) {
+void hide_rank_table(const Inputs& inputs, const ResolvedCluster& resolved,
+                     std::vector<EnvEdit>& edits) {
   static constexpr std::array<std::string_view, 1> kNames = {"RANK_TABLE_FILE"};
-  if (!located.cluster.rank_table.empty()) append(edits, unset_present(inputs.env(), kNames));
+  if (!resolved.cluster.rank_table.empty()) append(edits, unset_present(inputs.env(), kNames));
 }
 
 // Of a grace that somebody chose: every default one is shorter. torch.distributed.launch alone is
 // of versions before 2.
 void warn_of_escalation(const Request& request, Plan& plan) {
-  const PlanPolicy& policy = plan.policy;
+  const Policy& policy = plan.policy;
   const std::int64_t term_ms =
       policy.grace_ms - policy.drain_ms - policy.pre_stop_ms - policy.post_stop_ms;
   if (!request.grace_ms || term_ms >= kAgentEscalationMs) return;
@@ -162,7 +164,7 @@ void warn_of_escalation(const Request& request, Plan& plan) {
 }
 
 // What a launcher typed by the user reads; its own flags beat PET_*.
-std::vector<EnvEdit> agent_defaults(const Job& job, const Located& located) {
+std::vector<EnvEdit> agent_defaults(const Job& job, const ResolvedCluster& resolved) {
   std::vector<EnvEdit> edits = {
       {Kind::kSetDefault, "PET_NNODES", node_range(job)},
       {Kind::kSetDefault, "PET_NPROC_PER_NODE", std::to_string(job.slots)},
@@ -170,7 +172,7 @@ std::vector<EnvEdit> agent_defaults(const Job& job, const Located& located) {
   if (job.elastic()) {
     edits.push_back({Kind::kSetDefault, "PET_RDZV_BACKEND", "c10d"});
     edits.push_back({Kind::kSetDefault, "PET_RDZV_ENDPOINT", endpoint_of(job)});
-    edits.push_back({Kind::kSetDefault, "PET_RDZV_ID", rendezvous_id(located)});
+    edits.push_back({Kind::kSetDefault, "PET_RDZV_ID", rendezvous_id(resolved)});
     return edits;
   }
   edits.push_back({Kind::kSetDefault, "PET_NODE_RANK", std::to_string(job.node_rank)});
@@ -194,9 +196,34 @@ bool wraps_python(const std::vector<std::string>& command) {
   return false;
 }
 
-void launch_users_own(Inputs& inputs, const Located& located, const Job& job, Plan& plan) {
-  const std::vector<std::string>& command = located.site.command;
-  Process process = main_process(inputs, located.site, command, plan);
+// "MIN:MAX" of more than one number.
+bool is_range(std::string_view nodes) {
+  const std::size_t colon = nodes.find(':');
+  if (colon == std::string_view::npos) return false;
+  const auto least = parse_number<int>(nodes.substr(0, colon));
+  const auto most = parse_number<int>(nodes.substr(colon + 1));
+  return least && most && *least < *most;
+}
+
+// Whether a launcher that the user typed, or that the program starts, goes on without a node: its
+// own flag says so, which may stand in a text for a shell, else PET_NNODES.
+bool typed_a_range(const Inputs& inputs, const std::vector<std::string>& command) {
+  std::string text;
+  for (const std::string& word : command) text += word + " ";
+  constexpr std::string_view kFlag = "--nnodes";
+  constexpr std::string_view kBlanks = " \t\n";
+  const std::size_t flag = text.find(kFlag);
+  if (flag == std::string::npos) {
+    return !contains_text(command, "--standalone") && is_range(inputs.variable("PET_NNODES"));
+  }
+  std::string_view value = std::string_view(text).substr(flag + kFlag.size() + 1);
+  value.remove_prefix(std::min(value.find_first_not_of(kBlanks), value.size()));
+  return is_range(value.substr(0, value.find_first_of(kBlanks)));
+}
+
+void launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
+  const std::vector<std::string>& command = resolved.platform.command;
+  Process process = main_process(inputs, resolved.platform, command, plan);
   // A script may read the platform's RANK and WORLD_SIZE for its own torchrun; an agent reads none.
   if (!framework_of_command(command).empty()) {
     append(process.env, unset_stale(inputs, plan, rank_variables()));
@@ -223,9 +250,10 @@ void launch_users_own(Inputs& inputs, const Located& located, const Job& job, Pl
   }
   // With --standalone, PET_NNODES would make it wait for nodes that cannot come.
   if (torch_agent && !contains_text(command, "--standalone")) {
-    append(process.env, agent_defaults(job, located));
+    append(process.env, agent_defaults(job, resolved));
   }
-  hide_rank_table(inputs, located, process.env);
+  hide_rank_table(inputs, resolved, process.env);
+  plan.elastic_launcher = !job.alone() && typed_a_range(inputs, command);
   plan.processes.push_back(std::move(process));
 }
 
@@ -235,7 +263,7 @@ Status needs_master(const Job& job) {
               "name it with --master-addr");
 }
 
-std::vector<EnvEdit> worker_environment(const Inputs& inputs, const Located& located,
+std::vector<EnvEdit> worker_environment(const Inputs& inputs, const ResolvedCluster& resolved,
                                         const Plan& plan, const TorchRank& rank) {
   // With an agent's store announced, rank 0 would not open its own.
   static constexpr std::array<std::string_view, 6> kElastic = {
@@ -243,23 +271,25 @@ std::vector<EnvEdit> worker_environment(const Inputs& inputs, const Located& loc
       "TORCHELASTIC_MAX_RESTARTS",    "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_SIGNALS_TO_HANDLE"};
   std::vector<EnvEdit> edits = torch_rank_environment(rank);
   append(edits, unset_present(planned_environment(inputs, plan), kElastic));
-  hide_rank_table(inputs, located, edits);
+  hide_rank_table(inputs, resolved, edits);
   return edits;
 }
 
 // The platform started this process as one of the ranks.
-Status launch_own_rank(Inputs& inputs, const Located& located, const Job& job, Plan& plan) {
-  if (auto status = needs_master(job); !status) return status;
-  const int rank = *located.site.own_rank;
-  if (!framework_of_command(located.site.command).empty()) {
+Status launch_own_rank(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
+                       Plan& plan) {
+  TRY(needs_master(job));
+  const int rank = *resolved.platform.own_rank;
+  if (!framework_of_command(resolved.platform.command).empty()) {
     plan.warnings.push_back("the platform starts one task per rank, and each starts " +
-                            located.site.command[0] + ": use one task per node, or no launcher");
+                            resolved.platform.command[0] +
+                            ": use one task per node, or no launcher");
   }
-  Process process = main_process(inputs, located.site, located.site.command, plan);
-  process.env = worker_environment(inputs, located, plan,
+  Process process = main_process(inputs, resolved.platform, resolved.platform.command, plan);
+  process.env = worker_environment(inputs, resolved, plan,
                                    {.rank = rank,
                                     .world_size = job.world_size,
-                                    .local_rank = located.site.local_rank,
+                                    .local_rank = resolved.platform.local_rank,
                                     .local_world_size = job.slots,
                                     .node_rank = job.node_rank,
                                     .node_count = job.node_count,
@@ -269,13 +299,13 @@ Status launch_own_rank(Inputs& inputs, const Located& located, const Job& job, P
   return {};
 }
 
-Status launch_fan_out(Inputs& inputs, const Located& located, const Job& job, Plan& plan) {
-  std::vector<std::string> command = located.site.command;
+Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
+  std::vector<std::string> command = resolved.platform.command;
   if (!framework_of_command(command).empty()) {
     return fail(kPlanning, "--fan-out", command[0] + ", which starts the ranks by itself",
                 "name the training script alone, or leave out --fan-out");
   }
-  if (auto status = needs_master(job); !status) return status;
+  TRY(needs_master(job));
   if (job.elastic()) {
     plan.warnings.push_back("--fan-out has no agent: the job needs all of its " +
                             std::to_string(job.node_count) + " nodes");
@@ -283,14 +313,14 @@ Status launch_fan_out(Inputs& inputs, const Located& located, const Job& job, Pl
   // Lines reach the log as they are printed, as under torchrun.
   const bool buffered = std::ranges::find(command, "-u") == command.end();
   if (python_command(command) && buffered) command.insert(command.begin() + 1, "-u");
-  plan.directories.push_back({located.site.log_dir});
+  plan.directories.push_back({resolved.platform.log_dir});
   for (int local_rank = 0; local_rank < job.slots; ++local_rank) {
     Process process;
     process.rank = job.first_rank + local_rank;
     process.name = "rank-" + std::to_string(process.rank);
     process.argv = command;
-    process.cwd = start_directory(inputs, located.site);
-    process.env = worker_environment(inputs, located, plan,
+    process.cwd = start_directory(inputs, resolved.platform);
+    process.env = worker_environment(inputs, resolved, plan,
                                      {.rank = process.rank,
                                       .world_size = job.world_size,
                                       .local_rank = local_rank,
@@ -299,7 +329,7 @@ Status launch_fan_out(Inputs& inputs, const Located& located, const Job& job, Pl
                                       .node_count = job.node_count,
                                       .master_addr = job.address,
                                       .master_port = job.port});
-    add_rank_log(inputs.request(), located.site, plan, process);
+    add_rank_log(inputs.request(), resolved.platform, plan, process);
     plan.processes.push_back(std::move(process));
   }
   return {};
@@ -349,16 +379,18 @@ std::vector<std::string> static_flags(const Job& job, const std::string& address
 
 // The first node's own agent publishes its --master_addr to the workers of all nodes since PyTorch
 // 1.9: "localhost", as a platform writes it for the older ones, would send them to themselves.
-std::string published_address(const Inputs& inputs, const Located& located, const Job& job) {
-  const bool by_platform = located.site.master_is_localhost && inputs.request().master_addr.empty();
+std::string published_address(const Inputs& inputs, const ResolvedCluster& resolved,
+                              const Job& job) {
+  const bool by_platform =
+      resolved.platform.master_is_localhost && inputs.request().master_addr.empty();
   if (!by_platform || job.alone() || job.node_rank != 0) return job.address;
-  const std::string& told = located.cluster.master_addr;
-  const std::string& own = located.cluster.nodes[0].host;
+  const std::string& told = resolved.cluster.master_addr;
+  const std::string& own = resolved.cluster.nodes[0].host;
   if (!told.empty()) return told;
   return own.empty() ? job.address : own;
 }
 
-std::vector<std::string> torchrun_flags(const Inputs& inputs, const Located& located,
+std::vector<std::string> torchrun_flags(const Inputs& inputs, const ResolvedCluster& resolved,
                                         const Job& job) {
   const std::string ranks = "--nproc_per_node=" + std::to_string(job.slots);
   if (job.elastic()) {
@@ -370,15 +402,15 @@ std::vector<std::string> torchrun_flags(const Inputs& inputs, const Located& loc
             "--nnodes=" + node_range(job),
             "--rdzv_backend=c10d",
             "--rdzv_endpoint=" + endpoint_of(job),
-            "--rdzv_id=" + rendezvous_id(located),
+            "--rdzv_id=" + rendezvous_id(resolved),
             "--rdzv_conf=" + conf};
   }
   // c10d's workers meet at the host's own name, which a container without a network cannot resolve.
-  const bool named = job.port_told || !inputs.request().master_addr.empty();
+  const bool named = job.port_given || !inputs.request().master_addr.empty();
   if (job.alone() && !named && !inputs.facts().addresses.empty()) {
     return {ranks, "--nnodes=1", "--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0"};
   }
-  return static_flags(job, flag_address(published_address(inputs, located, job)));
+  return static_flags(job, flag_address(published_address(inputs, resolved, job)));
 }
 
 // The python options before the script, and whether torchrun's own "python -u" covers them.
@@ -408,33 +440,34 @@ std::vector<EnvEdit> unset_agent_variables(const Environ& env) {
   return unset_present(env, kNames);
 }
 
-Process agent_process(const Inputs& inputs, const Located& located, std::vector<std::string> argv,
-                      Plan& plan) {
-  Process process = main_process(inputs, located.site, std::move(argv), plan);
+Process agent_process(const Inputs& inputs, const ResolvedCluster& resolved,
+                      std::vector<std::string> argv, Plan& plan) {
+  Process process = main_process(inputs, resolved.platform, std::move(argv), plan);
   append(process.env, unset_stale(inputs, plan, rank_variables()));
   append(process.env, unset_agent_variables(planned_environment(inputs, plan)));
-  hide_rank_table(inputs, located, process.env);
+  hide_rank_table(inputs, resolved, process.env);
   return process;
 }
 
-void launch_torchrun(Inputs& inputs, const Located& located, const Job& job,
+void launch_torchrun(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
                      const Torchrun& torchrun, Plan& plan) {
-  const std::vector<std::string>& command = located.site.command;
+  const std::vector<std::string>& command = resolved.platform.command;
   const PythonCommand python = *python_command(command);
   std::vector<std::string> argv = {torchrun.program};
-  std::ranges::move(torchrun_flags(inputs, located, job), std::back_inserter(argv));
+  std::ranges::move(torchrun_flags(inputs, resolved, job), std::back_inserter(argv));
   const bool as_it_is = python.text || !options_of(command, python).only_unbuffered;
   if (as_it_is) argv.emplace_back("--no_python");
   if (!as_it_is && python.module) argv.emplace_back("-m");
   const auto first = static_cast<std::ptrdiff_t>(as_it_is ? 0 : python.operand);
   argv.insert(argv.end(), command.begin() + first, command.end());
   warn_of_escalation(inputs.request(), plan);
-  Process process = agent_process(inputs, located, std::move(argv), plan);
+  Process process = agent_process(inputs, resolved, std::move(argv), plan);
   if (as_it_is) {
     process.env.push_back({Kind::kSetDefault, "PYTHONUNBUFFERED", "1"});
   } else if (!torchrun.python_exec.empty()) {
     process.env.push_back({Kind::kSet, "PYTHON_EXEC", torchrun.python_exec});
   }
+  plan.elastic_launcher = job.elastic();
   if (job.elastic()) {
     // Its default, none, ends the job with the first node that leaves.
     process.env.push_back({Kind::kSetDefault, "PET_MAX_RESTARTS", "3"});
@@ -443,16 +476,16 @@ void launch_torchrun(Inputs& inputs, const Located& located, const Job& job,
 }
 
 // An image with torchrun has an agent that publishes it.
-std::string legacy_address(Inputs& inputs, const Located& located, const Job& job,
+std::string legacy_address(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
                            const Plan& plan) {
-  std::string address = published_address(inputs, located, job);
+  std::string address = published_address(inputs, resolved, job);
   if (address == job.address) return address;
-  return find_torchrun(inputs, plan, located.site.command[0]).seen ? address : job.address;
+  return find_torchrun(inputs, plan, resolved.platform.command[0]).seen ? address : job.address;
 }
 
-Status launch_legacy(Inputs& inputs, const Located& located, const Job& job, Plan& plan) {
+Status launch_legacy(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
   constexpr const char* kModule = "torch.distributed.launch";
-  const std::vector<std::string>& command = located.site.command;
+  const std::vector<std::string>& command = resolved.platform.command;
   const PythonCommand python = *python_command(command);
   if (python.text) {
     return fail(kPlanning, "the command",
@@ -474,45 +507,53 @@ Status launch_legacy(Inputs& inputs, const Located& located, const Job& job, Pla
   std::vector<std::string> argv = {command[0]};
   std::ranges::move(options.options, std::back_inserter(argv));
   argv.insert(argv.end(), {"-m", kModule});
-  std::ranges::move(static_flags(job, legacy_address(inputs, located, job, plan)),
+  std::ranges::move(static_flags(job, legacy_address(inputs, resolved, job, plan)),
                     std::back_inserter(argv));
   if (python.module) argv.emplace_back("-m");
   argv.insert(argv.end(), command.begin() + static_cast<std::ptrdiff_t>(python.operand),
               command.end());
-  plan.processes.push_back(agent_process(inputs, located, std::move(argv), plan));
+  plan.processes.push_back(agent_process(inputs, resolved, std::move(argv), plan));
   return {};
 }
 
-}  // namespace
-
-Status launch_pytorch(Inputs& inputs, const Located& located, Plan& plan) {
-  auto told = job_of(inputs, located);
-  if (!told) return std::unexpected(told.error());
-  if (!*told) return {};
-  const Job& job = **told;
-  if (located.cluster.nodes.empty()) plan.world_size = job.world_size;
-  if (located.site.own_rank) return launch_own_rank(inputs, located, job, plan);
+Status launch_pytorch(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+  TRY_ASSIGN(auto told, job_of(inputs, resolved));
+  if (!told) return {};
+  const Job& job = *told;
+  if (resolved.cluster.nodes.empty()) plan.world_size = job.world_size;
+  if (resolved.platform.own_rank) return launch_own_rank(inputs, resolved, job, plan);
 
   const Request& request = inputs.request();
-  auto launcher = request.torch_launcher ? request.torch_launcher : located.site.torch_launcher;
-  if (launcher == TorchLauncher::kFanOut) return launch_fan_out(inputs, located, job, plan);
-  if (is_users_own(located.site.command, located, request)) {
-    launch_users_own(inputs, located, job, plan);
+  auto launcher =
+      request.torch_launcher ? request.torch_launcher : resolved.platform.torch_launcher;
+  if (launcher == TorchLauncher::kFanOut) return launch_fan_out(inputs, resolved, job, plan);
+  if (is_users_own(resolved.platform.command, resolved, request)) {
+    launch_users_own(inputs, resolved, job, plan);
     return {};
   }
-  if (auto status = needs_master(job); !status) return status;
+  TRY(needs_master(job));
   // A range of nodes is torchrun's, whatever the platform uses otherwise.
   if (job.elastic() && !request.torch_launcher) launcher.reset();
-  if (launcher == TorchLauncher::kLaunch) return launch_legacy(inputs, located, job, plan);
+  if (launcher == TorchLauncher::kLaunch) return launch_legacy(inputs, resolved, job, plan);
 
-  Torchrun torchrun = find_torchrun(inputs, plan, located.site.command[0]);
+  Torchrun torchrun = find_torchrun(inputs, plan, resolved.platform.command[0]);
   if (!torchrun.known) return {};
   if (torchrun.program.empty() && launcher == TorchLauncher::kTorchrun) {
     torchrun.program = "torchrun";
   }
-  if (torchrun.program.empty()) return launch_legacy(inputs, located, job, plan);
-  launch_torchrun(inputs, located, job, torchrun, plan);
+  if (torchrun.program.empty()) return launch_legacy(inputs, resolved, job, plan);
+  launch_torchrun(inputs, resolved, job, torchrun, plan);
   return {};
 }
+
+constexpr ChosenBy kChosenBy[] = {ChosenBy::kOwnRank, ChosenBy::kTorchLauncher};
+
+}  // namespace
+
+extern const FrameworkLauncher kPyTorchLauncher = {.name = "pytorch",
+                                                   .launch = launch_pytorch,
+                                                   .chosen_by = kChosenBy,
+                                                   .on_every_node = true,
+                                                   .bind_option = "torchrun --numa-binding"};
 
 }  // namespace envgen

@@ -42,13 +42,13 @@ struct Tasks {
   Cluster cluster;
   int self = 0;
 };
-Tasks started_tasks(const Located& located) {
+Tasks started_tasks(const ResolvedCluster& resolved) {
   Tasks tasks;
-  for (int rank = 0; rank < static_cast<int>(located.cluster.nodes.size()); ++rank) {
-    const Node& node = located.cluster.nodes[static_cast<std::size_t>(rank)];
+  for (int rank = 0; rank < static_cast<int>(resolved.cluster.nodes.size()); ++rank) {
+    const Node& node = resolved.cluster.nodes[static_cast<std::size_t>(rank)];
     // By place, not by own_rank: how the platform spread its ranks is not told.
-    if (rank == located.self.node_rank) {
-      tasks.self = static_cast<int>(tasks.cluster.nodes.size()) + located.site.local_rank;
+    if (rank == resolved.local_node.node_rank) {
+      tasks.self = static_cast<int>(tasks.cluster.nodes.size()) + resolved.platform.local_rank;
     }
     for (int local_rank = 0; local_rank < node.slots; ++local_rank) {
       Node task;
@@ -60,28 +60,24 @@ Tasks started_tasks(const Located& located) {
   return tasks;
 }
 
-Result<std::optional<TfConfig>> made_config(const Located& located) {
-  const bool index_text = located.site.tf_index_text;
-  if (!located.site.own_rank) {
-    return tf_config_of(located.cluster, located.self.node_rank, index_text);
+Result<std::optional<TfConfig>> made_config(const ResolvedCluster& resolved) {
+  const bool index_text = resolved.platform.tf_index_text;
+  if (!resolved.platform.own_rank) {
+    return tf_config_of(resolved.cluster, resolved.local_node.node_rank, index_text);
   }
-  const Tasks tasks = started_tasks(located);
+  const Tasks tasks = started_tasks(resolved);
   return tf_config_of(tasks.cluster, tasks.self, index_text);
 }
 
-Result<Config> config_of(const Located& located, const Inputs& inputs) {
-  const std::string& injected = located.site.tf_config;
+Result<Config> config_of(const ResolvedCluster& resolved, const Inputs& inputs) {
+  const std::string& injected = resolved.platform.tf_config;
   Config config;
   if (!injected.empty()) {
-    auto parsed = parse_tf_config(injected, "TF_CONFIG");
-    if (!parsed) return std::unexpected(parsed.error());
-    config.value = std::move(*parsed);
+    TRY_ASSIGN(config.value, parse_tf_config(injected, "TF_CONFIG"));
     if (inputs.variable("TF_CONFIG") != injected) config.text = injected;
     return config;
   }
-  auto made = made_config(located);
-  if (!made) return std::unexpected(made.error());
-  config.value = std::move(*made);
+  TRY_ASSIGN(config.value, made_config(resolved));
   if (config.value) config.text = render_tf_config(*config.value);
   return config;
 }
@@ -121,9 +117,7 @@ Result<std::vector<std::string>> with_flags(std::vector<std::string> command,
   std::vector<std::string> added;
   for (const auto& [name, value] : flags) {
     if (value.empty() || gives_flag(command, behind, name)) continue;
-    if (auto fits = fits_in_one_string(name, value.size()); !fits) {
-      return std::unexpected(fits.error());
-    }
+    TRY(fits_in_one_string(name, value.size()));
     added.push_back(std::string("--") + name);
     added.push_back(value);
   }
@@ -131,36 +125,41 @@ Result<std::vector<std::string>> with_flags(std::vector<std::string> command,
   return command;
 }
 
-}  // namespace
-
-Status launch_tensorflow(Inputs& inputs, const Located& located, Plan& plan) {
+Status launch_tensorflow(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   constexpr std::string_view kVariable = "TF_CONFIG";
-  auto config = config_of(located, inputs);
-  if (!config) return std::unexpected(config.error());
+  TRY_ASSIGN(auto config, config_of(resolved, inputs));
 
-  std::vector<std::string> command = located.site.command;
+  std::vector<std::string> command = resolved.platform.command;
   // A single replica takes part in nothing, so it has no flags either.
-  const bool flags = inputs.request().tf_flags.value_or(located.site.tf_flags);
-  if (flags && config->value && !config->value->cluster.empty()) {
-    auto flagged = with_flags(std::move(command), *config->value, plan);
-    if (!flagged) return std::unexpected(flagged.error());
-    command = std::move(*flagged);
+  const bool flags = inputs.request().tf_flags.value_or(resolved.platform.tf_flags);
+  if (flags && config.value && !config.value->cluster.empty()) {
+    TRY_ASSIGN(command, with_flags(std::move(command), *config.value, plan));
   }
-  Process process = main_process(inputs, located.site, std::move(command), plan);
-  if (config->text) {
-    const std::size_t bytes = kVariable.size() + 1 + config->text->size();
-    if (auto fits = fits_in_one_string(kVariable, bytes); !fits) return fits;
-    process.env.push_back({Kind::kSet, std::string(kVariable), *config->text});
-  } else if (!config->value && inputs.env().get(kVariable)) {
+  Process process = main_process(inputs, resolved.platform, std::move(command), plan);
+  if (config.text) {
+    const std::size_t bytes = kVariable.size() + 1 + config.text->size();
+    TRY(fits_in_one_string(kVariable, bytes));
+    process.env.push_back({Kind::kSet, std::string(kVariable), *config.text});
+  } else if (!config.value && inputs.env().get(kVariable)) {
     process.env.push_back({Kind::kUnset, std::string(kVariable), ""});
     plan.warnings.push_back(
         "TF_CONFIG is set, but not by the platform, and the job has one node: it is removed");
   }
   std::ranges::move(unset_stale(inputs, plan, rank_variables()), std::back_inserter(process.env));
   // A parameter server never ends by itself: the job is over when its workers are.
-  if (config->value && config->value->type == "ps") plan.policy.success = Success::kServe;
+  if (config.value && config.value->type == "ps") plan.policy.success = SuccessPolicy::kServe;
   plan.processes.push_back(std::move(process));
   return {};
 }
+
+constexpr ChosenBy kChosenBy[] = {ChosenBy::kTfConfig};
+
+}  // namespace
+
+extern const FrameworkLauncher kTensorFlowLauncher = {.name = "tensorflow",
+                                                      .launch = launch_tensorflow,
+                                                      .ranks_of_role = tf_ranks,
+                                                      .chosen_by = kChosenBy,
+                                                      .on_every_node = true};
 
 }  // namespace envgen

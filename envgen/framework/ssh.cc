@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "envgen/plan/launch.h"
 
 namespace envgen {
 namespace {
 
 constexpr const char* kPlanning = "planning the sshd between the nodes";
+constexpr const char* kEndPeers = "end-peers";
 constexpr int kRootPort = 22;
 constexpr int kUserPort = 2222;
 
@@ -68,7 +70,7 @@ Result<SshSetup> ssh_setup(const Inputs& inputs) {
   const Facts& facts = inputs.facts();
   if (!request.sandbox.user.empty()) {
     // The sshd of this node, and what starts over it on the others, would be another user's.
-    return fail(kPlanning, "--user", '"' + request.sandbox.user + '"',
+    return fail(kPlanning, "--user", quoted(request.sandbox.user),
                 "jobs over ssh run as one user on all nodes: set USER in the image instead");
   }
   if (facts.run_dir.empty()) {
@@ -110,7 +112,7 @@ Result<std::vector<std::string>> other_hosts(const Cluster& cluster, int self) {
     }
     // ssh would take it for an option.
     if (host.starts_with('-')) {
-      return fail(kPlanning, "node " + std::to_string(i), '"' + host + "\" as its host",
+      return fail(kPlanning, "node " + std::to_string(i), quoted(host) + " as its host",
                   "give it a host name");
     }
     hosts.push_back(host);
@@ -134,7 +136,7 @@ void serve_as_worker(const Inputs& inputs, const SshSetup& setup, Plan& plan) {
 bool is_worker(const Plan& plan) {
   if (plan.processes.size() != 1) return false;
   const std::vector<std::string>& argv = plan.processes[0].argv;
-  return argv.size() > 3 && argv[1] == "peer" && argv[2] == "serve" && argv[3] == "--dir";
+  return argv.size() > 4 && argv[1] == "peer" && argv[2] == "serve" && argv[3] == "--dir";
 }
 
 void wait_for_and_end_workers(const Inputs& inputs, const SshSetup& setup,
@@ -153,7 +155,7 @@ void wait_for_and_end_workers(const Inputs& inputs, const SshSetup& setup,
   plan.peers = std::move(wait);
 
   Process end;
-  end.name = "end-peers";
+  end.name = kEndPeers;
   end.argv = peer_command(inputs, setup, "end");
   end.argv.insert(end.argv.end(), {"--hosts-file", file.path});
   append_access(setup, end.argv);
@@ -161,6 +163,17 @@ void wait_for_and_end_workers(const Inputs& inputs, const SshSetup& setup,
   plan.files.push_back(std::move(file));
   plan.post_stop.push_back(std::move(end));
   plan.policy.post_stop_ms += kEndWorkersMs;
+}
+
+void tell_workers_by_link(const Inputs& inputs, const Cluster& cluster, Plan& plan) {
+  if (!plan.link || launching_node(cluster) != 0) return;
+  if (is_worker(plan)) {
+    const std::vector<std::string>& serve = plan.processes[0].argv;
+    plan.link->tell_sshd = {serve[0], "peer", "session", "--dir", serve[4]};
+  }
+  const auto end = std::ranges::find(plan.post_stop, kEndPeers, &Process::name);
+  if (end == plan.post_stop.end()) return;
+  end->argv.insert(end->argv.end(), {"--link", join_path(inputs.facts().run_dir, "link")});
 }
 
 std::span<const std::string_view> stale_launch_variables() {

@@ -17,7 +17,7 @@
 #include "base/result.h"
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/plan.h"
-#include "envgen/plan/site.h"
+#include "envgen/plan/platform_facts.h"
 
 namespace envgen {
 
@@ -58,6 +58,10 @@ bool is_worker(const Plan& plan);
 // code.
 void wait_for_and_end_workers(const Inputs& inputs, const SshSetup& setup,
                               const std::vector<std::string>& hosts, Plan& plan);
+
+// With plan.link, where node 0 is the launcher's: the workers hear the end by it, and those are not
+// called.
+void tell_workers_by_link(const Inputs& inputs, const Cluster& cluster, Plan& plan);
 
 // Ranks and processes of whoever started this container ("srun trainit", an mpirun around it): a
 // process that finds another MPI's rank believes to be it.

@@ -1,5 +1,5 @@
 #pragma once
-// What platforms do with the command line that a user typed there.
+// The rules by which platforms read the command line that a user typed there.
 
 #include <cstddef>
 #include <functional>

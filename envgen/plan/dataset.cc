@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace envgen {
 namespace {
 
@@ -15,8 +17,7 @@ std::unexpected<Error> refuse(const std::string& spec, std::string found, std::s
 std::string plain(std::string_view path) {
   std::string result;
   while (!path.empty()) {
-    const std::string_view part = path.substr(0, path.find('/'));
-    path.remove_prefix(std::min(part.size() + 1, path.size()));
+    const std::string_view part = take_part(path, '/');
     if (!part.empty() && part != ".") result.append("/").append(part);
   }
   return result.empty() ? "/" : result;
@@ -61,15 +62,12 @@ Result<std::string> checked(const std::string& spec, std::string_view path) {
 
 Result<Dataset> dataset_of(const std::string& spec) {
   const std::size_t split = spec.find("=/");
-  auto source = checked(spec, std::string_view(spec).substr(0, split));
-  if (!source) return std::unexpected(source.error());
+  TRY_ASSIGN(auto source, checked(spec, std::string_view(spec).substr(0, split)));
   Dataset dataset;
-  dataset.name = source->substr(source->rfind('/') + 1);
-  dataset.source = std::move(*source);
+  dataset.name = source.substr(source.rfind('/') + 1);
+  dataset.source = std::move(source);
   if (split == std::string::npos) return dataset;
-  auto destination = checked(spec, std::string_view(spec).substr(split + 1));
-  if (!destination) return std::unexpected(destination.error());
-  dataset.destination = std::move(*destination);
+  TRY_ASSIGN(dataset.destination, checked(spec, std::string_view(spec).substr(split + 1)));
   return dataset;
 }
 
@@ -119,12 +117,11 @@ Result<std::vector<Dataset>> datasets_of(const DataRequest& request) {
   std::vector<Dataset> datasets;
   datasets.reserve(request.specs.size());
   for (const std::string& spec : request.specs) {
-    auto dataset = dataset_of(spec);
-    if (!dataset) return std::unexpected(dataset.error());
-    name_apart(*dataset, datasets);
-    datasets.push_back(std::move(*dataset));
+    TRY_ASSIGN(auto dataset, dataset_of(spec));
+    name_apart(dataset, datasets);
+    datasets.push_back(std::move(dataset));
   }
-  if (auto apart = check_places(request, datasets); !apart) return std::unexpected(apart.error());
+  TRY(check_places(request, datasets));
   return datasets;
 }
 

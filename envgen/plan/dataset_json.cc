@@ -1,45 +1,35 @@
 #include "envgen/plan/dataset_json.h"
 
+#include "base/json_fields.h"
+#include "base/text.h"
 #include "envgen/plan/policy_json.h"
 
 namespace envgen {
 namespace {
 
-void write_texts(json::Writer& out, const char* name, const std::vector<std::string>& texts) {
-  if (texts.empty()) return;
-  out.key(name).begin_array();
-  for (const std::string& text : texts) out.string(text);
-  out.end_array();
-}
-
-void write_text(json::Writer& out, const char* name, const std::string& text) {
-  if (!text.empty()) out.key(name).string(text);
-}
-
 void write_dataset(json::Writer& out, const Dataset& dataset, const DataRequest& request) {
+  constexpr Rule kOmit{.omit = true};
+  JsonOut v(out);
   out.begin_object();
-  out.key("name").string(dataset.name);
-  out.key("variable").string(dataset.variable);
-  out.key("source").string(dataset.source);
-  if (dataset.destination.empty()) {
-    out.key("root");
-    if (request.root.empty()) {
-      out.null();  // the first that is large enough
-    } else {
-      out.string(request.root);
-    }
+  v.add("name", dataset.name);
+  v.add("variable", dataset.variable);
+  v.add("source", dataset.source);
+  if (!dataset.destination.empty()) {
+    v.add("destination", dataset.destination);
+  } else if (request.root.empty()) {
+    out.key("root").null();  // the first that is large enough
   } else {
-    out.key("destination").string(dataset.destination);
+    v.add("root", request.root);
   }
-  write_text(out, "version", request.version);
-  write_texts(out, "include", request.include);
-  write_texts(out, "exclude", request.exclude);
-  out.key("verify").boolean(request.verify);
-  out.key("durable").boolean(request.durable);
-  out.key("link").boolean(request.link);
+  v.add("version", request.version, kOmit);
+  v.add("include", request.include, kOmit);
+  v.add("exclude", request.exclude, kOmit);
+  v.add("verify", request.verify);
+  v.add("durable", request.durable);
+  v.add("link", request.link);
   const bool fails = request.on_failure == OnDataFailure::kFail;
   out.key("on_failure").string(fails ? "fail" : "source");
-  out.key("timeout_ms").integer(request.timeout_ms);
+  v.add("timeout_ms", request.timeout_ms);
   out.end_object();
 }
 

@@ -2,26 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "base/text.h"
 
 namespace envgen {
 namespace {
-
-struct DeviceKind {
-  std::string_view prefix;            // of the name under /dev; digits follow
-  std::string_view process_variable;  // which of them a process may use
-  std::string_view runtime_variable;  // which of them the container was given
-};
 
 constexpr std::array<DeviceKind, 3> kKinds = {{
     {"nvidia", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"},
     {"cambricon_dev", "MLU_VISIBLE_DEVICES", "CAMBRICON_VISIBLE_DEVICES"},
     {"davinci", "ASCEND_RT_VISIBLE_DEVICES", "ASCEND_VISIBLE_DEVICES"},
 }};
-
-bool is_digits(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
 
 // The names "<prefix><digits>": nvidiactl and davinci_manager are none. By number, because a
 // directory lists davinci10 before davinci2.
@@ -42,14 +33,10 @@ std::vector<std::string> devices_in(const PathState& dev, std::string_view prefi
 int width_of(std::string_view item) {
   std::size_t dash = item.find('-');
   if (dash == std::string_view::npos) return 1;
-  int first = 0;
-  int last = 0;
-  std::string_view from = item.substr(0, dash);
-  std::string_view to = item.substr(dash + 1);
-  if (!is_digits(from) || !is_digits(to)) return 1;  // a UUID
-  std::from_chars(from.data(), from.data() + from.size(), first);
-  std::from_chars(to.data(), to.data() + to.size(), last);
-  return last >= first && last - first < 1024 ? last - first + 1 : 1;
+  const auto first = parse_count<int>(item.substr(0, dash));
+  const auto last = parse_count<int>(item.substr(dash + 1));
+  if (!first || !last) return 1;  // a UUID
+  return *last >= *first && *last - *first < 1024 ? *last - *first + 1 : 1;
 }
 
 struct Listed {
@@ -61,13 +48,10 @@ struct Listed {
 Listed listed_devices(std::string_view list) {
   Listed listed;
   while (!list.empty()) {
-    std::size_t comma = list.find(',');
-    std::string_view item = list.substr(0, comma);
-    while (item.starts_with(' ')) item.remove_prefix(1);
+    const std::string_view item = trimmed(take_part(list, ','));
     if (item.empty() || item.starts_with('-')) break;
     listed.parts = listed.parts || item.starts_with("MIG-");
     listed.count += width_of(item);
-    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
   }
   return listed;
 }
@@ -94,6 +78,8 @@ DeviceCount narrowed(const Inputs& inputs, const DeviceKind& kind, DeviceCount c
 
 }  // namespace
 
+std::span<const DeviceKind> device_kinds() { return kKinds; }
+
 std::optional<DeviceCount> count_devices(Inputs& inputs) {
   const PathState* dev = inputs.content("/dev");
   if (dev == nullptr) return std::nullopt;
@@ -112,10 +98,9 @@ std::vector<int> device_numbers(const PathState& dev, std::string_view prefix) {
   std::vector<int> numbers;
   numbers.reserve(names.size());
   for (const std::string& name : names) {
-    int number = 0;
-    const char* end = name.data() + name.size();
-    if (std::from_chars(name.data() + prefix.size(), end, number).ec != std::errc{}) break;
-    numbers.push_back(number);
+    const auto number = parse_count<int>(std::string_view(name).substr(prefix.size()));
+    if (!number) break;
+    numbers.push_back(*number);
   }
   return numbers;
 }

@@ -4,6 +4,7 @@
 // tell.
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,13 @@
 #include "envgen/plan/inputs.h"
 
 namespace envgen {
+
+struct DeviceKind {
+  std::string_view prefix;            // of the name under /dev; digits follow
+  std::string_view process_variable;  // which of them a process may use
+  std::string_view runtime_variable;  // which of them the container was given
+};
+std::span<const DeviceKind> device_kinds();
 
 struct DeviceCount {
   int count = 0;       // 0: a CPU node

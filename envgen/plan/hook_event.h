@@ -1,5 +1,5 @@
 #pragma once
-// The points of a job's course at which hooks run, and the hooks of one.
+// The events of a job at which hooks run, and the hooks of one.
 
 #include <array>
 #include <cstddef>
@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/fields.h"
 
 namespace envgen {
 
@@ -26,8 +28,8 @@ inline constexpr std::array<std::string_view, kHookEvents> kHookEventNames = {
     "pre-start",  "post-start", "pre-stop", "post-stop",
     "checkpoint", "on-failure", "stall",    "health"};
 
-// Of the job's course. The others may come again and again, beside it.
-inline constexpr bool is_of_course(HookEvent event) { return event < HookEvent::kStall; }
+// Of a phase of the job. The others may come again and again, beside the phases.
+inline constexpr bool is_phase_event(HookEvent event) { return event < HookEvent::kStall; }
 
 inline std::string_view name_of(HookEvent event) {
   return kHookEventNames.at(static_cast<std::size_t>(event));
@@ -41,10 +43,17 @@ struct HookGroup {
   HookEvent event = HookEvent::kPreStart;
   std::vector<std::string> paths;  // absolute; a lifecycle script comes last
   std::string script;              // the one of `paths` that gets the event's name; "" = none
-  std::int64_t timeout_ms = 0;     // of one hook; a stop may leave it less (PlanPolicy)
+  std::int64_t timeout_ms = 0;     // of one hook; a stop may leave it less (Policy)
   bool fatal = false;              // one that fails ends the job with its exit code
 
   bool operator==(const HookGroup&) const = default;
 };
+inline void fields(FieldVisitor& v, HookGroup& group) {
+  v("event", group.event, HookEvent::kHealth);
+  v("paths", group.paths);
+  v("script", group.script);
+  v("timeout_ms", group.timeout_ms);
+  v("fatal", group.fatal);
+}
 
 }  // namespace envgen

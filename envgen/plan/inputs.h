@@ -1,6 +1,6 @@
 #pragma once
-// A snapshot as the profiles read it: what is not in it yet is noted as a want, so that the list of
-// paths to look at can never differ from what is used.
+// A snapshot as the platforms read it: what is not in it yet is noted as a want, so that the list
+// of paths to look at can never differ from what is used.
 
 #include <optional>
 #include <set>

@@ -82,30 +82,31 @@ bool inherits_output(const Request& request, std::size_t index) {
   return index == 0;
 }
 
-void add_rank_log(const Request& request, const Site& site, const Plan& plan, Process& process) {
+void add_rank_log(const Request& request, const PlatformFacts& platform, const Plan& plan,
+                  Process& process) {
   if (!inherits_output(request, plan.processes.size())) {
-    process.log = join_path(site.log_dir, process.name + site.log_suffix);
+    process.log = join_path(platform.log_dir, process.name + platform.log_suffix);
   }
-  process.env_file = join_path(site.log_dir, process.name + ".env");
+  process.env_file = join_path(platform.log_dir, process.name + ".env");
 }
 
-std::string start_directory(const Inputs& inputs, const Site& site) {
-  return site.cwd.empty() ? inputs.facts().cwd : site.cwd;
+std::string start_directory(const Inputs& inputs, const PlatformFacts& platform) {
+  return platform.cwd.empty() ? inputs.facts().cwd : platform.cwd;
 }
 
-Process main_process(const Inputs& inputs, const Site& site, std::vector<std::string> argv,
-                     Plan& plan) {
+Process main_process(const Inputs& inputs, const PlatformFacts& platform,
+                     std::vector<std::string> argv, Plan& plan) {
   Process process;
   process.name = "main";
-  if (site.own_rank) {
-    process.rank = *site.own_rank;
+  if (platform.own_rank) {
+    process.rank = *platform.own_rank;
     process.name = "rank-" + std::to_string(process.rank);
   }
   process.argv = std::move(argv);
-  process.cwd = start_directory(inputs, site);
+  process.cwd = start_directory(inputs, platform);
   if (!inherits_output(inputs.request(), 0)) {
-    plan.directories.push_back({site.log_dir});
-    add_rank_log(inputs.request(), site, plan, process);
+    plan.directories.push_back({platform.log_dir});
+    add_rank_log(inputs.request(), platform, plan, process);
   }
   return process;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What several framework launchers need: which program a command starts, where a process's output
+// Helpers of several framework launchers: which program a command starts, where a process's output
 // goes, the environment of a PyTorch rank, stale rank variables.
 
 #include <span>
@@ -9,7 +9,7 @@
 
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/plan.h"
-#include "envgen/plan/site.h"
+#include "envgen/plan/platform_facts.h"
 
 namespace envgen {
 
@@ -21,15 +21,17 @@ std::string_view framework_of_command(const std::vector<std::string>& command);
 bool inherits_output(const Request& request, std::size_t index);
 
 // Names the log and the environment file of a rank that is about to join plan.processes.
-void add_rank_log(const Request& request, const Site& site, const Plan& plan, Process& process);
+void add_rank_log(const Request& request, const PlatformFacts& platform, const Plan& plan,
+                  Process& process);
 
 // The one process of a node that runs `argv`, in the platform's directory; with --output files it
-// has a log as a rank has. It is a rank where the platform started it as one (Site::own_rank).
-Process main_process(const Inputs& inputs, const Site& site, std::vector<std::string> argv,
-                     Plan& plan);
+// has a log as a rank has. It is a rank where the platform started it as one
+// (PlatformFacts::own_rank).
+Process main_process(const Inputs& inputs, const PlatformFacts& platform,
+                     std::vector<std::string> argv, Plan& plan);
 
 // The directory a node's processes start in.
-std::string start_directory(const Inputs& inputs, const Site& site);
+std::string start_directory(const Inputs& inputs, const PlatformFacts& platform);
 
 // The environment that processes start with, as far as the plan knows it.
 Environ planned_environment(const Inputs& inputs, const Plan& plan);

@@ -1,11 +1,13 @@
 #pragma once
-// What is watched while a job runs, and what is checked before it: asked for on the command line
+// The watches of a running job, and the checks before it: asked for on the command line
 // (Request::observe), adjusted to the platform and carried by the plan (Plan::observe).
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/fields.h"
 
 namespace envgen {
 
@@ -44,7 +46,7 @@ struct Observation {
   bool stall_by_output = false;  // silence is enough, whatever CPU time is used
   bool stall_ends = false;       // the job, as a failure; else a report
 
-  // The fault patrol: health hooks and doctor's checks; 0 = none.
+  // The fault monitor: health hooks and doctor's checks; 0 = none.
   std::int64_t health_interval_ms = 0;
   std::string health_checks;  // of doctor, "a,b"; "" = none, hooks alone
   int health_failures = 2;    // in succession, before the job is saved and rescheduled
@@ -57,6 +59,25 @@ struct Observation {
 
   bool operator==(const Observation&) const = default;
 };
+// What PID 1 needs of it: `preflight` and `bind` are the resolver's.
+inline void fields(FieldVisitor& v, Observation& observe) {
+  constexpr Rule kCount{.least = 0, .most = 1'000'000};
+  v("log_max_bytes", observe.log_max_bytes);
+  v("log_keep", observe.log_keep, kCount);
+  v("perf_threshold_ppm", observe.perf_threshold_ppm);
+  v("perf_pattern", observe.perf_pattern);
+  v("perf_reschedules", observe.perf_reschedules);
+  v("perf_count", observe.perf_count, kCount);
+  v("stall_ms", observe.stall_ms);
+  v("stall_by_output", observe.stall_by_output);
+  v("stall_ends", observe.stall_ends);
+  v("health_interval_ms", observe.health_interval_ms);
+  v("health_checks", observe.health_checks);
+  v("health_failures", observe.health_failures, kCount);
+  v("preflight_found", observe.preflight_found);
+  v("datasets", observe.datasets);
+  v("timeline", observe.timeline);
+}
 
 // Whether anything is to be watched.
 bool has_watches(const Observation& observe);

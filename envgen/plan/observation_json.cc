@@ -1,5 +1,6 @@
 #include "envgen/plan/observation_json.h"
 
+#include "base/text.h"
 #include "envgen/formats/perf_line.h"
 #include "envgen/plan/policy_json.h"
 
@@ -60,7 +61,7 @@ std::string watches_text(const Observation& observe) {
     text += std::string("watches for stalls: no output") +
             (observe.stall_by_output ? "" : " and no CPU time") + " for " +
             seconds(observe.stall_ms) +
-            (observe.stall_ends ? " fails the job with exit code 124\n" : " is reported\n");
+            (observe.stall_ends ? " fails the job with exit code 70\n" : " is reported\n");
   }
   if (observe.health_interval_ms > 0) {
     text += "watches health: each " + seconds(observe.health_interval_ms);

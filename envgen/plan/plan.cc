@@ -31,11 +31,8 @@ void confine(Plan& plan, Sandbox sandbox) {
 
 void confine_unprepared(Plan& plan, const SandboxRequest& request) {
   Sandbox known;
-  known.no_new_privs = request.no_new_privs;
   known.profile = request.seccomp;
-  known.umask = request.umask;
-  known.nice = request.nice;
-  known.oom_score_adj = request.oom_score_adj;
+  known.settings = request.settings;
   confine(plan, std::move(known));
   std::string left;
   auto leave = [&left](std::string_view option, std::string_view value) {

@@ -1,6 +1,6 @@
 #pragma once
-// What run will do, as a value: printed by `trainit plan`, executed by `trainit run`, compared by
-// tests. Nothing in it depends on when it is made.
+// The plan: all that run will do, as a value. It is printed by `trainit plan`, executed by `trainit
+// run`, compared by tests. Nothing in it depends on when it is made.
 
 #include <cstdint>
 #include <optional>
@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/environ.h"
+#include "base/policy.h"
 #include "base/result.h"
 #include "envgen/formats/cluster.h"
 #include "envgen/plan/hook_event.h"
 #include "envgen/plan/observation.h"
-#include "envgen/plan/plan_policy.h"
 #include "envgen/plan/request.h"
 #include "envgen/plan/sandbox.h"
 
@@ -57,16 +57,57 @@ struct Process {
 
   bool operator==(const Process&) const = default;
 };
+inline void fields(FieldVisitor& v, Process& process) {
+  v("name", process.name);
+  v("rank", process.rank);
+  v("device", process.device);
+  v("argv", process.argv, {.most_items = 1U << 20});
+  v("cwd", process.cwd);
+  v("env", process.env);
+  v("log", process.log);
+  v("env_file", process.env_file);
+  v("tee", process.tee);
+  v("echo", process.echo);
+  v("prefix", process.prefix);
+  v("cpus", process.cpus);
+  v("of_job", process.of_job);
+}
 
-// Where the nodes of a job meet before each start.
-struct Rendezvous {
+// The connection that each node of a job keeps to node 0, from its first start to its end.
+struct NodeLink {
   std::string address;  // of the node with rank 0
-  int port = 0;         // the job's own master port, which is nobody's while none of them runs
+  int port = 0;
   int node_rank = 0;
   int node_count = 1;
-  std::int64_t window_ms = 0;
+  int master_port = 0;      // 0, or the nodes start together: this one must be free before they do
+  bool stops = true;        // a failure on one node ends the job on all; else they are told
+  bool loss_counts = true;  // so does the loss of one,
+  bool stop_counts = true;  // and the stop of one
+  std::int64_t timeout_ms = 0;  // of silence
+  // Of a worker whose launcher is node 0: what tells this node's sshd what has become of that.
+  std::vector<std::string> tell_sshd = {};
+  // The resolver's, for the process that keeps the connection; in no JSON.
+  std::uint64_t cluster = 0;            // a digest of the list of nodes
+  std::string common = {};              // without a secret: what all nodes are told alike
+  std::string secret = {};              // that all nodes have; "" = none
+  std::vector<std::string> names = {};  // of the nodes, by rank; but for node 0 the first one alone
 
-  bool operator==(const Rendezvous&) const = default;
+  bool operator==(const NodeLink&) const = default;
+};
+void fields(FieldVisitor& v, NodeLink& link);
+
+// The devices whose holders have to let go of them before a restart: a device that the last start
+// has not left yet refuses the next one, or lacks its memory.
+struct DeviceWait {
+  struct Device {
+    std::string path;         // "/dev/nvidia0"
+    std::string bus_id = {};  // as sysfs has it, "0000:0a:00.0"; "" = not known
+    bool operator==(const Device&) const = default;
+  };
+  std::vector<Device> devices;
+  std::int64_t timeout_ms = 0;
+
+  bool operator==(const DeviceWait&) const = default;
 };
 
 // Peers that must answer before the processes start: each one's sshd, asked by the ssh client.
@@ -92,11 +133,10 @@ struct Plan {
   std::string platform_reason;
   std::string framework;
   std::optional<Cluster> cluster;  // nothing while pending, and for a job of one node without one
-  std::optional<Self> self;
+  std::optional<LocalNode> local_node;
   int node_count = 1;
   int world_size = 1;
   std::uint64_t cluster_id = 0;      // the resolver's digest of `cluster`, which PID 1 is not sent
-  std::uint32_t restarts = 0;        // the most of any node, where they have met; 0 otherwise
   std::vector<EnvEdit> env;          // of every process below, before its own edits
   std::vector<std::string> scripts;  // sourced by a shell before the start, in this order; what
                                      // they change is added to `env`
@@ -107,13 +147,15 @@ struct Plan {
   std::vector<PlannedFile> files;
   std::optional<PeerWait> peers;
   std::vector<Process> processes;
-  std::vector<Process> services;         // beside the job; their end is no failure
-  std::vector<HookGroup> hooks;          // only events that have some
-  std::vector<EnvEdit> hook_env;         // the plan's facts, for hooks
-  std::optional<Rendezvous> rendezvous;  // before each start; the resolver's, not PID 1's
+  std::vector<Process> services;          // beside the job; their end is no failure
+  std::vector<HookGroup> hooks;           // only events that have some
+  std::vector<EnvEdit> hook_env;          // the plan's facts, for hooks
+  std::optional<DeviceWait> device_wait;  // before a restart; the resolver's, not PID 1's
+  std::optional<NodeLink> link;
+  bool elastic_launcher = false;   // it goes on without a node that is lost; not PID 1's to know
   std::vector<Process> post_stop;  // one after the other after the job, with TRAINIT_EXIT_CODE set
   Sandbox sandbox;                 // of `processes`
-  PlanPolicy policy;
+  Policy policy;
   Observation observe;
   std::vector<Dataset> datasets;  // copied beside the resolver, as `data` says; PID 1 has them from
   DataRequest data;               // its own request
@@ -143,9 +185,7 @@ std::string plan_to_json(const Plan& plan, const Environ& base);
 // The same for a person.
 std::string plan_to_text(const Plan& plan, const Environ& base);
 
-// The part of a plan that PID 1 needs, as flat bytes: the resolver child has done the rest.
-// Integers are 32-bit little endian (64-bit for times), a text is its length and its bytes, a list
-// its count and its items.
+// The part of a plan that PID 1 needs, as bytes (wire.h): the resolver child has done the rest.
 std::string encode_plan(const Plan& plan);
 // Refuses what is cut, overlong, or not ours; never reads outside `bytes`.
 Result<Plan> decode_plan(std::string_view bytes);

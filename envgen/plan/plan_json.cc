@@ -1,9 +1,9 @@
-#include <algorithm>
 #include <map>
 #include <set>
 
-#include "base/json.h"
+#include "base/json_fields.h"
 #include "base/secrets.h"
+#include "base/text.h"
 #include "envgen/plan/dataset_json.h"
 #include "envgen/plan/observation_json.h"
 #include "envgen/plan/plan.h"
@@ -11,6 +11,71 @@
 #include "envgen/plan/sandbox_json.h"
 
 namespace envgen {
+
+// Members that are shown, in their order.
+
+static void fields(FieldVisitor& v, Device& device) {
+  v("rank", device.rank);
+  v("device_id", device.physical_id);
+  v("device_ip", device.ip);
+}
+
+static void fields(FieldVisitor& v, Node& node) {
+  constexpr Rule kOmit{.omit = true};
+  v("host", node.host, kOmit);
+  v("port", node.port, kOmit);
+  v("role", node.role, kOmit);
+  v.when(!node.role.empty(), "role_index", node.role_index, kOmit);
+  v("slots", node.slots);
+  v("pod_name", node.pod_name, kOmit);
+  v("server_id", node.server_id, kOmit);
+  v("host_ip", node.host_ip, kOmit);
+  v("container_ip", node.container_ip, kOmit);
+  v("devices", node.devices);
+}
+
+static void fields(FieldVisitor& v, PlannedDirectory& directory) {
+  v("path", directory.path);
+  v("clean", directory.clean);
+}
+
+static void fields(FieldVisitor& v, PlannedFile& file) {
+  v("path", file.path);
+  v("mode", file.mode);
+  v("content", file.content, {.masked = true});
+}
+
+// What a plan says of its link: not what only the resolver knows.
+struct ShownLink {
+  const NodeLink& link;
+};
+static void fields(FieldVisitor& v, ShownLink& shown) {
+  NodeLink link = shown.link;
+  v("address", link.address);
+  v("port", link.port);
+  v("node_rank", link.node_rank);
+  v("node_count", link.node_count);
+  v("timeout_ms", link.timeout_ms);
+  std::string word = link.stops ? "stop" : "tell";
+  v("on_node_failure", word);
+}
+
+static void fields(FieldVisitor& v, DeviceWait::Device& device) {
+  v("path", device.path);
+  v("bus_id", device.bus_id, {.omit = true});
+}
+
+static void fields(FieldVisitor& v, DeviceWait& wait) {
+  v("devices", wait.devices);
+  v("timeout_ms", wait.timeout_ms);
+}
+
+static void fields(FieldVisitor& v, PeerWait& wait) {
+  v("peers", wait.hosts);
+  v("probe", wait.probe);
+  v("timeout_ms", wait.timeout_ms);
+}
+
 namespace {
 
 // What a process's edits come to on `base`: names and final values, and names that go away.
@@ -35,37 +100,6 @@ EnvDelta delta_of(const Plan& plan, const Process& process, const Environ& base)
   return delta;
 }
 
-void write_texts(json::Writer& out, const std::vector<std::string>& list) {
-  out.begin_array();
-  for (const std::string& item : list) out.string(item);
-  out.end_array();
-}
-
-void write_node(json::Writer& out, const Node& node, std::size_t node_rank) {
-  out.begin_object();
-  out.key("node_rank").integer(static_cast<std::int64_t>(node_rank));
-  if (!node.host.empty()) out.key("host").string(node.host);
-  if (node.port != 0) out.key("port").integer(node.port);
-  if (!node.role.empty()) {
-    out.key("role").string(node.role);
-    out.key("role_index").integer(node.role_index);
-  }
-  out.key("slots").integer(node.slots);
-  if (!node.pod_name.empty()) out.key("pod_name").string(node.pod_name);
-  if (!node.server_id.empty()) out.key("server_id").string(node.server_id);
-  if (!node.host_ip.empty()) out.key("host_ip").string(node.host_ip);
-  if (!node.container_ip.empty()) out.key("container_ip").string(node.container_ip);
-  out.key("devices").begin_array();
-  for (const Device& device : node.devices) {
-    out.begin_object();
-    out.key("rank").integer(device.rank);
-    out.key("device_id").integer(device.physical_id);
-    out.key("device_ip").string(device.ip);
-    out.end_object();
-  }
-  out.end_array().end_object();
-}
-
 void write_cluster(json::Writer& out, const Plan& plan) {
   out.key("cluster");
   if (!plan.cluster) {
@@ -74,40 +108,23 @@ void write_cluster(json::Writer& out, const Plan& plan) {
     out.begin_object();
     out.key("world_size").integer(plan.cluster->world_size);
     out.key("nodes").begin_array();
-    for (std::size_t i = 0; i < plan.cluster->nodes.size(); ++i) {
-      write_node(out, plan.cluster->nodes[i], i);
+    for (std::size_t rank = 0; rank < plan.cluster->nodes.size(); ++rank) {
+      out.begin_object().key("node_rank").integer(static_cast<std::int64_t>(rank));
+      JsonOut v(out);
+      visit(v, plan.cluster->nodes[rank]);
+      out.end_object();
     }
     out.end_array().end_object();
   }
   out.key("self");
-  if (!plan.self) {
+  if (!plan.local_node) {
     out.null();
   } else {
     out.begin_object();
-    out.key("node_rank").integer(plan.self->node_rank);
-    out.key("reason").string(plan.self->reason);
+    out.key("node_rank").integer(plan.local_node->node_rank);
+    out.key("reason").string(plan.local_node->reason);
     out.end_object();
   }
-}
-
-void write_files(json::Writer& out, const Plan& plan) {
-  out.key("directories").begin_array();
-  for (const PlannedDirectory& directory : plan.directories) {
-    out.begin_object();
-    out.key("path").string(directory.path);
-    out.key("clean").boolean(directory.clean);
-    out.end_object();
-  }
-  out.end_array();
-  out.key("files").begin_array();
-  for (const PlannedFile& file : plan.files) {
-    out.begin_object();
-    out.key("path").string(file.path);
-    out.key("mode").integer(file.mode);
-    out.key("content").string(mask_secrets(file.content));
-    out.end_object();
-  }
-  out.end_array();
 }
 
 void write_hooks(json::Writer& out, const Plan& plan) {
@@ -125,25 +142,12 @@ void write_hooks(json::Writer& out, const Plan& plan) {
   out.end_array();
 }
 
-void write_rendezvous(json::Writer& out, const Plan& plan) {
-  if (!plan.rendezvous) return;
-  const Rendezvous& meeting = *plan.rendezvous;
-  out.key("rendezvous").begin_object();
-  out.key("address").string(meeting.address);
-  out.key("port").integer(meeting.port);
-  out.key("node_rank").integer(meeting.node_rank);
-  out.key("node_count").integer(meeting.node_count);
-  out.key("window_ms").integer(meeting.window_ms);
-  out.end_object();
-}
-
 void write_process(json::Writer& out, const Plan& plan, const Process& process,
                    const Environ& base) {
   EnvDelta delta = delta_of(plan, process, base);
   out.begin_object();
   out.key("name").string(process.name);
-  out.key("argv");
-  write_texts(out, masked_arguments(process.argv));
+  JsonOut(out).add("argv", masked_arguments(process.argv));
   out.key("cwd").string(process.cwd);
   out.key("env").begin_object();
   for (const auto& [name, value] : delta.set) out.key(name).string(value);
@@ -182,15 +186,7 @@ void write_waits(json::Writer& out, const Plan& plan) {
     out.key("timeout_ms").integer(wait.timeout_ms);
     out.end_object();
   }
-  if (plan.peers) {
-    out.begin_object();
-    out.key("peers");
-    write_texts(out, plan.peers->hosts);
-    out.key("probe");
-    write_texts(out, plan.peers->probe);
-    out.key("timeout_ms").integer(plan.peers->timeout_ms);
-    out.end_object();
-  }
+  if (plan.peers) write_json(out, *plan.peers);
   out.end_array();
 }
 
@@ -216,7 +212,7 @@ void add_process_text(std::string& text, const Plan& plan, const Process& proces
 }
 
 // What a stop leaves the hooks of `event`, all together; 0 = it takes nothing from them.
-std::int64_t share_ms(const PlanPolicy& policy, HookEvent event) {
+std::int64_t share_ms(const Policy& policy, HookEvent event) {
   if (event == HookEvent::kPreStop) return policy.pre_stop_ms;
   return event == HookEvent::kPostStop ? policy.post_stop_ms : 0;
 }
@@ -238,22 +234,31 @@ std::string_view preflight_name(Preflight preflight) {
   return preflight == Preflight::kRequire ? "require" : "warn";
 }
 
+std::string device_wait_text(const Plan& plan) {
+  if (!plan.device_wait) return {};
+  const auto& devices = plan.device_wait->devices;
+  const std::size_t more = devices.size() - 1;
+  return "before a restart waits until nobody holds the devices (" + devices[0].path +
+         (more > 0 ? " and " + std::to_string(more) + " more" : "") + "), at most " +
+         seconds(plan.device_wait->timeout_ms) + "\n";
+}
+
 }  // namespace
 
 std::string plan_to_json(const Plan& plan, const Environ& base) {
   json::Writer out;
+  JsonOut v(out);
   out.begin_object();
   out.key("platform").string(plan.platform);
   out.key("platform_reason").string(plan.platform_reason);
   out.key("framework").string(plan.framework);
   write_cluster(out, plan);
-  write_files(out, plan);
+  v.add("directories", plan.directories);
+  v.add("files", plan.files);
   if (!plan.scripts.empty() || !plan.leave_scripts.empty()) {
     out.key("shell").string(plan.shell);
-    out.key("leave_scripts");
-    write_texts(out, plan.leave_scripts);
-    out.key("scripts");
-    write_texts(out, plan.scripts);
+    v.add("leave_scripts", plan.leave_scripts);
+    v.add("scripts", plan.scripts);
   }
   write_processes(out, "processes", plan, plan.processes, base);
   write_processes(out, "services", plan, plan.services, base);
@@ -266,13 +271,13 @@ std::string plan_to_json(const Plan& plan, const Environ& base) {
   write_data(out, plan.datasets, plan.data);
   write_policy(out, plan.policy);
   write_watches(out, plan.observe);
-  write_rendezvous(out, plan);
+  v.add("device_wait", plan.device_wait, {.omit = true});
+  if (plan.link) v.add("link", ShownLink{*plan.link});
   if (plan.observe.preflight != Preflight::kOff) {
     out.key("preflight").string(preflight_name(plan.observe.preflight));
   }
   write_waits(out, plan);
-  out.key("warnings");
-  write_texts(out, plan.warnings);
+  v.add("warnings", plan.warnings);
   out.end_object();
   return std::move(out).take();
 }
@@ -280,9 +285,9 @@ std::string plan_to_json(const Plan& plan, const Environ& base) {
 std::string plan_to_text(const Plan& plan, const Environ& base) {
   std::string text = "platform " + plan.platform + " (" + plan.platform_reason + "), framework " +
                      plan.framework + "\n";
-  if (plan.self) {
-    text += "node " + std::to_string(plan.self->node_rank) + " of " +
-            std::to_string(plan.node_count) + " (" + plan.self->reason + "), world size " +
+  if (plan.local_node) {
+    text += "node " + std::to_string(plan.local_node->node_rank) + " of " +
+            std::to_string(plan.node_count) + " (" + plan.local_node->reason + "), world size " +
             std::to_string(plan.world_size) + "\n";
   }
   for (const Wait& wait : plan.waits) {
@@ -327,11 +332,12 @@ std::string plan_to_text(const Plan& plan, const Environ& base) {
   }
   add_hooks_text(text, plan);
   text += policy_text(plan.policy);
-  text += watches_text(plan.observe);
-  if (plan.rendezvous) {
-    text += "meets the other nodes at " + plan.rendezvous->address + ":" +
-            std::to_string(plan.rendezvous->port) + " before each start, at most " +
-            seconds(plan.rendezvous->window_ms) + "\n";
+  text += watches_text(plan.observe) + device_wait_text(plan);
+  if (plan.link) {
+    text += "link to node 0 at " + plan.link->address + ":" + std::to_string(plan.link->port) +
+            (plan.link->stops ? ": a failure on one node stops all"
+                              : ": a failure on one node is told") +
+            "\n";
   }
   return text;
 }

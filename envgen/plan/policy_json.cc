@@ -4,17 +4,18 @@
 #include <csignal>
 
 #include "base/signal_name.h"
+#include "base/text.h"
 
 namespace envgen {
 namespace {
 
-const char* success_name(Success success) {
+const char* success_name(SuccessPolicy success) {
   switch (success) {
-    case Success::kAll:
+    case SuccessPolicy::kAll:
       return "all";
-    case Success::kFirst:
+    case SuccessPolicy::kFirst:
       return "first";
-    case Success::kServe:
+    case SuccessPolicy::kServe:
       return "serve";
   }
   return "all";
@@ -52,7 +53,7 @@ std::string name_or_none(int signal) { return signal == 0 ? "none" : signal_name
 
 // What a checkpoint is, where something was chosen about it. `trainit checkpoint` can ask for one
 // of any job.
-bool shows_checkpoint(const PlanPolicy& policy) {
+bool shows_checkpoint(const Policy& policy) {
   constexpr std::int64_t kUsualMs = 300'000;
   return (policy.checkpoint_ms != 0 && policy.checkpoint_ms != kUsualMs) ||
          (policy.checkpoint_signal != 0 && policy.checkpoint_signal != SIGUSR1) ||
@@ -64,7 +65,7 @@ void write_codes(json::Writer& out, int first, int last) {
   out.key("last").integer(last);
 }
 
-void write_stop(json::Writer& out, const PlanPolicy& policy) {
+void write_stop(json::Writer& out, const Policy& policy) {
   if (policy.second_term_kills) out.key("second_term").string("kill");
   if (policy.drain_ms > 0) out.key("drain_ms").integer(policy.drain_ms);
   if (policy.pre_stop_ms > 0) out.key("pre_stop_ms").integer(policy.pre_stop_ms);
@@ -74,7 +75,7 @@ void write_stop(json::Writer& out, const PlanPolicy& policy) {
   }
   if (policy.escalation.empty()) return;
   out.key("escalation").begin_array();
-  for (const Escalation& step : policy.escalation) {
+  for (const EscalationStep& step : policy.escalation) {
     out.begin_object();
     out.key("signal").string(signal_name(step.signal));
     out.key("after_ms").integer(step.after_ms);
@@ -83,7 +84,7 @@ void write_stop(json::Writer& out, const PlanPolicy& policy) {
   out.end_array();
 }
 
-void write_signals(json::Writer& out, const PlanPolicy& policy) {
+void write_signals(json::Writer& out, const Policy& policy) {
   if (policy.signals.empty()) return;
   out.key("signals").begin_array();
   for (const SignalRule& rule : policy.signals) {
@@ -97,7 +98,7 @@ void write_signals(json::Writer& out, const PlanPolicy& policy) {
   out.end_array();
 }
 
-void write_exit_codes(json::Writer& out, const PlanPolicy& policy) {
+void write_exit_codes(json::Writer& out, const Policy& policy) {
   if (policy.exit_codes.empty()) return;
   out.key("exit_codes").begin_array();
   for (const ExitCodeRule& rule : policy.exit_codes) {
@@ -109,7 +110,7 @@ void write_exit_codes(json::Writer& out, const PlanPolicy& policy) {
   out.end_array();
 }
 
-void write_checkpoint(json::Writer& out, const PlanPolicy& policy) {
+void write_checkpoint(json::Writer& out, const Policy& policy) {
   if (!shows_checkpoint(policy)) return;
   out.key("checkpoint").begin_object();
   out.key("signal").string(name_or_none(policy.checkpoint_signal));
@@ -117,13 +118,13 @@ void write_checkpoint(json::Writer& out, const PlanPolicy& policy) {
   out.end_object();
 }
 
-void write_restarts(json::Writer& out, const PlanPolicy& policy) {
+void write_restarts(json::Writer& out, const Policy& policy) {
   if (policy.elastic) out.key("elastic").boolean(true);
+  if (policy.rendezvous_ms > 0) out.key("rendezvous_ms").integer(policy.rendezvous_ms);
   if (policy.max_restarts == 0) return;
   out.key("restart").begin_object();
   out.key("most").integer(policy.max_restarts);
   out.key("delay_ms").integer(policy.restart_delay_ms);
-  out.key("least_ms").integer(policy.restart_least_ms);
   out.key("not_on").begin_array();
   for (const CodeRange& range : policy.no_restart_on) {
     out.begin_object();
@@ -139,12 +140,12 @@ std::string codes_text(int first, int last) {
   return text;
 }
 
-std::string stop_text(const PlanPolicy& policy) {
+std::string stop_text(const Policy& policy) {
   std::string text = "stops within " + seconds(policy.grace_ms);
   if (policy.drain_ms > 0) text += ", after a drain of " + seconds(policy.drain_ms);
   if (policy.stop_scope == StopScope::kGroup) text += ", telling the processes' groups";
   if (policy.stop_scope == StopScope::kTree) text += ", telling all processes";
-  for (const Escalation& step : policy.escalation) {
+  for (const EscalationStep& step : policy.escalation) {
     text += ", " + signal_name(step.signal) + " after " + seconds(step.after_ms);
   }
   if (policy.second_term_kills) text += ", at once on a second SIGTERM";
@@ -169,13 +170,17 @@ std::string signal_text(const SignalRule& rule) {
   return "";
 }
 
-std::string restarts_text(const PlanPolicy& policy) {
+std::string restarts_text(const Policy& policy) {
   std::string text;
   if (policy.elastic) text += "restarts when its list of nodes changes\n";
+  if (policy.rendezvous_ms > 0) {
+    text += "waits for the other nodes before each start, at most " +
+            seconds(policy.rendezvous_ms) + "\n";
+  }
   if (policy.max_restarts == 0) return text;
   text += "restarts after a failure, at most " + std::to_string(policy.max_restarts) +
-          (policy.max_restarts == 1 ? " time" : " times") + ", first after " +
-          seconds(std::max(policy.restart_delay_ms, policy.restart_least_ms));
+          (policy.max_restarts == 1 ? " time" : " times") + ", first at once";
+  if (policy.max_restarts > 1) text += ", then after " + seconds(policy.restart_delay_ms);
   const char* separator = ", not after exit code ";
   for (const CodeRange& range : policy.no_restart_on) {
     text += separator + codes_text(range.first, range.last);
@@ -186,13 +191,7 @@ std::string restarts_text(const PlanPolicy& policy) {
 
 }  // namespace
 
-std::string seconds(std::int64_t ms) {
-  std::string text = std::to_string(ms / 1000);
-  if (ms % 1000 != 0) text += "." + std::to_string(1000 + ms % 1000).substr(1);
-  return text + " s";
-}
-
-void write_policy(json::Writer& out, const PlanPolicy& policy) {
+void write_policy(json::Writer& out, const Policy& policy) {
   out.key("policy").begin_object();
   out.key("success").string(success_name(policy.success));
   out.key("grace_ms").integer(policy.grace_ms);
@@ -206,7 +205,7 @@ void write_policy(json::Writer& out, const PlanPolicy& policy) {
   out.end_object();
 }
 
-std::string policy_text(const PlanPolicy& policy) {
+std::string policy_text(const Policy& policy) {
   std::string text = stop_text(policy);
   for (const SignalRule& rule : policy.signals) text += signal_text(rule);
   if (shows_checkpoint(policy)) {

@@ -5,16 +5,13 @@
 #include <string>
 
 #include "base/json.h"
-#include "envgen/plan/plan_policy.h"
+#include "base/policy.h"
 
 namespace envgen {
 
 // The key "policy" and its object.
-void write_policy(json::Writer& out, const PlanPolicy& policy);
+void write_policy(json::Writer& out, const Policy& policy);
 // Lines for a person.
-std::string policy_text(const PlanPolicy& policy);
-
-// "8 s", "2.500 s"
-std::string seconds(std::int64_t ms);
+std::string policy_text(const Policy& policy);
 
 }  // namespace envgen

@@ -1,13 +1,13 @@
 #pragma once
-// What the user asked for, as far as it decides the plan. The command line fills it (init/cli);
-// an empty or unset member leaves the choice to the platform profile.
+// The user's request, as far as it decides the plan. The command line fills it (init/cli); an empty
+// or unset member leaves the choice to the platform.
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/policy.h"
 #include "envgen/plan/dataset.h"
 #include "envgen/plan/hook_event.h"
 #include "envgen/plan/observation.h"
@@ -38,58 +38,11 @@ enum class AscendLauncher : unsigned char {
   kDynamic,    // one process per device with MindSpore's dynamic cluster variables
 };
 
-// Whom a stop signal goes to.
-enum class StopScope : unsigned char {
-  kMain,   // the main processes: their data-loader workers are theirs to stop
-  kGroup,  // the main processes' groups
-  kTree,   // each process below us, once, whatever its session
+// What a failure on one node means for the others.
+enum class OnNodeFailure : unsigned char {
+  kStop,  // they stop at once
+  kTell,  // they are told, and go on
 };
-
-// A further signal to main processes that do not end after the stop signal.
-struct Escalation {
-  int signal = 0;
-  std::int64_t after_ms = 0;  // since the stop request; before the KILL, which always comes
-
-  bool operator==(const Escalation&) const = default;
-};
-
-// The container ends with `to` where the job ended with one of first .. last.
-struct ExitCodeRule {
-  int first = 0;
-  int last = 0;
-  int to = 0;
-
-  bool operator==(const ExitCodeRule&) const = default;
-};
-
-// A range of exit codes, both ends included.
-struct CodeRange {
-  int first = 0;
-  int last = 0;
-
-  bool operator==(const CodeRange&) const = default;
-};
-
-// What a signal that trainit receives becomes (--signal).
-struct SignalRule {
-  enum class Kind : unsigned char {
-    kSignal,      // the job is sent `to` instead
-    kCheckpoint,  // the job is asked for a checkpoint and then ended, with exit code 75
-    kFile,        // the file `path` is made, or its mtime set: a trigger that the job polls for
-    kNothing,     // it is dropped
-    kForward,     // the job is sent it, and nothing else: a stop signal then stops nothing
-  };
-  int from = 0;
-  Kind kind = Kind::kSignal;
-  int to = 0;
-  std::string path = {};
-
-  bool operator==(const SignalRule&) const = default;
-};
-
-inline bool asks_for_checkpoint(const std::vector<SignalRule>& rules) {
-  return std::ranges::find(rules, SignalRule::Kind::kCheckpoint, &SignalRule::kind) != rules.end();
-}
 
 struct Request {
   std::vector<std::string> command;
@@ -106,9 +59,7 @@ struct Request {
   std::string log_dir;
   bool strict = false;
   bool clean_device_dirs = false;
-  std::optional<std::int64_t> grace_ms;
   std::int64_t rank_table_timeout_ms = 30LL * 60 * 1000;
-  std::optional<std::int64_t> hold_ms;  // else 4 h with a terminal, none without
 
   // Clusters without a rank table.
   std::optional<int> nodes;  // how many, where the platform does not say
@@ -126,6 +77,12 @@ struct Request {
   std::int64_t peer_timeout_ms = 10LL * 60 * 1000;
   std::int64_t launcher_timeout_ms = 60LL * 60 * 1000;
 
+  // The link between the nodes.
+  std::string job_secret;  // a file that all nodes have; else that of ssh_key
+  std::optional<int> link_port;
+  std::int64_t link_timeout_ms = 30'000;  // silence so long is a failure
+  std::optional<OnNodeFailure> on_node_failure;
+
   // The environment.
   std::string conda_env;  // a name, or a prefix
   std::string conda_dir;  // the installation, instead of ANACONDA_DIR
@@ -133,14 +90,13 @@ struct Request {
       60LL * 1000;        // of activate.d, set_env.sh and their like, together
   bool conda_lib = true;  // <prefix>/lib in LD_LIBRARY_PATH
 
-  // The end.
-  StopScope stop_scope = StopScope::kMain;
-  std::vector<Escalation> escalation;    // by time
-  std::vector<ExitCodeRule> exit_codes;  // the first that fits counts
-
-  std::vector<SignalRule> signals;
-  bool second_term_kills = false;  // as a second INT does; platforms repeat their TERM
-  std::int64_t drain_ms = 0;       // from a stop request to the job's stop signal
+  // The job's policy as the options say it. Of the four below it has the defaults: what is unset
+  // there is left to platform, terminal and hooks (policy_of() in envgen/resolve/restart_policy.h).
+  Policy policy;
+  std::optional<std::int64_t> grace_ms;
+  std::optional<std::int64_t> hold_ms;   // else 4 h with a terminal, none without
+  std::optional<int> checkpoint_signal;  // 0 = none. Else USR1 where no hook saves
+  std::optional<int> max_restarts;
 
   // Hooks: see envgen/resolve/hooks.h.
   std::string hooks_dir;         // beside /etc/trainit/hooks
@@ -148,20 +104,12 @@ struct Request {
   HookTimes hook_timeouts = {};
   std::optional<std::vector<HookEvent>> fatal_hooks;  // else pre-start
 
-  // Checkpoint and continue.
-  std::optional<int> checkpoint_signal;  // to the ranks; 0 = none. Else USR1 where no hook saves
-  std::optional<std::int64_t> checkpoint_timeout_ms;
-
-  // Restart on failure.
-  std::optional<int> max_restarts;
-  std::optional<std::int64_t> restart_delay_ms;  // of the first; doubled at each
-  std::vector<CodeRange> no_restart_on;
+  // Restarts, and those of a job in several containers.
   bool restart_across_nodes = false;
+  std::int64_t device_wait_ms = 30'000;               // for others to let go of the devices
   std::int64_t restart_window_ms = 30LL * 60 * 1000;  // for the other nodes to arrive
-  bool elastic = false;                               // also when the list of nodes changes
   std::optional<int> min_nodes;
 
-  std::optional<std::int64_t> max_duration_ms;  // of the job, restarts included
   std::string terminal;  // beside the job: "1" sshd, "0" none, else a command line; "" = none
 
   Observation observe;

@@ -5,6 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_fields.h"
+#include "base/text.h"
+
 namespace envgen {
 namespace {
 
@@ -70,12 +73,6 @@ std::string octal(std::uint32_t value) {
   return text;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
-  return text;
-}
-
 std::string limit_value(std::uint64_t value) {
   return value == kUnlimited ? "unlimited" : std::to_string(value);
 }
@@ -92,18 +89,6 @@ void write_set(json::Writer& out, const char* key, std::uint64_t set) {
   out.key(key).begin_array();
   for (const std::string& name : capability_list(set)) out.string(name);
   out.end_array();
-}
-
-void write_identity(json::Writer& out, const Identity& who) {
-  out.key("user").begin_object();
-  out.key("name").string(who.name);
-  out.key("uid").integer(who.uid);
-  out.key("gid").integer(who.gid);
-  out.key("groups").begin_array();
-  for (std::uint32_t group : who.groups) out.integer(group);
-  out.end_array();
-  out.key("home").string(who.home);
-  out.end_object();
 }
 
 void write_filter(json::Writer& out, const Sandbox& sandbox) {
@@ -127,21 +112,25 @@ void write_limits(json::Writer& out, const std::vector<ResourceLimit>& limits) {
   out.end_object();
 }
 
-std::string set_text(std::uint64_t set) { return set == 0 ? "none" : joined(capability_list(set)); }
+std::string set_text(std::uint64_t set) {
+  return set == 0 ? "none" : joined(capability_list(set), ", ");
+}
 
 }  // namespace
 
 void write_sandbox(json::Writer& out, const Sandbox& sandbox) {
+  constexpr Rule kOmit{.omit = true};
+  JsonOut v(out);
   out.begin_object();
-  if (sandbox.identity) write_identity(out, *sandbox.identity);
+  v.add("user", sandbox.identity, kOmit);
   if (sandbox.capabilities) write_set(out, "capabilities", *sandbox.capabilities);
   if (sandbox.ambient != 0) write_set(out, "ambient", sandbox.ambient);
-  if (sandbox.no_new_privs) out.key("no_new_privs").boolean(true);
+  v.add("no_new_privs", sandbox.settings.no_new_privs, kOmit);
   if (!sandbox.profile.empty()) write_filter(out, sandbox);
   if (!sandbox.limits.empty()) write_limits(out, sandbox.limits);
-  if (sandbox.umask) out.key("umask").string(octal(*sandbox.umask));
-  if (sandbox.nice) out.key("nice").integer(*sandbox.nice);
-  if (sandbox.oom_score_adj) out.key("oom_score_adj").integer(*sandbox.oom_score_adj);
+  if (sandbox.settings.umask) out.key("umask").string(octal(*sandbox.settings.umask));
+  v.add("nice", sandbox.settings.nice, kOmit);
+  v.add("oom_score_adj", sandbox.settings.oom_score_adj, kOmit);
   out.end_object();
 }
 
@@ -154,18 +143,18 @@ std::string sandbox_text(const Sandbox& sandbox) {
   }
   if (sandbox.capabilities) parts.push_back("capabilities " + set_text(*sandbox.capabilities));
   if (sandbox.ambient != 0) parts.push_back("ambient " + set_text(sandbox.ambient));
-  if (sandbox.no_new_privs) parts.emplace_back("no_new_privs");
+  if (sandbox.settings.no_new_privs) parts.emplace_back("no_new_privs");
   if (!sandbox.profile.empty()) parts.push_back("seccomp " + sandbox.profile);
   for (const ResourceLimit& limit : sandbox.limits) {
     parts.push_back(std::string(resource_name(limit.resource)) + "=" + limit_value(limit.soft) +
                     ":" + limit_value(limit.hard));
   }
-  if (sandbox.umask) parts.push_back("umask " + octal(*sandbox.umask));
-  if (sandbox.nice) parts.push_back("nice " + std::to_string(*sandbox.nice));
-  if (sandbox.oom_score_adj) {
-    parts.push_back("oom_score_adj " + std::to_string(*sandbox.oom_score_adj));
+  if (sandbox.settings.umask) parts.push_back("umask " + octal(*sandbox.settings.umask));
+  if (sandbox.settings.nice) parts.push_back("nice " + std::to_string(*sandbox.settings.nice));
+  if (sandbox.settings.oom_score_adj) {
+    parts.push_back("oom_score_adj " + std::to_string(*sandbox.settings.oom_score_adj));
   }
-  return joined(parts);
+  return joined(parts, ", ");
 }
 
 }  // namespace envgen

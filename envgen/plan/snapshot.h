@@ -2,12 +2,14 @@
 // Everything the resolver may look at, as a value: a saved snapshot is a bug report and a test.
 // init/ fills it; envgen/ never reads a file, a clock or an environment by itself.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "base/environ.h"
+#include "base/fields.h"
 #include "base/result.h"
 
 namespace envgen {
@@ -27,6 +29,20 @@ struct PathState {
 
   bool operator==(const PathState&) const = default;
 };
+inline void fields(FieldVisitor& v, PathState& state) {
+  static constexpr std::array<std::string_view, 4> kKinds = {"absent", "file", "directory",
+                                                             "error"};
+  v("kind", state.kind, kKinds);
+  v("content", state.content, {.omit = true, .base64 = true});
+  const bool listed = state.listed || !state.entries.empty();
+  const Rule entries{.omit = true, .base64 = true};
+  if (v.when(listed, "entries", state.entries, entries) && !listed) state.listed = true;
+  v("writable", state.writable);
+  v("error", state.error);
+  v("size", state.size_bytes);
+  v("executable", state.executable, {.omit = true});
+  v("null_device", state.null_device, {.omit = true});
+}
 
 // The largest input file that is read. A rank table of 10,000 nodes of 8 devices has 20 MB.
 inline constexpr std::uint64_t kMaxInputBytes = 128ULL << 20;
@@ -44,6 +60,17 @@ struct Facts {
 
   bool operator==(const Facts&) const = default;
 };
+inline void fields(FieldVisitor& v, Facts& facts) {
+  v("cwd", facts.cwd);
+  v("uid", facts.uid);
+  v("gid", facts.gid);
+  v("host_name", facts.host_name);
+  v("addresses", facts.addresses);
+  v("cpus", facts.cpus);
+  v("cpu_list", facts.cpu_list, {.omit = true});
+  v("run_dir", facts.run_dir);
+  v("program", facts.program, {.may_miss = true});
+}
 
 // A want of this "path" is the standard output of the command, as a file's content; kError with
 // ETIMEDOUT for one that was killed for its time, kAbsent where it cannot be run.

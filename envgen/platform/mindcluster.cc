@@ -34,9 +34,8 @@ bool has_all(const Inputs& inputs, const OperatorNames& names) {
 }
 
 Result<int> needed(const Inputs& inputs, const char* variable) {
-  auto value = number_in(inputs, variable);
-  if (!value) return std::unexpected(value.error());
-  if (*value) return **value;
+  TRY_ASSIGN(auto value, number_in(inputs, variable));
+  if (value) return *value;
   return fail(kReading, variable, "nothing", "the operator sets it; was it unset on the way?");
 }
 
@@ -56,7 +55,8 @@ bool is_bare_scheduler(const Inputs& inputs) {
   return inputs.variable("MS_ROLE") == "MS_SCHED" && inputs.variable("NPU_POD") != "true";
 }
 
-Location locate_by_operator(const Inputs& inputs, const OperatorNames& names, Site site) {
+Location locate_by_operator(const Inputs& inputs, const OperatorNames& names,
+                            PlatformFacts platform) {
   auto world = needed(inputs, names.world);
   if (!world) return world.error();
   auto local = needed(inputs, names.local);
@@ -74,27 +74,30 @@ Location locate_by_operator(const Inputs& inputs, const OperatorNames& names, Si
   if (!port) return port.error();
   cluster.master_port = port->value_or(0);
   if (is_bare_scheduler(inputs)) {
-    Self self{*count, "MS_ROLE is MS_SCHED and NPU_POD is not true"};
+    LocalNode local_node{*count, "MS_ROLE is MS_SCHED and NPU_POD is not true"};
     Node scheduler;
     scheduler.role = "scheduler";
     scheduler.host = cluster.master_addr;
     cluster.nodes.push_back(std::move(scheduler));
-    return located_at(std::move(cluster), std::move(self), std::move(site), inputs.request());
+    return make_resolved_cluster(std::move(cluster), std::move(local_node), std::move(platform),
+                                 inputs.request());
   }
   auto rank = needed(inputs, names.node_rank);
   if (!rank) return rank.error();
-  auto self = self_by_index(cluster.nodes.size(), inputs.request(), *rank, names.node_rank);
-  if (!self) return self.error();
+  auto local_node =
+      local_node_by_index(cluster.nodes.size(), inputs.request(), *rank, names.node_rank);
+  if (!local_node) return local_node.error();
   // A PyTorch job's master is its first node; a scheduler may be a pod of its own.
   if (&names == &kPyTorch) cluster.nodes[0].host = cluster.master_addr;
-  return located_at(std::move(cluster), std::move(*self), std::move(site), inputs.request());
+  return make_resolved_cluster(std::move(cluster), std::move(*local_node), std::move(platform),
+                               inputs.request());
 }
 
-IdentityHints table_hints(const Inputs& inputs) {
-  IdentityHints hints;
+LocalNodeHints table_hints(const Inputs& inputs) {
+  LocalNodeHints hints;
   const struct {
     const char* variable;
-    std::vector<IdentityHints::Hint>& list;
+    std::vector<LocalNodeHints::Hint>& list;
   } variables[] = {
       // Huawei's examples fill XDL_IP with the host's address.
       {"POD_NAME", hints.pod_names}, {"POD_IP", hints.container_ips}, {"HOST_IP", hints.host_ips},
@@ -116,13 +119,13 @@ IdentityHints table_hints(const Inputs& inputs) {
   return hints;
 }
 
-Location locate_by_named_table(Inputs& inputs, const std::string& path, Site site) {
+Location locate_by_named_table(Inputs& inputs, const std::string& path, PlatformFacts platform) {
   // Template 2 has no order of its own; HCCL's is that of server_id.
   Location location =
-      locate_by_table(inputs, path, RankOrder::kServerId, table_hints(inputs), std::move(site));
-  auto* located = std::get_if<Located>(&location);
-  if (located == nullptr) return location;
-  Cluster& cluster = located->cluster;
+      locate_by_table(inputs, path, RankOrder::kServerId, table_hints(inputs), std::move(platform));
+  auto* resolved = std::get_if<ResolvedCluster>(&location);
+  if (resolved == nullptr) return location;
+  Cluster& cluster = resolved->cluster;
   for (Node& node : cluster.nodes) node.slots = static_cast<int>(node.devices.size());
   if (!has_all(inputs, kPyTorch)) return location;
   auto world = needed(inputs, kPyTorch.world);
@@ -150,35 +153,36 @@ Variable mindcluster_variable(const Inputs& inputs) {
 }
 
 std::optional<Location> locate_by_mindcluster(Inputs& inputs) {
-  Site site;
+  PlatformFacts platform;
   bool pytorch = has_all(inputs, kPyTorch);
   if (pytorch) {
-    site.framework = "pytorch";
-    site.framework_reason = "LOCAL_WORLD_SIZE is set";
+    platform.framework = "pytorch";
+    platform.framework_reason = "LOCAL_WORLD_SIZE is set";
   }
   std::string named = inputs.request().rank_table;
   if (named.empty()) named = std::string(inputs.variable("RANK_TABLE_FILE"));
   if (!named.empty()) {
     auto path = find_rank_table(inputs, named);
     if (!path) return NeedsPaths{};
-    return locate_by_named_table(inputs, *path, std::move(site));
+    return locate_by_named_table(inputs, *path, std::move(platform));
   }
-  if (pytorch) return locate_by_operator(inputs, kPyTorch, std::move(site));
+  if (pytorch) return locate_by_operator(inputs, kPyTorch, std::move(platform));
   // MindSpore takes these over any rank table.
   bool wants_table = inputs.request().ascend_launcher == AscendLauncher::kRankTable;
   if (has_all(inputs, kMindSpore) && !wants_table) {
-    site.framework = "ascend";
-    site.framework_reason = "MS_WORKER_NUM is set";
-    site.ascend_launcher = AscendLauncher::kDynamic;
-    site.mindspore_scheduler = inputs.variable("MS_ROLE") == "MS_SCHED";
-    return locate_by_operator(inputs, kMindSpore, std::move(site));
+    platform.framework = "ascend";
+    platform.framework_reason = "MS_WORKER_NUM is set";
+    platform.ascend_launcher = AscendLauncher::kDynamic;
+    platform.mindspore_scheduler = inputs.variable("MS_ROLE") == "MS_SCHED";
+    return locate_by_operator(inputs, kMindSpore, std::move(platform));
   }
   const PathState* table = inputs.kind(kMountedTable);
   if (table == nullptr) return NeedsPaths{};
   if (table->kind != PathState::Kind::kAbsent || wants_table) {
-    return locate_by_named_table(inputs, kMountedTable, std::move(site));
+    return locate_by_named_table(inputs, kMountedTable, std::move(platform));
   }
-  if (has_all(inputs, kTensorFlow)) return locate_by_operator(inputs, kTensorFlow, std::move(site));
+  if (has_all(inputs, kTensorFlow))
+    return locate_by_operator(inputs, kTensorFlow, std::move(platform));
   return std::nullopt;
 }
 

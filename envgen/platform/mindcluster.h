@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "envgen/platform/profile.h"
+#include "envgen/platform/platform_common.h"
 
 namespace envgen {
 

@@ -3,29 +3,36 @@
 #include <array>
 
 namespace envgen {
+
+// Each in the file of its name.
+extern const Platform kBarePlatform;
+extern const Platform kDlcPlatform;
+extern const Platform kIndexedPlatform;
+extern const Platform kKubeflowPlatform;
+extern const Platform kModelArtsPlatform;
+extern const Platform kSlurmPlatform;
+extern const Platform kVkPlatform;
+extern const Platform kVolcanoPlatform;
+
 namespace {
 
 // local: `docker run` on a laptop. One node, no cluster.
 std::optional<std::string> detect_local(Inputs& /*inputs*/) { return "no platform was recognised"; }
 
-constexpr std::array<PlatformProfile, 9> kProfiles = {{
-    {"modelarts", detect_modelarts, locate_modelarts},
-    {"dlc", detect_dlc, locate_dlc},
-    {"vk", detect_vk, locate_vk},
-    {"volcano", detect_volcano, locate_volcano},
-    {"kubeflow", detect_kubeflow, locate_kubeflow},
-    {"slurm", detect_slurm, locate_slurm},
-    {"indexed", detect_indexed, locate_indexed},
-    {"bare", detect_bare, locate_bare},
-    {"local", detect_local, locate_local},
-}};
+Location locate_local(Inputs& /*inputs*/) {
+  return ResolvedCluster{
+      .cluster = {}, .local_node = {0, "one node"}, .platform = {}, .waits = {}, .warnings = {}};
+}
+
+constexpr Platform kLocalPlatform = {"local", detect_local, locate_local};
+
+constexpr std::array kPlatforms = {
+    &kModelArtsPlatform, &kDlcPlatform,     &kVkPlatform,   &kVolcanoPlatform, &kKubeflowPlatform,
+    &kSlurmPlatform,     &kIndexedPlatform, &kBarePlatform, &kLocalPlatform,
+};
 
 }  // namespace
 
-std::span<const PlatformProfile> platform_profiles() { return kProfiles; }
-
-Location locate_local(Inputs& /*inputs*/) {
-  return Located{.cluster = {}, .self = {0, "one node"}, .site = {}, .waits = {}, .warnings = {}};
-}
+std::span<const Platform* const> platforms() { return kPlatforms; }
 
 }  // namespace envgen

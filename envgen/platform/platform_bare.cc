@@ -3,9 +3,10 @@
 // and the host's /etc/hccn.conf. Else the hosts of --hosts. RANK and MASTER_ADDR of a torch job
 // that someone starts by hand stay his: what they count is not known.
 
+#include "base/text.h"
 #include "envgen/plan/devices.h"
 #include "envgen/platform/platform.h"
-#include "envgen/platform/profile.h"
+#include "envgen/platform/platform_common.h"
 #include "envgen/platform/table_location.h"
 #include "envgen/ranktable/hccn.h"
 
@@ -19,9 +20,9 @@ std::string table_named(const Inputs& inputs) {
   return std::string(inputs.variable("RANK_TABLE_FILE"));
 }
 
-IdentityHints hints_of(const Inputs& inputs) {
-  IdentityHints hints;
-  auto add = [&inputs](std::vector<IdentityHints::Hint>& list, const char* variable) {
+LocalNodeHints hints_of(const Inputs& inputs) {
+  LocalNodeHints hints;
+  auto add = [&inputs](std::vector<LocalNodeHints::Hint>& list, const char* variable) {
     std::string value(inputs.variable(variable));
     if (!value.empty()) list.push_back({variable, std::move(value)});
   };
@@ -56,9 +57,7 @@ std::optional<std::string> visible_devices(const Environ& env) {
 std::string numbers_of(std::string_view list) {
   std::string numbers;
   while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    std::string_view part = list.substr(0, comma);
-    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+    std::string_view part = take_part(list, ',');
     const bool named = !part.empty() && (part[0] < '0' || part[0] > '9') && part[0] != ' ';
     if (named) part.remove_prefix(part.rfind('-') + 1);
     if (!numbers.empty()) numbers += ',';
@@ -74,7 +73,7 @@ Result<std::vector<int>> devices_of(const Inputs& inputs, const std::map<int, st
   }
   if (auto visible = visible_devices(inputs.env())) {
     if (visible->empty() || *visible == "void") {
-      return fail("finding the Ascend devices", "ASCEND_VISIBLE_DEVICES", '"' + *visible + '"',
+      return fail("finding the Ascend devices", "ASCEND_VISIBLE_DEVICES", quoted(*visible),
                   "it gives this container no device: change it, or name them with --devices");
     }
     return parse_device_list(numbers_of(*visible), "ASCEND_VISIBLE_DEVICES");
@@ -111,20 +110,20 @@ Location locate_by_hccn(Inputs& inputs) {
   auto converted = parsed->convert(inputs.request().rank_order.value_or(RankOrder::kServerId));
   if (!converted) return converted.error();
 
-  Located located;
+  ResolvedCluster resolved;
   auto warnings = table_warnings(*converted, inputs.request(), "the devices of this host");
   if (!warnings) return warnings.error();
-  located.warnings = std::move(*warnings);
-  located.cluster.nodes = std::move(converted->nodes);
-  located.cluster.rank_table = std::move(converted->text);
-  located.cluster.world_size = static_cast<int>(devices->size());
-  located.self = {0, "no rank table: the devices of this host are the job"};
+  resolved.warnings = std::move(*warnings);
+  resolved.cluster.nodes = std::move(converted->nodes);
+  resolved.cluster.rank_table = std::move(converted->text);
+  resolved.cluster.world_size = static_cast<int>(devices->size());
+  resolved.local_node = {0, "no rank table: the devices of this host are the job"};
   for (int id : *devices) {
     if (addresses.contains(id)) continue;
-    located.warnings.push_back("device " + std::to_string(id) + " has no address in " + kHccnConf +
-                               "; HCCL needs none on a single server");
+    resolved.warnings.push_back("device " + std::to_string(id) + " has no address in " + kHccnConf +
+                                "; HCCL needs none on a single server");
   }
-  return located;
+  return resolved;
 }
 
 Location locate_by_hosts(Inputs& inputs) {
@@ -139,12 +138,11 @@ Location locate_by_hosts(Inputs& inputs) {
   }
   Cluster cluster;
   cluster.nodes = std::move(*nodes);
-  auto self = self_by_name(cluster.nodes, inputs, "--hosts");
-  if (!self) return self.error();
-  return located_at(std::move(cluster), std::move(*self), Site{}, inputs.request());
+  auto local_node = local_node_by_name(cluster.nodes, inputs, "--hosts");
+  if (!local_node) return local_node.error();
+  return make_resolved_cluster(std::move(cluster), std::move(*local_node), PlatformFacts{},
+                               inputs.request());
 }
-
-}  // namespace
 
 std::optional<std::string> detect_bare(Inputs& inputs) {
   if (!inputs.request().rank_table.empty()) return "--rank-table is given";
@@ -167,7 +165,11 @@ Location locate_bare(Inputs& inputs) {
   if (named.empty()) return locate_by_hccn(inputs);
   auto path = find_rank_table(inputs, named);
   if (!path) return NeedsPaths{};
-  return locate_by_table(inputs, *path, RankOrder::kServerId, hints_of(inputs), Site{});
+  return locate_by_table(inputs, *path, RankOrder::kServerId, hints_of(inputs), PlatformFacts{});
 }
+
+}  // namespace
+
+extern const Platform kBarePlatform = {"bare", detect_bare, locate_bare};
 
 }  // namespace envgen

@@ -6,7 +6,7 @@
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
 #include "envgen/platform/platform.h"
-#include "envgen/platform/profile.h"
+#include "envgen/platform/platform_common.h"
 
 namespace envgen {
 namespace {
@@ -14,25 +14,25 @@ namespace {
 constexpr const char* kCodeDir = "/root/code";  // where DLC clones the job's repository
 
 // Where the image chose no directory, the code is the place to start. False: not known yet.
-bool choose_start(Inputs& inputs, Site& site) {
+bool choose_start(Inputs& inputs, PlatformFacts& platform) {
   const std::string& cwd = inputs.facts().cwd;
   if (!cwd.empty() && cwd != "/" && cwd != "/root") return true;
   const PathState* state = inputs.kind(kCodeDir);
   if (state == nullptr) return false;
-  if (state->kind == PathState::Kind::kDirectory) site.cwd = kCodeDir;
+  if (state->kind == PathState::Kind::kDirectory) platform.cwd = kCodeDir;
   return true;
 }
 
 // What a command like `torchrun --nnodes $WORLD_SIZE --node_rank $RANK` relies on.
-void promise(const Located& located, Site& site) {
+void promise(const ResolvedCluster& resolved, PlatformFacts& platform) {
   using Kind = EnvEdit::Kind;
-  const Cluster& cluster = located.cluster;
-  const int slots = cluster.nodes[static_cast<std::size_t>(located.self.node_rank)].slots;
-  site.env = {
+  const Cluster& cluster = resolved.cluster;
+  const int slots = cluster.nodes[static_cast<std::size_t>(resolved.local_node.node_rank)].slots;
+  platform.env = {
       {Kind::kSet, "MASTER_ADDR", cluster.master_addr},
       {Kind::kSet, "MASTER_PORT", std::to_string(cluster.master_port)},
       {Kind::kSet, "WORLD_SIZE", std::to_string(cluster.nodes.size())},
-      {Kind::kSet, "RANK", std::to_string(located.self.node_rank)},
+      {Kind::kSet, "RANK", std::to_string(resolved.local_node.node_rank)},
       {Kind::kSet, "NPROC_PER_NODE", std::to_string(slots)},
   };
 }
@@ -42,7 +42,7 @@ Error missing(const char* variable, const char* meaning) {
           std::string("DLC sets it to ") + meaning + ": set it, or use --platform local"};
 }
 
-Location locate_by_master(Inputs& inputs, Site site) {
+Location locate_by_master(Inputs& inputs, PlatformFacts platform) {
   auto count = number_in(inputs, "WORLD_SIZE");
   if (!count) return count.error();
   if (!*count) return missing("WORLD_SIZE", "the number of nodes");
@@ -58,10 +58,10 @@ Location locate_by_master(Inputs& inputs, Site site) {
 
   auto nodes = nameless_nodes(**count, *slots, "WORLD_SIZE");
   if (!nodes) return nodes.error();
-  auto self = self_by_index(nodes->size(), inputs.request(), rank->value_or(0), "RANK");
-  if (!self) return self.error();
+  auto local_node = local_node_by_index(nodes->size(), inputs.request(), rank->value_or(0), "RANK");
+  if (!local_node) return local_node.error();
   const std::string_view master = inputs.variable("MASTER_ADDR");
-  auto status = check_told_master(master, "MASTER_ADDR", self->node_rank, nodes->size());
+  auto status = check_given_master(master, "MASTER_ADDR", local_node->node_rank, nodes->size());
   if (!status && inputs.request().master_addr.empty()) return status.error();
   constexpr int kMasterPort = 23456;
   Cluster cluster;
@@ -74,16 +74,14 @@ Location locate_by_master(Inputs& inputs, Site site) {
 
   std::string_view own_launcher = framework_of_command(inputs.request().command);
   if (cluster.nodes.size() > 1 && (own_launcher.empty() || own_launcher == "pytorch")) {
-    site.framework = "pytorch";
-    site.framework_reason = "MASTER_ADDR is set";
+    platform.framework = "pytorch";
+    platform.framework_reason = "MASTER_ADDR is set";
   }
-  Located located =
-      located_at(std::move(cluster), std::move(*self), std::move(site), inputs.request());
-  promise(located, located.site);
-  return located;
+  ResolvedCluster resolved = make_resolved_cluster(std::move(cluster), std::move(*local_node),
+                                                   std::move(platform), inputs.request());
+  promise(resolved, resolved.platform);
+  return resolved;
 }
-
-}  // namespace
 
 std::optional<std::string> detect_dlc(Inputs& inputs) {
   if (!inputs.variable("DLC_JOB_ID").empty()) return "DLC_JOB_ID is set";
@@ -97,23 +95,28 @@ std::optional<std::string> detect_dlc(Inputs& inputs) {
 }
 
 Location locate_dlc(Inputs& inputs) {
-  Site site;
-  site.job_id = std::string(inputs.variable("DLC_JOB_ID"));
-  if (!choose_start(inputs, site)) return NeedsPaths{};
+  PlatformFacts platform;
+  platform.job_id = std::string(inputs.variable("DLC_JOB_ID"));
+  if (!choose_start(inputs, platform)) return NeedsPaths{};
   const std::string& wanted = inputs.request().framework;
   const bool tensorflow = wanted.empty() || wanted == "tensorflow";
   if (tensorflow && !inputs.variable("TF_CONFIG").empty()) {
-    return locate_by_tf_config(inputs, std::move(site));
+    return locate_by_tf_config(inputs, std::move(platform));
   }
-  if (!inputs.variable("MASTER_ADDR").empty()) return locate_by_master(inputs, std::move(site));
+  if (!inputs.variable("MASTER_ADDR").empty()) return locate_by_master(inputs, std::move(platform));
   auto slots = slots_of_node(inputs, 0);
   if (!slots) return NeedsPaths{};
   auto nodes = nameless_nodes(1, *slots, "platform dlc");
   if (!nodes) return nodes.error();
   Cluster cluster;
   cluster.nodes = std::move(*nodes);
-  return located_at(std::move(cluster), {0, "one node: neither MASTER_ADDR nor TF_CONFIG is set"},
-                    std::move(site), inputs.request());
+  return make_resolved_cluster(std::move(cluster),
+                               {0, "one node: neither MASTER_ADDR nor TF_CONFIG is set"},
+                               std::move(platform), inputs.request());
 }
+
+}  // namespace
+
+extern const Platform kDlcPlatform = {"dlc", detect_dlc, locate_dlc};
 
 }  // namespace envgen

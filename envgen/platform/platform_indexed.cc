@@ -3,11 +3,10 @@
 // variables that the manifest fills from them; the names here are the ones in use. Sources:
 // Kubernetes' "Job with Pod-to-Pod Communication", jobset_types.go.
 
-#include <algorithm>
-
+#include "base/text.h"
 #include "envgen/plan/devices.h"
 #include "envgen/platform/platform.h"
-#include "envgen/platform/profile.h"
+#include "envgen/platform/platform_common.h"
 
 namespace envgen {
 namespace {
@@ -24,33 +23,31 @@ struct Indices {
 };
 
 Result<Indices> indices_of(const Inputs& inputs) {
-  auto completion = number_in(inputs, "JOB_COMPLETION_INDEX");
-  if (!completion) return std::unexpected(completion.error());
+  TRY_ASSIGN(auto completion, number_in(inputs, "JOB_COMPLETION_INDEX"));
   auto job = number_in(inputs, "JOB_INDEX");
   if (!job) return std::unexpected(job.error());
-  auto replicas = number_in(inputs, "REPLICATED_JOB_REPLICAS");
-  if (!replicas) return std::unexpected(replicas.error());
+  TRY_ASSIGN(auto replicas, number_in(inputs, "REPLICATED_JOB_REPLICAS"));
   // The index over all of a JobSet's jobs is that over this job when there is only one job.
   bool one_job =
-      *replicas && inputs.variable("GLOBAL_REPLICAS") == inputs.variable("REPLICATED_JOB_REPLICAS");
+      replicas && inputs.variable("GLOBAL_REPLICAS") == inputs.variable("REPLICATED_JOB_REPLICAS");
   if (!*job && one_job) {
     job = number_in(inputs, "JOB_GLOBAL_INDEX");
     if (!job) return std::unexpected(job.error());
   }
-  if (!*completion && !*job) {
+  if (!completion && !*job) {
     return fail("finding this node", "JOB_COMPLETION_INDEX and JOB_INDEX", "nothing",
                 "make it a Job with completionMode Indexed");
   }
   Indices indices;
-  indices.completion = completion->value_or(0);
+  indices.completion = completion.value_or(0);
   indices.job = job->value_or(0);
-  indices.replicas = replicas->value_or(1);
+  indices.replicas = replicas.value_or(1);
   indices.in_set = indices.replicas > 1 || indices.job > 0;
   indices.source = !indices.in_set ? "JOB_COMPLETION_INDEX"
-                   : *completion   ? "JOB_INDEX and JOB_COMPLETION_INDEX"
+                   : completion    ? "JOB_INDEX and JOB_COMPLETION_INDEX"
                                    : "JOB_INDEX";
   if (!indices.in_set) return indices;
-  if (!*replicas) {
+  if (!replicas) {
     return fail(kCounting, "REPLICATED_JOB_REPLICAS", "nothing, while JOB_INDEX is set",
                 "fill it from the annotation jobset.sigs.k8s.io/replicatedjob-replicas");
   }
@@ -77,14 +74,8 @@ Result<int> node_count(const Inputs& inputs, const Indices& indices) {
 std::string own_domain(const PathState& hosts, const std::string& name) {
   std::string_view text = hosts.content;
   while (!text.empty()) {
-    std::size_t newline = text.find('\n');
-    std::string_view line = text.substr(0, newline);
-    text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
-    line = line.substr(0, line.find('#'));
-    while (!line.empty()) {
-      std::size_t end = line.find_first_of(" \t\r");
-      std::string_view word = line.substr(0, end);
-      line.remove_prefix(end == std::string_view::npos ? line.size() : end + 1);
+    std::string_view line = take_line(text);
+    for (const std::string_view word : words_of(take_part(line, '#'))) {
       if (word.size() > name.size() && word.starts_with(name) && word[name.size()] == '.') {
         return std::string(word.substr(name.size()));
       }
@@ -135,13 +126,12 @@ Location locate_listed(Inputs& inputs, const Indices& indices, int slots) {
         std::to_string(indices.completion) + " in a job of " + std::to_string(*pods) + " pods",
         "--hosts has to list all pods, a JobSet's job after job"};
   }
-  auto self = self_by_index(cluster.nodes.size(), inputs.request(),
-                            indices.job * *pods + indices.completion, indices.source);
-  if (!self) return self.error();
-  return located_at(std::move(cluster), std::move(*self), Site{}, inputs.request());
+  auto local_node = local_node_by_index(cluster.nodes.size(), inputs.request(),
+                                        indices.job * *pods + indices.completion, indices.source);
+  if (!local_node) return local_node.error();
+  return make_resolved_cluster(std::move(cluster), std::move(*local_node), PlatformFacts{},
+                               inputs.request());
 }
-
-}  // namespace
 
 std::optional<std::string> detect_indexed(Inputs& inputs) {
   Variable found = first_set(inputs, {"JOB_COMPLETION_INDEX"});
@@ -180,16 +170,22 @@ Location locate_indexed(Inputs& inputs) {
   name_nodes(inputs, *indices, *hosts_file, *nodes);
   Cluster cluster;
   cluster.nodes = std::move(*nodes);
-  auto self = self_by_index(cluster.nodes.size(), inputs.request(),
-                            indices->job * *pods_a_job + indices->completion, indices->source);
-  if (!self) return self.error();
-  Located located = located_at(std::move(cluster), std::move(*self), Site{}, inputs.request());
-  if (located.cluster.nodes.size() > 1 && located.cluster.master_addr.empty()) {
-    located.warnings.push_back(
+  auto local_node =
+      local_node_by_index(cluster.nodes.size(), inputs.request(),
+                          indices->job * *pods_a_job + indices->completion, indices->source);
+  if (!local_node) return local_node.error();
+  ResolvedCluster resolved = make_resolved_cluster(std::move(cluster), std::move(*local_node),
+                                                   PlatformFacts{}, inputs.request());
+  if (resolved.cluster.nodes.size() > 1 && resolved.cluster.master_addr.empty()) {
+    resolved.warnings.push_back(
         "the pods' names are not known: give the job a headless service and set subdomain in the "
         "pod's template, or say --master-addr");
   }
-  return located;
+  return resolved;
 }
+
+}  // namespace
+
+extern const Platform kIndexedPlatform = {"indexed", detect_indexed, locate_indexed};
 
 }  // namespace envgen

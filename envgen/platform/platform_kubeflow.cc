@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.h"
 #include "envgen/formats/hostfile.h"
 #include "envgen/formats/hosts.h"
 #include "envgen/plan/devices.h"
 #include "envgen/platform/platform.h"
-#include "envgen/platform/profile.h"
+#include "envgen/platform/platform_common.h"
 
 namespace envgen {
 namespace {
@@ -56,7 +57,7 @@ struct NodeRange {
 };
 
 std::unexpected<Error> bad_variable(const char* name, std::string_view value, const char* fix) {
-  return fail(kReading, name, '"' + std::string(value) + '"', fix);
+  return fail(kReading, name, quoted(value), fix);
 }
 
 std::optional<int> natural(std::string_view text) {
@@ -107,29 +108,27 @@ Result<std::optional<PerNode>> ranks_per_node(Inputs& inputs) {
   if (devices->count > 0) return PerNode{devices->count};
   if (text == "auto") return PerNode{cpus};
   if (text.empty()) return PerNode{1};
-  return fail(kReading, "PET_NPROC_PER_NODE",
-              '"' + std::string(text) + "\", but " + devices->source,
+  return fail(kReading, "PET_NPROC_PER_NODE", quoted(text) + ", but " + devices->source,
               "request devices for this container, or set it to cpu or a number");
 }
 
 // Since 1.7 WORLD_SIZE counts processes where nprocPerNode is a number, else, and before, pods.
 Result<int> nodes_by_world_size(const Inputs& inputs, const std::optional<NodeRange>& range,
                                 const PerNode& per_node) {
-  auto world = number_in(inputs, "WORLD_SIZE");
-  if (!world) return std::unexpected(world.error());
-  if (!*world) {
+  TRY_ASSIGN(auto world, number_in(inputs, "WORLD_SIZE"));
+  if (!world) {
     if (range) return range->most;
     return fail("counting the nodes", "PET_NNODES and WORLD_SIZE", "nothing",
                 "set PET_NNODES to the number of nodes");
   }
   int each = 1;
   if (per_node.told) each = natural(inputs.variable("PET_NPROC_PER_NODE")).value_or(1);
-  if (!range) return node_count_of({"WORLD_SIZE", **world}, {"PET_NPROC_PER_NODE", each});
+  if (!range) return node_count_of({"WORLD_SIZE", *world}, {"PET_NPROC_PER_NODE", each});
   bool elastic = range->least != range->most;
   std::int64_t processes = static_cast<std::int64_t>(range->most) * each;
-  if (elastic || **world == processes || **world == range->most) return range->most;
+  if (elastic || *world == processes || *world == range->most) return range->most;
   return fail(kReading, "WORLD_SIZE",
-              std::to_string(**world) + ", but PET_NNODES is " +
+              std::to_string(*world) + ", but PET_NNODES is " +
                   std::string(inputs.variable("PET_NNODES")) + " and PET_NPROC_PER_NODE is " +
                   std::string(inputs.variable("PET_NPROC_PER_NODE")),
               "they come from the same operator: was one of them changed by hand?");
@@ -145,23 +144,21 @@ std::optional<int> number_of_pod(const Inputs& inputs) {
   return std::nullopt;
 }
 
-Result<Self> pytorch_self(const Inputs& inputs, std::size_t node_count, bool elastic) {
-  auto pet = number_in(inputs, "PET_NODE_RANK");
-  if (!pet) return std::unexpected(pet.error());
-  auto rank = number_in(inputs, "RANK");
-  if (!rank) return std::unexpected(rank.error());
+Result<LocalNode> pytorch_local_node(const Inputs& inputs, std::size_t node_count, bool elastic) {
+  TRY_ASSIGN(auto pet, number_in(inputs, "PET_NODE_RANK"));
+  TRY_ASSIGN(auto rank, number_in(inputs, "RANK"));
   const Request& request = inputs.request();
-  if (*pet && *rank && **pet != **rank && !request.node_rank) {
+  if (pet && rank && *pet != *rank && !request.node_rank) {
     return fail("finding this node", "PET_NODE_RANK and RANK",
-                std::to_string(**pet) + " and " + std::to_string(**rank),
+                std::to_string(*pet) + " and " + std::to_string(*rank),
                 "Kubeflow sets both to the node's rank: was one of them changed by hand?");
   }
-  if (*pet) return self_by_index(node_count, request, **pet, "PET_NODE_RANK");
-  if (*rank) return self_by_index(node_count, request, **rank, "RANK");
-  if (request.node_rank) return self_by_index(node_count, request, 0, "--node-rank");
+  if (pet) return local_node_by_index(node_count, request, *pet, "PET_NODE_RANK");
+  if (rank) return local_node_by_index(node_count, request, *rank, "RANK");
+  if (request.node_rank) return local_node_by_index(node_count, request, 0, "--node-rank");
   auto number = number_of_pod(inputs);
   if (elastic && number) {
-    return self_by_index(node_count, request, *number, "the number in the host name");
+    return local_node_by_index(node_count, request, *number, "the number in the host name");
   }
   return fail("finding this node", "PET_NODE_RANK and RANK", "nothing",
               "say which node this is with --node-rank");
@@ -191,10 +188,10 @@ Status set_master(const Inputs& inputs, Cluster& cluster) {
     return {};
   }
   const Variable master = first_set(inputs, {"PET_MASTER_ADDR", "MASTER_ADDR"});
-  auto port = number_in(inputs, first_set(inputs, {"PET_MASTER_PORT", "MASTER_PORT"}).name, kPorts);
-  if (!port) return std::unexpected(port.error());
+  TRY_ASSIGN(auto port,
+             number_in(inputs, first_set(inputs, {"PET_MASTER_PORT", "MASTER_PORT"}).name, kPorts));
   cluster.master_addr = std::string(master.value);
-  cluster.master_port = port->value_or(0);
+  cluster.master_port = port.value_or(0);
   if (!master.value.empty()) return check_master(master.value, master.name);
   if (cluster.nodes.size() == 1) return {};
   return fail(kReading, "PET_MASTER_ADDR, MASTER_ADDR and PET_RDZV_ENDPOINT", "nothing",
@@ -202,15 +199,16 @@ Status set_master(const Inputs& inputs, Cluster& cluster) {
 }
 
 // Old operators tell the master that it is localhost, and the others its pod's name.
-Status name_own_master(const Inputs& inputs, const Self& self, Cluster& cluster, Site& site) {
+Status name_own_master(const Inputs& inputs, const LocalNode& local_node, Cluster& cluster,
+                       PlatformFacts& platform) {
   if (!is_loopback(cluster.master_addr) || !inputs.request().master_addr.empty()) return {};
-  if (self.node_rank != 0) {
+  if (local_node.node_rank != 0) {
     return fail(kReading, "MASTER_ADDR",
-                cluster.master_addr + " on node " + std::to_string(self.node_rank),
+                cluster.master_addr + " on node " + std::to_string(local_node.node_rank),
                 "only the first node is its own master: say which one it is with --master-addr");
   }
   if (cluster.nodes.size() > 1) cluster.master_addr = inputs.facts().host_name;
-  site.master_is_localhost = true;
+  platform.master_is_localhost = true;
   return {};
 }
 
@@ -225,23 +223,26 @@ Location locate_pytorch(Inputs& inputs) {
   auto nodes = nameless_nodes(*count, (*per_node)->slots, "PET_NNODES and WORLD_SIZE");
   if (!nodes) return nodes.error();
 
-  Site site;
-  site.framework = "pytorch";
-  site.framework_reason = has_pet_variables(inputs) ? "PET_NNODES is set" : "MASTER_ADDR is set";
+  PlatformFacts platform;
+  platform.framework = "pytorch";
+  platform.framework_reason =
+      has_pet_variables(inputs) ? "PET_NNODES is set" : "MASTER_ADDR is set";
   bool elastic = *range && (*range)->least != (*range)->most;
-  if (elastic) site.min_nodes = (*range)->least;
+  if (elastic) platform.min_nodes = (*range)->least;
   Cluster cluster;
   cluster.nodes = std::move(*nodes);
   if (auto status = set_master(inputs, cluster); !status) return status.error();
-  auto self = pytorch_self(inputs, cluster.nodes.size(), elastic);
-  if (!self) return self.error();
-  if (auto status = name_own_master(inputs, *self, cluster, site); !status) return status.error();
-  // In an elastic job any node may hold the meeting.
+  auto local_node = pytorch_local_node(inputs, cluster.nodes.size(), elastic);
+  if (!local_node) return local_node.error();
+  if (auto status = name_own_master(inputs, *local_node, cluster, platform); !status)
+    return status.error();
+  // In an elastic job any node may hold the rendezvous.
   if (!elastic) {
     cluster.nodes[0].host = cluster.master_addr;
     name_trainer_nodes(cluster.master_addr, cluster.nodes);
   }
-  return located_at(std::move(cluster), std::move(*self), std::move(site), inputs.request());
+  return make_resolved_cluster(std::move(cluster), std::move(*local_node), std::move(platform),
+                               inputs.request());
 }
 
 // --- MPIJob ---
@@ -296,8 +297,8 @@ Result<std::vector<Node>> nodes_of_hostfile(const std::string& text, HostfileDia
 
 // A worker is told its role and nothing else: not the others, and not how many ranks the launcher's
 // hostfile gives it. The hostfile exists, though not here.
-Location locate_mpi_worker(const Inputs& inputs, Site site) {
-  site.hostfiles_given = true;
+Location locate_mpi_worker(const Inputs& inputs, PlatformFacts platform) {
+  platform.hostfiles_given = true;
   Node launcher;
   launcher.role = "launcher";
   Node worker;
@@ -306,13 +307,13 @@ Location locate_mpi_worker(const Inputs& inputs, Site site) {
   worker.role_index = number_of_pod(inputs).value_or(0);
   Cluster cluster;
   cluster.nodes = {std::move(launcher), std::move(worker)};
-  return located_at(std::move(cluster), {1, "K_MPI_JOB_ROLE is worker"}, std::move(site),
-                    inputs.request());
+  return make_resolved_cluster(std::move(cluster), {1, "K_MPI_JOB_ROLE is worker"},
+                               std::move(platform), inputs.request());
 }
 
 // The launcher is in the hostfile only when it works too.
 std::vector<Node> with_launcher(std::vector<Node> workers, const Inputs& inputs) {
-  std::vector<int> like = nodes_like_self(workers, inputs);
+  std::vector<int> like = nodes_like_local(workers, inputs);
   if (like.size() == 1) {
     auto place = workers.begin() + like[0];
     std::rotate(workers.begin(), place, place + 1);
@@ -332,15 +333,14 @@ std::vector<Node> with_launcher(std::vector<Node> workers, const Inputs& inputs)
 Location locate_mpi(Inputs& inputs) {
   std::string_view role = inputs.variable("K_MPI_JOB_ROLE");
   const HostfileVariable* variable = hostfile_variable(inputs);
-  Site site;
-  site.framework = "mpi";
-  site.framework_reason = role.empty() && variable != nullptr
-                              ? std::string(variable->name) + " is set"
-                              : "K_MPI_JOB_ROLE is " + std::string(role);
-  if (role == "worker") return locate_mpi_worker(inputs, std::move(site));
+  PlatformFacts platform;
+  platform.framework = "mpi";
+  platform.framework_reason = role.empty() && variable != nullptr
+                                  ? std::string(variable->name) + " is set"
+                                  : "K_MPI_JOB_ROLE is " + std::string(role);
+  if (role == "worker") return locate_mpi_worker(inputs, std::move(platform));
   if (!role.empty() && role != "launcher") {
-    return Error{kReading, "K_MPI_JOB_ROLE", '"' + std::string(role) + '"',
-                 "it has to be launcher or worker"};
+    return Error{kReading, "K_MPI_JOB_ROLE", quoted(role), "it has to be launcher or worker"};
   }
   const PathState* file = inputs.content(kMountedHostfile);
   if (file == nullptr) return NeedsPaths{};
@@ -352,12 +352,13 @@ Location locate_mpi(Inputs& inputs) {
   auto workers = nodes_of_hostfile(file->content, dialect);
   if (!workers) return workers.error();
   bool openmpi = dialect == HostfileDialect::kOpenMpi;
-  (openmpi ? site.openmpi_hostfile : site.mpich_hostfile) = kMountedHostfile;
-  site.hostfiles_given = true;
+  (openmpi ? platform.openmpi_hostfile : platform.mpich_hostfile) = kMountedHostfile;
+  platform.hostfiles_given = true;
   Cluster cluster;
   cluster.nodes = with_launcher(std::move(*workers), inputs);
-  Self self{0, site.framework_reason};
-  return located_at(std::move(cluster), std::move(self), std::move(site), inputs.request());
+  LocalNode local_node{0, platform.framework_reason};
+  return make_resolved_cluster(std::move(cluster), std::move(local_node), std::move(platform),
+                               inputs.request());
 }
 
 bool is_mpi_job(const Inputs& inputs) {
@@ -370,8 +371,6 @@ bool is_tf_job(const Inputs& inputs) {
   if (config.empty()) return false;
   return in_kubernetes(inputs) || config.find("\"environment\"") != std::string_view::npos;
 }
-
-}  // namespace
 
 std::optional<std::string> detect_kubeflow(Inputs& inputs) {
   if (!inputs.variable("K_MPI_JOB_ROLE").empty()) return "K_MPI_JOB_ROLE is set";
@@ -386,7 +385,7 @@ std::optional<std::string> detect_kubeflow(Inputs& inputs) {
 
 Location locate_kubeflow(Inputs& inputs) {
   if (is_mpi_job(inputs)) return locate_mpi(inputs);
-  if (!inputs.variable("TF_CONFIG").empty()) return locate_by_tf_config(inputs, Site{});
+  if (!inputs.variable("TF_CONFIG").empty()) return locate_by_tf_config(inputs, PlatformFacts{});
   bool pytorch = has_pet_variables(inputs) || !inputs.variable("WORLD_SIZE").empty();
   if (pytorch) return locate_pytorch(inputs);
   // A TFJob of one replica gets no TF_CONFIG.
@@ -397,8 +396,12 @@ Location locate_kubeflow(Inputs& inputs) {
   node.host = inputs.facts().host_name;
   node.slots = *slots;
   cluster.nodes.push_back(std::move(node));
-  return located_at(std::move(cluster), {0, "no variable of a job: one replica"}, Site{},
-                    inputs.request());
+  return make_resolved_cluster(std::move(cluster), {0, "no variable of a job: one replica"},
+                               PlatformFacts{}, inputs.request());
 }
+
+}  // namespace
+
+extern const Platform kKubeflowPlatform = {"kubeflow", detect_kubeflow, locate_kubeflow};
 
 }  // namespace envgen

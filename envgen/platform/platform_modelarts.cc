@@ -11,13 +11,15 @@
 // the home for all others.
 
 #include <algorithm>
+#include <tuple>
 
+#include "base/text.h"
 #include "envgen/formats/hosts.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
 #include "envgen/platform/platform.h"
-#include "envgen/platform/profile.h"
+#include "envgen/platform/platform_common.h"
 #include "envgen/platform/table_location.h"
 
 namespace envgen {
@@ -39,9 +41,9 @@ std::string job_id_of(const Inputs& inputs) {
   return name;
 }
 
-IdentityHints hints_of(const Inputs& inputs) {
-  IdentityHints hints;
-  auto add = [&inputs](std::vector<IdentityHints::Hint>& list, const char* variable,
+LocalNodeHints hints_of(const Inputs& inputs) {
+  LocalNodeHints hints;
+  auto add = [&inputs](std::vector<LocalNodeHints::Hint>& list, const char* variable,
                        bool definite = false) {
     std::string value(inputs.variable(variable));
     if (!value.empty()) list.push_back({variable, std::move(value), definite});
@@ -76,34 +78,33 @@ std::string writable_place(Inputs& inputs, const std::string& place, const char*
   return other;
 }
 
-Site site_of(Inputs& inputs, std::vector<std::string> command, std::string start,
-             std::vector<std::string>& warnings) {
-  Site site;
-  site.command = std::move(command);
-  site.cwd = std::move(start);
-  site.job_id = job_id_of(inputs);
+PlatformFacts site_of(Inputs& inputs, std::vector<std::string> command, std::string start,
+                      std::vector<std::string>& warnings) {
+  PlatformFacts platform;
+  platform.command = std::move(command);
+  platform.cwd = std::move(start);
+  platform.job_id = job_id_of(inputs);
   const std::string& cwd = inputs.facts().cwd;
-  std::string work_dir = site.cwd;
+  std::string work_dir = platform.cwd;
   if (auto mount = inputs.variable("MA_MOUNT_PATH"); !mount.empty()) {
     work_dir = join_path(mount, "workspace");
   } else if (work_dir.empty() && !cwd.empty() && !can_be_made(inputs, cwd)) {
     work_dir = cwd;
   }
-  site.work_dir = writable_place(inputs, work_dir, "workspace", warnings);
-  site.log_dir =
+  platform.work_dir = writable_place(inputs, work_dir, "workspace", warnings);
+  platform.log_dir =
       writable_place(inputs, std::string(inputs.variable("MA_LOG_DIR")), "log", warnings);
-  site.log_suffix = ".txt";  // the platform collects *.log by itself
-  site.device_ids = DeviceIds::kLogical;
-  return site;
+  platform.log_suffix = ".txt";  // the platform collects *.log by itself
+  platform.device_ids = DeviceIds::kLogical;
+  return platform;
 }
 
 // --- the command and where it starts
 
 Result<std::vector<std::string>> command_of(const Inputs& inputs) {
-  auto command = without_shell_syntax(inputs.request().command, "modelarts");
-  if (!command) return command;
+  TRY_ASSIGN(auto command, without_shell_syntax(inputs.request().command, "modelarts"));
   const std::string interpreter(inputs.variable("MA_SCRIPT_INTERPRETER"));
-  return with_interpreter(*command, interpreter.empty() ? "python" : interpreter);
+  return with_interpreter(command, interpreter.empty() ? "python" : interpreter);
 }
 
 // Where the code directory is downloaded to: MA_JOB_DIR, and the paths of the documents.
@@ -240,29 +241,25 @@ std::vector<std::string> own_names(const Inputs& inputs) {
 Result<int> place_in(const Inputs& inputs, const std::vector<HostPort>& hosts,
                      const std::string& source) {
   const Variable set = first_set(inputs, {"VC_TASK_INDEX", "DLS_TASK_INDEX"});
-  auto index = number_in(inputs, set.name);
-  if (!index) return std::unexpected(index.error());
+  TRY_ASSIGN(auto index, number_in(inputs, set.name));
   const std::string listed = source + " has " + std::to_string(hosts.size()) + " hosts";
-  auto older = number_in(inputs, "DLS_TASK_INDEX");
-  if (!older) return std::unexpected(older.error());
-  if (*index && *older && **index != **older) {
+  TRY_ASSIGN(auto older, number_in(inputs, "DLS_TASK_INDEX"));
+  if (index && older && *index != *older) {
     return fail(kFinding, "VC_TASK_INDEX and DLS_TASK_INDEX",
-                std::to_string(**index) + " and " + std::to_string(**older),
+                std::to_string(*index) + " and " + std::to_string(*older),
                 "both are this node's place in the job: set one of them alone");
   }
-  if (!*index) {
+  if (!index) {
     return fail(kFinding, "VC_TASK_INDEX", "that it is not set, and " + listed,
                 "set it to this node's place in the list, from 0, or give --node-rank");
   }
-  const auto place = static_cast<std::size_t>(**index);
+  const auto place = static_cast<std::size_t>(*index);
   if (place >= hosts.size()) {
     return fail(kFinding, std::string(set.name), std::to_string(place) + ", and " + listed,
                 "the index counts from 0 within the list: give it all hosts of the job");
   }
-  if (auto status = check_own_place(hosts, place, own_names(inputs), source); !status) {
-    return std::unexpected(status.error());
-  }
-  return **index;
+  TRY(check_own_place(hosts, place, own_names(inputs), source));
+  return *index;
 }
 
 Node node_of(const HostPort& host, const char* role, int role_index, int slots) {
@@ -276,8 +273,9 @@ Node node_of(const HostPort& host, const char* role, int role_index, int slots) 
 }
 
 // TF_PS_HOSTS and TF_WORKER_HOSTS: workers first, then parameter servers.
-Result<Located> locate_tensorflow(const Inputs& inputs, const std::vector<HostPort>& workers,
-                                  const std::vector<HostPort>& ps, Site site) {
+Result<ResolvedCluster> locate_tensorflow(const Inputs& inputs,
+                                          const std::vector<HostPort>& workers,
+                                          const std::vector<HostPort>& ps, PlatformFacts platform) {
   const Request& request = inputs.request();
   Cluster cluster;
   for (std::size_t i = 0; i < workers.size(); ++i) {
@@ -286,28 +284,30 @@ Result<Located> locate_tensorflow(const Inputs& inputs, const std::vector<HostPo
   for (std::size_t i = 0; i < ps.size(); ++i) {
     cluster.nodes.push_back(node_of(ps[i], "ps", static_cast<int>(i), 0));
   }
-  site.framework = "tensorflow";
-  site.framework_reason = "TF_WORKER_HOSTS is set";
-  site.tf_flags = request.tf_flags.value_or(true);
+  platform.framework = "tensorflow";
+  platform.framework_reason = "TF_WORKER_HOSTS is set";
+  platform.tf_flags = request.tf_flags.value_or(true);
   if (request.node_rank) {
-    auto self = self_by_index(cluster.nodes.size(), request, 0, "--node-rank");
-    if (!self) return std::unexpected(self.error());
-    return located_at(std::move(cluster), std::move(*self), std::move(site), request);
+    TRY_ASSIGN(auto local_node,
+               local_node_by_index(cluster.nodes.size(), request, 0, "--node-rank"));
+    return make_resolved_cluster(std::move(cluster), std::move(local_node), std::move(platform),
+                                 request);
   }
   std::string_view task = inputs.variable("MA_TASK_NAME");
   if (task.empty() && ps.empty()) task = "worker";
   if (task != "worker" && (task != "ps" || ps.empty())) {
-    return fail(kFinding, "MA_TASK_NAME", '"' + std::string(task) + '"',
+    return fail(kFinding, "MA_TASK_NAME", quoted(task),
                 ps.empty() ? "set it to worker: TF_PS_HOSTS lists no parameter server"
                            : "set it to worker or ps, whichever this node is");
   }
   const bool is_ps = task == "ps";
-  auto place = place_in(inputs, is_ps ? ps : workers, is_ps ? "TF_PS_HOSTS" : "TF_WORKER_HOSTS");
-  if (!place) return std::unexpected(place.error());
-  Self self{
-      *place + (is_ps ? static_cast<int>(workers.size()) : 0),
-      "MA_TASK_NAME is " + std::string(task) + " and VC_TASK_INDEX " + std::to_string(*place)};
-  return located_at(std::move(cluster), std::move(self), std::move(site), request);
+  TRY_ASSIGN(auto place,
+             place_in(inputs, is_ps ? ps : workers, is_ps ? "TF_PS_HOSTS" : "TF_WORKER_HOSTS"));
+  LocalNode local_node{
+      place + (is_ps ? static_cast<int>(workers.size()) : 0),
+      "MA_TASK_NAME is " + std::string(task) + " and VC_TASK_INDEX " + std::to_string(place)};
+  return make_resolved_cluster(std::move(cluster), std::move(local_node), std::move(platform),
+                               request);
 }
 
 // How many nodes the job has, by all variables that say it; they have to agree.
@@ -315,15 +315,14 @@ Result<std::optional<int>> told_nodes(const Inputs& inputs) {
   std::optional<int> count;
   std::string_view first;
   for (const char* name : {"MA_NUM_HOSTS", "VC_WORKER_NUM", "DLS_TASK_NUMBER"}) {
-    auto told = number_in(inputs, name, {.least = 1});
-    if (!told) return std::unexpected(told.error());
-    if (!*told) continue;
-    if (count && *count != **told) {
+    TRY_ASSIGN(auto told, number_in(inputs, name, {.least = 1}));
+    if (!told) continue;
+    if (count && *count != *told) {
       return fail("counting the nodes", std::string(first) + " and " + name,
-                  std::to_string(*count) + " and " + std::to_string(**told),
+                  std::to_string(*count) + " and " + std::to_string(*told),
                   "both are the number of nodes: set them to it");
     }
-    count = *told;
+    count = told;
     first = name;
   }
   return count;
@@ -363,49 +362,45 @@ Result<Peers> peers_of_version_1(const Inputs& inputs, int count) {
   Peers peers{"BATCH_CUSTOM<N>_HOSTS", {}};
   for (int i = 0; i < count; ++i) {
     const std::string name = "BATCH_CUSTOM" + std::to_string(i) + "_HOSTS";
-    auto hosts = parse_host_list(inputs.variable(name), name);
-    if (!hosts) return std::unexpected(hosts.error());
-    if (std::ranges::find(peers.hosts, hosts->front()) != peers.hosts.end()) {
-      return fail(kFinding, name, to_text(hosts->front()) + ", as of a node before",
+    TRY_ASSIGN(auto hosts, parse_host_list(inputs.variable(name), name));
+    if (std::ranges::find(peers.hosts, hosts.front()) != peers.hosts.end()) {
+      return fail(kFinding, name, to_text(hosts.front()) + ", as of a node before",
                   "each node has its own host and port");
     }
-    peers.hosts.push_back(hosts->front());
+    peers.hosts.push_back(hosts.front());
   }
   return peers;
 }
 
 // Nobody but this node: one entry or none.
 Result<Peers> peers_of(const Inputs& inputs) {
-  auto told = told_nodes(inputs);
-  if (!told) return std::unexpected(told.error());
-  const int count = told->value_or(1);
+  TRY_ASSIGN(auto told, told_nodes(inputs));
+  const int count = told.value_or(1);
   if (auto list = inputs.variable("VC_WORKER_HOSTS"); !list.empty()) {
-    auto hosts = parse_host_list(list, "VC_WORKER_HOSTS");
-    if (!hosts) return std::unexpected(hosts.error());
-    if (*told && static_cast<std::size_t>(count) != hosts->size()) {
+    TRY_ASSIGN(auto hosts, parse_host_list(list, "VC_WORKER_HOSTS"));
+    if (told && static_cast<std::size_t>(count) != hosts.size()) {
       return fail("counting the nodes", "VC_WORKER_HOSTS",
-                  std::to_string(hosts->size()) + " hosts, and the job has " +
+                  std::to_string(hosts.size()) + " hosts, and the job has " +
                       std::to_string(count) + " nodes",
                   "list the host of each node once");
     }
-    return Peers{"VC_WORKER_HOSTS", std::move(*hosts)};
+    return Peers{"VC_WORKER_HOSTS", std::move(hosts)};
   }
   const Variable index = first_set(inputs, {"VC_TASK_INDEX", "DLS_TASK_INDEX"});
-  auto place = number_in(inputs, index.name);
-  if (!place) return std::unexpected(place.error());
-  if (count < 2 && place->value_or(0) > 0 && !inputs.request().node_rank) {
+  TRY_ASSIGN(auto place, number_in(inputs, index.name));
+  if (count < 2 && place.value_or(0) > 0 && !inputs.request().node_rank) {
     return fail(kFinding, std::string(index.name),
-                std::to_string(**place) + ", and " + (*told ? "a job of one node" : "no hosts"),
+                std::to_string(*place) + ", and " + (told ? "a job of one node" : "no hosts"),
                 "set VC_WORKER_HOSTS to the hosts of all nodes, or MA_NUM_HOSTS to their number");
   }
   if (count < 2) return Peers{};
-  auto bound = nameless_nodes(count, 1, "MA_NUM_HOSTS");
-  if (!bound) return std::unexpected(bound.error());
+  TRY_ASSIGN(std::ignore, nameless_nodes(count, 1, "MA_NUM_HOSTS"));
   if (!inputs.variable("BATCH_CUSTOM0_HOSTS").empty()) return peers_of_version_1(inputs, count);
   return peers_by_pattern(inputs, count);
 }
 
-Result<Located> locate_workers(const Inputs& inputs, const Peers& peers, int slots, Site site) {
+Result<ResolvedCluster> locate_workers(const Inputs& inputs, const Peers& peers, int slots,
+                                       PlatformFacts platform) {
   const Request& request = inputs.request();
   Cluster cluster;
   for (const HostPort& host : peers.hosts) cluster.nodes.push_back(node_of(host, "", 0, slots));
@@ -414,29 +409,27 @@ Result<Located> locate_workers(const Inputs& inputs, const Peers& peers, int slo
   }
   const int told_port = peers.hosts[0].port;
   cluster.master_port = told_port > 0 ? told_port : kPeerPort;
-  std::string_view own_launcher = framework_of_command(site.command);
+  std::string_view own_launcher = framework_of_command(platform.command);
   if (own_launcher.empty() || own_launcher == "pytorch") {
-    site.framework = "pytorch";
-    site.framework_reason =
+    platform.framework = "pytorch";
+    platform.framework_reason =
         "the job has " + std::to_string(peers.hosts.size()) + " nodes and no rank table";
   }
-  Self self;
+  LocalNode local_node;
   if (request.node_rank) {
-    auto asked = self_by_index(cluster.nodes.size(), request, 0, "--node-rank");
-    if (!asked) return std::unexpected(asked.error());
-    self = std::move(*asked);
+    TRY_ASSIGN(local_node, local_node_by_index(cluster.nodes.size(), request, 0, "--node-rank"));
   } else {
-    auto place = place_in(inputs, peers.hosts, peers.source);
-    if (!place) return std::unexpected(place.error());
-    self = {*place, "VC_TASK_INDEX is " + std::to_string(*place) + " in " + peers.source};
+    TRY_ASSIGN(auto place, place_in(inputs, peers.hosts, peers.source));
+    local_node = {place, "VC_TASK_INDEX is " + std::to_string(place) + " in " + peers.source};
   }
-  return located_at(std::move(cluster), std::move(self), std::move(site), request);
+  return make_resolved_cluster(std::move(cluster), std::move(local_node), std::move(platform),
+                               request);
 }
 
-Location as_location(Result<Located> located, std::vector<std::string> warnings) {
-  if (!located) return located.error();
-  located->warnings = std::move(warnings);
-  return std::move(*located);
+Location as_location(Result<ResolvedCluster> resolved, std::vector<std::string> warnings) {
+  if (!resolved) return resolved.error();
+  resolved->warnings = std::move(warnings);
+  return std::move(*resolved);
 }
 
 // One node is a cluster only for a launcher that was asked for.
@@ -444,7 +437,8 @@ bool asks_for_launcher(const Request& request) {
   return !request.framework.empty() && request.framework != "single";
 }
 
-Location locate_without_table(Inputs& inputs, Site site, std::vector<std::string> warnings) {
+Location locate_without_table(Inputs& inputs, PlatformFacts platform,
+                              std::vector<std::string> warnings) {
   const std::string& wanted = inputs.request().framework;
   const bool tensorflow = wanted.empty() || wanted == "tensorflow";
   std::vector<HostPort> tasks[2];
@@ -458,7 +452,8 @@ Location locate_without_table(Inputs& inputs, Site site, std::vector<std::string
     tasks[i] = std::move(*list);
   }
   if (!tasks[0].empty() && tasks[0].size() + tasks[1].size() > 1) {
-    return as_location(locate_tensorflow(inputs, tasks[0], tasks[1], std::move(site)), warnings);
+    return as_location(locate_tensorflow(inputs, tasks[0], tasks[1], std::move(platform)),
+                       warnings);
   }
   if (tasks[0].empty() && !tasks[1].empty()) {
     return Error{kFinding, "TF_WORKER_HOSTS", "no workers, and parameter servers in TF_PS_HOSTS",
@@ -470,11 +465,11 @@ Location locate_without_table(Inputs& inputs, Site site, std::vector<std::string
   auto peers = learners ? Result<Peers>(Peers{}) : peers_of(inputs);
   if (!peers) return peers.error();
   if (peers->hosts.size() < 2 && !asks_for_launcher(inputs.request())) {
-    return Located{.cluster = {},
-                   .self = {0, "no rank table: one node"},
-                   .site = std::move(site),
-                   .waits = {},
-                   .warnings = std::move(warnings)};
+    return ResolvedCluster{.cluster = {},
+                           .local_node = {0, "no rank table: one node"},
+                           .platform = std::move(platform),
+                           .waits = {},
+                           .warnings = std::move(warnings)};
   }
   auto told = number_in(inputs, "MA_NUM_GPUS", kSlots);
   if (!told) return told.error();
@@ -482,15 +477,14 @@ Location locate_without_table(Inputs& inputs, Site site, std::vector<std::string
   auto slots = slots_of_node(inputs, cpu_node ? 1 : told->value_or(0));
   if (!slots) return NeedsPaths{};
   if (peers->hosts.size() > 1) {
-    return as_location(locate_workers(inputs, *peers, *slots, std::move(site)), warnings);
+    return as_location(locate_workers(inputs, *peers, *slots, std::move(platform)), warnings);
   }
   Cluster cluster;
   cluster.nodes.push_back(node_of({"", 0}, "", 0, *slots));
-  return as_location(
-      located_at(std::move(cluster), {0, "one node"}, std::move(site), inputs.request()), warnings);
+  return as_location(make_resolved_cluster(std::move(cluster), {0, "one node"}, std::move(platform),
+                                           inputs.request()),
+                     warnings);
 }
-
-}  // namespace
 
 std::optional<std::string> detect_modelarts(Inputs& inputs) {
   for (const char* name : {"MA_CURRENT_INSTANCE_NAME", "MA_VJ_NAME", "MA_JOB_DIR",
@@ -509,7 +503,7 @@ Location locate_modelarts(Inputs& inputs) {
   if (!command) return command.error();
   std::vector<std::string> warnings;
   auto start = start_directory_of(inputs, *command);
-  Site site = site_of(inputs, std::move(*command), start.value_or(""), warnings);
+  PlatformFacts platform = site_of(inputs, std::move(*command), start.value_or(""), warnings);
   std::string named = inputs.request().rank_table;
   for (const char* name : {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"}) {
     if (named.empty()) named = std::string(inputs.variable(name));
@@ -520,17 +514,22 @@ Location locate_modelarts(Inputs& inputs) {
     if (directory == nullptr) return NeedsPaths{};
     if (directory->kind != PathState::Kind::kDirectory && inputs.request().framework != "ascend") {
       if (!start) return NeedsPaths{};
-      return locate_without_table(inputs, std::move(site), std::move(warnings));
+      return locate_without_table(inputs, std::move(platform), std::move(warnings));
     }
     named = kDefaultTableDir;
   }
   auto path = find_rank_table(inputs, named);
   if (!path || !start) return NeedsPaths{};
-  Location location = locate_by_table(inputs, *path, RankOrder::kPodIndex, hints_of(inputs), site);
-  if (auto* located = std::get_if<Located>(&location)) {
-    located->warnings.insert(located->warnings.end(), warnings.begin(), warnings.end());
+  Location location =
+      locate_by_table(inputs, *path, RankOrder::kPodIndex, hints_of(inputs), platform);
+  if (auto* resolved = std::get_if<ResolvedCluster>(&location)) {
+    resolved->warnings.insert(resolved->warnings.end(), warnings.begin(), warnings.end());
   }
   return location;
 }
+
+}  // namespace
+
+extern const Platform kModelArtsPlatform = {"modelarts", detect_modelarts, locate_modelarts};
 
 }  // namespace envgen

@@ -9,7 +9,7 @@
 #include "envgen/formats/nodelist.h"
 #include "envgen/plan/devices.h"
 #include "envgen/platform/platform.h"
-#include "envgen/platform/profile.h"
+#include "envgen/platform/platform_common.h"
 
 namespace envgen {
 namespace {
@@ -53,11 +53,10 @@ Result<std::vector<Node>> nodes_of(const Inputs& inputs) {
     return fail(kReading, "SLURM_JOB_NODELIST", "nothing",
                 "start trainit inside a Slurm job, or choose another --platform");
   }
-  auto hosts = expand_nodelist(list.value, list.name);
-  if (!hosts) return std::unexpected(hosts.error());
+  TRY_ASSIGN(auto hosts, expand_nodelist(list.value, list.name));
   std::vector<Node> nodes;
   std::set<std::string> seen;
-  for (std::string& host : *hosts) {
+  for (std::string& host : hosts) {
     if (!seen.insert(host).second) {
       return fail(kReading, std::string(list.name), host + " twice",
                   "a job has each node once: was the variable set by hand?");
@@ -69,33 +68,32 @@ Result<std::vector<Node>> nodes_of(const Inputs& inputs) {
   bool step = list.name == "SLURM_STEP_NODELIST";
   Variable count = step ? first_set(inputs, {"SLURM_STEP_NUM_NODES"})
                         : first_set(inputs, {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"});
-  auto told = number_in(inputs, count.name);
-  if (!told) return std::unexpected(told.error());
-  if (*told && static_cast<std::size_t>(**told) != nodes.size()) {
+  TRY_ASSIGN(auto told, number_in(inputs, count.name));
+  if (told && static_cast<std::size_t>(*told) != nodes.size()) {
     return fail(kReading, std::string(list.name) + " and " + std::string(count.name),
-                std::to_string(nodes.size()) + " hosts and " + std::to_string(**told),
+                std::to_string(nodes.size()) + " hosts and " + std::to_string(*told),
                 "both come from Slurm: which one was changed by hand?");
   }
   return nodes;
 }
 
-Result<Self> self_of(const Inputs& inputs, const std::vector<Node>& nodes) {
-  auto node_id = number_in(inputs, "SLURM_NODEID");
-  if (!node_id) return std::unexpected(node_id.error());
+Result<LocalNode> local_node_of(const Inputs& inputs, const std::vector<Node>& nodes) {
+  TRY_ASSIGN(auto node_id, number_in(inputs, "SLURM_NODEID"));
   std::string name(inputs.variable("SLURMD_NODENAME"));
-  if (*node_id || inputs.request().node_rank) {
-    auto self = self_by_index(nodes.size(), inputs.request(), node_id->value_or(0), "SLURM_NODEID");
-    if (!self || inputs.request().node_rank || name.empty()) return self;
-    const std::string& host = nodes[static_cast<std::size_t>(self->node_rank)].host;
-    if (host == name) return self;
+  if (node_id || inputs.request().node_rank) {
+    auto local_node =
+        local_node_by_index(nodes.size(), inputs.request(), node_id.value_or(0), "SLURM_NODEID");
+    if (!local_node || inputs.request().node_rank || name.empty()) return local_node;
+    const std::string& host = nodes[static_cast<std::size_t>(local_node->node_rank)].host;
+    if (host == name) return local_node;
     return fail("finding this node", "SLURM_NODEID and SLURMD_NODENAME",
-                std::to_string(self->node_rank) + ", which is " + host + ", and " + name,
+                std::to_string(local_node->node_rank) + ", which is " + host + ", and " + name,
                 "start trainit with srun, or say which node this is with --node-rank");
   }
   for (std::size_t i = 0; i < nodes.size() && !name.empty(); ++i) {
-    if (nodes[i].host == name) return Self{static_cast<int>(i), "SLURMD_NODENAME is " + name};
+    if (nodes[i].host == name) return LocalNode{static_cast<int>(i), "SLURMD_NODENAME is " + name};
   }
-  return self_by_name(nodes, inputs, nodelist_of(inputs).name);
+  return local_node_by_name(nodes, inputs, nodelist_of(inputs).name);
 }
 
 // How many tasks srun has started on each node; nothing outside of a step, or when it does not say.
@@ -103,15 +101,13 @@ Result<std::vector<int>> tasks_of(const Inputs& inputs, std::size_t node_count) 
   std::vector<int> none;
   if (!in_step(inputs)) return none;
   Variable total_name = first_set(inputs, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"});
-  auto total = number_in(inputs, total_name.name);
-  if (!total) return std::unexpected(total.error());
+  TRY_ASSIGN(auto total, number_in(inputs, total_name.name));
   Variable list = first_set(inputs, {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"});
   if (list.name.empty()) {
-    if (!*total || **total == static_cast<int>(node_count)) return none;
-    auto each = node_count_of({total_name.name, **total},
-                              {"the number of nodes", static_cast<int>(node_count)});
-    if (!each) return std::unexpected(each.error());
-    return std::vector<int>(node_count, *each);
+    if (!total || *total == static_cast<int>(node_count)) return none;
+    TRY_ASSIGN(auto each, node_count_of({total_name.name, *total},
+                                        {"the number of nodes", static_cast<int>(node_count)}));
+    return std::vector<int>(node_count, each);
   }
   auto counts = expand_counts(list.value, list.name);
   if (!counts) return std::unexpected(counts.error());
@@ -122,9 +118,9 @@ Result<std::vector<int>> tasks_of(const Inputs& inputs, std::size_t node_count) 
         "both come from Slurm: was one of them changed by hand?");
   }
   auto sum = std::accumulate(counts->begin(), counts->end(), std::int64_t{0});
-  if (*total && **total != sum) {
+  if (total && *total != sum) {
     return fail(kReading, std::string(list.name) + " and " + std::string(total_name.name),
-                std::to_string(sum) + " tasks and " + std::to_string(**total),
+                std::to_string(sum) + " tasks and " + std::to_string(*total),
                 "both come from Slurm: was one of them changed by hand?");
   }
   if (std::ranges::all_of(*counts, [](int count) { return count == 1; })) return none;
@@ -133,58 +129,51 @@ Result<std::vector<int>> tasks_of(const Inputs& inputs, std::size_t node_count) 
 
 // A number of this task's, below `limit`.
 Result<int> task_number(const Inputs& inputs, std::string_view variable, std::int64_t limit) {
-  auto value = number_in(inputs, variable);
-  if (!value) return std::unexpected(value.error());
-  if (*value && **value < limit) return **value;
+  TRY_ASSIGN(auto value, number_in(inputs, variable));
+  if (value && *value < limit) return *value;
   return fail(
       "finding this task's rank", std::string(variable),
-      *value ? std::to_string(**value) + " of " + std::to_string(limit) + " tasks" : "nothing",
+      value ? std::to_string(*value) + " of " + std::to_string(limit) + " tasks" : "nothing",
       "start trainit with srun, which numbers its tasks");
 }
 
 // This task is one of the ranks.
 Status take_own_rank(const Inputs& inputs, const std::vector<int>& tasks, int node_rank,
-                     Site& site) {
+                     PlatformFacts& platform) {
   auto world = std::accumulate(tasks.begin(), tasks.end(), std::int64_t{0});
-  auto rank = task_number(inputs, "SLURM_PROCID", world);
-  if (!rank) return std::unexpected(rank.error());
-  auto local = task_number(inputs, "SLURM_LOCALID", tasks[static_cast<std::size_t>(node_rank)]);
-  if (!local) return std::unexpected(local.error());
-  auto node_id = number_in(inputs, "SLURM_NODEID");
-  if (!node_id) return std::unexpected(node_id.error());
-  if (inputs.request().node_rank && node_id->value_or(node_rank) != node_rank) {
+  TRY_ASSIGN(auto rank, task_number(inputs, "SLURM_PROCID", world));
+  TRY_ASSIGN(auto local,
+             task_number(inputs, "SLURM_LOCALID", tasks[static_cast<std::size_t>(node_rank)]));
+  TRY_ASSIGN(auto node_id, number_in(inputs, "SLURM_NODEID"));
+  if (inputs.request().node_rank && node_id.value_or(node_rank) != node_rank) {
     return fail("finding this task's rank", "--node-rank and SLURM_NODEID",
-                std::to_string(node_rank) + " and " + std::to_string(**node_id),
+                std::to_string(node_rank) + " and " + std::to_string(*node_id),
                 "each rank is a task of srun here, and SLURM_PROCID and SLURM_LOCALID are of this "
                 "one: leave --node-rank away");
   }
   // Slurm numbers the tasks of a node in the order of their ranks, however it spreads them.
-  const std::int64_t behind = tasks[static_cast<std::size_t>(node_rank)] - 1 - *local;
-  if (*rank < *local || world - 1 - *rank < behind) {
+  const std::int64_t behind = tasks[static_cast<std::size_t>(node_rank)] - 1 - local;
+  if (rank < local || world - 1 - rank < behind) {
     return fail("finding this task's rank", "SLURM_PROCID and SLURM_LOCALID",
-                std::to_string(*rank) + " of " + std::to_string(world) + " and " +
-                    std::to_string(*local) + " of " +
+                std::to_string(rank) + " of " + std::to_string(world) + " and " +
+                    std::to_string(local) + " of " +
                     std::to_string(tasks[static_cast<std::size_t>(node_rank)]),
                 "both come from srun: was one of them changed by hand?");
   }
-  site.own_rank = *rank;
-  site.local_rank = *local;
+  platform.own_rank = rank;
+  platform.local_rank = local;
   return {};
 }
 
 // Of a node on which one task was started: what Slurm gave it, else what the container shows.
 Result<std::optional<int>> slots_of(Inputs& inputs) {
-  auto gpus = number_in(inputs, "SLURM_GPUS_ON_NODE", kSlots);
-  if (!gpus) return std::unexpected(gpus.error());
-  auto tasks = number_in(inputs, "SLURM_NTASKS_PER_NODE", kSlots);
-  if (!tasks) return std::unexpected(tasks.error());
-  int told = gpus->value_or(0);
+  TRY_ASSIGN(auto gpus, number_in(inputs, "SLURM_GPUS_ON_NODE", kSlots));
+  TRY_ASSIGN(auto tasks, number_in(inputs, "SLURM_NTASKS_PER_NODE", kSlots));
+  int told = gpus.value_or(0);
   // In a batch script it is what the user asked for; in a step of one task a node it is 1.
-  if (told == 0 && !in_step(inputs)) told = tasks->value_or(0);
+  if (told == 0 && !in_step(inputs)) told = tasks.value_or(0);
   return slots_of_node(inputs, told);
 }
-
-}  // namespace
 
 std::optional<std::string> detect_slurm(Inputs& inputs) {
   Variable job = first_set(inputs, {"SLURM_JOB_ID", "SLURM_JOBID"});
@@ -205,15 +194,15 @@ Location locate_slurm(Inputs& inputs) {
   auto nodes = nodes_of(inputs);
   if (!nodes) return nodes.error();
   cluster.nodes = std::move(*nodes);
-  auto self = self_of(inputs, cluster.nodes);
-  if (!self) return self.error();
+  auto local_node = local_node_of(inputs, cluster.nodes);
+  if (!local_node) return local_node.error();
   auto tasks = tasks_of(inputs, cluster.nodes.size());
   if (!tasks) return tasks.error();
 
-  Site site;
-  site.job_id = std::string(first_set(inputs, {"SLURM_JOB_ID", "SLURM_JOBID"}).value);
+  PlatformFacts platform;
+  platform.job_id = std::string(first_set(inputs, {"SLURM_JOB_ID", "SLURM_JOBID"}).value);
   if (!tasks->empty()) {
-    if (auto status = take_own_rank(inputs, *tasks, self->node_rank, site); !status) {
+    if (auto status = take_own_rank(inputs, *tasks, local_node->node_rank, platform); !status) {
       return status.error();
     }
     for (std::size_t i = 0; i < tasks->size(); ++i) cluster.nodes[i].slots = (*tasks)[i];
@@ -226,14 +215,18 @@ Location locate_slurm(Inputs& inputs) {
   cluster.master_addr = cluster.nodes[0].host;
   cluster.master_port = port_of(inputs);
   bool alone_on_first = !in_step(inputs) && cluster.nodes.size() > 1;
-  Located located =
-      located_at(std::move(cluster), std::move(*self), std::move(site), inputs.request());
+  ResolvedCluster resolved = make_resolved_cluster(std::move(cluster), std::move(*local_node),
+                                                   std::move(platform), inputs.request());
   if (alone_on_first) {
-    located.warnings.push_back(
+    resolved.warnings.push_back(
         "SLURM_STEP_ID is not set: a batch script runs on the job's first node only; start trainit "
         "with srun, one task a node");
   }
-  return located;
+  return resolved;
 }
+
+}  // namespace
+
+extern const Platform kSlurmPlatform = {"slurm", detect_slurm, locate_slurm};
 
 }  // namespace envgen

@@ -11,7 +11,7 @@
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
 #include "envgen/platform/platform.h"
-#include "envgen/platform/profile.h"
+#include "envgen/platform/platform_common.h"
 
 namespace envgen {
 namespace {
@@ -39,9 +39,8 @@ std::string upper_case(std::string_view task) {
 }
 
 Result<HostList> list_in(std::string_view text, std::string source) {
-  auto hosts = parse_host_list(text, source);
-  if (!hosts) return std::unexpected(hosts.error());
-  return HostList{std::move(source), std::move(*hosts)};
+  TRY_ASSIGN(auto hosts, parse_host_list(text, source));
+  return HostList{std::move(source), std::move(hosts)};
 }
 
 // `variable`, else what Volcano's svc plugin sets and mounts for a task of that name. Nothing while
@@ -79,12 +78,11 @@ std::optional<Result<Lists>> lists_of(Inputs& inputs) {
     return fail(kFinding, "WORKER_HOST", "no workers, and parameter servers in " + lists.ps.source,
                 "set WORKER_HOST to the workers' hosts");
   }
-  auto told = number_in(inputs, "VC_" + upper_case(task) + "_NUM");
-  if (!told) return std::unexpected(told.error());
+  TRY_ASSIGN(auto told, number_in(inputs, "VC_" + upper_case(task) + "_NUM"));
   const std::size_t count = lists.workers.hosts.size();
-  if (*told && static_cast<std::size_t>(**told) != std::max<std::size_t>(count, 1)) {
+  if (told && static_cast<std::size_t>(*told) != std::max<std::size_t>(count, 1)) {
     return fail(kFinding, "VC_" + upper_case(task) + "_NUM",
-                std::to_string(**told) + ", and " + std::to_string(count) + " hosts" +
+                std::to_string(*told) + ", and " + std::to_string(count) + " hosts" +
                     (count > 0 ? " in " + lists.workers.source : ""),
                 "they have to agree: set WORKER_HOST to the hosts of all workers");
   }
@@ -126,7 +124,7 @@ Result<bool> is_parameter_server(const Inputs& inputs, const Lists& lists,
   if (lists.ps.hosts.empty()) return false;
   if (auto task = inputs.variable("VC_TASK_NAME"); !task.empty()) return task == "ps";
   bool listed[2] = {};
-  for (int rank : nodes_like_self(nodes, inputs)) {
+  for (int rank : nodes_like_local(nodes, inputs)) {
     listed[nodes[static_cast<std::size_t>(rank)].role == "ps" ? 1 : 0] = true;
   }
   if (listed[0] != listed[1]) return listed[1];
@@ -142,44 +140,41 @@ Result<bool> is_parameter_server(const Inputs& inputs, const Lists& lists,
               "set VC_TASK_NAME to ps or worker, or give --node-rank");
 }
 
-Result<Self> self_in(const Inputs& inputs, const Lists& lists, const std::vector<Node>& nodes) {
-  if (inputs.request().node_rank) return self_by_index(nodes.size(), inputs.request(), 0, "");
-  auto ps = is_parameter_server(inputs, lists, nodes);
-  if (!ps) return std::unexpected(ps.error());
-  auto index = number_in(inputs, "VK_TASK_INDEX");
-  if (!index) return std::unexpected(index.error());
-  const HostList& list = *ps ? lists.ps : lists.workers;
+Result<LocalNode> local_node_in(const Inputs& inputs, const Lists& lists,
+                                const std::vector<Node>& nodes) {
+  if (inputs.request().node_rank) return local_node_by_index(nodes.size(), inputs.request(), 0, "");
+  TRY_ASSIGN(auto ps, is_parameter_server(inputs, lists, nodes));
+  TRY_ASSIGN(auto index, number_in(inputs, "VK_TASK_INDEX"));
+  const HostList& list = ps ? lists.ps : lists.workers;
   const std::string where = "VK_TASK_INDEX";
-  if (!*index) {
+  if (!index) {
     return fail(kFinding, where,
                 "that it is not set, and " + list.source + " lists " +
                     std::to_string(list.hosts.size()) + " hosts",
                 "set it to this node's place in the list, from 0, or give --node-rank");
   }
-  const auto place = static_cast<std::size_t>(**index);
+  const auto place = static_cast<std::size_t>(*index);
   if (place >= list.hosts.size()) {
     return fail(kFinding, where,
                 std::to_string(place) + ", and " + list.source + " lists " +
                     std::to_string(list.hosts.size()) + " hosts",
                 "the index counts from 0 within the list: give it all hosts of the job");
   }
-  if (auto status = check_own_place(list.hosts, place, own_names(inputs), list.source); !status) {
-    return std::unexpected(status.error());
-  }
-  const std::size_t rank = place + (*ps ? lists.workers.hosts.size() : 0);
-  return Self{static_cast<int>(rank),
-              "VK_TASK_INDEX is " + std::to_string(place) + " in " + list.source};
+  TRY(check_own_place(list.hosts, place, own_names(inputs), list.source));
+  const std::size_t rank = place + (ps ? lists.workers.hosts.size() : 0);
+  return LocalNode{static_cast<int>(rank),
+                   "VK_TASK_INDEX is " + std::to_string(place) + " in " + list.source};
 }
 
 // Variables of the job that name one of the modes.
-void choose_mode(const Inputs& inputs, const Lists& lists, Site& site) {
-  auto choose = [&site](const char* framework, std::string_view variable) {
-    if (!site.framework.empty()) return;
-    site.framework = framework;
-    site.framework_reason = std::string(variable) + " is set";
+void choose_mode(const Inputs& inputs, const Lists& lists, PlatformFacts& platform) {
+  auto choose = [&platform](const char* framework, std::string_view variable) {
+    if (!platform.framework.empty()) return;
+    platform.framework = framework;
+    platform.framework_reason = std::string(variable) + " is set";
   };
   if (!lists.ps.hosts.empty()) choose("tensorflow", lists.ps.source);
-  const bool deepspeed = framework_of_command(site.command) == "deepspeed";
+  const bool deepspeed = framework_of_command(platform.command) == "deepspeed";
   if (!inputs.variable("MASTER_ADDR").empty()) {
     choose(deepspeed ? "deepspeed" : "pytorch", "MASTER_ADDR");
   }
@@ -187,131 +182,124 @@ void choose_mode(const Inputs& inputs, const Lists& lists, Site& site) {
   if (!mpi.name.empty()) choose("horovod", mpi.name);
 }
 
-std::string_view mode_of(const Inputs& inputs, const Site& site) {
+std::string_view mode_of(const Inputs& inputs, const PlatformFacts& platform) {
   if (!inputs.request().framework.empty()) return inputs.request().framework;
-  if (!site.framework.empty()) return site.framework;
-  return framework_of_command(site.command);
+  if (!platform.framework.empty()) return platform.framework;
+  return framework_of_command(platform.command);
 }
 
 // What the platform's page promises, as far as no mode decides about it.
-Site site_of(std::vector<std::string> command) {
-  Site site;
-  site.command = std::move(command);
-  site.torch_launcher = TorchLauncher::kLaunch;
-  site.master_is_localhost = true;
-  site.prefix_bare_python_only = true;
-  site.tf_index_text = true;
-  site.openmpi_hostfile = "/etc/mpi/hostfile";
-  site.mpich_hostfile = "/etc/mpi/mpich_hostfile";
-  site.mpirun_prefix = openmpi_training_flags();
-  return site;
+PlatformFacts site_of(std::vector<std::string> command) {
+  PlatformFacts platform;
+  platform.command = std::move(command);
+  platform.torch_launcher = TorchLauncher::kLaunch;
+  platform.master_is_localhost = true;
+  platform.prefix_bare_python_only = true;
+  platform.tf_index_text = true;
+  platform.openmpi_hostfile = "/etc/mpi/hostfile";
+  platform.mpich_hostfile = "/etc/mpi/mpich_hostfile";
+  platform.mpirun_prefix = openmpi_training_flags();
+  return platform;
 }
 
 // The hostfile that the platform itself wrote is used. False: not known yet.
-bool find_hostfile(Inputs& inputs, Site& site) {
+bool find_hostfile(Inputs& inputs, PlatformFacts& platform) {
   const std::string path(inputs.variable("OMPI_MCA_orte_default_hostfile"));
   if (path.empty()) return true;
   const PathState* state = inputs.kind(path);
   if (state == nullptr) return false;
   if (state->kind != PathState::Kind::kFile) return true;
-  site.hostfiles_given = true;
-  site.openmpi_hostfile = path;
+  platform.hostfiles_given = true;
+  platform.openmpi_hostfile = path;
   const std::string_view mpich = inputs.variable("HYDRA_HOST_FILE");
-  if (!mpich.empty()) site.mpich_hostfile = std::string(mpich);
+  if (!mpich.empty()) platform.mpich_hostfile = std::string(mpich);
   return true;
 }
 
 // Each ${RANK} of the command becomes what the process will find in that variable.
-void fill_in(const Inputs& inputs, Located& located) {
+void fill_in(const Inputs& inputs, ResolvedCluster& resolved) {
   auto value = [&](std::string_view name) -> std::optional<std::string> {
     if (std::ranges::find(kFilled, name) == kFilled.end()) return std::nullopt;
-    const std::vector<EnvEdit>& env = located.site.env;
+    const std::vector<EnvEdit>& env = resolved.platform.env;
     auto promised = std::ranges::find(env, name, &EnvEdit::name);
     if (promised != env.end()) return promised->value;
     const std::string_view set = inputs.variable(name);
     return set.empty() ? std::nullopt : std::optional(std::string(set));
   };
-  ExpandedCommand expanded = expand_variables(located.site.command, value);
-  located.site.command = std::move(expanded.command);
+  ExpandedCommand expanded = expand_variables(resolved.platform.command, value);
+  resolved.platform.command = std::move(expanded.command);
   for (const std::string& name : expanded.unknown) {
-    located.warnings.push_back("$" + name +
-                               " stays in the command as it is: no shell reads it. For a shell, "
-                               "use bash -c \"...\"");
+    resolved.warnings.push_back("$" + name +
+                                " stays in the command as it is: no shell reads it. For a shell, "
+                                "use bash -c \"...\"");
   }
 }
 
 // In these modes what the user typed may say ${WORLD_SIZE}, which is the number of nodes here.
-void promise(std::string_view mode, Located& located) {
+void promise(std::string_view mode, ResolvedCluster& resolved) {
   using Kind = EnvEdit::Kind;
-  const Cluster& cluster = located.cluster;
-  const Node& node = cluster.nodes[static_cast<std::size_t>(located.self.node_rank)];
-  std::vector<EnvEdit>& env = located.site.env;
+  const Cluster& cluster = resolved.cluster;
+  const Node& node = cluster.nodes[static_cast<std::size_t>(resolved.local_node.node_rank)];
+  std::vector<EnvEdit>& env = resolved.platform.env;
   if (mode == "horovod" || mode == "mpi") env.push_back({Kind::kSetDefault, "HYDRA_IFACE", "eth0"});
   if (mode != "pytorch" && mode != "deepspeed") return;
   const std::string& master = cluster.master_addr;
   env.push_back({Kind::kSet, "MASTER_ADDR", master.empty() ? "localhost" : master});
   env.push_back({Kind::kSet, "MASTER_PORT", std::to_string(cluster.master_port)});
   env.push_back({Kind::kSet, "WORLD_SIZE", std::to_string(cluster.nodes.size())});
-  env.push_back({Kind::kSet, "RANK", std::to_string(located.self.node_rank)});
+  env.push_back({Kind::kSet, "RANK", std::to_string(resolved.local_node.node_rank)});
   env.push_back({Kind::kSet, "SLOTS", std::to_string(node.slots)});
 }
 
 // Without lists: the PyTorch mode's own variables, else one node.
-Result<Located> locate_without_lists(const Inputs& inputs, int slots, Site site) {
+Result<ResolvedCluster> locate_without_lists(const Inputs& inputs, int slots,
+                                             PlatformFacts platform) {
   const Request& request = inputs.request();
-  auto index = number_in(inputs, "VK_TASK_INDEX");
-  if (!index) return std::unexpected(index.error());
-  auto count = number_in(inputs, "WORLD_SIZE");
-  if (!count) return std::unexpected(count.error());
-  auto rank = number_in(inputs, "RANK");
-  if (!rank) return std::unexpected(rank.error());
+  TRY_ASSIGN(auto index, number_in(inputs, "VK_TASK_INDEX"));
+  TRY_ASSIGN(auto count, number_in(inputs, "WORLD_SIZE"));
+  TRY_ASSIGN(auto rank, number_in(inputs, "RANK"));
   const std::string_view master = inputs.variable("MASTER_ADDR");
-  const bool by_master = !master.empty() && *count && (*rank || request.node_rank);
-  if (!by_master && !master.empty() && count->value_or(1) > 1) {
+  const bool by_master = !master.empty() && count && (rank || request.node_rank);
+  if (!by_master && !master.empty() && count.value_or(1) > 1) {
     return fail(kFinding, "RANK",
                 "nothing, and MASTER_ADDR and WORLD_SIZE say that there are " +
-                    std::to_string(**count) + " nodes",
+                    std::to_string(*count) + " nodes",
                 "set it to this node's rank from 0, or give --node-rank");
   }
-  if (!by_master && index->value_or(0) > 0) {
-    return fail(kFinding, "WORKER_HOST",
-                "no hosts, and VK_TASK_INDEX is " + std::to_string(**index),
+  if (!by_master && index.value_or(0) > 0) {
+    return fail(kFinding, "WORKER_HOST", "no hosts, and VK_TASK_INDEX is " + std::to_string(*index),
                 "set WORKER_HOST to the hosts of all nodes, separated by commas");
   }
-  auto nodes = nameless_nodes(by_master ? **count : 1, slots, "WORLD_SIZE");
-  if (!nodes) return std::unexpected(nodes.error());
-  auto self = self_by_index(nodes->size(), request, by_master ? rank->value_or(0) : 0, "RANK");
-  if (!self) return std::unexpected(self.error());
+  TRY_ASSIGN(auto nodes, nameless_nodes(by_master ? *count : 1, slots, "WORLD_SIZE"));
+  TRY_ASSIGN(auto local_node,
+             local_node_by_index(nodes.size(), request, by_master ? rank.value_or(0) : 0, "RANK"));
   if (!by_master)
-    self->reason = "no WORKER_HOST, nor MASTER_ADDR with WORLD_SIZE and RANK: one node";
+    local_node.reason = "no WORKER_HOST, nor MASTER_ADDR with WORLD_SIZE and RANK: one node";
   if (by_master && request.master_addr.empty()) {
-    auto status = check_told_master(master, "MASTER_ADDR", self->node_rank, nodes->size());
-    if (!status) return std::unexpected(status.error());
+    TRY(check_given_master(master, "MASTER_ADDR", local_node.node_rank, nodes.size()));
   }
   Cluster cluster;
-  cluster.nodes = std::move(*nodes);
+  cluster.nodes = std::move(nodes);
   // The master may have been told that it is localhost; the others know it by its name.
   if (by_master && master != "localhost" && master != "127.0.0.1") {
     cluster.nodes[0].host = std::string(master);
   }
-  return located_at(std::move(cluster), std::move(*self), std::move(site), request);
+  return make_resolved_cluster(std::move(cluster), std::move(local_node), std::move(platform),
+                               request);
 }
 
 // Ranks of a worker: its cards; one TensorFlow process drives all of them.
 std::optional<Result<int>> slots_of(Inputs& inputs, std::string_view mode) {
-  auto told = number_in(inputs, "SLOTS", kSlots);
-  if (!told) return std::unexpected(told.error());
-  if (*told && **told == 0) {
+  TRY_ASSIGN(auto told, number_in(inputs, "SLOTS", kSlots));
+  if (told && *told == 0) {
     return fail("counting this node's cards", "SLOTS", "0",
                 "set it to the number of cards of one node, 1 on a CPU node");
   }
   if (mode == "tensorflow") return 1;
-  auto slots = slots_of_node(inputs, told->value_or(0));
+  auto slots = slots_of_node(inputs, told.value_or(0));
   if (!slots) return std::nullopt;
   return *slots;
 }
-
-}  // namespace
 
 std::optional<std::string> detect_vk(Inputs& inputs) {
   // Volcano's env plugin sets VK_TASK_INDEX in all of its jobs: alone it says nothing.
@@ -329,42 +317,47 @@ std::optional<std::string> detect_vk(Inputs& inputs) {
 Location locate_vk(Inputs& inputs) {
   auto command = without_shell_syntax(inputs.request().command, "vk", kFilled);
   if (!command) return command.error();
-  Site site = site_of(std::move(*command));
+  PlatformFacts platform = site_of(std::move(*command));
   const std::string& wanted = inputs.request().framework;
   if (!inputs.variable("TF_CONFIG").empty() && (wanted.empty() || wanted == "tensorflow")) {
-    Location location = locate_by_tf_config(inputs, std::move(site));
-    if (auto* located = std::get_if<Located>(&location)) fill_in(inputs, *located);
+    Location location = locate_by_tf_config(inputs, std::move(platform));
+    if (auto* resolved = std::get_if<ResolvedCluster>(&location)) fill_in(inputs, *resolved);
     return location;
   }
   auto lists = lists_of(inputs);
   if (!lists) return NeedsPaths{};
   if (!*lists) return lists->error();
-  choose_mode(inputs, **lists, site);
-  const std::string mode(mode_of(inputs, site));
+  choose_mode(inputs, **lists, platform);
+  const std::string mode(mode_of(inputs, platform));
   auto slots = slots_of(inputs, mode);
-  const bool hostfile_known = find_hostfile(inputs, site);
+  const bool hostfile_known = find_hostfile(inputs, platform);
   if (!slots || !hostfile_known) return NeedsPaths{};
   if (!*slots) return slots->error();
   auto port = number_in(inputs, "MASTER_PORT", kPorts);
   if (!port) return port.error();
 
-  Result<Located> located = std::unexpected(Error());
+  Result<ResolvedCluster> resolved = std::unexpected(Error());
   if ((*lists)->workers.hosts.empty()) {
-    located = locate_without_lists(inputs, **slots, std::move(site));
+    resolved = locate_without_lists(inputs, **slots, std::move(platform));
   } else {
     Cluster cluster;
     cluster.nodes = nodes_of(**lists, **slots);
-    auto self = self_in(inputs, **lists, cluster.nodes);
-    if (!self) return self.error();
-    located = located_at(std::move(cluster), std::move(*self), std::move(site), inputs.request());
+    auto local_node = local_node_in(inputs, **lists, cluster.nodes);
+    if (!local_node) return local_node.error();
+    resolved = make_resolved_cluster(std::move(cluster), std::move(*local_node),
+                                     std::move(platform), inputs.request());
   }
-  if (!located) return located.error();
-  if (located->cluster.master_port == 0) {
-    located->cluster.master_port = port->value_or(kMasterPort);
+  if (!resolved) return resolved.error();
+  if (resolved->cluster.master_port == 0) {
+    resolved->cluster.master_port = port->value_or(kMasterPort);
   }
-  promise(mode, *located);
-  fill_in(inputs, *located);
-  return std::move(*located);
+  promise(mode, *resolved);
+  fill_in(inputs, *resolved);
+  return std::move(*resolved);
 }
+
+}  // namespace
+
+extern const Platform kVkPlatform = {"vk", detect_vk, locate_vk};
 
 }  // namespace envgen

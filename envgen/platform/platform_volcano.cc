@@ -7,12 +7,13 @@
 #include <map>
 #include <set>
 
+#include "base/text.h"
 #include "envgen/formats/hosts.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/platform/mindcluster.h"
 #include "envgen/platform/platform.h"
-#include "envgen/platform/profile.h"
+#include "envgen/platform/platform_common.h"
 
 namespace envgen {
 namespace {
@@ -28,14 +29,6 @@ struct Task {
   std::string role;
   std::vector<std::string> hosts;
 };
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
 
 std::string role_of_task(const std::string& name) {
   if (name == "mpimaster") return "launcher";
@@ -55,11 +48,10 @@ std::string_view task_of_variable(std::string_view entry) {
 }
 
 Result<Task> task_of(std::string name, std::string source, std::string_view list) {
-  auto hosts = parse_host_list(list, source);
-  if (!hosts) return std::unexpected(hosts.error());
+  TRY_ASSIGN(auto hosts, parse_host_list(list, source));
   Task task{std::move(name), std::move(source), "", {}};
   task.role = role_of_task(task.name);
-  for (HostPort& host : *hosts) task.hosts.push_back(std::move(host.host));
+  for (HostPort& host : hosts) task.hosts.push_back(std::move(host.host));
   return task;
 }
 
@@ -79,17 +71,15 @@ Result<std::vector<Task>> tasks_of_variables(const Inputs& inputs) {
     std::string variable = "VC_" + std::string(name) + "_HOSTS";
     std::string_view list = inputs.variable(variable);
     if (list.empty()) continue;  // a task of no replicas
-    auto task = task_of(lower(name), variable, list);
-    if (!task) return std::unexpected(task.error());
+    TRY_ASSIGN(auto task, task_of(lowercased(name), variable, list));
     std::string count_name = "VC_" + std::string(name) + "_NUM";
-    auto count = number_in(inputs, count_name);
-    if (!count) return std::unexpected(count.error());
-    if (*count && static_cast<std::size_t>(**count) != task->hosts.size()) {
+    TRY_ASSIGN(auto count, number_in(inputs, count_name));
+    if (count && static_cast<std::size_t>(*count) != task.hosts.size()) {
       return fail(kReading, variable + " and " + count_name,
-                  std::to_string(task->hosts.size()) + " hosts and " + std::to_string(**count),
+                  std::to_string(task.hosts.size()) + " hosts and " + std::to_string(*count),
                   "both come from the svc plugin: was one of them changed by hand?");
     }
-    tasks.emplace(task->name, std::move(*task));
+    tasks.emplace(task.name, std::move(task));
   }
   return values_of(std::move(tasks));
 }
@@ -108,19 +98,18 @@ Result<std::optional<std::vector<Task>>> tasks_of_files(Inputs& inputs) {
     const PathState* file = inputs.content(path);
     complete = complete && file != nullptr;
     if (file == nullptr || file->content.empty()) continue;
-    auto task = task_of(lower(name.substr(0, name.size() - kSuffix.size())), path, file->content);
-    if (!task) return std::unexpected(task.error());
-    tasks.emplace(task->name, std::move(*task));
+    TRY_ASSIGN(auto task, task_of(lowercased(name.substr(0, name.size() - kSuffix.size())), path,
+                                  file->content));
+    tasks.emplace(task.name, std::move(task));
   }
   if (!complete) return std::nullopt;
   return values_of(std::move(tasks));
 }
 
 Result<std::optional<std::vector<Task>>> tasks_of_job(Inputs& inputs) {
-  auto tasks = tasks_of_variables(inputs);
-  if (!tasks) return std::unexpected(tasks.error());
-  if (tasks->empty()) return tasks_of_files(inputs);
-  return std::move(*tasks);
+  TRY_ASSIGN(auto tasks, tasks_of_variables(inputs));
+  if (tasks.empty()) return tasks_of_files(inputs);
+  return tasks;
 }
 
 // The pytorch plugin's master may be called anything: it is the task that MASTER_ADDR is of.
@@ -135,17 +124,15 @@ void order_tasks(std::vector<Task>& tasks, const std::string& master) {
 
 // The index within the task, and which variable says it.
 Result<std::optional<std::pair<std::string, int>>> task_index(const Inputs& inputs) {
-  auto ours = number_in(inputs, "VC_TASK_INDEX");
-  if (!ours) return std::unexpected(ours.error());
-  auto older = number_in(inputs, "VK_TASK_INDEX");
-  if (!older) return std::unexpected(older.error());
-  if (*ours && *older && **ours != **older) {
+  TRY_ASSIGN(auto ours, number_in(inputs, "VC_TASK_INDEX"));
+  TRY_ASSIGN(auto older, number_in(inputs, "VK_TASK_INDEX"));
+  if (ours && older && *ours != *older) {
     return fail("finding this node", "VC_TASK_INDEX and VK_TASK_INDEX",
-                std::to_string(**ours) + " and " + std::to_string(**older),
+                std::to_string(*ours) + " and " + std::to_string(*older),
                 "both come from the env plugin and are the same: was one set by hand?");
   }
-  if (*ours) return std::pair<std::string, int>{"VC_TASK_INDEX", **ours};
-  if (*older) return std::pair<std::string, int>{"VK_TASK_INDEX", **older};
+  if (ours) return std::pair<std::string, int>{"VC_TASK_INDEX", *ours};
+  if (older) return std::pair<std::string, int>{"VK_TASK_INDEX", *older};
   return std::nullopt;
 }
 
@@ -181,7 +168,7 @@ Result<std::size_t> own_task(const Inputs& inputs, const std::vector<Task>& task
                     ", and none of their hosts is called like this one",
                 "set VC_TASK_NAME from the label volcano.sh/task-spec, or say --node-rank");
   }
-  std::string name = lower(named.value);
+  std::string name = lowercased(named.value);
   std::ranges::replace(name, '-', '_');
   auto found = std::ranges::find(tasks, name, &Task::name);
   if (found != tasks.end()) return static_cast<std::size_t>(found - tasks.begin());
@@ -189,45 +176,42 @@ Result<std::size_t> own_task(const Inputs& inputs, const std::vector<Task>& task
               "the job has the tasks " + task_list(tasks));
 }
 
-Result<Self> self_by_task(const Inputs& inputs, const std::vector<Task>& tasks,
-                          const std::vector<Place>& places) {
-  auto index = task_index(inputs);
-  if (!index) return std::unexpected(index.error());
-  if (!*index) {
+Result<LocalNode> local_node_by_task(const Inputs& inputs, const std::vector<Task>& tasks,
+                                     const std::vector<Place>& places) {
+  TRY_ASSIGN(auto index, task_index(inputs));
+  if (!index) {
     return fail("finding this node", "VC_TASK_INDEX", "nothing",
                 "turn Volcano's env plugin on, or say --node-rank");
   }
-  auto task = own_task(inputs, tasks);
-  if (!task) return std::unexpected(task.error());
-  const auto& [source, number] = **index;
+  TRY_ASSIGN(auto task, own_task(inputs, tasks));
+  const auto& [source, number] = *index;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places[i].task != *task || static_cast<int>(places[i].index) != number) continue;
-    return Self{static_cast<int>(i),
-                source + " is " + std::to_string(number) + " in task " + tasks[*task].name};
+    if (places[i].task != task || static_cast<int>(places[i].index) != number) continue;
+    return LocalNode{static_cast<int>(i),
+                     source + " is " + std::to_string(number) + " in task " + tasks[task].name};
   }
   return fail("finding this node", source,
-              std::to_string(number) + ", but " + tasks[*task].source + " has " +
-                  std::to_string(tasks[*task].hosts.size()) + " hosts",
+              std::to_string(number) + ", but " + tasks[task].source + " has " +
+                  std::to_string(tasks[task].hosts.size()) + " hosts",
               "is the list of another job? Say which node this is with --node-rank");
 }
 
-Result<Self> self_of(const Inputs& inputs, const std::vector<Task>& tasks,
-                     const std::vector<Node>& nodes) {
-  if (inputs.request().node_rank) return self_by_index(nodes.size(), inputs.request(), 0, "");
+Result<LocalNode> local_node_of(const Inputs& inputs, const std::vector<Task>& tasks,
+                                const std::vector<Node>& nodes) {
+  if (inputs.request().node_rank) return local_node_by_index(nodes.size(), inputs.request(), 0, "");
   std::vector<Place> places = places_of(tasks);
-  std::vector<int> like = nodes_like_self(nodes, inputs);
-  if (like.size() != 1) return self_by_task(inputs, tasks, places);
+  std::vector<int> like = nodes_like_local(nodes, inputs);
+  if (like.size() != 1) return local_node_by_task(inputs, tasks, places);
   auto rank = static_cast<std::size_t>(like[0]);
-  auto index = task_index(inputs);
-  if (!index) return std::unexpected(index.error());
-  if (*index && (*index)->second != static_cast<int>(places[rank].index)) {
-    return fail("finding this node", (*index)->first,
-                std::to_string((*index)->second) + ", but " + nodes[rank].host +
+  TRY_ASSIGN(auto index, task_index(inputs));
+  if (index && index->second != static_cast<int>(places[rank].index)) {
+    return fail("finding this node", index->first,
+                std::to_string(index->second) + ", but " + nodes[rank].host +
                     ", which this host is called like, is number " +
                     std::to_string(places[rank].index) + " of its task",
                 "say which node this is with --node-rank");
   }
-  return Self{like[0], nodes[rank].host + " is this container's name or address"};
+  return LocalNode{like[0], nodes[rank].host + " is this container's name or address"};
 }
 
 // --- The cluster ---
@@ -238,11 +222,12 @@ bool is_task(const std::vector<Task>& tasks, std::string_view name) {
 
 // What the job's plugins and tasks ask for. MPI_HOST is only on the master: a worker knows by the
 // names of the tasks, or by the same command or option that its master has.
-void choose_framework(const Inputs& inputs, const std::vector<Task>& tasks, Site& site) {
+void choose_framework(const Inputs& inputs, const std::vector<Task>& tasks,
+                      PlatformFacts& platform) {
   const Request& request = inputs.request();
-  auto choose = [&site](const char* framework, std::string reason) {
-    site.framework = framework;
-    site.framework_reason = std::move(reason);
+  auto choose = [&platform](const char* framework, std::string reason) {
+    platform.framework = framework;
+    platform.framework_reason = std::move(reason);
   };
   std::string_view program =
       request.command.empty() ? std::string_view() : base_name(request.command[0]);
@@ -261,12 +246,12 @@ void choose_framework(const Inputs& inputs, const std::vector<Task>& tasks, Site
   if (mpi_command) choose("mpi", "the command is " + std::string(program));
 }
 
-const std::string& framework_of(const Request& request, const Site& site) {
-  return request.framework.empty() ? site.framework : request.framework;
+const std::string& framework_of(const Request& request, const PlatformFacts& platform) {
+  return request.framework.empty() ? platform.framework : request.framework;
 }
 
-bool has_launcher(const Request& request, const Site& site) {
-  const std::string& framework = framework_of(request, site);
+bool has_launcher(const Request& request, const PlatformFacts& platform) {
+  const std::string& framework = framework_of(request, platform);
   return framework == "mpi" || framework == "horovod";
 }
 
@@ -292,11 +277,10 @@ std::vector<Node> nodes_of_tasks(const std::vector<Task>& tasks, bool with_launc
 
 // The mpi plugin lists on its master whom it may start ranks on.
 Status check_mpi_hosts(const Inputs& inputs, const std::vector<Node>& nodes) {
-  auto hosts = parse_host_list(inputs.variable("MPI_HOST"), "MPI_HOST");
-  if (!hosts) return std::unexpected(hosts.error());
+  TRY_ASSIGN(auto hosts, parse_host_list(inputs.variable("MPI_HOST"), "MPI_HOST"));
   std::set<std::string> known;
   for (const Node& node : nodes) known.insert(node.host);
-  for (const HostPort& host : *hosts) {
+  for (const HostPort& host : hosts) {
     if (known.contains(host.host)) continue;
     return fail(kReading, "MPI_HOST", host.host + ", which is in no VC_<TASK>_HOSTS",
                 "both come from Volcano: was one of them changed by hand?");
@@ -314,11 +298,10 @@ std::vector<Task> tasks_of_mpi_plugin(const Inputs& inputs, const std::vector<Ho
 
 // The ranks meet at node 0, so MASTER_ADDR cannot be another of the job's hosts.
 Status check_volcano_master(const Inputs& inputs, const std::vector<Node>& nodes,
-                            const Self& self) {
+                            const LocalNode& local_node) {
   if (!inputs.request().master_addr.empty()) return {};
   const std::string master(inputs.variable("MASTER_ADDR"));
-  auto status = check_told_master(master, "MASTER_ADDR", self.node_rank, nodes.size());
-  if (!status) return status;
+  TRY(check_given_master(master, "MASTER_ADDR", local_node.node_rank, nodes.size()));
   for (std::size_t rank = 1; rank < nodes.size(); ++rank) {
     if (nodes[rank].host != master || nodes[0].host == master) continue;
     return fail(
@@ -329,28 +312,25 @@ Status check_volcano_master(const Inputs& inputs, const std::vector<Node>& nodes
 }
 
 // The pytorch plugin counts pods; a worker's rank is its index + 1, the master's 0.
-Status check_pytorch(const Inputs& inputs, Cluster& cluster, const Self& self) {
-  auto world = number_in(inputs, "WORLD_SIZE");
-  if (!world) return std::unexpected(world.error());
-  auto rank = number_in(inputs, "RANK");
-  if (!rank) return std::unexpected(rank.error());
-  if (*world && static_cast<std::size_t>(**world) != cluster.nodes.size()) {
+Status check_pytorch(const Inputs& inputs, Cluster& cluster, const LocalNode& local_node) {
+  TRY_ASSIGN(auto world, number_in(inputs, "WORLD_SIZE"));
+  TRY_ASSIGN(auto rank, number_in(inputs, "RANK"));
+  if (world && static_cast<std::size_t>(*world) != cluster.nodes.size()) {
     return fail(kReading, "WORLD_SIZE",
-                std::to_string(**world) + ", but the task lists have " +
+                std::to_string(*world) + ", but the task lists have " +
                     std::to_string(cluster.nodes.size()) + " pods",
                 "Volcano's pytorch plugin counts pods: was it changed by hand?");
   }
-  if (*rank && **rank != self.node_rank && !inputs.request().node_rank) {
+  if (rank && *rank != local_node.node_rank && !inputs.request().node_rank) {
     return fail(kReading, "RANK",
-                std::to_string(**rank) + ", but this is node " + std::to_string(self.node_rank) +
-                    ": " + self.reason,
+                std::to_string(*rank) + ", but this is node " +
+                    std::to_string(local_node.node_rank) + ": " + local_node.reason,
                 "say which node this is with --node-rank");
   }
-  auto port = number_in(inputs, "MASTER_PORT", kPorts);
-  if (!port) return std::unexpected(port.error());
-  if (auto status = check_volcano_master(inputs, cluster.nodes, self); !status) return status;
+  TRY_ASSIGN(auto port, number_in(inputs, "MASTER_PORT", kPorts));
+  TRY(check_volcano_master(inputs, cluster.nodes, local_node));
   cluster.master_addr = std::string(inputs.variable("MASTER_ADDR"));
-  cluster.master_port = port->value_or(0);
+  cluster.master_port = port.value_or(0);
   return {};
 }
 
@@ -381,19 +361,21 @@ void keep_roles(std::initializer_list<std::string_view> roles, std::vector<Task>
 }
 
 // Its place among all tasks, and by that among those that take part.
-Result<Self> self_in_kept(const Inputs& inputs, const std::vector<Task>& all,
-                          const std::vector<Task>& kept, const std::vector<Node>& nodes) {
-  if (inputs.request().node_rank || all.size() == kept.size()) return self_of(inputs, kept, nodes);
-  auto self = self_of(inputs, all, nodes_of_tasks(all, false, 0));
-  if (!self) return self;
-  const Place place = places_of(all)[static_cast<std::size_t>(self->node_rank)];
+Result<LocalNode> local_node_in_kept(const Inputs& inputs, const std::vector<Task>& all,
+                                     const std::vector<Task>& kept,
+                                     const std::vector<Node>& nodes) {
+  if (inputs.request().node_rank || all.size() == kept.size())
+    return local_node_of(inputs, kept, nodes);
+  auto local_node = local_node_of(inputs, all, nodes_of_tasks(all, false, 0));
+  if (!local_node) return local_node;
+  const Place place = places_of(all)[static_cast<std::size_t>(local_node->node_rank)];
   const std::vector<Place> places = places_of(kept);
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (kept[places[i].task].name != all[place.task].name || places[i].index != place.index) {
       continue;
     }
-    self->node_rank = static_cast<int>(i);
-    return self;
+    local_node->node_rank = static_cast<int>(i);
+    return local_node;
   }
   return fail("finding this node", all[place.task].source,
               "this pod in task " + all[place.task].name + ", which is beside the job of " +
@@ -401,13 +383,13 @@ Result<Self> self_in_kept(const Inputs& inputs, const std::vector<Task>& all,
               "its command needs no launcher: --platform local");
 }
 
-Location locate_in_tasks(Inputs& inputs, std::vector<Task> tasks, Site site) {
-  choose_framework(inputs, tasks, site);
-  bool pytorch = site.framework == "pytorch";
+Location locate_in_tasks(Inputs& inputs, std::vector<Task> tasks, PlatformFacts platform) {
+  choose_framework(inputs, tasks, platform);
+  bool pytorch = platform.framework == "pytorch";
   order_tasks(tasks, pytorch ? std::string(inputs.variable("MASTER_ADDR")) : "");
   const std::vector<Task> all = tasks;
-  bool with_launcher = has_launcher(inputs.request(), site);
-  bool tensorflow = framework_of(inputs.request(), site) == "tensorflow";
+  bool with_launcher = has_launcher(inputs.request(), platform);
+  bool tensorflow = framework_of(inputs.request(), platform) == "tensorflow";
   if (pytorch) keep_pytorch_tasks(inputs, tasks);
   if (with_launcher) keep_roles({"launcher", "master", "worker"}, tasks);
   if (tensorflow) keep_roles({"chief", "master", "worker", "ps", "evaluator"}, tasks);
@@ -422,22 +404,22 @@ Location locate_in_tasks(Inputs& inputs, std::vector<Task> tasks, Site site) {
 
   Cluster cluster;
   cluster.nodes = nodes_of_tasks(tasks, with_launcher, *slots);
-  auto self = self_in_kept(inputs, all, tasks, cluster.nodes);
-  if (!self) return self.error();
+  auto local_node = local_node_in_kept(inputs, all, tasks, cluster.nodes);
+  if (!local_node) return local_node.error();
   if (pytorch) {
-    if (auto status = check_pytorch(inputs, cluster, *self); !status) return status.error();
+    if (auto status = check_pytorch(inputs, cluster, *local_node); !status) return status.error();
   }
   if (!inputs.variable("MPI_HOST").empty()) {
     if (auto status = check_mpi_hosts(inputs, cluster.nodes); !status) return status.error();
   }
   bool guessed = idle_launcher && !inputs.request().slots;
-  Located located =
-      located_at(std::move(cluster), std::move(*self), std::move(site), inputs.request());
+  ResolvedCluster resolved = make_resolved_cluster(std::move(cluster), std::move(*local_node),
+                                                   std::move(platform), inputs.request());
   if (guessed) {
-    located.warnings.push_back(
+    resolved.warnings.push_back(
         "Volcano does not tell how many ranks an MPI worker runs: 1 each; say it with --slots");
   }
-  return located;
+  return resolved;
 }
 
 // The pytorch plugin without the svc plugin's lists.
@@ -454,16 +436,18 @@ Location locate_by_pytorch_plugin(Inputs& inputs) {
   if (!slots) return NeedsPaths{};
   auto nodes = nameless_nodes(world->value_or(0), *slots, "WORLD_SIZE");
   if (!nodes) return nodes.error();
-  Site site;
-  site.framework = "pytorch";
-  site.framework_reason = "MASTER_ADDR and WORLD_SIZE are set";
+  PlatformFacts platform;
+  platform.framework = "pytorch";
+  platform.framework_reason = "MASTER_ADDR and WORLD_SIZE are set";
   Cluster cluster;
   cluster.nodes = std::move(*nodes);
   cluster.nodes[0].host = std::string(inputs.variable("MASTER_ADDR"));
-  auto self = self_by_index(cluster.nodes.size(), inputs.request(), rank->value_or(0), "RANK");
-  if (!self) return self.error();
-  if (auto status = check_pytorch(inputs, cluster, *self); !status) return status.error();
-  return located_at(std::move(cluster), std::move(*self), std::move(site), inputs.request());
+  auto local_node =
+      local_node_by_index(cluster.nodes.size(), inputs.request(), rank->value_or(0), "RANK");
+  if (!local_node) return local_node.error();
+  if (auto status = check_pytorch(inputs, cluster, *local_node); !status) return status.error();
+  return make_resolved_cluster(std::move(cluster), std::move(*local_node), std::move(platform),
+                               inputs.request());
 }
 
 // Only the env plugin: the user has to say how many.
@@ -488,12 +472,11 @@ Location locate_by_nodes_option(Inputs& inputs) {
                  "turn Volcano's env plugin on, or say --node-rank"};
   }
   std::pair<std::string, int> own = index->value_or(std::pair<std::string, int>{"", 0});
-  auto self = self_by_index(cluster.nodes.size(), request, own.second, own.first);
-  if (!self) return self.error();
-  return located_at(std::move(cluster), std::move(*self), Site{}, request);
+  auto local_node = local_node_by_index(cluster.nodes.size(), request, own.second, own.first);
+  if (!local_node) return local_node.error();
+  return make_resolved_cluster(std::move(cluster), std::move(*local_node), PlatformFacts{},
+                               request);
 }
-
-}  // namespace
 
 std::optional<std::string> detect_volcano(Inputs& inputs) {
   Variable found = first_set(inputs, {"VC_TASK_INDEX", "VK_TASK_INDEX", "MPI_HOST"});
@@ -510,20 +493,24 @@ std::optional<std::string> detect_volcano(Inputs& inputs) {
 
 Location locate_volcano(Inputs& inputs) {
   if (auto location = locate_by_mindcluster(inputs)) return std::move(*location);
-  if (!inputs.variable("TF_CONFIG").empty()) return locate_by_tf_config(inputs, Site{});
+  if (!inputs.variable("TF_CONFIG").empty()) return locate_by_tf_config(inputs, PlatformFacts{});
   auto tasks = tasks_of_job(inputs);
   if (!tasks) return tasks.error();
   if (!*tasks) return NeedsPaths{};
-  if (!(*tasks)->empty()) return locate_in_tasks(inputs, std::move(**tasks), Site{});
+  if (!(*tasks)->empty()) return locate_in_tasks(inputs, std::move(**tasks), PlatformFacts{});
   if (!inputs.variable("MPI_HOST").empty()) {
     auto hosts = parse_host_list(inputs.variable("MPI_HOST"), "MPI_HOST");
     if (!hosts) return hosts.error();
-    return locate_in_tasks(inputs, tasks_of_mpi_plugin(inputs, *hosts), Site{});
+    return locate_in_tasks(inputs, tasks_of_mpi_plugin(inputs, *hosts), PlatformFacts{});
   }
   if (!inputs.variable("MASTER_ADDR").empty() && !inputs.variable("WORLD_SIZE").empty()) {
     return locate_by_pytorch_plugin(inputs);
   }
   return locate_by_nodes_option(inputs);
 }
+
+}  // namespace
+
+extern const Platform kVolcanoPlatform = {"volcano", detect_volcano, locate_volcano};
 
 }  // namespace envgen

@@ -1,8 +1,9 @@
 #include "envgen/platform/table_location.h"
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
+
+#include "base/text.h"
 
 namespace envgen {
 namespace {
@@ -63,17 +64,14 @@ Result<std::optional<int>> rank_start_of(const Inputs& inputs) {
   if (inputs.request().rank_start) return inputs.request().rank_start;
   std::string_view text = inputs.variable("RANK_START");
   if (text.empty()) return std::nullopt;
-  int value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0) {
-    return fail("finding this node", "RANK_START", '"' + std::string(text) + '"',
-                "set it to the rank of this node's first device");
-  }
-  return value;
+  const auto value = parse_count<int>(text);
+  if (value) return value;
+  return fail("finding this node", "RANK_START", quoted(text),
+              "set it to the rank of this node's first device");
 }
 
 Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_order,
-                   const IdentityHints& hints, Site site, const PathState& state) {
+                   const LocalNodeHints& hints, PlatformFacts platform, const PathState& state) {
   Wait wait{path, "", inputs.request().rank_table_timeout_ms};
   auto parsed = RankTable::parse(state.content, path);
   if (!parsed) {
@@ -88,26 +86,26 @@ Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_or
   if (!converted) return converted.error();
   auto rank_start = rank_start_of(inputs);
   if (!rank_start) return rank_start.error();
-  auto self = recognise_self(converted->nodes, inputs.request(), *rank_start, hints);
-  if (!self) {
-    self.error().where = path + ": " + self.error().where;
-    return self.error();
+  auto local_node = recognise_local_node(converted->nodes, inputs.request(), *rank_start, hints);
+  if (!local_node) {
+    local_node.error().where = path + ": " + local_node.error().where;
+    return local_node.error();
   }
   auto warnings = table_warnings(*converted, inputs.request(), path);
   if (!warnings) return warnings.error();
 
-  Located located;
+  ResolvedCluster resolved;
   for (Node& node : converted->nodes) {
     node.slots = static_cast<int>(node.devices.size());
-    located.cluster.world_size += node.slots;
+    resolved.cluster.world_size += node.slots;
   }
-  located.cluster.nodes = std::move(converted->nodes);
-  located.cluster.rank_table = std::move(converted->text);
-  located.self = std::move(*self);
-  located.site = std::move(site);
-  located.waits.push_back(std::move(wait));
-  located.warnings = std::move(*warnings);
-  return located;
+  resolved.cluster.nodes = std::move(converted->nodes);
+  resolved.cluster.rank_table = std::move(converted->text);
+  resolved.local_node = std::move(*local_node);
+  resolved.platform = std::move(platform);
+  resolved.waits.push_back(std::move(wait));
+  resolved.warnings = std::move(*warnings);
+  return resolved;
 }
 
 }  // namespace
@@ -147,11 +145,11 @@ std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& na
 }
 
 Location locate_by_table(Inputs& inputs, const std::string& path, RankOrder default_order,
-                         const IdentityHints& hints, Site site) {
+                         const LocalNodeHints& hints, PlatformFacts platform) {
   const PathState* state = inputs.content(path);
   if (state == nullptr) return NeedsPaths{};
   if (state->kind == PathState::Kind::kFile) {
-    return locate_in(inputs, path, default_order, hints, std::move(site), *state);
+    return locate_in(inputs, path, default_order, hints, std::move(platform), *state);
   }
   bool later = state->kind == PathState::Kind::kAbsent ||
                (state->kind == PathState::Kind::kError && may_pass(state->error));

@@ -1,5 +1,5 @@
 #pragma once
-// The cluster of a rank table. Shared by the profiles that read one.
+// The cluster of a rank table. Shared by the platforms that read one.
 
 #include <optional>
 #include <string>
@@ -7,9 +7,9 @@
 
 #include "base/result.h"
 #include "envgen/plan/inputs.h"
+#include "envgen/plan/platform_facts.h"
 #include "envgen/plan/request.h"
-#include "envgen/plan/site.h"
-#include "envgen/platform/identity.h"
+#include "envgen/platform/local_node.h"
 #include "envgen/ranktable/ranktable.h"
 
 namespace envgen {
@@ -20,7 +20,7 @@ std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& na
 
 // Reads, checks and converts the table at `path`, and recognises this node in it.
 Location locate_by_table(Inputs& inputs, const std::string& path, RankOrder default_order,
-                         const IdentityHints& hints, Site site);
+                         const LocalNodeHints& hints, PlatformFacts platform);
 
 // The table's findings become the plan's warnings, the limits of the MindSpore document too; with
 // --strict those are an error. `where` names the table.

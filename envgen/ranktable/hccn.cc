@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "envgen/ranktable/ranktable_impl.h"
 
 namespace envgen {
@@ -19,21 +20,6 @@ constexpr std::uint32_t kMaxDevice = 63;
 constexpr std::string_view kReadingConf = "reading the device addresses";
 constexpr std::string_view kReadingTool = "reading the output of hccn_tool";
 constexpr std::string_view kReadingList = "reading the device list";
-
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return "";
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
-// Cuts the text before the next `separator` off `rest`.
-std::string_view next_part(std::string_view& rest, char separator) {
-  std::size_t end = std::min(rest.find(separator), rest.size());
-  std::string_view part = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return part;
-}
 
 std::optional<int> device_number(std::string_view text) {
   auto number = decimal(text);
@@ -51,7 +37,7 @@ struct AddressLine {
 std::optional<AddressLine> address_line(std::string_view line) {
   std::size_t equals = line.find('=');
   if (equals == std::string_view::npos) return std::nullopt;
-  std::string_view key = trim(line.substr(0, equals));
+  std::string_view key = trimmed(line.substr(0, equals));
   IpFamily family = IpFamily::kIpv4;
   if (constexpr std::string_view kV6 = "IPv6address_"; key.starts_with(kV6)) {
     family = IpFamily::kIpv6;
@@ -63,7 +49,8 @@ std::optional<AddressLine> address_line(std::string_view line) {
   }
   auto device = device_number(key);
   if (!device) return std::nullopt;
-  return AddressLine{.device = *device, .family = family, .value = trim(line.substr(equals + 1))};
+  return AddressLine{
+      .device = *device, .family = family, .value = trimmed(line.substr(equals + 1))};
 }
 
 }  // namespace
@@ -72,7 +59,7 @@ Result<std::map<int, std::string>> parse_hccn_conf(std::string_view text, std::s
   std::map<int, std::string> v4;
   std::map<int, std::string> v6;
   for (std::size_t number = 1; !text.empty(); ++number) {
-    auto line = address_line(next_part(text, '\n'));
+    auto line = address_line(take_line(text));
     if (!line) continue;
     auto place = [&] { return std::string(where) + ": line " + std::to_string(number); };
     if (ip_family(line->value) != line->family) {
@@ -98,15 +85,15 @@ Result<std::string> parse_hccn_tool(std::string_view output, std::string_view wh
   constexpr std::string_view kKey = "ipaddr:";
   std::string_view rest = output;
   while (!rest.empty()) {
-    std::string_view line = trim(next_part(rest, '\n'));
+    std::string_view line = trimmed(take_line(rest));
     if (!line.starts_with(kKey)) continue;
-    std::string_view address = trim(line.substr(kKey.size()));
+    std::string_view address = trimmed(line.substr(kKey.size()));
     if (ip_family(address) != IpFamily::kNone) return std::string(address);
     return fail(std::string(kReadingTool), std::string(where), show(address) + " as the address",
                 "configure the device's NIC: hccn_tool -i N -ip -s address A netmask M");
   }
   return fail(std::string(kReadingTool), std::string(where),
-              output.empty() ? "no output" : show(trim(output)) + " and no line \"ipaddr:\"",
+              output.empty() ? "no output" : show(trimmed(output)) + " and no line \"ipaddr:\"",
               "run it on the host, where the driver is, and check the device's NIC");
 }
 
@@ -115,7 +102,7 @@ Result<std::vector<int>> parse_device_list(std::string_view text, std::string_vi
     return fail(std::string(kReadingList), std::string(where), std::move(found),
                 "write device ids from 0 to 63: \"0,1\", \"0-3,6\" or \"[0,8)\"");
   };
-  std::string_view rest = trim(text);
+  std::string_view rest = trimmed(text);
   std::vector<int> devices;
   auto add_range = [&devices](std::optional<int> first, std::optional<int> last) {
     if (!first || !last || *first > *last) return false;
@@ -125,8 +112,8 @@ Result<std::vector<int>> parse_device_list(std::string_view text, std::string_vi
   if (rest.starts_with('[')) {
     if (!rest.ends_with(')')) return refuse(show(text) + ", where [ has no )");
     rest = rest.substr(1, rest.size() - 2);
-    auto first = device_number(trim(next_part(rest, ',')));
-    auto end = decimal(trim(rest));  // 64 is an end, though no device
+    auto first = device_number(trimmed(take_part(rest, ',')));
+    auto end = decimal(trimmed(rest));  // 64 is an end, though no device
     if (!first || !end || *end > kMaxDevice + 1 || !add_range(first, static_cast<int>(*end) - 1)) {
       return refuse(show(text));
     }
@@ -136,10 +123,11 @@ Result<std::vector<int>> parse_device_list(std::string_view text, std::string_vi
   for (bool more = true; more;) {
     std::size_t comma = rest.find(',');
     more = comma != std::string_view::npos;  // "0," has an empty part after the comma
-    std::string_view part = trim(next_part(rest, ','));
+    std::string_view part = trimmed(take_part(rest, ','));
     std::size_t dash = part.find('-');
-    auto first = device_number(trim(part.substr(0, dash)));
-    auto last = dash == std::string_view::npos ? first : device_number(trim(part.substr(dash + 1)));
+    auto first = device_number(trimmed(part.substr(0, dash)));
+    auto last =
+        dash == std::string_view::npos ? first : device_number(trimmed(part.substr(dash + 1)));
     if (!add_range(first, last)) {
       return refuse(show(text));
     }

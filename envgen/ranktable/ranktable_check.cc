@@ -5,6 +5,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "envgen/ranktable/ranktable_impl.h"
 
 namespace envgen::ranktable {
@@ -89,10 +90,8 @@ template <class F>
 std::size_t each_address(std::string_view list, const F& visit) {
   std::size_t count = 0;
   while (!list.empty()) {
-    std::size_t comma = std::min(list.find(','), list.size());
-    visit(list.substr(0, comma));
+    visit(take_part(list, ','));
     ++count;
-    list.remove_prefix(std::min(comma + 1, list.size()));
   }
   return count;
 }
@@ -380,7 +379,7 @@ void read_super_pod_servers(const Field& field, std::uint32_t pod, const ServerN
   if (!items) return;
   std::size_t position = 0;
   for (Value item : *items) {
-    Place place = field.place.in(field.name, position++);
+    FieldPath place = field.place.in(field.name, position++);
     std::optional<Value> id = item.find("server_id");
     auto server_id =
         read_string({.value = id, .place = place, .name = "server_id"}, Need::kRequired, report);
@@ -409,7 +408,7 @@ std::vector<std::uint32_t> read_super_pods(const Value& list, const Table& table
   std::vector<Named> ids;
   std::uint32_t pod = 0;
   for (Value entry : list) {
-    Place place = Place().in("super_pod_list", pod);
+    FieldPath place = FieldPath().in("super_pod_list", pod);
     std::optional<Value> id = entry.find("super_pod_id");
     check_super_pod_id({.value = id, .place = place, .name = "super_pod_id"}, pod, ids, report);
     std::optional<Value> members = entry.find("server_list");
@@ -419,7 +418,7 @@ std::vector<std::uint32_t> read_super_pods(const Value& list, const Table& table
   }
   each_duplicate(std::move(ids), [&](std::uint32_t index, std::uint32_t first) {
     report.add(Severity::kRefused, "super-pod-id", [&] {
-      return Details{.place = Place().in("super_pod_list", index).at("super_pod_id"),
+      return Details{.place = FieldPath().in("super_pod_list", index).at("super_pod_id"),
                      .found = "the name of super_pod_list[" + std::to_string(first) + "]",
                      .fix = "name each super pod differently"};
     });
@@ -474,7 +473,7 @@ std::vector<std::uint32_t> check_super_pods(const Value& root, Table& table, Rep
     });
     return {};
   }
-  Place top;
+  FieldPath top;
   auto pods = read_list({.value = list, .place = top, .name = "super_pod_list"},
                         "super-pod-list-missing", "list the super pods, or remove the key", report);
   if (!pods) return {};

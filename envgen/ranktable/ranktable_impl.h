@@ -32,9 +32,9 @@ using json::Value;
 using Severity = Finding::Severity;
 
 // A place as a reader finds it: "group_list[0].instance_list[2].devices[1]".
-class Place {
+class FieldPath {
  public:
-  [[nodiscard]] Place in(std::string_view list, std::size_t index) const;
+  [[nodiscard]] FieldPath in(std::string_view list, std::size_t index) const;
   [[nodiscard]] std::string at(std::string_view field) const;  // "<place>.<field>"
 
  private:
@@ -94,14 +94,14 @@ IpFamily ip_family(std::string_view text);  // as HCCL reads it: inet_pton, "%zo
 
 // Fills `values[i]` with the member called `names[i]`, in one pass. Two members of one name are
 // refused: HCCL takes the last, other readers the first.
-void gather(const Value& object, const Place& place, std::span<const std::string_view> names,
+void gather(const Value& object, const FieldPath& place, std::span<const std::string_view> names,
             std::span<std::optional<Value>> values, Report& report);
 
 enum class Need : unsigned char { kOptional, kRequired };
 
 struct Field {
   const std::optional<Value>& value;
-  const Place& place;
+  const FieldPath& place;
   std::string_view name;
 };
 // The text of a field that must be a JSON string. An integer is taken for it and reported as
@@ -134,7 +134,7 @@ struct Row {  // a device
 
 struct Owner {  // a server of template 1, an instance of template 2 and lab
   Value source;
-  Place place;
+  FieldPath place;
   std::string_view server_id;
   std::string_view pod_name;
   std::string_view host_ip;
@@ -152,7 +152,7 @@ struct Table {
   std::uint32_t super_pods = 0;
   bool has_gaps = false;  // something listed could not be read: counts then mean nothing
 
-  [[nodiscard]] Place place(const Row& row) const {
+  [[nodiscard]] FieldPath place(const Row& row) const {
     return owners[row.owner].place.in(device_list, row.position);
   }
 };

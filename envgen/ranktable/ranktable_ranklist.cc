@@ -78,7 +78,7 @@ void check_word(const Field& field, Need need, const std::array<std::string_view
   });
 }
 
-void check_address(const Value& entry, const Place& place, Report& report) {
+void check_address(const Value& entry, const FieldPath& place, Report& report) {
   static constexpr std::array<std::string_view, 4> kNames = {"addr_type", "addr", "ports",
                                                              "plane_id"};
   static constexpr std::array<std::string_view, 3> kTypes = {"EID", "IPV4", "IPV6"};
@@ -115,8 +115,8 @@ void check_address(const Value& entry, const Place& place, Report& report) {
 // HCCL wants as many addresses of every rank of one network instance.
 class AddressCounts {
  public:
-  void add(std::uint32_t layer, std::string_view instance, std::size_t count, const Place& place,
-           Report& report) {
+  void add(std::uint32_t layer, std::string_view instance, std::size_t count,
+           const FieldPath& place, Report& report) {
     auto [entry, is_new] = counts_.at(layer).try_emplace(instance, count);
     if (is_new || entry->second == count) return;
     report.add(Severity::kRefused, "rank-addr-count", [&] {
@@ -136,7 +136,8 @@ struct Level {
   std::string_view instance;
 };
 
-Level read_level(const Value& level, const Place& place, AddressCounts& counts, Report& report) {
+Level read_level(const Value& level, const FieldPath& place, AddressCounts& counts,
+                 Report& report) {
   static constexpr std::array<std::string_view, 5> kNames = {
       "net_layer", "net_instance_id", "net_type", "net_attr", "rank_addr_list"};
   static constexpr std::array<std::string_view, 6> kTypes = {
@@ -192,7 +193,7 @@ void read_levels(const Field& field, AddressCounts& counts, RankListRow& row, Re
   std::optional<std::uint32_t> before;
   std::size_t position = 0;
   for (Value entry : *levels) {
-    Place place = field.place.in(field.name, position++);
+    FieldPath place = field.place.in(field.name, position++);
     Level level = read_level(entry, place, counts, report);
     if (!level.layer) continue;
     if (*level.layer == 0) row.instance = level.instance;
@@ -207,7 +208,7 @@ void read_levels(const Field& field, AddressCounts& counts, RankListRow& row, Re
   }
 }
 
-RankListRow read_rank(const Value& rank, const Place& place, AddressCounts& counts,
+RankListRow read_rank(const Value& rank, const FieldPath& place, AddressCounts& counts,
                       Report& report) {
   static constexpr std::array<std::string_view, 6> kNames = {
       "rank_id", "local_id", "device_id", "level_list", "device_port", "host_port"};
@@ -242,7 +243,7 @@ void check_rank_ids(const std::vector<RankListRow>& rows, Report& report) {
       std::string found = "rank " + std::to_string(rank);
       found += outside ? " of " + std::to_string(rows.size()) + " ranks"
                        : ", as rank_list[" + std::to_string(seen[rank]) + "]";
-      return Details{.place = Place().in("rank_list", i).at("rank_id"),
+      return Details{.place = FieldPath().in("rank_list", i).at("rank_id"),
                      .found = std::move(found),
                      .fix = "number the ranks from 0 without a gap, each once"};
     });
@@ -303,7 +304,7 @@ std::vector<RankListRow> read_rank_list(const Value& root, Report& report) {
   static constexpr std::array<std::string_view, 4> kNames = {"rank_list", "rank_count", "status",
                                                              "version"};
   std::array<std::optional<Value>, kNames.size()> values;
-  Place top;
+  FieldPath top;
   gather(root, top, kNames, values, report);
   std::vector<RankListRow> rows;
   auto ranks = read_list({.value = values[0], .place = top, .name = kNames[0]}, "rank-list-missing",
@@ -340,16 +341,15 @@ std::expected<std::vector<Node>, Details> rank_list_nodes(std::vector<RankListRo
   std::vector<std::uint32_t> host_of(rows.size());
   std::uint32_t hosts = 0;
   for (const auto& instance : members) {
-    auto count = split_instance(rows, instance, host_of, hosts);
-    if (!count) return std::unexpected(std::move(count.error()));
-    hosts += static_cast<std::uint32_t>(*count);
-    if (*count == 1) continue;
+    TRY_ASSIGN(auto count, split_instance(rows, instance, host_of, hosts));
+    hosts += static_cast<std::uint32_t>(count);
+    if (count == 1) continue;
     report.add(Severity::kWarning, "hosts-inferred", [&] {
       return Details{.place = "rank_list",
                      .found = "net_instance_id " + show(rows[instance.front()].instance) +
                               " over several hosts, which the table does not name",
-                     .fix = "taken as " + std::to_string(*count) + " hosts of " +
-                            std::to_string(instance.size() / *count) + " ranks, in rank order"};
+                     .fix = "taken as " + std::to_string(count) + " hosts of " +
+                            std::to_string(instance.size() / count) + " ranks, in rank order"};
     });
   }
   std::vector<Node> nodes;

@@ -110,7 +110,7 @@ void read_device_id(const Field& field, TableFormat format, Row& row, Report& re
   });
 }
 
-bool is_object(const Value& value, const Place& place, Table& table, Report& report) {
+bool is_object(const Value& value, const FieldPath& place, Table& table, Report& report) {
   if (value.is(Type::kObject)) return true;
   table.has_gaps = true;
   report.add(Severity::kRefused, "not-an-object", [&] {
@@ -121,7 +121,7 @@ bool is_object(const Value& value, const Place& place, Table& table, Report& rep
 
 void read_device(const Value& device, std::size_t position, Table& table, Report& report) {
   auto owner = static_cast<std::uint32_t>(table.owners.size() - 1);
-  Place place = table.owners.back().place.in(table.device_list, position);
+  FieldPath place = table.owners.back().place.in(table.device_list, position);
   if (!is_object(device, place, table, report)) return;
   std::array<std::optional<Value>, kDeviceFields> values;
   gather(device, place, kDeviceStrings, values, report);
@@ -163,7 +163,7 @@ void read_devices(const Field& field, const std::optional<Value>& misnamed, Tabl
   for (Value device : *devices) read_device(device, position++, table, report);
 }
 
-void read_server(const Value& server, const Place& place, Table& table, Report& report) {
+void read_server(const Value& server, const FieldPath& place, Table& table, Report& report) {
   if (!is_object(server, place, table, report)) return;
   static constexpr std::array<std::string_view, 5> kNames = {"server_id", "host_ip", "container_ip",
                                                              "device", "devices"};
@@ -181,7 +181,7 @@ void read_server(const Value& server, const Place& place, Table& table, Report& 
   read_devices(field(3), values[4], table, report);
 }
 
-void read_instance(const Value& instance, const Place& place, std::uint32_t group, Table& table,
+void read_instance(const Value& instance, const FieldPath& place, std::uint32_t group, Table& table,
                    Report& report) {
   if (!is_object(instance, place, table, report)) return;
   static constexpr std::array<std::string_view, 7> kNames = {
@@ -231,7 +231,7 @@ void check_lab_group(const Field& device_num, const Field& server_num, std::size
 
 // run_ascend skips a group without devices, HCCL refuses it.
 bool is_skipped(const std::optional<Value>& device_count, const std::optional<Value>& instances,
-                const Place& place, Report& report) {
+                const FieldPath& place, Report& report) {
   bool zero = device_count &&
               (device_count->is(Type::kString) || device_count->is(Type::kInteger)) &&
               device_count->text() == "0";
@@ -245,7 +245,7 @@ bool is_skipped(const std::optional<Value>& device_count, const std::optional<Va
 }
 
 // Template 1 has no groups, so a group's own keys end with the conversion.
-void note_group_keys(const Value& group, const Place& place,
+void note_group_keys(const Value& group, const FieldPath& place,
                      std::span<const std::string_view> known, Report& report) {
   for (Value member : group) {
     if (std::ranges::find(known, member.key()) != known.end()) continue;
@@ -260,10 +260,10 @@ void note_group_keys(const Value& group, const Place& place,
 struct GroupName {
   std::string_view name;
   std::uint32_t group;
-  Place place;
+  FieldPath place;
 };
 
-void read_group(const Value& group, const Place& place, std::uint32_t index, Table& table,
+void read_group(const Value& group, const FieldPath& place, std::uint32_t index, Table& table,
                 std::vector<GroupName>& names, Report& report) {
   if (!is_object(group, place, table, report)) return;
   static constexpr std::array<std::string_view, 6> kNames = {
@@ -326,13 +326,13 @@ void check_lab_head(const Value& root, Report& report) {
 
 }  // namespace
 
-Place Place::in(std::string_view list, std::size_t index) const {
-  Place place = *this;
+FieldPath FieldPath::in(std::string_view list, std::size_t index) const {
+  FieldPath place = *this;
   place.steps_[place.depth_++] = {.list = list, .index = index};
   return place;
 }
 
-std::string Place::at(std::string_view field) const {
+std::string FieldPath::at(std::string_view field) const {
   std::string text;
   for (std::size_t i = 0; i < depth_; ++i) {
     if (i > 0) text += '.';
@@ -422,7 +422,7 @@ IpFamily ip_family(std::string_view text) {
   return v6 ? IpFamily::kIpv6 : IpFamily::kIpv4;
 }
 
-void gather(const Value& object, const Place& place, std::span<const std::string_view> names,
+void gather(const Value& object, const FieldPath& place, std::span<const std::string_view> names,
             std::span<std::optional<Value>> values, Report& report) {
   for (Value member : object) {
     std::string_view key = member.key();
@@ -503,7 +503,7 @@ Table read_servers(const Value& root, TableFormat format, Report& report) {
   static constexpr std::array<std::string_view, 5> kNames = {"server_list", "server_count",
                                                              "super_pod_list", "status", "version"};
   std::array<std::optional<Value>, kNames.size()> values;
-  Place top;
+  FieldPath top;
   gather(root, top, kNames, values, report);
   auto servers = read_list({.value = values[0], .place = top, .name = kNames[0]},
                            "server-list-missing", "list the servers under \"server_list\"", report);
@@ -532,7 +532,7 @@ Table read_groups(const Value& root, TableFormat format, Report& report) {
   table.device_list = "devices";
   static constexpr std::array<std::string_view, 3> kNames = {"group_list", "group_count", "status"};
   std::array<std::optional<Value>, kNames.size()> values;
-  Place top;
+  FieldPath top;
   gather(root, top, kNames, values, report);
   if (format == TableFormat::kLab) check_lab_head(root, report);
   auto groups =

@@ -1,7 +1,6 @@
 #include "envgen/resolve/binding.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "envgen/formats/cpu_list.h"
+#include "envgen/framework/framework.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/launch.h"
 #include "envgen/resolve/locality.h"
@@ -19,30 +19,15 @@ namespace {
 
 constexpr std::string_view kThreads = "OMP_NUM_THREADS";
 
-struct Launcher {
-  std::string_view framework;
-  std::string_view option;
-};
-
-// Who starts ranks by itself, and its own way to bind them.
-constexpr std::array<Launcher, 5> kLaunchers = {{
-    {"pytorch", "torchrun --numa-binding"},
-    {"deepspeed", "deepspeed --bind_cores_to_rank"},
-    {"horovod", "mpirun --bind-to"},
-    {"mpi", "mpirun --bind-to"},
-    {"msrun", "msrun --bind_core"},
-}};
-
 // The binding option of the launcher that `process` is, or is there for; "" for a rank, and for a
 // command that is all of its node.
 std::string_view launcher_option(const Plan& plan, const Process& process) {
-  std::string_view framework = framework_of_command(process.argv);
-  if (base_name(process.argv[0]) == "msrun") framework = "msrun";
+  if (base_name(process.argv[0]) == "msrun") return "msrun --bind_core";
+  const std::string_view framework = framework_of_command(process.argv);
+  const FrameworkLauncher& own = launcher_of(plan.framework);
   // Its nodes without a launcher serve one.
-  const bool serves = plan.framework != "pytorch" && process.rank < 0;
-  if (framework.empty() && serves) framework = plan.framework;
-  const auto* found = std::ranges::find(kLaunchers, framework, &Launcher::framework);
-  return found == kLaunchers.end() ? std::string_view() : found->option;
+  if (framework.empty() && own.needs_ssh_peers && process.rank < 0) return own.bind_option;
+  return launcher_of(framework).bind_option;
 }
 
 struct Share {
@@ -75,16 +60,16 @@ Locality of_all(const std::vector<Locality>& places) {
   return all;
 }
 
-std::vector<Share> shares_of(const std::vector<Process*>& processes, const Located& located,
-                             const std::vector<Locality>& places,
+std::vector<Share> shares_of(const std::vector<Process*>& processes,
+                             const ResolvedCluster& resolved, const std::vector<Locality>& places,
                              const std::optional<CpuList>& usable) {
   std::vector<Share> shares;
   shares.reserve(processes.size());
   for (std::size_t i = 0; i < processes.size(); ++i) {
     std::size_t at = i;
     // One task of several on this node: it may see all devices, or its own.
-    if (located.site.own_rank) at = static_cast<std::size_t>(located.site.local_rank);
-    if (located.site.own_rank && places.size() == 1) at = 0;
+    if (resolved.platform.own_rank) at = static_cast<std::size_t>(resolved.platform.local_rank);
+    if (resolved.platform.own_rank && places.size() == 1) at = 0;
     Locality place;
     if (processes[i]->rank < 0) {
       place = of_all(places);
@@ -213,7 +198,7 @@ void share_evenly(std::vector<Share>& shares, const CpuList& usable, Plan& plan)
 
 }  // namespace
 
-void plan_binding(Inputs& inputs, const Located& located, Plan& plan) {
+void plan_binding(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   Bind bind = inputs.request().observe.bind;
   const std::vector<Process*> processes = bound_processes(plan);
   if (bind == Bind::kNone || processes.empty()) return;
@@ -224,7 +209,7 @@ void plan_binding(Inputs& inputs, const Located& located, Plan& plan) {
                             std::string(others));
     return;
   }
-  if (bind == Bind::kCore && located.site.own_rank) {
+  if (bind == Bind::kCore && resolved.platform.own_rank) {
     plan.warnings.emplace_back(
         "--bind core is --bind numa here: the platform starts each rank by itself, and divides "
         "the cores by an option of its own (srun --cpu-bind)");
@@ -241,7 +226,7 @@ void plan_binding(Inputs& inputs, const Located& located, Plan& plan) {
   }
   const auto usable =
       inputs.facts().cpu_list.empty() ? std::nullopt : parse_cpu_list(inputs.facts().cpu_list);
-  std::vector<Share> shares = shares_of(processes, located, *places, usable);
+  std::vector<Share> shares = shares_of(processes, resolved, *places, usable);
   if (bind == Bind::kCore && usable) share_evenly(shares, *usable, plan);
   bind_all(inputs, bind, shares);
   warn_of_unbound(shares, option, plan);

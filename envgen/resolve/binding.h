@@ -8,12 +8,12 @@
 
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/plan.h"
-#include "envgen/plan/site.h"
+#include "envgen/plan/platform_facts.h"
 
 namespace envgen {
 
 // Fills Process::cpus and cpus_reason, and gives each bound rank an OMP_NUM_THREADS where the user
 // has none: its physical cores, shared with those who have the same. Behind the launcher.
-void plan_binding(Inputs& inputs, const Located& located, Plan& plan);
+void plan_binding(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan);
 
 }  // namespace envgen

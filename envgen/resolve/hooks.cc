@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "envgen/formats/tfconfig.h"
-#include "envgen/resolve/course.h"
+#include "envgen/resolve/restart_policy.h"
 
 namespace envgen {
 namespace {
@@ -108,7 +108,7 @@ Result<std::string> lifecycle_script(Inputs& inputs) {
 }
 
 // Of one hook, as if nobody waited for its end.
-std::int64_t time_of(HookEvent event, const Request& request, const PlanPolicy& policy) {
+std::int64_t time_of(HookEvent event, const Request& request, const Policy& policy) {
   const auto& asked = request.hook_timeouts.at(static_cast<std::size_t>(event));
   if (asked) return *asked;
   switch (event) {
@@ -152,10 +152,10 @@ std::string hosts_of(const Cluster& cluster) {
   return list;
 }
 
-int local_world_size(const Located& located, const Plan& plan) {
-  const std::vector<Node>& nodes = located.cluster.nodes;
+int local_world_size(const ResolvedCluster& resolved, const Plan& plan) {
+  const std::vector<Node>& nodes = resolved.cluster.nodes;
   if (nodes.empty()) return plan.world_size;
-  const Node& own = nodes[static_cast<std::size_t>(located.self.node_rank)];
+  const Node& own = nodes[static_cast<std::size_t>(resolved.local_node.node_rank)];
   return own.slots > 0 ? own.slots : static_cast<int>(own.devices.size());
 }
 
@@ -181,30 +181,29 @@ Status find_hooks(Inputs& inputs, Plan& plan) {
     root.state = look_into(inputs, root.path, root.path != kHooksDirectory, plan);
     if (root.state != nullptr) warn_of_odd_directories(root, plan);
   }
-  auto script = lifecycle_script(inputs);
-  if (!script) return std::unexpected(script.error());
+  TRY_ASSIGN(auto script, lifecycle_script(inputs));
   for (const HookEvent event : kEvents) {
     Found found;
     for (const Root& root : roots) {
       if (root.state != nullptr) add_directory(inputs, root, event, found, plan);
     }
-    if (auto status = check_count(event, found.size()); !status) return status;
+    TRY(check_count(event, found.size()));
     HookGroup group;
     group.event = event;
     for (auto& [name, path] : found) group.paths.push_back(std::move(path));
-    if (is_of_course(event) && !script->empty()) {
-      group.script = *script;
-      group.paths.push_back(*script);
+    if (is_phase_event(event) && !script.empty()) {
+      group.script = script;
+      group.paths.push_back(script);
     }
     if (!group.paths.empty()) add_group(request, std::move(group), plan);
   }
   return {};
 }
 
-void add_hook_environment(const Inputs& inputs, const Located& located, Plan& plan) {
-  // The health patrol's checks go by it too.
+void add_hook_environment(const Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+  // The health monitor's checks go by it too.
   if (plan.hooks.empty() && plan.observe.health_checks.empty()) return;
-  const Cluster& cluster = located.cluster;
+  const Cluster& cluster = resolved.cluster;
   auto set = [&plan](const char* name, std::string value) {
     plan.hook_env.push_back({EnvEdit::Kind::kSet, name, std::move(value)});
   };
@@ -214,13 +213,13 @@ void add_hook_environment(const Inputs& inputs, const Located& located, Plan& pl
   const bool alone = cluster.nodes.empty();
   set("TRAINIT_PLATFORM", plan.platform);
   set("TRAINIT_FRAMEWORK", plan.framework);
-  set("TRAINIT_NODE_RANK", std::to_string(located.self.node_rank));
+  set("TRAINIT_NODE_RANK", std::to_string(resolved.local_node.node_rank));
   set("TRAINIT_NODE_COUNT", std::to_string(alone ? 1 : cluster.nodes.size()));
   set("TRAINIT_WORLD_SIZE", std::to_string(alone ? plan.world_size : cluster.world_size));
-  set("TRAINIT_LOCAL_WORLD_SIZE", std::to_string(local_world_size(located, plan)));
-  const Meeting master = meeting_of(inputs.request(), located);
+  set("TRAINIT_LOCAL_WORLD_SIZE", std::to_string(local_world_size(resolved, plan)));
+  const RendezvousAddress master = rendezvous_address(inputs.request(), resolved);
   set_known("TRAINIT_MASTER_ADDR", master.address);
-  if (master.port_told) set("TRAINIT_MASTER_PORT", std::to_string(master.port));
+  if (master.port_given) set("TRAINIT_MASTER_PORT", std::to_string(master.port));
   std::string hosts = hosts_of(cluster);
   constexpr const char* kHosts = "TRAINIT_HOSTS";
   if (hosts.size() + std::string_view(kHosts).size() + 2 > kMostVariableBytes) {
@@ -230,7 +229,7 @@ void add_hook_environment(const Inputs& inputs, const Located& located, Plan& pl
     hosts.clear();
   }
   set_known(kHosts, std::move(hosts));
-  set_known("TRAINIT_LOG_DIR", located.site.log_dir);
+  set_known("TRAINIT_LOG_DIR", resolved.platform.log_dir);
   set_known("TRAINIT_RUN_DIR", inputs.facts().run_dir);
 }
 

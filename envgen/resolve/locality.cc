@@ -1,12 +1,12 @@
 #include "envgen/resolve/locality.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "envgen/formats/nccl_topology.h"
 #include "envgen/formats/npu_topology.h"
 #include "envgen/plan/devices.h"
@@ -28,21 +28,8 @@ struct Topology {
 struct Gpu {
   std::string bus_id;
   std::string uuid = {};  // "" = not known
+  int minor = -1;         // of /dev/nvidia<N>; -1 = not known
 };
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
-std::optional<int> whole_number(std::string_view text) {
-  int value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // The bytes of a file, "" without it.
 std::string_view content_of(Inputs& inputs, const std::string& path) {
@@ -69,10 +56,8 @@ std::vector<int> chosen(std::optional<std::string_view> list, const std::vector<
   }
   std::string_view rest = *list;
   while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view item = trimmed(rest.substr(0, comma));
-    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-    if (const auto number = whole_number(item)) {
+    const std::string_view item = trimmed(take_part(rest, ','));
+    if (const auto number = parse_number<int>(item)) {
       if (*number < 0 || *number >= count) break;
       places.push_back(*number);
       continue;
@@ -99,9 +84,9 @@ std::vector<Gpu> gpus_of_driver(Inputs& inputs, const std::vector<int>& minors) 
     if (!id) continue;
     const std::string path = join_path(join_path(kGpuDirectory, name), "information");
     const std::string_view text = content_of(inputs, path);
-    const auto minor = whole_number(field(text, "Device Minor:"));
+    const auto minor = parse_number<int>(field(text, "Device Minor:"));
     if (minor && std::ranges::find(minors, *minor) == minors.end()) continue;
-    gpus.push_back({std::move(*id), std::string(field(text, "GPU UUID:"))});
+    gpus.push_back({std::move(*id), std::string(field(text, "GPU UUID:")), minor.value_or(-1)});
   }
   std::ranges::sort(gpus, {}, &Gpu::bus_id);
   return gpus;
@@ -127,15 +112,13 @@ Result<Topology> read_topology(Inputs& inputs, const Environ& env) {
   const PathState* state = inputs.content(topology.path);
   // NCCL goes on without a file that is not there.
   if (state == nullptr || state->kind != PathState::Kind::kFile) return topology;
-  auto nodes = parse_nccl_topology(state->content, topology.path);
-  if (!nodes) return std::unexpected(nodes.error());
-  topology.nodes = std::move(*nodes);
+  TRY_ASSIGN(topology.nodes, parse_nccl_topology(state->content, topology.path));
   return topology;
 }
 
 Locality by_kernel(Inputs& inputs, const std::string& bus_id) {
   const std::string device = kPciDirectory + bus_id;
-  const auto node = whole_number(trimmed(content_of(inputs, join_path(device, "numa_node"))));
+  const auto node = parse_number<int>(trimmed(content_of(inputs, join_path(device, "numa_node"))));
   if (!node || *node < 0) return {{}, "the kernel tells no NUMA node of GPU " + bus_id};
   auto cpus = parse_cpu_list(content_of(inputs, join_path(device, "local_cpulist")));
   if (!cpus || cpus->empty()) {
@@ -183,22 +166,61 @@ std::vector<Locality> of_npus(Inputs& inputs, const std::vector<int>& npus) {
 
 Result<std::vector<Locality>> of_gpus(Inputs& inputs, const Environ& env,
                                       const std::vector<int>& minors) {
-  auto topology = read_topology(inputs, env);
-  if (!topology) return std::unexpected(topology.error());
+  TRY_ASSIGN(auto topology, read_topology(inputs, env));
   std::vector<Gpu> gpus = gpus_of_driver(inputs, minors);
-  if (gpus.empty()) gpus = gpus_of_topology(*topology, minors);
+  if (gpus.empty()) gpus = gpus_of_topology(topology, minors);
   std::vector<Locality> list;
   for (const int place : chosen(env.get("CUDA_VISIBLE_DEVICES"), gpus)) {
     if (place < 0) {
       list.push_back({{}, "CUDA_VISIBLE_DEVICES names a device that the driver does not list"});
     } else {
-      list.push_back(locality_of(inputs, *topology, gpus[static_cast<std::size_t>(place)].bus_id));
+      list.push_back(locality_of(inputs, topology, gpus[static_cast<std::size_t>(place)].bus_id));
     }
   }
   return list;
 }
 
+// Of /dev's files of a kind; nothing where their number or order is not the driver's, so that an
+// index says nothing.
+std::vector<Gpu> numbered(Inputs& inputs, std::string_view prefix, const std::vector<int>& minors) {
+  if (prefix == "nvidia") {
+    std::vector<Gpu> gpus = gpus_of_driver(inputs, minors);
+    const bool whole =
+        gpus.size() == minors.size() && std::ranges::find(gpus, -1, &Gpu::minor) == gpus.end();
+    if (whole) return gpus;
+  }
+  std::vector<Gpu> devices;
+  devices.reserve(minors.size());
+  for (const int minor : minors) devices.push_back({.bus_id = {}, .minor = minor});
+  return devices;
+}
+
 }  // namespace
+
+std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const Environ& env,
+                                             const std::vector<int>& npus) {
+  std::vector<DeviceWait::Device> devices;
+  const auto add = [&devices](std::string_view prefix, int number, const std::string& bus_id) {
+    DeviceWait::Device device{"/dev/" + std::string(prefix) + std::to_string(number), bus_id};
+    if (std::ranges::find(devices, device) == devices.end()) devices.push_back(std::move(device));
+  };
+  for (const int npu : npus) add("davinci", npu, "");
+  const PathState* dev = npus.empty() ? inputs.content("/dev") : nullptr;
+  if (dev == nullptr) return devices;
+  for (const DeviceKind& kind : device_kinds()) {
+    const std::vector<int> minors = device_numbers(*dev, kind.prefix);
+    if (minors.empty()) continue;
+    const std::vector<Gpu> all = numbered(inputs, kind.prefix, minors);
+    std::vector<int> places = chosen(env.get(kind.process_variable), all);
+    if (std::ranges::find(places, -1) != places.end()) places = chosen(std::nullopt, all);
+    for (const int place : places) {
+      const Gpu& one = all[static_cast<std::size_t>(place)];
+      add(kind.prefix, one.minor, one.bus_id);
+    }
+    break;
+  }
+  return devices;
+}
 
 Result<std::vector<Locality>> find_localities(Inputs& inputs, const Environ& env,
                                               const std::vector<int>& npus) {

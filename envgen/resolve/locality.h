@@ -1,6 +1,7 @@
 #pragma once
-// Which CPUs are near the accelerators of this container. Of GPUs NCCL's topology file says it,
-// else the kernel (/sys/bus/pci/devices/<id>); their PCI addresses are the driver's
+// Locality: which devices of this container are its ranks', and which CPUs are near them. Of GPUs
+// NCCL's topology file says it, else the kernel (/sys/bus/pci/devices/<id>); their PCI addresses
+// are the driver's
 // (/proc/driver/nvidia/gpus), else the topology file's. Of Ascend NPUs `npu-smi info -t topo` says
 // it.
 
@@ -10,6 +11,7 @@
 #include "base/result.h"
 #include "envgen/formats/cpu_list.h"
 #include "envgen/plan/inputs.h"
+#include "envgen/plan/plan.h"
 
 namespace envgen {
 
@@ -24,5 +26,10 @@ struct Locality {
 // believed. Provisional as long as the snapshot lacks paths.
 Result<std::vector<Locality>> find_localities(Inputs& inputs, const Environ& env,
                                               const std::vector<int>& npus);
+
+// The device files of the same devices: those that a variable (CUDA_VISIBLE_DEVICES and its like)
+// picks, all of /dev where it names one that cannot be told. Provisional as above.
+std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const Environ& env,
+                                             const std::vector<int>& npus);
 
 }  // namespace envgen

@@ -1,5 +1,5 @@
 #pragma once
-// Which of a node's processes write through its tee, and how what they say is shown.
+// The output of a node's processes: which of them write through its tee, and how it is shown.
 
 #include "envgen/plan/plan.h"
 #include "envgen/plan/request.h"

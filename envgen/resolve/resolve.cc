@@ -1,8 +1,9 @@
 #include "envgen/resolve/resolve.h"
 
 #include <algorithm>
-#include <csignal>
+#include <ranges>
 
+#include "base/text.h"
 #include "envgen/conda/cann.h"
 #include "envgen/conda/conda.h"
 #include "envgen/framework/framework.h"
@@ -10,110 +11,77 @@
 #include "envgen/plan/launch.h"
 #include "envgen/plan/policy_json.h"
 #include "envgen/platform/platform.h"
-#include "envgen/platform/profile.h"
+#include "envgen/platform/platform_common.h"
 #include "envgen/resolve/binding.h"
-#include "envgen/resolve/course.h"
 #include "envgen/resolve/hooks.h"
+#include "envgen/resolve/node_link.h"
 #include "envgen/resolve/output.h"
+#include "envgen/resolve/restart_policy.h"
 #include "envgen/resolve/terminal.h"
 #include "envgen/resolve/watches.h"
 
 namespace envgen {
 namespace {
 
-// Docker kills 10 s after its TERM, Kubernetes 30 s: the grace must end before.
-constexpr std::int64_t kDockerGraceMs = 8000;
-constexpr std::int64_t kKubernetesGraceMs = 25000;
-constexpr std::int64_t kTerminalHoldMs = 4LL * 60 * 60 * 1000;
-constexpr std::int64_t kCheckpointMs = 5LL * 60 * 1000;
-
-std::string known_names(auto entries) {
+// "use one of a, b": of platforms, or of launchers.
+std::string use_one_of(const auto& names) {
   std::string list;
-  for (const auto& entry : entries) {
-    if (!list.empty()) list += ", ";
-    list += entry.name;
-  }
-  return list;
+  for (const std::string_view name : names) list += (list.empty() ? "" : ", ") + std::string(name);
+  return "use one of " + list;
 }
 
-Result<const PlatformProfile*> choose_platform(Inputs& inputs, Plan& plan) {
+Result<const Platform*> choose_platform(Inputs& inputs, Plan& plan) {
   const std::string& wanted = inputs.request().platform;
-  for (const PlatformProfile& profile : platform_profiles()) {
+  for (const Platform* platform : platforms()) {
     std::optional<std::string> reason;
     if (wanted.empty()) {
-      reason = profile.detect(inputs);
-    } else if (wanted == profile.name) {
+      reason = platform->detect(inputs);
+    } else if (wanted == platform->name) {
       reason = "--platform says so";
     }
     if (!reason) continue;
-    plan.platform = profile.name;
+    plan.platform = platform->name;
     plan.platform_reason = *reason;
-    return &profile;
+    return platform;
   }
-  return fail("choosing the platform", "--platform", '"' + wanted + '"',
-              "use one of " + known_names(platform_profiles()));
+  return fail("choosing the platform", "--platform", quoted(wanted),
+              use_one_of(std::views::transform(platforms(), &Platform::name)));
 }
 
-std::string wanted_framework(const Request& request, const Located& located, Plan& plan) {
+std::string chosen_by(ChosenBy reason) { return std::string(launcher_chosen_by(reason).name); }
+
+std::string wanted_framework(const Request& request, const ResolvedCluster& resolved, Plan& plan) {
   if (!request.framework.empty()) return request.framework;
-  if (!located.site.framework.empty()) return located.site.framework;
-  if (!located.site.tf_config.empty()) return "tensorflow";
+  if (!resolved.platform.framework.empty()) return resolved.platform.framework;
+  if (!resolved.platform.tf_config.empty()) return chosen_by(ChosenBy::kTfConfig);
   // The user's launcher starts the ranks of a node; it must not be started once for each of them.
-  const std::vector<Node>& nodes = located.cluster.nodes;
-  std::string by_command(framework_of_command(located.site.command));
+  const std::vector<Node>& nodes = resolved.cluster.nodes;
+  std::string by_command(framework_of_command(resolved.platform.command));
   bool has_devices =
       std::ranges::any_of(nodes, [](const Node& node) { return !node.devices.empty(); });
-  const bool several = nodes.size() > 1 || has_devices || located.site.own_rank;
+  const bool several = nodes.size() > 1 || has_devices || resolved.platform.own_rank;
   if (several && !by_command.empty()) return by_command;
-  if (has_devices) return "ascend";
-  if (located.site.own_rank) return "pytorch";
-  if (nodes.size() < 2) return "single";
+  if (has_devices) return chosen_by(ChosenBy::kDevices);
+  if (resolved.platform.own_rank) return chosen_by(ChosenBy::kOwnRank);
+  if (nodes.size() < 2) return chosen_by(ChosenBy::kNobody);
   // Alone they choose nothing: an image may set them for whatever platform comes.
-  if (request.torch_launcher) return "pytorch";
-  if (request.ascend_launcher) return "ascend";
+  if (request.torch_launcher) return chosen_by(ChosenBy::kTorchLauncher);
+  if (request.ascend_launcher) return chosen_by(ChosenBy::kAscendLauncher);
   plan.warnings.push_back(
       "the job has " + std::to_string(nodes.size()) +
       " nodes and nothing says which framework it uses: the command runs once on "
       "each; name one with --framework");
-  return "single";
+  return chosen_by(ChosenBy::kNobody);
 }
 
 Result<const FrameworkLauncher*> choose_framework(const std::string& wanted, Plan& plan) {
-  for (const FrameworkLauncher& launcher : framework_launchers()) {
-    if (launcher.name != wanted) continue;
+  const FrameworkLauncher& launcher = launcher_of(wanted);
+  if (launcher.launch != nullptr) {
     plan.framework = launcher.name;
     return &launcher;
   }
-  return fail("choosing the framework", "--framework", '"' + wanted + '"',
-              "use one of " + known_names(framework_launchers()));
-}
-
-bool has_terminal(const Request& request) {
-  return !request.terminal.empty() && request.terminal != "0";
-}
-
-PlanPolicy policy_of(const Inputs& inputs) {
-  const Request& request = inputs.request();
-  PlanPolicy policy;
-  bool kubernetes = !inputs.variable("KUBERNETES_SERVICE_HOST").empty();
-  policy.grace_ms = request.grace_ms.value_or(kubernetes ? kKubernetesGraceMs : kDockerGraceMs);
-  policy.rank_table_timeout_ms = request.rank_table_timeout_ms;
-  policy.hold_ms = request.hold_ms.value_or(has_terminal(request) ? kTerminalHoldMs : 0);
-  policy.script_timeout_ms = request.script_timeout_ms;
-  policy.stop_scope = request.stop_scope;
-  policy.escalation = request.escalation;
-  policy.exit_codes = request.exit_codes;
-  policy.signals = request.signals;
-  policy.second_term_kills = request.second_term_kills;
-  policy.drain_ms = request.drain_ms;
-  policy.checkpoint_ms = request.checkpoint_timeout_ms.value_or(kCheckpointMs);
-  policy.checkpoint_signal = request.checkpoint_signal.value_or(SIGUSR1);
-  policy.max_restarts = request.max_restarts.value_or(0);
-  policy.restart_delay_ms = request.restart_delay_ms.value_or(policy.restart_delay_ms);
-  policy.no_restart_on = request.no_restart_on;
-  policy.elastic = request.elastic;
-  policy.max_duration_ms = request.max_duration_ms.value_or(0);
-  return policy;
+  return fail("choosing the framework", "--framework", quoted(wanted),
+              use_one_of(std::views::transform(framework_launchers(), &FrameworkLauncher::name)));
 }
 
 // What the hooks of a stop have of the grace, together: the rest is the job's own, for saving.
@@ -136,22 +104,22 @@ void share_grace(const Request& request, Plan& plan) {
 }
 
 // --log-dir, else the platform's, else RUN_DIR/logs.
-std::string log_dir_of(Inputs& inputs, const Site& site, Plan& plan) {
+std::string log_dir_of(Inputs& inputs, const PlatformFacts& platform, Plan& plan) {
   const std::string& cwd = inputs.facts().cwd;
   if (!inputs.request().log_dir.empty()) return join_path(cwd, inputs.request().log_dir);
   std::string own = join_path(inputs.facts().run_dir, "logs");
-  if (site.log_dir.empty()) return own;
-  std::string platform_dir = join_path(cwd, site.log_dir);
+  if (platform.log_dir.empty()) return own;
+  std::string platform_dir = join_path(cwd, platform.log_dir);
   if (can_be_made(inputs, platform_dir)) return platform_dir;
   plan.warnings.push_back("the log directory " + platform_dir +
                           " cannot be written; logs move to " + own);
   return own;
 }
 
-// What no profile can have meant, whichever variable it comes from.
+// What no platform can have meant, whichever variable it comes from.
 Status check_cluster(const Request& request, const Cluster& cluster) {
   if (!request.master_addr.empty()) {
-    if (auto status = check_master(request.master_addr, "--master-addr"); !status) return status;
+    TRY(check_master(request.master_addr, "--master-addr"));
   }
   std::int64_t ranks = 0;
   for (const Node& node : cluster.nodes) ranks += node.slots;
@@ -162,8 +130,8 @@ Status check_cluster(const Request& request, const Cluster& cluster) {
 }
 
 // What the user said about the nodes, and the platform's word counts.
-void warn_of_unused(const Request& request, const Located& located, Plan& plan) {
-  const std::vector<Node>& nodes = located.cluster.nodes;
+void warn_of_unused(const Request& request, const ResolvedCluster& resolved, Plan& plan) {
+  const std::vector<Node>& nodes = resolved.cluster.nodes;
   auto warn = [&plan](const std::string& option) {
     plan.warnings.push_back(option + " is not used: platform " + plan.platform +
                             " says by itself which nodes there are");
@@ -177,10 +145,10 @@ void warn_of_unused(const Request& request, const Located& located, Plan& plan) 
 }
 
 // How many ranks there are is the framework's to say.
-void count_ranks(const FrameworkLauncher& launcher, Located& located) {
+void count_ranks(const FrameworkLauncher& launcher, ResolvedCluster& resolved) {
   // The tasks that the platform has started are the ranks.
-  if (launcher.ranks_of_role == nullptr || located.site.own_rank) return;
-  Cluster& cluster = located.cluster;
+  if (launcher.ranks_of_role == nullptr || resolved.platform.own_rank) return;
+  Cluster& cluster = resolved.cluster;
   cluster.world_size = 0;
   for (Node& node : cluster.nodes) {
     node.slots = launcher.ranks_of_role(node.role);
@@ -194,45 +162,48 @@ Pending pending_for(Wait wait, Plan plan) {
   return pending;
 }
 
-Outcome plan_located(Inputs& inputs, Located located, Plan plan) {
-  if (auto status = check_cluster(inputs.request(), located.cluster); !status) {
+Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
+  if (auto status = check_cluster(inputs.request(), resolved.cluster); !status) {
     return status.error();
   }
-  bool has_ranks = !located.cluster.nodes.empty();
-  if (located.site.command.empty()) located.site.command = inputs.request().command;
-  plan.warnings = located.warnings;
-  warn_of_unused(inputs.request(), located, plan);
-  plan.waits = located.waits;
-  add_watches(inputs.request(), inputs.files_read(), plan);
-  plan.env = located.site.env;
-  plan.self = located.self;
+  bool has_ranks = !resolved.cluster.nodes.empty();
+  if (resolved.platform.command.empty()) resolved.platform.command = inputs.request().command;
+  plan.warnings = resolved.warnings;
+  warn_of_unused(inputs.request(), resolved, plan);
+  plan.waits = resolved.waits;
+  add_membership_watch(inputs.request(), inputs.files_read(), plan);
+  plan.env = resolved.platform.env;
+  plan.local_node = resolved.local_node;
   // First of all: the command inside of `conda run` tells the framework.
-  if (auto status = apply_conda(inputs, located.site, plan); !status) return status.error();
-  auto launcher = choose_framework(wanted_framework(inputs.request(), located, plan), plan);
+  if (auto status = apply_conda(inputs, resolved.platform, plan); !status) return status.error();
+  auto launcher = choose_framework(wanted_framework(inputs.request(), resolved, plan), plan);
   if (!launcher) return launcher.error();
-  if (auto wait = too_few_nodes(inputs.request(), located.cluster.nodes.size())) {
+  if (auto wait = too_few_nodes(inputs.request(), resolved.cluster.nodes.size())) {
     return pending_for(std::move(*wait), std::move(plan));
   }
-  count_ranks(**launcher, located);
+  count_ranks(**launcher, resolved);
   // What is only started stays as it was typed.
-  if (plan.framework != "single") {
-    located.site.command = with_operand_apart(std::move(located.site.command));
+  if (!(*launcher)->only_starts) {
+    resolved.platform.command = with_operand_apart(std::move(resolved.platform.command));
   }
-  located.site.log_dir = log_dir_of(inputs, located.site, plan);
+  resolved.platform.log_dir = log_dir_of(inputs, resolved.platform, plan);
   if (auto status = find_hooks(inputs, plan); !status) return status.error();
   share_grace(inputs.request(), plan);
-  if (auto status = apply_cann(inputs, plan); !status) return status.error();
-  if (auto status = (*launcher)->launch(inputs, located, plan); !status) return status.error();
-  plan_binding(inputs, located, plan);
+  if ((*launcher)->needs_cann) {
+    if (auto status = apply_cann(inputs, plan); !status) return status.error();
+  }
+  if (auto status = (*launcher)->launch(inputs, resolved, plan); !status) return status.error();
+  plan_binding(inputs, resolved, plan);
   plan_output(inputs.request(), plan);
-  add_terminal(inputs, located.site, plan);
-  plan_course(inputs, located, plan);
+  add_terminal(inputs, resolved.platform, plan);
+  plan_restart_policy(inputs, resolved, plan);
+  plan_node_link(inputs, resolved, plan);
   plan_watches(inputs.request(), plan);
-  add_hook_environment(inputs, located, plan);
+  add_hook_environment(inputs, resolved, plan);
   if (has_ranks) {
-    plan.node_count = static_cast<int>(located.cluster.nodes.size());
-    plan.world_size = located.cluster.world_size;
-    plan.cluster = std::move(located.cluster);
+    plan.node_count = static_cast<int>(resolved.cluster.nodes.size());
+    plan.world_size = resolved.cluster.world_size;
+    plan.cluster = std::move(resolved.cluster);
   }
   return Planned{std::move(plan)};
 }
@@ -243,23 +214,25 @@ Outcome outcome_of(Inputs& inputs) {
     return Error{"reading the command line", "", "no command",
                  "name the program to run: trainit -- python train.py"};
   }
-  auto profile = choose_platform(inputs, plan);
-  if (!profile) return profile.error();
-  plan.policy = policy_of(inputs);
+  auto platform = choose_platform(inputs, plan);
+  if (!platform) return platform.error();
+  plan.policy = policy_of(inputs.env(), inputs.request());
   plan.observe = inputs.request().observe;
   auto datasets = datasets_of(inputs.request().data);
   if (!datasets) return datasets.error();
   plan.datasets = std::move(*datasets);
   plan.data = inputs.request().data;
 
-  Location location = (*profile)->locate(inputs);
+  Location location = (*platform)->locate(inputs);
   if (auto* error = std::get_if<Error>(&location)) return std::move(*error);
-  if (auto* located = std::get_if<Located>(&location)) {
-    return plan_located(inputs, std::move(*located), std::move(plan));
+  if (auto* resolved = std::get_if<ResolvedCluster>(&location)) {
+    return plan_located(inputs, std::move(*resolved), std::move(plan));
   }
   // Only a rank table is waited for.
-  auto launcher = choose_framework(
-      inputs.request().framework.empty() ? "ascend" : inputs.request().framework, plan);
+  auto launcher =
+      choose_framework(inputs.request().framework.empty() ? chosen_by(ChosenBy::kDevices)
+                                                          : inputs.request().framework,
+                       plan);
   if (!launcher) return launcher.error();
   if (auto* not_yet = std::get_if<NotYet>(&location)) {
     return pending_for(std::move(not_yet->wait), std::move(plan));
@@ -277,20 +250,14 @@ Answer resolve(const Snapshot& snapshot, const Request& request) {
   return answer;
 }
 
-PlanPolicy early_policy(const Environ& env, const Request& request) {
-  Snapshot snapshot;
-  snapshot.env = env;
-  return policy_of(Inputs(snapshot, request));
-}
-
 bool is_pass_through(const Environ& env, const Request& request) {
   if (!request.platform.empty() && request.platform != "local") return false;
-  if (!request.framework.empty() && request.framework != "single") return false;
+  if (!request.framework.empty() && !launcher_of(request.framework).only_starts) return false;
   // Users are looked up and profiles compiled in the resolver.
   if (request.sandbox != SandboxRequest{}) return false;
   // Directories are listed, the program of a terminal is looked for, the nodes are watched.
   if (!request.hooks_dir.empty() || !request.lifecycle_script.empty()) return false;
-  if (request.elastic || has_terminal(request)) return false;
+  if (request.policy.elastic || has_terminal(request)) return false;
   // A restart's start is planned anew, and has more variables than the first.
   if (request.max_restarts.value_or(0) > 0) return false;
   if (request.observe != Observation{} || request.command.empty()) return false;
@@ -302,9 +269,9 @@ bool is_pass_through(const Environ& env, const Request& request) {
   snapshot.paths[kHooksDirectory] = {};  // the caller's to look at
   Inputs inputs(snapshot, request);
   Plan plan;
-  auto profile = choose_platform(inputs, plan);
+  auto platform = choose_platform(inputs, plan);
   // What locates a node parses lists, tables and JSON: that is the resolver's work.
-  if (!profile || plan.platform != "local" || !inputs.wants().empty()) return false;
+  if (!platform || plan.platform != "local" || !inputs.wants().empty()) return false;
   Answer answer = resolve(snapshot, request);
   return answer.wants.empty() && std::holds_alternative<Planned>(answer.outcome);
 }

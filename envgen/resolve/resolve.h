@@ -1,6 +1,6 @@
 #pragma once
-// From a snapshot to a plan, in two steps that can be repeated: resolve (who are the nodes, which
-// one is this) and make_plan (what to start). Pending is an answer: a rank table may not be
+// The way from a snapshot to a plan, in two steps that can be repeated: resolve (who are the nodes,
+// which one is this) and make_plan (what to start). Pending is an answer: a rank table may not be
 // complete when the container starts.
 
 #include <string>
@@ -34,10 +34,6 @@ struct Answer {
 
 // Pure and repeatable: the same snapshot and request give the same answer.
 Answer resolve(const Snapshot& snapshot, const Request& request);
-
-// What of a plan's policy the command line and the environment alone decide: it bounds a stop
-// before there is a plan. Parses no format.
-PlanPolicy early_policy(const Environ& env, const Request& request);
 
 // True when nothing outside argv and the environment decides the plan: no platform is seen, one
 // process, nothing to read. PID 1 may then plan by itself, without a resolver child. Parses no

@@ -34,7 +34,11 @@ void add_sshd(Inputs& inputs, Plan& plan) {
 
 }  // namespace
 
-void add_terminal(Inputs& inputs, const Site& site, Plan& plan) {
+bool has_terminal(const Request& request) {
+  return !request.terminal.empty() && request.terminal != "0";
+}
+
+void add_terminal(Inputs& inputs, const PlatformFacts& platform, Plan& plan) {
   const std::string& asked = inputs.request().terminal;
   if (asked.empty() || asked == "0") return;
   if (asked == "1") return add_sshd(inputs, plan);
@@ -42,7 +46,7 @@ void add_terminal(Inputs& inputs, const Site& site, Plan& plan) {
   process.name = kName;
   process.of_job = true;
   process.argv = command_of_line(asked);
-  process.cwd = start_directory(inputs, site);
+  process.cwd = start_directory(inputs, platform);
   plan.services.push_back(std::move(process));
 }
 

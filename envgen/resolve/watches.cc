@@ -19,7 +19,7 @@ void plan_health(Plan& plan) {
   if (observe.health_interval_ms == 0) observe.health_interval_ms = kHealthMs;
   if (plan.policy.max_restarts > 0) {
     plan.warnings.push_back(
-        "what the health patrol finds is only reported: the job restarts by itself "
+        "what the health watch finds is only reported: the job restarts by itself "
         "(--max-restarts), and is not saved to be scheduled again");
   }
 }
@@ -30,7 +30,7 @@ void plan_watches(const Request& request, Plan& plan) {
   plan.observe = request.observe;
   plan_health(plan);
   // An sshd, a parameter server: idle is what they are while nobody asks.
-  if (plan.policy.success == Success::kServe) plan.observe.stall_ms = 0;
+  if (plan.policy.success == SuccessPolicy::kServe) plan.observe.stall_ms = 0;
 }
 
 }  // namespace envgen

@@ -3,51 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 
-#include "init/cli/options.h"
+#include "base/text.h"
 #include "init/dropin/dropin.h"
 #include "init/sys/fd.h"
 
 namespace cli {
 namespace {
 
-struct Command {
-  std::string_view name;
-  std::string_view usage;
-  int (*run)(Arguments arguments, const envgen::Environ& env);
-};
-
-constexpr std::array kCommands = {
-    Command{"run", "[OPTIONS] [--] COMMAND [ARG...]   the default", nullptr},
-    Command{"plan", "[OPTIONS] [--] COMMAND [ARG...]  print what run would do", plan_command},
-    Command{"status", "[--json] [--watch]              phase, ranks, first failure",
-            status_command},
-    Command{"checkpoint", "[--keep-running]            save, then end with exit code 75",
-            checkpoint_command},
-    Command{"extend", "--for DURATION                  more time before --max-duration",
-            extend_command},
-    Command{"hold", "--for DURATION                    the debug window ends so long from now",
-            hold_command},
-    Command{"release", "                               end the debug window", release_command},
-    Command{"ranktable", "check|convert|generate ...   rank tables as files", ranktable_command},
-    Command{"hostfile", "check|convert ...             hostfiles as files", hostfile_command},
-    Command{"copy", "[OPTIONS] SRC DST                 a copy that is complete or not there",
-            copy_command},
-    Command{"snapshot", "[OPTIONS] [--] COMMAND        save what plan sees, secrets masked",
-            snapshot_command},
-    Command{"doctor", "[--only CHECK,...] [OPTIONS]    what is wrong with this machine",
-            doctor_command},
-    Command{"install", "DIR                            put this program there, for other images",
-            install_command},
-    Command{"cache", "ls|gc [OPTIONS]                  the node's cache of datasets",
-            cache_command},
-    Command{"peer", "serve|session|end ...             sshd between nodes; plans start it",
-            peer_command},
-    Command{"reference", "man|markdown|bash            the manual page, the options, completion",
-            reference_command},
-    Command{"print-environment", "", environment_command},
-};
+constexpr const char* kReading = "reading the command line";
 
 envgen::Environ environment() {
   std::vector<std::string> entries;
@@ -55,33 +19,97 @@ envgen::Environ environment() {
   return envgen::Environ(std::move(entries));
 }
 
+bool is_help(std::string_view word) { return word == "--help" || word == "-h"; }
+
+// "trainit cache ls [OPTIONS]", for the first column of a text.
+std::string line_of(const Command& command) {
+  const std::string arguments(command.arguments);
+  return "trainit " + std::string(command.name) + (arguments.empty() ? "" : " ") + arguments;
+}
+
+// The --help of a command, and of those that share its first word.
+std::string help_text(std::string_view word) {
+  std::string text;
+  Commands commands = 0;
+  for (const Command& command : command_table()) {
+    if (first_word(command) != word) continue;
+    if (command.about.empty()) return usage();
+    commands |= command.bit;
+    text += line_of(command) + "\n" + std::string(command.about);
+    if (command.more != nullptr) text += command.more();
+  }
+  return text + option_help(commands, (commands & kJob) != 0 ? kRun : 0);
+}
+
+// Whether this names a command that is not run.
+bool is_tool(std::string_view word) {
+  constexpr std::string_view kOthers[] = {"help", "--help", "-h", "version", "--version", "-V"};
+  return std::ranges::find(kOthers, word) != std::end(kOthers) ||
+         std::ranges::find(command_table(), word, first_word) != command_table().end();
+}
+
+// Neither a command nor one of its --help.
+int refuse_verb(std::string_view word, Arguments rest) {
+  std::vector<std::string_view> verbs;
+  for (const Command& command : command_table()) {
+    if (first_word(command) == word) verbs.push_back(command.name.substr(word.size() + 1));
+  }
+  return complain({kReading, std::string(word),
+                   rest.empty() ? "no action" : envgen::quoted(rest[0]), "use " + either(verbs)});
+}
+
+int call_command(const Command& command, Arguments arguments, const envgen::Environ& env) {
+  auto options = parse_options(arguments, env, command.bit, first_word(command));
+  if (!options) return complain(options.error());
+  if (options->help) return print(help_text(first_word(command)));
+  if (options->version) return print(version());
+  if (!command.operands && !options->operands.empty()) {
+    return complain({kReading, options->operands[0], "an argument that is no option",
+                     "see trainit " + std::string(first_word(command)) + " --help"});
+  }
+  Call call{.arguments = arguments, .env = env, .options = std::move(*options)};
+  return command.run(call);
+}
+
 }  // namespace
 
-// In the table arguments and help stand as --help shows them, with two spaces or more between.
-std::vector<CommandHelp> command_help() {
-  std::vector<CommandHelp> all;
-  all.reserve(kCommands.size());
-  for (const Command& command : kCommands) {
-    if (command.usage.empty()) continue;
-    const std::size_t end = command.usage.find("  ");
-    std::string_view help = command.usage.substr(end);
-    help.remove_prefix(help.find_first_not_of(' '));
-    all.push_back({command.name, command.usage.substr(0, end), help});
-  }
-  return all;
+std::string_view first_word(const Command& command) {
+  return command.name.substr(0, command.name.find(' '));
 }
 
 std::string usage() {
+  constexpr std::size_t kColumn = 48;
   std::string text = "trainit [OPTIONS] [--] COMMAND [ARG...]\n";
-  for (const Command& command : kCommands) {
-    if (command.usage.empty()) continue;
-    text += "trainit " + std::string(command.name) + " " + std::string(command.usage) + "\n";
+  for (const Command& command : command_table()) {
+    if (command.help.empty()) continue;
+    std::string line = line_of(command) + "  ";
+    if (line.size() < kColumn) line.resize(kColumn, ' ');
+    text += line + std::string(command.help) + "\n";
   }
-  text += "\nOptions, each also a variable TRAINIT_<OPTION>:\n" + option_help();
-  return text;
+  return text +
+         "\nOptions, each also a variable TRAINIT_<OPTION>; a DURATION is 500ms, 8s, 30m, 2h or "
+         "7d, "
+         "at most 366d:\n" +
+         option_help(kRun);
 }
 
 std::string version() { return "trainit " TRAINIT_VERSION "\n"; }
+
+int run_tool(Arguments arguments, const envgen::Environ& env) {
+  const std::string_view first = arguments[0];
+  if (first == "help" || is_help(first)) return print(usage());
+  if (first == "version" || first == "--version" || first == "-V") return print(version());
+  const Arguments rest = arguments.subspan(1);
+  for (const Command& command : command_table()) {
+    if (command.name == first) return call_command(command, rest, env);
+    if (first_word(command) != first) continue;
+    if (!rest.empty() && is_help(rest[0])) return print(help_text(first));
+    if (!rest.empty() && command.name.substr(first.size() + 1) == rest[0]) {
+      return call_command(command, rest.subspan(1), env);
+    }
+  }
+  return refuse_verb(first, rest);
+}
 
 int main(int argc, char** argv, const early::Handover& early) {
   // Before anything slow: a signal that comes from now on is kept for run.
@@ -93,20 +121,15 @@ int main(int argc, char** argv, const early::Handover& early) {
         {.command = early.started, .received = early.received ? &early.signal : nullptr});
   }
   sys::ensure_standard_fds();
-  std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-  envgen::Environ env = environment();
+  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  const envgen::Environ env = environment();
   const std::string_view first = arguments.empty() ? std::string_view() : arguments[0];
-  const auto* command = std::ranges::find(kCommands, first, &Command::name);
-  const bool named = command != kCommands.end();
-  const bool help = first == "help" || first == "--help" || first == "-h";
-  const bool versions = first == "version" || first == "--version" || first == "-V";
-  if (!help && !versions && (!named || command->run == nullptr)) {
-    return run_command(Arguments(arguments).subspan(named ? 1 : 0), env, saved, early);
+  const bool runs = first == "run";
+  if (runs || !is_tool(first)) {
+    return run_command(Arguments(arguments).subspan(runs ? 1 : 0), env, saved, early);
   }
   proc::restore_signals(saved);
-  if (help) return print(usage());
-  if (versions) return print(version());
-  return command->run(Arguments(arguments).subspan(1), env);
+  return run_tool(arguments, env);
 }
 
 }  // namespace cli

@@ -1,49 +1,64 @@
 #pragma once
-// The subcommands. Each one takes the arguments behind its name and returns the exit code; it
-// prints its result on stdout and its diagnostics on stderr.
+// The subcommands. Each one gets its parsed command line and returns the exit code; it prints its
+// result on stdout and its diagnostics on stderr.
 
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/environ.h"
 #include "init/cli/invocation.h"
+#include "init/cli/options.h"
 #include "init/early/early.h"
 #include "init/proc/signals.h"
 
 namespace cli {
 
-// `saved`: the signals as the caller had them; they have been taken over.
+// A command line behind the name of its command.
+struct Call {
+  Arguments arguments;
+  const envgen::Environ& env;
+  Options options;  // of both
+};
+
+// `saved`: the signals as the caller had them; they have been taken over. Parses by itself: it has
+// to be ready for the log by then.
 int run_command(Arguments arguments, const envgen::Environ& env, const proc::SavedSignals& saved,
                 const early::Handover& early);
-int plan_command(Arguments arguments, const envgen::Environ& env);
-int status_command(Arguments arguments, const envgen::Environ& env);
-int reference_command(Arguments arguments, const envgen::Environ& env);
-int release_command(Arguments arguments, const envgen::Environ& env);
-int hold_command(Arguments arguments, const envgen::Environ& env);
-int extend_command(Arguments arguments, const envgen::Environ& env);
-int checkpoint_command(Arguments arguments, const envgen::Environ& env);
-int ranktable_command(Arguments arguments, const envgen::Environ& env);
-int hostfile_command(Arguments arguments, const envgen::Environ& env);
-int peer_command(Arguments arguments, const envgen::Environ& env);
-int environment_command(Arguments arguments, const envgen::Environ& env);
-int copy_command(Arguments arguments, const envgen::Environ& env);
-int doctor_command(Arguments arguments, const envgen::Environ& env);
-int install_command(Arguments arguments, const envgen::Environ& env);
-int cache_command(Arguments arguments, const envgen::Environ& env);
-int snapshot_command(Arguments arguments, const envgen::Environ& env);
+int plan_command(Call& call);
+int status_command(Call& call);
+int reference_command(Call& call);
+int control_command(Call& call);
+int ranktable_command(Call& call);
+int hostfile_command(Call& call);
+int peer_command(Call& call);
+int environment_command(Call& call);
+int copy_command(Call& call);
+int doctor_command(Call& call);
+int install_command(Call& call);
+int cache_command(Call& call);
+int snapshot_command(Call& call);
 
 // argv[0] and what follows. Chooses the subcommand; without one, run. `early`: what was done
 // before.
 int main(int argc, char** argv, const early::Handover& early);
+// The same of all commands but run; the first argument names it.
+int run_tool(Arguments arguments, const envgen::Environ& env);
 
-// A subcommand that --help names.
-struct CommandHelp {
-  std::string_view name;
-  std::string_view arguments;  // "[--json] [--watch]"
-  std::string_view help;
+struct Command {
+  std::string_view name;  // "copy"; "cache ls"
+  Commands bit = 0;
+  std::string_view arguments = {};  // "[OPTIONS] SRC DST"
+  std::string_view help = {};       // on its line of --help; "" = not for people
+  int (*run)(Call& call) = nullptr;
+  bool operands = false;        // takes words that are no options
+  std::string_view about = {};  // for its own --help; "" = that of trainit is shown
+  std::string (*more)() = nullptr;
 };
-std::vector<CommandHelp> command_help();
+std::span<const Command> command_table();
+// "cache" of "cache ls".
+std::string_view first_word(const Command& command);
+
 // The texts of --help and --version.
 std::string usage();
 std::string version();

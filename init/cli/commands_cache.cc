@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "base/json.h"
 #include "base/utf8.h"
 #include "init/cli/commands.h"
-#include "init/cli/options.h"
 #include "init/copy/cache/cache.h"
-#include "init/copy/cache/slot.h"
+#include "init/copy/cache/cache_entry.h"
 #include "init/copy/copy_progress.h"
 #include "init/copy/space.h"
 #include "init/sys/clock.h"
@@ -18,47 +16,33 @@
 namespace cli {
 namespace {
 
-using envgen::CacheEntry;
-
-constexpr const char* kUsage =
-    "trainit cache ls|gc [OPTIONS]\n"
-    "    ls  the datasets in this node's cache, which --data copies to, and the room that is left\n"
-    "    gc  removes those not used for the time to live, then the least recently used until the\n"
-    "        limits hold; never one that a job uses\n"
-    "    --data-root DIR        of the cache (each of /cache, ... that has one)\n"
-    "    --cache-ttl DURATION   unused for so long, a dataset may go (7d); 0 = each that is "
-    "unused\n"
-    "    --cache-max-size SIZE  of all that one user has copied; 0 = no limit\n"
-    "    --data-headroom SIZE   of the disk that has to be free: 10g, or a percentage (5%)\n"
-    "    --dry-run              gc: only say\n"
-    "    --json                 the result as JSON\n"
-    "    0 done, 1 not all of it could be, 125 bad input\n";
+using envgen::CachedDataset;
 
 // What was done with the cache of one root.
 struct Root {
   std::string path;
   std::uint64_t free_bytes = 0;
-  std::vector<CacheEntry> entries;  // that are there
-  std::vector<CacheEntry> removed;
-  std::vector<CacheEntry> failed;  // due, and still there
-  std::string why;                 // of the last of them
+  std::vector<CachedDataset> entries;  // that are there
+  std::vector<CachedDataset> removed;
+  std::vector<CachedDataset> failed;  // due, and still there
+  std::string why;                    // of the last of them
 };
 
-bool is_same(const CacheEntry& a, const CacheEntry& b) {
-  return a.key == b.key && a.partial == b.partial && a.store == b.store;
+bool is_same(const CachedDataset& a, const CachedDataset& b) {
+  return a.key == b.key && a.partial == b.partial && a.cache == b.cache;
 }
 
-bool holds(const std::vector<CacheEntry>& entries, const CacheEntry& wanted) {
-  return std::ranges::any_of(entries,
-                             [&wanted](const CacheEntry& entry) { return is_same(entry, wanted); });
+bool holds(const std::vector<CachedDataset>& entries, const CachedDataset& wanted) {
+  return std::ranges::any_of(
+      entries, [&wanted](const CachedDataset& entry) { return is_same(entry, wanted); });
 }
 
-const char* state_of(const CacheEntry& entry) {
+const char* state_of(const CachedDataset& entry) {
   if (entry.partial) return entry.in_use ? "copying" : "unfinished";
   return entry.in_use ? "in use" : "unused";
 }
 
-std::string state_text(const CacheEntry& entry) {
+std::string state_text(const CachedDataset& entry) {
   std::string text = state_of(entry);
   if (!entry.partial || entry.total_bytes == 0) return text;
   const envgen::CopyProgress progress = {.phase = {},
@@ -69,16 +53,16 @@ std::string state_text(const CacheEntry& entry) {
   return text + " " + std::to_string(percent_done(progress)) + "%";
 }
 
-std::string age_of(const CacheEntry& entry) {
+std::string age_of(const CachedDataset& entry) {
   return envgen::time_text(std::max<std::int64_t>(sys::wall_ms() - entry.used_ms, 0)) + " ago";
 }
 
 using Row = std::array<std::string, 6>;
 
-std::string table_of(const std::vector<CacheEntry>& entries) {
+std::string table_of(const std::vector<CachedDataset>& entries) {
   std::vector<Row> rows = {{"DATASET", "SIZE", "ENTRIES", "LAST USE", "STATE", "SOURCE"}};
   rows.reserve(entries.size() + 1);
-  for (const CacheEntry& entry : entries) {
+  for (const CachedDataset& entry : entries) {
     rows.push_back({entry.key, envgen::size_text(entry.bytes), std::to_string(entry.entries),
                     age_of(entry), state_text(entry),
                     entry.source.empty() ? "?" : sys::printable(entry.source)});
@@ -102,7 +86,7 @@ std::string table_of(const std::vector<CacheEntry>& entries) {
 
 std::string listed(const Root& root) {
   std::uint64_t bytes = 0;
-  for (const CacheEntry& entry : root.entries) bytes = envgen::sum(bytes, entry.bytes);
+  for (const CachedDataset& entry : root.entries) bytes = envgen::sum(bytes, entry.bytes);
   std::string text = root.entries.empty() ? "" : table_of(root.entries);
   return text + sys::printable(root.path) + ": " + std::to_string(root.entries.size()) +
          (root.entries.size() == 1 ? " dataset, " : " datasets, ") + envgen::size_text(bytes) +
@@ -110,18 +94,18 @@ std::string listed(const Root& root) {
 }
 
 std::string collected(const Root& root, bool dry_run) {
-  const auto line = [](const char* what, const CacheEntry& entry, const std::string& why) {
+  const auto line = [](const char* what, const CachedDataset& entry, const std::string& why) {
     return std::string(what) + " " + entry.key + ", " + envgen::size_text(entry.bytes) + ": " +
            why + "\n";
   };
   std::string text;
-  for (const CacheEntry& entry : root.removed) {
+  for (const CachedDataset& entry : root.removed) {
     text += line(dry_run ? "would remove" : "removed", entry, "last used " + age_of(entry));
   }
-  for (const CacheEntry& entry : root.failed) {
+  for (const CachedDataset& entry : root.failed) {
     text += line("could not remove", entry, root.why);
   }
-  for (const CacheEntry& entry : root.entries) {
+  for (const CachedDataset& entry : root.entries) {
     if (holds(root.removed, entry) || holds(root.failed, entry)) continue;
     text += line("kept", entry,
                  entry.in_use ? entry.partial ? "it is being copied" : "a job uses it"
@@ -131,9 +115,9 @@ std::string collected(const Root& root, bool dry_run) {
 }
 
 void write_entries(envgen::json::Writer& out, const char* key,
-                   const std::vector<CacheEntry>& entries) {
+                   const std::vector<CachedDataset>& entries) {
   out.key(key).begin_array();
-  for (const CacheEntry& entry : entries) {
+  for (const CachedDataset& entry : entries) {
     out.begin_object();
     out.key("key").string(entry.key);
     out.key("source").string(entry.source);
@@ -177,56 +161,26 @@ envgen::Result<Root> visit(const std::string& path, const envgen::DataRequest& r
         .max_bytes = static_cast<std::uint64_t>(request.cache_max_bytes),
         .free_bytes = space->available_bytes,
         .want_free = space->headroom};
-    auto collected = copy::collect_garbage(path, limits, dry_run);
-    if (!collected) return std::unexpected(collected.error());
-    root.removed = std::move(collected->removed);
-    root.failed = std::move(collected->failed);
-    if (!root.failed.empty()) root.why = envgen::to_line(collected->error);
+    TRY_ASSIGN(auto collected, copy::collect_garbage(path, limits, dry_run));
+    root.removed = std::move(collected.removed);
+    root.failed = std::move(collected.failed);
+    if (!root.failed.empty()) root.why = envgen::to_line(collected.error);
   }
-  auto entries = copy::list_cache(path);
-  if (!entries) return std::unexpected(entries.error());
-  root.entries = std::move(*entries);
+  TRY_ASSIGN(root.entries, copy::list_cache(path));
   // Somebody else may have removed it.
-  std::erase_if(root.failed, [&root](const CacheEntry& due) { return !holds(root.entries, due); });
+  std::erase_if(root.failed,
+                [&root](const CachedDataset& due) { return !holds(root.entries, due); });
   space = copy::space_of(path, request.headroom);
   if (space) root.free_bytes = space->available_bytes;
   return root;
 }
 
-struct Line {
-  bool collecting = false;
-  bool dry_run = false;
-  Options options;
-};
-
-envgen::Result<Line> parse_line(Arguments arguments, const envgen::Environ& env) {
-  constexpr const char* kWhat = "reading the command line";
-  Line line;
-  std::vector<std::string> rest(arguments.begin(), arguments.end());
-  line.dry_run = std::erase(rest, "--dry-run") > 0;
-  const std::string verb = rest.empty() ? "" : rest.front();
-  const bool named = verb == "ls" || verb == "gc";
-  line.collecting = verb == "gc";
-  if (named) rest.erase(rest.begin());
-  auto options = parse_options(rest, env);
-  if (!options) return std::unexpected(options.error());
-  line.options = std::move(*options);
-  const std::vector<std::string>& words = line.options.request.command;
-  if (!line.options.help && (!named || !words.empty())) {
-    return envgen::fail(kWhat, "trainit cache",
-                        named ? '"' + words.front() + '"' : '"' + verb + '"',
-                        "say ls or gc, and options; see trainit cache --help");
-  }
-  return line;
-}
-
 }  // namespace
 
-int cache_command(Arguments arguments, const envgen::Environ& env) {
-  const auto line = parse_line(arguments, env);
-  if (!line) return complain(line.error());
-  if (line->options.help) return print(kUsage);
-  const envgen::DataRequest& request = line->options.request.data;
+int cache_command(Call& call) {
+  const Options& options = call.options;
+  const bool collecting = options.command == kCacheGc;
+  const envgen::DataRequest& request = options.request.data;
   if (!request.root.empty()) {
     const auto root = copy::choose_root(request.root, 0, request.headroom);
     if (!root) return complain(root.error());
@@ -235,21 +189,21 @@ int cache_command(Arguments arguments, const envgen::Environ& env) {
   std::string text;
   bool failed = false;
   for (const std::string& path : copy::data_roots(request.root)) {
-    auto root = visit(path, request, line->collecting, line->dry_run);
+    auto root = visit(path, request, collecting, options.dry_run);
     if (!root) {
       complain(root.error());
       failed = true;
       continue;
     }
     failed = failed || !root->failed.empty();
-    text += line->collecting ? collected(*root, line->dry_run) : listed(*root);
+    text += collecting ? collected(*root, options.dry_run) : listed(*root);
     roots.push_back(std::move(*root));
   }
   if (roots.empty() && !failed) {
     const auto none = copy::choose_root("", 0, request.headroom);
     if (!none) return complain(none.error());
   }
-  const int printed = print(line->options.json ? to_json(roots, line->collecting) : text);
+  const int printed = print(options.json ? to_json(roots, collecting) : text);
   return printed != 0 ? printed : failed ? 1 : 0;
 }
 

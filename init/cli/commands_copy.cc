@@ -5,139 +5,22 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <optional>
 #include <utility>
 
+#include "base/exit_codes.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "init/cli/commands.h"
-#include "init/cli/values.h"
 #include "init/copy/copy_progress.h"
 #include "init/copy/progress_view.h"
 #include "init/copy/publish/copy_tree.h"
 #include "init/sys/clock.h"
+#include "init/sys/files.h"
 
 namespace cli {
 namespace {
 
-constexpr const char* kWhat = "reading the command line";
-constexpr const char* kSee = "see trainit copy --help";
 constexpr int kCopyFailed = 1;
-constexpr int kTimedOut = 124;
-constexpr int kSignalBase = 128;
-
-constexpr const char* kUsage =
-    "trainit copy [OPTIONS] SRC DST\n"
-    "    makes DST a copy of the directory or file SRC, by several processes; DST appears when it\n"
-    "    is complete, and never partly. Killed, it goes on where it was when it is run again.\n"
-    "    0 done or there already, 1 failed, 124 timed out, 125 bad input, 128+n by a signal\n"
-    "    DST that is there is exchanged for the copy; what is no copy of trainit's, or was "
-    "changed\n"
-    "    since, is kept in .trainit-copy.<name> beside it. A mount point gets DST/current, a link "
-    "to\n"
-    "    the copy.\n"
-    "    --include PATTERN   only these files: *.rec, train/**; repeatable\n"
-    "    --exclude PATTERN   not these; repeatable, and stronger\n"
-    "    --verify            read all of it again, from the disk, and compare hashes\n"
-    "    --durable           sync it to the disk before it appears\n"
-    "    --workers N         processes (four for each CPU, from 8 to 32)\n"
-    "    --headroom SIZE     of the disk that stays free: 10g, or a percentage (5%)\n"
-    "    --timeout DURATION  of all of it\n"
-    "    --owner UID:GID     of all that is made (the source's, as root)\n"
-    "    --json              the result as JSON\n"
-    "SRC is only read. Kept: contents, permissions, mtimes, symbolic and hard links, holes; of\n"
-    "what gets another owner or group no set-ID bits.\n";
-
-struct Line {
-  std::vector<std::string> include;
-  std::vector<std::string> exclude;
-  std::vector<std::string> paths;
-  copy::Options options;
-  std::int64_t timeout_ms = 0;
-  bool json = false;
-  bool help = false;
-};
-
-bool set_owner(std::string_view text, std::optional<copy::Owner>& target) {
-  copy::Owner owner;
-  const char* begin = text.data();
-  const char* end = begin + text.size();
-  const auto uid = std::from_chars(begin, end, owner.uid);
-  if (uid.ec != std::errc() || uid.ptr == end || *uid.ptr != ':') return false;
-  const auto gid = std::from_chars(uid.ptr + 1, end, owner.gid);
-  if (gid.ec != std::errc() || gid.ptr != end) return false;
-  target = owner;
-  return true;
-}
-
-struct Flag {
-  std::string_view name;
-  std::string_view accepts;  // "" = it has no value
-  bool (*set)(Line& line, std::string_view value);
-};
-
-constexpr std::array kFlags = {
-    Flag{"--include", "a pattern",
-         [](Line& line, std::string_view value) { return add_lines(value, line.include); }},
-    Flag{"--exclude", "a pattern",
-         [](Line& line, std::string_view value) { return add_lines(value, line.exclude); }},
-    Flag{"--verify", "", [](Line& line, std::string_view) { return line.options.verify = true; }},
-    Flag{"--durable", "", [](Line& line, std::string_view) { return line.options.durable = true; }},
-    Flag{"--workers", "a number from 1 to 64",
-         [](Line& line, std::string_view value) {
-           constexpr int kMostWorkers = 64;
-           return set_up_to(value, kMostWorkers, line.options.workers) && line.options.workers > 0;
-         }},
-    Flag{"--headroom", "a size such as 10g, or a percentage such as 5%",
-         [](Line& line, std::string_view value) {
-           return set_headroom(value, line.options.headroom);
-         }},
-    Flag{"--timeout", "a duration above 0 such as 30m",
-         [](Line& line, std::string_view value) { return set_time(value, line.timeout_ms); }},
-    Flag{"--owner", "two numbers, UID:GID",
-         [](Line& line, std::string_view value) { return set_owner(value, line.options.owner); }},
-    Flag{"--json", "", [](Line& line, std::string_view) { return line.json = true; }},
-    Flag{"--help", "", [](Line& line, std::string_view) { return line.help = true; }},
-};
-
-envgen::Result<Line> parse_line(Arguments arguments) {
-  Line line;
-  bool only_paths = false;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view word = arguments[i];
-    if (only_paths || !word.starts_with("-") || word == "-") {
-      line.paths.emplace_back(word);
-      continue;
-    }
-    only_paths = word == "--";
-    if (only_paths) continue;
-    const std::size_t equals = word.find('=');
-    const std::string_view name = word.substr(0, equals);
-    const auto* flag = std::ranges::find(kFlags, name, &Flag::name);
-    if (flag == kFlags.end()) return envgen::fail(kWhat, std::string(word), "no such option", kSee);
-    std::string_view value;
-    if (equals != std::string_view::npos) {
-      value = word.substr(equals + 1);
-    } else if (!flag->accepts.empty() && ++i < arguments.size()) {
-      value = arguments[i];
-    }
-    if (flag->accepts.empty() != value.empty() || !flag->set(line, value)) {
-      return envgen::fail(
-          kWhat, std::string(name), '"' + std::string(value) + '"',
-          flag->accepts.empty() ? "give no value" : "give " + std::string(flag->accepts));
-    }
-  }
-  auto filter = envgen::PathFilter::make(line.include, line.exclude);
-  if (!filter) return std::unexpected(filter.error());
-  line.options.filter = std::move(*filter);
-  if (!line.help && line.paths.size() != 2) {
-    return envgen::fail(kWhat, "trainit copy", std::to_string(line.paths.size()) + " paths",
-                        "give two: SRC and DST");
-  }
-  return line;
-}
 
 // Nothing has to be tidied up, so the end is at once. The other processes die with this one.
 extern "C" void end_by_signal(int signal) {
@@ -153,7 +36,7 @@ extern "C" void end_by_signal(int signal) {
     static_cast<void>(count);
   }
   ::raise(signal);
-  ::_exit(kSignalBase + signal);  // PID 1 of a container is not ended by its own signal
+  ::_exit(exit_code::kSignalBase + signal);  // PID 1 of a container is not ended by its own signal
 }
 
 void end_by_signals() {
@@ -211,18 +94,29 @@ std::string to_json(const copy::Copied& copied, std::int64_t took_ms) {
   return std::move(writer).take();
 }
 
-void say(const std::string& line) { write_to(STDERR_FILENO, "trainit: " + line + "\n"); }
+void say(const std::string& line) { sys::write_all(STDERR_FILENO, "trainit: " + line + "\n"); }
 
 }  // namespace
 
-int copy_command(Arguments arguments, const envgen::Environ&) {
-  auto line = parse_line(arguments);
-  if (!line) return complain(line.error());
-  if (line->help) return print(kUsage);
+int copy_command(Call& call) {
+  const std::vector<std::string>& paths = call.options.operands;
+  const envgen::DataRequest& data = call.options.request.data;
+  auto filter = envgen::PathFilter::make(data.include, data.exclude);
+  if (!filter) return complain(filter.error());
+  if (paths.size() != 2) {
+    return complain({"reading the command line", "trainit copy",
+                     std::to_string(paths.size()) + " paths", "give two: SRC and DST"});
+  }
   end_by_signals();
   const std::int64_t started_ms = sys::monotonic_ms();
-  copy::Options& options = line->options;
-  if (line->timeout_ms > 0) options.deadline_ms = started_ms + line->timeout_ms;
+  copy::Options options;
+  options.filter = std::move(*filter);
+  options.workers = data.workers;
+  options.verify = data.verify;
+  options.durable = data.durable;
+  options.owner = call.options.owner;
+  options.headroom = data.headroom;
+  if (data.timeout_ms > 0) options.deadline_ms = started_ms + data.timeout_ms;
   copy::ProgressView view("");
   bool waited = false;
   options.report = [&view](const copy::Counters& counters) { view.show(counters); };
@@ -235,15 +129,16 @@ int copy_command(Arguments arguments, const envgen::Environ&) {
     view.clear();
     say("warning: " + text);
   };
-  const auto copied = copy::copy_tree(line->paths[0], line->paths[1], options);
+  const auto copied = copy::copy_tree(paths[0], paths[1], options);
   view.clear();
   const std::int64_t now_ms = sys::monotonic_ms();
   if (!copied) {
     complain(copied.error());
-    return options.deadline_ms != 0 && now_ms >= options.deadline_ms ? kTimedOut : kCopyFailed;
+    return options.deadline_ms != 0 && now_ms >= options.deadline_ms ? exit_code::kUnavailable
+                                                                     : kCopyFailed;
   }
-  return print(line->json ? to_json(*copied, now_ms - started_ms)
-                          : to_text(*copied, now_ms - started_ms));
+  return print(call.options.json ? to_json(*copied, now_ms - started_ms)
+                                 : to_text(*copied, now_ms - started_ms));
 }
 
 }  // namespace cli

@@ -3,15 +3,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/secrets.h"
 #include "init/cli/commands.h"
 #include "init/cli/files.h"
-#include "init/cli/options.h"
-#include "init/cli/values.h"
 #include "init/doctor/doctor.h"
 #include "init/doctor/parallel.h"
 #include "init/engine/resolve/collect.h"
@@ -22,58 +18,6 @@ namespace cli {
 namespace {
 
 constexpr int kFailedChecks = 1;
-
-std::string doctor_usage() {
-  std::string text =
-      "trainit doctor [--only CHECK,...] [--json] [--junit FILE] [OPTIONS] [-- COMMAND [ARG...]]\n"
-      "    checks this machine for the job that `run` with these options would start; 0 nothing\n"
-      "    has failed, 1 something has, 125 doctor itself\n"
-      "    --junit FILE        a JUnit report too; - for stdout, instead of the table\n"
-      "    --timeout DURATION  of each check, all of which run at once (30s)\n"
-      "Checks:\n";
-  for (const doctor::Check& check : doctor::all_checks()) {
-    constexpr std::size_t kColumns = 13;
-    std::string line = "    " + std::string(check.name);
-    if (line.size() < kColumns + 4) line.resize(kColumns + 4, ' ');
-    text += line + std::string(check.help) + "\n";
-  }
-  return text + "OPTIONS are those of run: see trainit --help\n";
-}
-
-// The flags that only doctor has; the others are left in `rest`.
-struct Line {
-  std::string only;
-  std::string junit;
-  std::string timeout = "30s";
-  std::vector<std::string> rest;
-};
-
-envgen::Result<Line> parse_line(Arguments arguments) {
-  Line line;
-  const std::array<std::pair<std::string_view, std::string*>, 3> flags = {
-      {{"--only", &line.only}, {"--junit", &line.junit}, {"--timeout", &line.timeout}}};
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    const std::string_view name = std::string_view(argument).substr(0, argument.find('='));
-    const auto* flag =
-        std::ranges::find(flags, name, &std::pair<std::string_view, std::string*>::first);
-    if (argument == "--") {
-      line.rest.insert(line.rest.end(), arguments.begin() + static_cast<std::ptrdiff_t>(i),
-                       arguments.end());
-      return line;
-    }
-    if (flag == flags.end()) {
-      line.rest.push_back(argument);
-    } else if (name.size() < argument.size()) {
-      *flag->second = argument.substr(name.size() + 1);
-    } else if (i + 1 < arguments.size()) {
-      *flag->second = arguments[++i];
-    } else {
-      return envgen::fail("reading the options", argument, "no value", "see trainit doctor --help");
-    }
-  }
-  return line;
-}
 
 envgen::Snapshot snapshot_of(const envgen::Environ& env, const Options& options) {
   envgen::Snapshot snapshot;
@@ -132,12 +76,11 @@ int columns_of_terminal() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-int show(const doctor::Results& results, const Line& line, const Options& options,
-         const envgen::Snapshot& snapshot) {
-  if (!line.junit.empty()) {
+int show(const doctor::Results& results, const Options& options, const envgen::Snapshot& snapshot) {
+  if (!options.junit.empty()) {
     const std::string report = results_to_junit(results, snapshot.facts.host_name);
-    if (line.junit == "-") return print(report);
-    auto status = write_output(line.junit, report, "writing the JUnit report");
+    if (options.junit == "-") return print(report);
+    auto status = write_output(options.junit, report, "writing the JUnit report");
     if (!status) return complain(status.error());
   }
   if (options.json) return print(results_to_json(results));
@@ -148,25 +91,15 @@ int show(const doctor::Results& results, const Line& line, const Options& option
 
 }  // namespace
 
-int doctor_command(Arguments arguments, const envgen::Environ& env) {
-  auto line = parse_line(arguments);
-  if (!line) return complain(line.error());
-  auto options = parse_options(line->rest, env);
-  if (!options) return complain(options.error());
-  if (options->help) return print(doctor_usage());
-  if (auto status = check_options(*options, env); !status) return complain(status.error());
-  auto only = doctor::parse_check_names(line->only);
-  if (!only) return complain(only.error());
-  std::int64_t limit_ms = 0;
-  if (!set_time(line->timeout, limit_ms)) {
-    return complain({"reading the options", "--timeout", '"' + line->timeout + '"',
-                     "give a duration above 0 such as 10s"});
-  }
-  envgen::Request& request = options->request;
+int doctor_command(Call& call) {
+  Options& options = call.options;
+  if (auto status = check_options(options, call.env); !status) return complain(status.error());
+  envgen::Request& request = options.request;
   if (request.command.empty()) request.command = {"true"};
-  const envgen::Snapshot snapshot = snapshot_of(env, *options);
-  const doctor::Results results = doctor::run_checks(*only, examine(snapshot, request, limit_ms));
-  const int printed = show(results, *line, *options, snapshot);
+  const envgen::Snapshot snapshot = snapshot_of(call.env, options);
+  const doctor::Results results =
+      doctor::run_checks(options.checks, examine(snapshot, request, options.check_timeout_ms));
+  const int printed = show(results, options, snapshot);
   if (printed != 0) return printed;
   return envgen::count_results(results).failed > 0 ? kFailedChecks : 0;
 }

@@ -1,25 +1,21 @@
 // print-environment FD: what source_scripts lets its shell become. Not for people.
 
-#include <charconv>
-
+#include "base/text.h"
 #include "init/cli/commands.h"
 #include "init/sys/files.h"
 
 namespace cli {
 
-int environment_command(Arguments arguments, const envgen::Environ& env) {
-  int fd = -1;
-  if (arguments.size() == 1) {
-    const std::string& text = arguments[0];
-    std::from_chars(text.data(), text.data() + text.size(), fd);
-  }
-  if (fd < 0) return complain({"printing the environment", "", "no descriptor", ""});
+int environment_command(Call& call) {
+  const std::vector<std::string>& words = call.options.operands;
+  const auto fd = words.size() == 1 ? envgen::parse_count<int>(words[0]) : std::nullopt;
+  if (!fd) return complain({"printing the environment", "", "no descriptor", ""});
   std::string bytes;
-  for (const std::string& entry : env.entries()) bytes.append(entry).push_back('\0');
-  const int error = write_to(fd, "E " + std::to_string(bytes.size()) + "\n" + bytes);
-  if (error == 0) return 0;
-  return complain(
-      {"printing the environment", "descriptor " + std::to_string(fd), sys::errno_text(error), ""});
+  for (const std::string& entry : call.env.entries()) bytes.append(entry).push_back('\0');
+  bytes.insert(0, "E " + std::to_string(bytes.size()) + "\n");
+  if (sys::write_all(*fd, bytes) == bytes.size()) return 0;
+  return complain({"printing the environment", "descriptor " + std::to_string(*fd),
+                   sys::errno_text(errno), ""});
 }
 
 }  // namespace cli

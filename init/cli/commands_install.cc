@@ -1,8 +1,6 @@
 // install: puts this program into a directory, for images that do not have it. An init container of
 // an image that holds nothing else runs it, and the job's container starts with what it put there.
 
-#include <cerrno>
-
 #include "init/cli/commands.h"
 #include "init/cli/files.h"
 #include "init/sys/files.h"
@@ -11,12 +9,6 @@ namespace cli {
 namespace {
 
 constexpr const char* kWhat = "installing trainit";
-
-constexpr std::string_view kUsage =
-    "trainit install DIR\n"
-    "    puts this program there as DIR/trainit, for a pod whose images do not have it: an init\n"
-    "    container installs it into a volume, the job's container starts with it. DIR is made\n"
-    "    where it does not exist; a trainit that is there is replaced, also one that runs\n";
 
 // Without /proc it is the path that it was started by.
 envgen::Result<std::string> own_program() {
@@ -28,16 +20,14 @@ envgen::Result<std::string> own_program() {
 
 }  // namespace
 
-int install_command(Arguments arguments, const envgen::Environ& /*env*/) {
-  if (arguments.size() == 1 && (arguments[0] == "--help" || arguments[0] == "-h")) {
-    return print(kUsage);
-  }
-  if (arguments.size() != 1 || arguments[0].empty() || arguments[0].starts_with('-')) {
+int install_command(Call& call) {
+  const std::vector<std::string>& directories = call.options.operands;
+  if (directories.size() != 1 || directories[0].empty()) {
     return complain({kWhat, "the command line",
-                     arguments.empty() ? "no directory" : "something else than one directory",
+                     directories.empty() ? "no directory" : "something else than one directory",
                      "give the directory to put it into: trainit install /opt/trainit"});
   }
-  const std::string& directory = arguments[0];
+  const std::string& directory = directories[0];
   const auto program = own_program();
   if (!program) return complain(program.error());
   if (auto made = sys::make_directories(directory, 0755); !made) return complain(made.error());

@@ -1,13 +1,10 @@
 // peer serve|session|end: sshd between the nodes of a job (envgen/framework/ssh.h). Started by
 // plans, not by people.
 
-#include <algorithm>
-#include <array>
-#include <charconv>
-#include <map>
-#include <optional>
-
+#include "base/text.h"
 #include "init/cli/commands.h"
+#include "init/cli/kinds.h"
+#include "init/engine/cluster/link_status.h"
 #include "init/sshd/end.h"
 #include "init/sshd/serve.h"
 #include "init/sshd/session.h"
@@ -15,102 +12,54 @@
 namespace cli {
 namespace {
 
-constexpr const char* kWhat = "reading the command line";
-constexpr const char* kUsage =
-    "trainit peer serve --dir D --port P [--key FILE] [--launcher-timeout-ms N], "
-    "session --dir D, or end --dir D --hosts-file F --port P [--key FILE] [--code N]";
-constexpr std::int64_t kMaxPort = 65535;
-constexpr std::int64_t kMaxCode = 255;
-constexpr std::int64_t kMaxMs = 1'000'000'000'000;  // 31 years
-
-using Values = std::map<std::string, std::string, std::less<>>;
-
-envgen::Result<Values> parse_values(Arguments arguments) {
-  constexpr std::array<std::string_view, 6> kNames = {
-      "--dir", "--port", "--key", "--launcher-timeout-ms", "--hosts-file", "--code"};
-  Values values;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view word = arguments[i];
-    const std::size_t equals = word.find('=');
-    const std::string name(word.substr(0, equals));
-    const bool known = std::find(kNames.begin(), kNames.end(), name) != kNames.end();
-    if (!known) return envgen::fail(kWhat, "peer", "\"" + std::string(word) + "\"", kUsage);
-    if (equals != std::string_view::npos) {
-      values[name] = word.substr(equals + 1);
-    } else if (i + 1 < arguments.size()) {
-      values[name] = arguments[++i];
-    } else {
-      return envgen::fail(kWhat, name, "no value", kUsage);
-    }
-  }
-  return values;
-}
-
-std::string text_of(const Values& values, std::string_view name) {
-  const auto found = values.find(name);
-  return found == values.end() ? std::string() : found->second;
-}
-
-envgen::Result<std::int64_t> number_in(std::string_view where, std::string_view text,
-                                       std::int64_t least, std::int64_t most) {
-  std::int64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && stop == text.data() + text.size() && value >= least &&
-      value <= most) {
-    return value;
-  }
-  return envgen::fail(
-      kWhat, std::string(where), text.empty() ? "nothing" : "\"" + std::string(text) + "\"",
-      "give a number from " + std::to_string(least) + " to " + std::to_string(most));
-}
-
-envgen::Result<std::string> absolute(const Values& values, std::string_view name) {
-  std::string path = text_of(values, name);
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  if (path.size() > 1 && path.starts_with('/')) return path;
-  return envgen::fail(kWhat, std::string(name), path.empty() ? "nothing" : "\"" + path + "\"",
-                      "give an absolute path");
-}
-
 int report(const std::expected<int, proc::StartFailure>& result) {
   if (result) return *result;
   complain(result.error().error);
   return result.error().exit_code;
 }
 
-int serve(const Values& values, const std::string& directory, const envgen::Environ& env) {
-  peer::ServeOptions options;
-  options.directory = directory;
-  options.key = text_of(values, "--key");
-  const auto port = number_in("--port", text_of(values, "--port"), 1, kMaxPort);
-  if (!port) return complain(port.error());
-  options.port = static_cast<int>(*port);
-  constexpr std::string_view kTimeout = "--launcher-timeout-ms";
-  if (values.contains(kTimeout)) {
-    const auto timeout = number_in(kTimeout, text_of(values, kTimeout), 0, kMaxMs);
-    if (!timeout) return complain(timeout.error());
-    options.launcher_timeout_ms = *timeout;
-  }
-  return report(peer::serve(options, env));
+// What a command of plans needs, and was not given.
+int refuse(const char* option) {
+  return complain({"reading the options", option, "nothing", "see trainit peer --help"});
 }
 
-int end(const Values& values, const std::string& directory, const envgen::Environ& env) {
-  peer::EndOptions options;
-  options.directory = directory;
-  options.key = text_of(values, "--key");
-  const auto hosts_file = absolute(values, "--hosts-file");
-  if (!hosts_file) return complain(hosts_file.error());
-  options.hosts_file = *hosts_file;
-  const auto port = number_in("--port", text_of(values, "--port"), 1, kMaxPort);
-  if (!port) return complain(port.error());
-  options.port = static_cast<int>(*port);
-  const bool given = values.contains("--code");
-  const std::string text =
-      given ? text_of(values, "--code") : std::string(env.get_or("TRAINIT_EXIT_CODE", ""));
-  const auto code = number_in(given ? "--code" : "TRAINIT_EXIT_CODE", text, 0, kMaxCode);
-  if (!code) return complain(code.error());
-  options.exit_code = static_cast<int>(*code);
-  const auto told = peer::end(options, env);
+int serve(const PeerRequest& request, const envgen::Environ& env) {
+  return report(sshd::serve({.directory = request.directory,
+                             .port = request.port,
+                             .key = request.key,
+                             .launcher_timeout_ms = request.launcher_timeout_ms},
+                            env));
+}
+
+// Where nobody answers there is no link, and all are called.
+sshd::LinkedHosts linked_hosts(const std::string& socket) {
+  constexpr int kAnswerMs = 500;  // of the time that its caller gives it
+  sshd::LinkedHosts linked;
+  const auto rows = engine::ask_nodes(socket, kAnswerMs);
+  if (!rows) return linked;
+  for (const engine::NodeRow& row : *rows) {
+    if (row.presence == "here" || row.presence == "gone") linked.told.insert(row.name);
+    if (row.presence == "lost") linked.lost.insert(row.name);
+  }
+  return linked;
+}
+
+int end(const PeerRequest& request, const envgen::Environ& env) {
+  constexpr const char* kVariable = "TRAINIT_EXIT_CODE";
+  if (request.hosts_file.empty()) return refuse("--hosts-file");
+  const std::string text(env.get_or(kVariable, ""));
+  const auto code = request.code ? Parsed<std::int64_t>(*request.code) : kExitCode.parse(text);
+  if (!code) {
+    return complain({"reading the options", kVariable,
+                     text.empty() ? "nothing" : envgen::quoted(text), "give " + kExitCode.list()});
+  }
+  sshd::EndOptions options{.directory = request.directory,
+                           .hosts_file = request.hosts_file,
+                           .port = request.port,
+                           .key = request.key,
+                           .exit_code = static_cast<int>(*code)};
+  if (!request.link.empty()) options.ask_link = [&] { return linked_hosts(request.link); };
+  const auto told = sshd::end(options, env);
   if (told) return 0;
   complain(told.error());
   return 1;
@@ -118,19 +67,14 @@ int end(const Values& values, const std::string& directory, const envgen::Enviro
 
 }  // namespace
 
-int peer_command(Arguments arguments, const envgen::Environ& env) {
-  const std::string_view verb = arguments.empty() ? std::string_view() : arguments[0];
-  if (verb == "--help" || verb == "-h") return print(std::string(kUsage) + "\n");
-  if (verb != "serve" && verb != "session" && verb != "end") {
-    return complain({kWhat, "peer", "\"" + std::string(verb) + "\"", kUsage});
+int peer_command(Call& call) {
+  const PeerRequest& request = call.options.peer;
+  if (request.directory.empty()) return refuse("--dir");
+  if (call.options.command == kPeerSession) {
+    return report(sshd::session(request.directory, call.env));
   }
-  const auto values = parse_values(arguments.subspan(1));
-  if (!values) return complain(values.error());
-  const auto directory = absolute(*values, "--dir");
-  if (!directory) return complain(directory.error());
-  if (verb == "serve") return serve(*values, *directory, env);
-  if (verb == "end") return end(*values, *directory, env);
-  return report(peer::session(*directory, env));
+  if (request.port == 0) return refuse("--port");
+  return call.options.command == kPeerServe ? serve(request, call.env) : end(request, call.env);
 }
 
 }  // namespace cli

@@ -1,7 +1,6 @@
 // plan and snapshot: run, stopped before the first action.
 
 #include "init/cli/commands.h"
-#include "init/cli/options.h"
 #include "init/engine/policies.h"
 #include "init/engine/resolve/collect.h"
 #include "init/sandbox/prepare.h"
@@ -19,7 +18,7 @@ struct Case {
 };
 
 envgen::Result<envgen::Snapshot> read_snapshot(const std::string& path) {
-  envgen::PathState state = sys::look(path, true);
+  envgen::PathState state = sys::inspect(path, true);
   if (state.kind != envgen::PathState::Kind::kFile) {
     std::string found = state.kind == envgen::PathState::Kind::kAbsent ? "no such file"
                         : state.kind == envgen::PathState::Kind::kDirectory
@@ -35,39 +34,26 @@ envgen::Result<envgen::Snapshot> read_snapshot(const std::string& path) {
 envgen::Result<Case> replayed_case(Arguments arguments, const Options& given) {
   Case result;
   result.replayed = true;
-  auto snapshot = read_snapshot(given.snapshot);
-  if (!snapshot) return std::unexpected(snapshot.error());
-  result.snapshot = std::move(*snapshot);
-  auto options = parse_options(result.snapshot.argv, result.snapshot.env);
-  if (!options) return std::unexpected(options.error());
-  result.options = std::move(*options);
-  if (auto status = parse_arguments(arguments, result.options); !status) {
-    return std::unexpected(status.error());
-  }
+  TRY_ASSIGN(result.snapshot, read_snapshot(given.snapshot));
+  TRY_ASSIGN(result.options, parse_options(result.snapshot.argv, result.snapshot.env));
+  TRY(parse_arguments(arguments, result.options));
   return result;
 }
 
-envgen::Result<Case> parsed_case(Arguments arguments, const envgen::Environ& env) {
-  auto options = parse_options(arguments, env);
-  if (!options) return std::unexpected(options.error());
-  if (!options->snapshot.empty()) return replayed_case(arguments, *options);
+envgen::Result<Case> make_case(Call& call) {
   Case result;
-  result.options = std::move(*options);
-  result.snapshot.argv.assign(arguments.begin(), arguments.end());
-  result.snapshot.env = env;
-  set_run_dir(result.snapshot.env, result.options.run_dir);
-  result.snapshot.facts = sys::gather_facts();
-  result.snapshot.facts.run_dir = sys::find_run_dir(result.snapshot.env);
-  return result;
-}
-
-envgen::Result<Case> make_case(Arguments arguments, const envgen::Environ& env) {
-  auto one = parsed_case(arguments, env);
-  if (!one || one->options.help) return one;
-  if (auto status = check_options(one->options, one->snapshot.env); !status) {
-    return std::unexpected(status.error());
+  if (!call.options.snapshot.empty()) {
+    TRY_ASSIGN(result, replayed_case(call.arguments, call.options));
+  } else {
+    result.options = std::move(call.options);
+    result.snapshot.argv.assign(call.arguments.begin(), call.arguments.end());
+    result.snapshot.env = call.env;
+    set_run_dir(result.snapshot.env, result.options.run_dir);
+    result.snapshot.facts = sys::gather_facts();
+    result.snapshot.facts.run_dir = sys::find_run_dir(result.snapshot.env);
   }
-  return one;
+  TRY(check_options(result.options, result.snapshot.env));
+  return result;
 }
 
 envgen::Answer answer_of(Case& one) {
@@ -89,10 +75,9 @@ envgen::Status confine(envgen::Plan& plan, const Case& one) {
     envgen::confine_unprepared(plan, request.sandbox);
     return {};
   }
-  auto prepared = sandbox::prepare(request.sandbox, request.strict);
-  if (!prepared) return std::unexpected(prepared.error());
-  plan.warnings.insert(plan.warnings.end(), prepared->warnings.begin(), prepared->warnings.end());
-  envgen::confine(plan, std::move(prepared->sandbox));
+  TRY_ASSIGN(auto prepared, sandbox::prepare(request.sandbox, request.strict));
+  plan.warnings.insert(plan.warnings.end(), prepared.warnings.begin(), prepared.warnings.end());
+  envgen::confine(plan, std::move(prepared.sandbox));
   std::string oom_group = sys::oom_group_warning();
   if (!oom_group.empty()) plan.warnings.push_back(std::move(oom_group));
   return {};
@@ -109,10 +94,9 @@ int show(envgen::Plan plan, const Case& one) {
 
 }  // namespace
 
-int plan_command(Arguments arguments, const envgen::Environ& env) {
-  auto one = make_case(arguments, env);
+int plan_command(Call& call) {
+  auto one = make_case(call);
   if (!one) return complain(one.error());
-  if (one->options.help) return print(usage());
   envgen::Answer answer = answer_of(*one);
   if (const auto* error = std::get_if<envgen::Error>(&answer.outcome)) return complain(*error);
   if (const auto* pending = std::get_if<envgen::Pending>(&answer.outcome)) {
@@ -121,10 +105,9 @@ int plan_command(Arguments arguments, const envgen::Environ& env) {
   return show(std::move(std::get<envgen::Planned>(answer.outcome).plan), *one);
 }
 
-int snapshot_command(Arguments arguments, const envgen::Environ& env) {
-  auto one = make_case(arguments, env);
+int snapshot_command(Call& call) {
+  auto one = make_case(call);
   if (!one) return complain(one.error());
-  if (one->options.help) return print(usage());
   answer_of(*one);  // for what it looks at; an error is what a snapshot is for
   return print(to_json(one->snapshot, true));
 }

@@ -6,14 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
+#include "base/exit_codes.h"
+#include "base/text.h"
 #include "envgen/ranktable/hccn.h"
 #include "envgen/ranktable/ranktable.h"
 #include "init/cli/commands.h"
 #include "init/cli/files.h"
-#include "init/cli/options.h"
 #include "init/proc/driver_tool.h"
 #include "init/proc/spawn.h"
 #include "init/sys/clock.h"
@@ -28,74 +28,8 @@ using envgen::RankOrder;
 using envgen::Result;
 
 constexpr int kRefused = 1;
-constexpr int kNoSuchTool = 127;
+constexpr const char* kWriting = "writing the rank table";
 constexpr std::int64_t kToolTimeoutMs = 5000;
-
-constexpr std::string_view kUsage =
-    "trainit ranktable check FILE...\n"
-    "    does HCCL accept it? 0 yes, 1 no; a line for each finding\n"
-    "trainit ranktable convert FILE [-o OUT] [--rank-order pod-index|server-id]\n"
-    "    template 1 on stdout or in OUT\n"
-    "trainit ranktable generate [--devices LIST] [--server-id ID] [--hccn-conf FILE] [-o OUT]\n"
-    "    a table of this host from /etc/hccn.conf, else from hccn_tool for the devices named\n";
-
-// What follows `ranktable`: flags with a value, and files.
-struct Line {
-  std::vector<std::string> files;
-  std::string output;
-  std::string devices;
-  std::string server_id;
-  std::string hccn_conf = "/etc/hccn.conf";
-  std::string rank_order = "pod-index";
-};
-
-Result<Line> parse_line(Arguments arguments, const envgen::Environ& env) {
-  Line line;
-  if (auto order = env.get_or("TRAINIT_RANK_ORDER", ""); !order.empty()) line.rank_order = order;
-  const std::array<std::pair<std::string_view, std::string*>, 6> flags = {
-      {{"-o", &line.output},
-       {"--output", &line.output},
-       {"--devices", &line.devices},
-       {"--server-id", &line.server_id},
-       {"--hccn-conf", &line.hccn_conf},
-       {"--rank-order", &line.rank_order}}};
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    if (!argument.starts_with('-') || argument == "-") {
-      line.files.push_back(argument);
-      continue;
-    }
-    std::string_view name = std::string_view(argument).substr(0, argument.find('='));
-    const auto* flag =
-        std::ranges::find(flags, name, &std::pair<std::string_view, std::string*>::first);
-    if (flag == flags.end()) {
-      return envgen::fail("reading the options", std::string(name), "no such option",
-                          "see trainit ranktable --help");
-    }
-    if (name.size() < argument.size()) {
-      *flag->second = argument.substr(name.size() + 1);
-    } else if (i + 1 < arguments.size()) {
-      *flag->second = arguments[++i];
-    } else {
-      return envgen::fail("reading the options", argument, "no value",
-                          "see trainit ranktable --help");
-    }
-  }
-  return line;
-}
-
-Result<RankOrder> order_of(const Line& line) {
-  if (line.rank_order == "pod-index") return RankOrder::kPodIndex;
-  if (line.rank_order == "server-id") return RankOrder::kServerId;
-  return envgen::fail("reading the options", "--rank-order", '"' + line.rank_order + '"',
-                      "give pod-index or server-id");
-}
-
-int put_out(const Line& line, std::string_view text) {
-  if (line.output.empty() || line.output == "-") return print(text);
-  auto status = write_output(line.output, text, "writing the rank table");
-  return status ? 0 : complain(status.error());
-}
 
 int check_one(const std::string& path) {
   auto text = read_file(path, "checking the rank table");
@@ -119,23 +53,22 @@ int check_one(const std::string& path) {
   return printed != 0 ? printed : (refused ? kRefused : 0);
 }
 
-int check(const Line& line) {
-  if (line.files.empty()) {
+int check(const Options& options) {
+  if (options.operands.empty()) {
     return complain({"checking a rank table", "", "no file", "name one or more files"});
   }
   int worst = 0;
-  for (const std::string& path : line.files) worst = std::max(worst, check_one(path));
+  for (const std::string& path : options.operands) worst = std::max(worst, check_one(path));
   return worst;
 }
 
-int convert(const Line& line) {
+int convert(const Options& options) {
   constexpr const char* kConverting = "converting the rank table";
-  auto order = order_of(line);
-  if (!order) return complain(order.error());
-  if (line.files.size() != 1) {
-    return complain({kConverting, "", std::to_string(line.files.size()) + " files", "name one"});
+  const std::vector<std::string>& files = options.operands;
+  if (files.size() != 1) {
+    return complain({kConverting, "", std::to_string(files.size()) + " files", "name one"});
   }
-  const std::string& path = line.files[0];
+  const std::string& path = files[0];
   auto text = read_file(path, kConverting);
   if (!text) return complain(text.error());
   auto table = envgen::RankTable::parse(*text, path);
@@ -143,13 +76,13 @@ int convert(const Line& line) {
   if (std::string reason = table->not_ready_reason(); !reason.empty()) {
     return complain({kConverting, path, reason, "convert it when its status is \"completed\""});
   }
-  auto converted = table->convert(*order);
+  auto converted = table->convert(options.request.rank_order.value_or(RankOrder::kPodIndex));
   if (!converted) return complain(converted.error());
   for (const envgen::Finding& finding : converted->warnings) {
     std::string warning = "trainit: warning: " + path + ": " + to_line(finding) + "\n";
-    (void)!::write(STDERR_FILENO, warning.data(), warning.size());
+    sys::write_all(STDERR_FILENO, warning);
   }
-  return put_out(line, converted->text);
+  return put_out(options.out, converted->text, kWriting);
 }
 
 struct ToolRun {
@@ -197,29 +130,28 @@ Result<std::string> address_by_tool(int device, const envgen::Environ& env) {
   constexpr const char* kOtherWay =
       "mount the host's /etc/hccn.conf, or name a file with --hccn-conf";
   const auto tool = proc::find_driver_tool("hccn_tool", env);
-  if (!tool && tool.error().exit_code != kNoSuchTool) return std::unexpected(tool.error().error);
-  auto run =
-      tool ? run_hccn_tool(*tool, id)
-           : Result<ToolRun>(ToolRun{.output = {}, .status = kNoSuchTool << 8, .in_time = true});
-  if (!run) return std::unexpected(run.error());
-  if (!run->in_time) {
-    return envgen::fail(what, "hccn_tool",
-                        "no answer in " + std::to_string(kToolTimeoutMs / 1000) + " s",
+  if (!tool && tool.error().exit_code != exit_code::kNotFound) {
+    return std::unexpected(tool.error().error);
+  }
+  TRY_ASSIGN(auto run,
+             tool ? run_hccn_tool(*tool, id)
+                  : Result<ToolRun>(ToolRun{
+                        .output = {}, .status = exit_code::kNotFound << 8, .in_time = true}));
+  if (!run.in_time) {
+    return envgen::fail(what, "hccn_tool", "no answer in " + envgen::seconds(kToolTimeoutMs),
                         std::string("see whether npu-smi answers; ") + kOtherWay);
   }
-  if (WIFEXITED(run->status) && WEXITSTATUS(run->status) == kNoSuchTool) {
+  if (WIFEXITED(run.status) && WEXITSTATUS(run.status) == exit_code::kNotFound) {
     return envgen::fail(what, "hccn_tool", "no such program, and no /etc/hccn.conf", kOtherWay);
   }
-  return envgen::parse_hccn_tool(run->output, "hccn_tool -i " + id);
+  return envgen::parse_hccn_tool(run.output, "hccn_tool -i " + id);
 }
 
 Result<std::map<int, std::string>> addresses_by_tool(const std::vector<int>& devices,
                                                      const envgen::Environ& env) {
   std::map<int, std::string> addresses;
   for (int device : devices) {
-    auto address = address_by_tool(device, env);
-    if (!address) return std::unexpected(address.error());
-    addresses[device] = std::move(*address);
+    TRY_ASSIGN(addresses[device], address_by_tool(device, env));
   }
   return addresses;
 }
@@ -229,35 +161,27 @@ struct Host {
   std::map<int, std::string> addresses;
 };
 
-Result<Host> host_of(const Line& line, const envgen::Environ& env) {
+Result<Host> host_of(const Options& options, const std::string& conf, const envgen::Environ& env) {
   Host host;
-  if (!line.devices.empty()) {
-    auto devices = envgen::parse_device_list(line.devices, "--devices");
-    if (!devices) return std::unexpected(devices.error());
-    host.devices = std::move(*devices);
+  if (!options.request.devices.empty()) {
+    TRY_ASSIGN(host.devices, envgen::parse_device_list(options.request.devices, "--devices"));
   }
-  PathState state = sys::look(line.hccn_conf, true);
-  bool named = line.hccn_conf != Line{}.hccn_conf;
-  if (state.kind == PathState::Kind::kFile || named) {
-    auto text = read_file(line.hccn_conf, "generating a rank table");
-    if (!text) return std::unexpected(text.error());
-    auto addresses = envgen::parse_hccn_conf(*text, line.hccn_conf);
-    if (!addresses) return std::unexpected(addresses.error());
-    host.addresses = std::move(*addresses);
+  PathState state = sys::inspect(conf, true);
+  if (state.kind == PathState::Kind::kFile || !options.hccn_conf.empty()) {
+    TRY_ASSIGN(auto text, read_file(conf, "generating a rank table"));
+    TRY_ASSIGN(host.addresses, envgen::parse_hccn_conf(text, conf));
   } else if (host.devices.empty()) {
-    return envgen::fail("generating a rank table", line.hccn_conf, "no such file",
+    return envgen::fail("generating a rank table", conf, "no such file",
                         "name the devices with --devices 0-7, or a file with --hccn-conf");
   } else {
-    auto addresses = addresses_by_tool(host.devices, env);
-    if (!addresses) return std::unexpected(addresses.error());
-    host.addresses = std::move(*addresses);
+    TRY_ASSIGN(host.addresses, addresses_by_tool(host.devices, env));
   }
   if (host.devices.empty()) {
     for (const auto& [id, address] : host.addresses) host.devices.push_back(id);
   }
   for (int id : host.devices) {
     if (host.addresses.contains(id)) continue;
-    return envgen::fail("generating a rank table", line.hccn_conf,
+    return envgen::fail("generating a rank table", conf,
                         "no address of device " + std::to_string(id),
                         "name devices that it has with --devices");
   }
@@ -276,42 +200,30 @@ envgen::Status refuse_unusable(const std::string& text) {
   return {};
 }
 
-int generate(const Line& line, const envgen::Environ& env) {
-  auto host = host_of(line, env);
+int generate(const Options& options, const envgen::Environ& env) {
+  const std::string conf = options.hccn_conf.empty() ? "/etc/hccn.conf" : options.hccn_conf;
+  auto host = host_of(options, conf, env);
   if (!host) return complain(host.error());
   if (host->devices.empty()) {
-    return complain({"generating a rank table", line.hccn_conf, "no address_N line",
+    return complain({"generating a rank table", conf, "no address_N line",
                      "name another file with --hccn-conf"});
   }
-  std::string server_id = line.server_id;
+  std::string server_id = options.server_id;
   if (server_id.empty()) {
     envgen::Facts facts = sys::gather_facts();
     server_id = facts.addresses.empty() ? facts.host_name : facts.addresses.front();
   }
   const std::string text = envgen::generate_rank_table(server_id, host->devices, host->addresses);
   if (auto status = refuse_unusable(text); !status) return complain(status.error());
-  return put_out(line, text);
+  return put_out(options.out, text, kWriting);
 }
 
 }  // namespace
 
-int ranktable_command(Arguments arguments, const envgen::Environ& env) {
-  using Action = int (*)(const Line&, const envgen::Environ&);
-  static constexpr std::pair<std::string_view, Action> kActions[] = {
-      {"check", [](const Line& line, const envgen::Environ&) { return check(line); }},
-      {"convert", [](const Line& line, const envgen::Environ&) { return convert(line); }},
-      {"generate", generate}};
-  if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) {
-    return print(kUsage);
-  }
-  for (const auto& [name, action] : kActions) {
-    if (arguments.empty() || arguments[0] != name) continue;
-    auto line = parse_line(arguments.subspan(1), env);
-    return line ? action(*line, env) : complain(line.error());
-  }
-  return complain({"reading the command line", "ranktable",
-                   arguments.empty() ? "no action" : '"' + arguments[0] + '"',
-                   "use check, convert or generate"});
+int ranktable_command(Call& call) {
+  const Options& options = call.options;
+  if (options.command == kTableCheck) return check(options);
+  return options.command == kTableConvert ? convert(options) : generate(options, call.env);
 }
 
 }  // namespace cli

@@ -4,17 +4,29 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "init/cli/commands.h"
 #include "init/cli/options.h"
 
 namespace cli {
 namespace {
 
-constexpr std::string_view kUsage =
-    "trainit reference man|markdown|bash\n"
-    "    man       the manual page, for man(1)\n"
-    "    markdown  the options and their variables, a table\n"
-    "    bash      completion, for /usr/share/bash-completion/completions/trainit\n";
+// "hostfile check, hostfile convert: ", before the help of an option that run has not.
+std::string owners_of(const Option& option) {
+  std::string owners;
+  if ((option.commands & kRun) != 0) return owners;
+  for (const Command& command : command_table()) {
+    if ((option.commands & command.bit) == 0) continue;
+    owners += (owners.empty() ? "" : ", ") + std::string(command.name);
+  }
+  return owners + ": ";
+}
+
+// "--grace DURATION"
+std::string flag_of(const Option& option) {
+  std::string flag = "--" + std::string(option.name);
+  return option.value.empty() ? flag : flag + " " + std::string(option.value);
+}
 
 // --- man(7) ---
 
@@ -46,7 +58,8 @@ constexpr std::string_view kDescription =
     "Options end at \\-\\- or at the first argument that is none. Each option but \\-\\-help,\n"
     "\\-\\-version, \\-\\-json, \\-\\-watch and \\-\\-snapshot has a variable, which an image or "
     "a\n"
-    "platform sets; an option beats its variable. A repeated option is lines in its variable.\n";
+    "platform sets; an option beats its variable. A repeated option is lines in its variable.\n"
+    "A DURATION is a number with ms, s, m, h or d, of seconds without one, and at most 366d.\n";
 
 struct Meaning {
   std::string_view of;
@@ -55,8 +68,11 @@ struct Meaning {
 
 constexpr std::array kExitCodes = {
     Meaning{"0", "every rank, or the command, ended with 0"},
+    Meaning{"69", "what the job waits for was not there in time: it may be, the next time"},
+    Meaning{"70", "a rank hangs (--stall-action end)"},
     Meaning{"75", "start it again, elsewhere: it saved a checkpoint, or this node is not fit"},
-    Meaning{"124", "out of time: the job's, or that of something it waited for"},
+    Meaning{"76", "the cause is on another node of the job"},
+    Meaning{"124", "the job's time is over (--max-duration)"},
     Meaning{"125", "trainit's own failure, or bad input: the same container will fail again"},
     Meaning{"126, 127", "the command is not executable, or was not found"},
     Meaning{"128+n", "died of signal n; 143 and 130: stopped"},
@@ -73,8 +89,8 @@ void add_item(std::string& page, const std::string& tag, std::string_view text) 
 }
 
 std::string option_text(const Option& option) {
-  std::string text(option.help);
-  if (!option.value.empty()) text += ". Takes " + std::string(option.accepts);
+  std::string text = owners_of(option) + std::string(option.help);
+  if (!option.value.empty()) text += ". Takes " + option.accepts();
   if (has_variable(option)) text += ". Variable: " + variable_name(option);
   return text + ".";
 }
@@ -83,17 +99,22 @@ std::string man_page() {
   std::string page = ".TH TRAINIT 1 \"\" \"" + roff(version().substr(0, version().size() - 1)) +
                      "\" \"User Commands\"\n.SH NAME\ntrainit \\- entrypoint of training images\n"
                      ".SH SYNOPSIS\n";
-  for (const CommandHelp& command : command_help()) {
-    if (command.name != "run") page += ".br\n";
-    const std::string name = command.name == "run" ? "" : " " + std::string(command.name);
-    page += "\\fBtrainit" + roff(name) + "\\fR " + roff(command.arguments) + "\n";
+  std::string commands;
+  for (const Command& command : command_table()) {
+    if (command.help.empty()) continue;
+    const bool is_run = command.bit == kRun;
+    const std::string name = is_run ? "" : " " + std::string(command.name);
+    const std::string arguments =
+        (command.arguments.empty() ? "\\fR" : "\\fR ") + roff(command.arguments);
+    page += (is_run ? "" : ".br\n") + ("\\fBtrainit" + roff(name)) + arguments + "\n";
+    add_item(commands, "\\fB" + roff(command.name) + arguments, command.help);
   }
-  page += ".SH DESCRIPTION\n" + std::string(kDescription) + ".SH COMMANDS\n";
-  for (const CommandHelp& command : command_help()) {
-    add_item(page, "\\fB" + roff(command.name) + "\\fR " + roff(command.arguments), command.help);
-  }
+  page += ".SH DESCRIPTION\n" + std::string(kDescription) + ".SH COMMANDS\n" + commands;
   page += ".SH OPTIONS\n";
+  std::string_view group;
   for (const Option& option : option_table()) {
+    if (option.group != group) page += ".SS " + roff(option.group) + "\n";
+    group = option.group;
     std::string tag = "\\fB" + roff("--" + std::string(option.name)) + "\\fR";
     if (!option.value.empty()) tag += " \\fI" + roff(option.value) + "\\fR";
     add_item(page, tag, option_text(option));
@@ -119,27 +140,52 @@ std::string cell(std::string_view text) {
 std::string markdown() {
   std::string table = "| option | variable | meaning |\n| --- | --- | --- |\n";
   for (const Option& option : option_table()) {
-    std::string flag = "--" + std::string(option.name);
-    if (!option.value.empty()) flag += " " + std::string(option.value);
     const std::string variable = has_variable(option) ? '`' + variable_name(option) + '`' : "";
-    table += "| `" + cell(flag) + "` | " + variable + " | " + cell(option.help) + " |\n";
+    table += "| `" + cell(flag_of(option)) + "` | " + variable + " | " + cell(owners_of(option)) +
+             cell(option.help) + " |\n";
   }
   return table;
 }
 
 // --- bash ---
 
+// The words that may follow the command `word`: what it takes, and its options, but for those of
+// `but`.
+std::string words_behind(std::string_view word, Commands but = 0) {
+  std::string words;
+  Commands commands = 0;
+  for (const Command& command : command_table()) {
+    if (first_word(command) != word) continue;
+    commands |= command.bit;
+    if (command.name != word) words += std::string(command.name.substr(word.size() + 1)) + " ";
+  }
+  for (const Option& option : option_table()) {
+    if ((option.commands & commands) != 0 && (option.commands & but) == 0)
+      words += "--" + std::string(option.name) + " ";
+  }
+  words.pop_back();
+  return words;
+}
+
 std::string bash_completion() {
   std::string commands;
-  for (const CommandHelp& command : command_help()) commands += std::string(command.name) + " ";
-  std::string options;
-  std::string takers;  // those with a value
-  for (const Option& option : option_table()) {
-    options += "--" + std::string(option.name) + " ";
-    if (!option.value.empty()) takers += "--" + std::string(option.name) + "|";
+  std::string cases;
+  std::string_view last;
+  for (const Command& command : command_table()) {
+    const std::string_view word = first_word(command);
+    if (command.help.empty() || word == last) continue;
+    last = word;
+    commands += std::string(word) + " ";
+    if ((command.bit & (kRun | kPlan | kSnapshot)) != 0) continue;
+    const bool more = command.bit == kDoctor;  // than run's
+    cases += "    " + std::string(word) + ") words" + (more ? "+=' " : "='") +
+             words_behind(word, more ? kRun : 0) + "' ;;\n";
   }
   commands.pop_back();
-  options.pop_back();
+  std::string takers;  // those with a value
+  for (const Option& option : option_table()) {
+    if (!option.value.empty()) takers += "--" + std::string(option.name) + "|";
+  }
   takers.pop_back();
   return "# bash completion for trainit\n"
          "_trainit() {\n"
@@ -156,8 +202,11 @@ std::string bash_completion() {
          ") return ;;\n"
          "  esac\n"
          "  local words='" +
-         options +
+         words_behind("run") +
          "'\n"
+         "  ((COMP_CWORD == 1)) || case ${COMP_WORDS[1]} in\n" +
+         cases +
+         "  esac\n"
          "  if ((COMP_CWORD == 1)) && [[ $word != -* ]]; then words='" +
          commands +
          "'; fi\n"
@@ -176,13 +225,13 @@ constexpr std::array kForms = {Form{"man", man_page}, Form{"markdown", markdown}
 
 }  // namespace
 
-int reference_command(Arguments arguments, const envgen::Environ& /*env*/) {
-  const std::string_view form = arguments.size() == 1 ? std::string_view(arguments[0]) : "";
-  if (form == "--help" || form == "-h") return print(kUsage);
-  const auto* wanted = std::ranges::find(kForms, form, &Form::name);
+int reference_command(Call& call) {
+  const std::vector<std::string>& words = call.options.operands;
+  const auto* wanted =
+      words.size() == 1 ? std::ranges::find(kForms, words[0], &Form::name) : kForms.end();
   if (wanted != kForms.end()) return print(wanted->make());
   return complain({"reading the command line", "trainit reference",
-                   form.empty() ? "not one form" : '"' + std::string(form) + '"',
+                   words.size() == 1 ? envgen::quoted(words[0]) : "not one form",
                    "give man, markdown or bash"});
 }
 

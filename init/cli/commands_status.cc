@@ -8,13 +8,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <utility>
 #include <vector>
 
 #include "init/cli/commands.h"
 #include "init/cli/control.h"
-#include "init/cli/options.h"
+#include "init/engine/cluster/link_status.h"
 #include "init/engine/state/state.h"
 #include "init/engine/state/status_text.h"
 #include "init/sys/clock.h"
@@ -47,7 +46,7 @@ Look look_at(const std::string& run_dir) {
   Look look;
   if (run_dir.empty()) return look;
   look.in_use = sys::run_dir_in_use(run_dir);
-  look.text = sys::look(run_dir + "/state.json", true).content;
+  look.text = sys::inspect(run_dir + "/state.json", true).content;
   return look;
 }
 
@@ -133,28 +132,50 @@ int show(const Look& look, const View& view) {
   return printed == 0 ? code : printed;
 }
 
+// 0 all is well, 1 a node has failed or is not there, 2 no instance.
+int show_nodes(const View& view) {
+  if (view.run_dir.empty()) return no_instance("asking for the status of all nodes", view.run_dir);
+  auto rows = engine::ask_nodes(view.run_dir + "/" + engine::kLinkSocketName);
+  if (!rows) {
+    complain(rows.error());
+    return kNoInstance;
+  }
+  const std::string text =
+      view.options.json ? engine::nodes_to_json(*rows) : engine::nodes_to_text(*rows);
+  const int printed = print(view.redraws ? redrawn(text) : text);
+  return printed != 0 ? printed : engine::all_well(*rows) ? 0 : 1;
+}
+
+int watch_nodes(const View& view) {
+  if (view.redraws) print("\033[2J");
+  int code = show_nodes(view);
+  while (view.options.watch && code <= 1) {
+    ::poll(nullptr, 0, kRedrawMs);
+    code = show_nodes(view);
+  }
+  return code;
+}
+
 }  // namespace
 
-int status_command(Arguments arguments, const envgen::Environ& env) {
-  envgen::Environ own = env;
-  auto options = options_alone(arguments, own);
-  if (!options) return complain(options.error());
-  if (options->help) return print(usage());
-  const std::string run_dir = sys::find_run_dir(own);
-  View view{run_dir, *options, style_of(env)};
-  view.redraws = options->watch && !options->json && ::isatty(STDOUT_FILENO) == 1;
+int status_command(Call& call) {
+  const Options& options = call.options;
+  const std::string run_dir = asked_run_dir(call.options, call.env);
+  View view{run_dir, options, style_of(call.env)};
+  view.redraws = options.watch && !options.json && ::isatty(STDOUT_FILENO) == 1;
+  if (options.all_nodes) return watch_nodes(view);
   Look last = look_at(run_dir);
   if (view.redraws) print("\033[2J");
   int code = show(last, view);
   std::int64_t shown_ms = sys::monotonic_ms();
-  while (options->watch && last.in_use && code != kFailed) {
+  while (options.watch && last.in_use && code != kFailed) {
     ::poll(nullptr, 0, kWatchPollMs);
     Look now = look_at(run_dir);
     const bool changed = now.text != last.text || now.in_use != last.in_use;
     const bool aged = view.redraws && sys::monotonic_ms() - shown_ms >= kRedrawMs;
     last = std::move(now);
     if (!changed && !aged) continue;
-    view.style = style_of(env);  // the window may have another size
+    view.style = style_of(call.env);  // the window may have another size
     code = show(last, view);
     shown_ms = sys::monotonic_ms();
   }

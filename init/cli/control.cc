@@ -1,12 +1,12 @@
 #include "init/cli/control.h"
 
-#include <algorithm>
 #include <optional>
-#include <string>
-#include <vector>
+#include <span>
 
-#include "init/cli/values.h"
+#include "base/text.h"
+#include "init/cli/invocation.h"
 #include "init/engine/state/status_text.h"
+#include "init/sys/facts.h"
 
 namespace cli {
 namespace {
@@ -15,9 +15,6 @@ using engine::ControlAnswer;
 using engine::ControlOp;
 using engine::ControlReply;
 using engine::ControlRequest;
-
-constexpr std::string_view kFor = "--for";
-constexpr std::string_view kKeepRunning = "--keep-running";
 
 std::string done_text(const ControlRequest& request, std::int64_t value_ms) {
   const std::string span = engine::span_text(value_ms);
@@ -73,63 +70,39 @@ envgen::Error refusal(const ControlRequest& request, ControlAnswer answer) {
   }
 }
 
-bool asks_for_help(const std::vector<std::string>& words) {
-  return std::ranges::any_of(
-      words, [](const std::string& word) { return word == "--help" || word == "-h"; });
-}
-
-// `hold 2h` and `hold --for 2h`, among the options.
-envgen::Result<Asked> parse_duration_request(std::string_view name, ControlOp op,
-                                             Arguments arguments) {
-  Asked asked{.request = {.op = op}, .rest = {}};
-  std::optional<std::string> text;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view argument = arguments[i];
-    if (argument == kFor && i + 1 < arguments.size()) {
-      text = arguments[++i];
-    } else if (argument.starts_with(kFor) && argument.substr(kFor.size()).starts_with('=')) {
-      text = argument.substr(kFor.size() + 1);
-    } else if (!text && parse_duration_ms(argument)) {
-      text = argument;
-    } else {
-      asked.rest.emplace_back(argument);
-    }
+// `hold 2h` and `hold --for 2h`.
+envgen::Result<ControlRequest> request_with_span(ControlOp op, const Options& options) {
+  const char* name = op == ControlOp::kHold ? "hold" : "extend";
+  std::optional<std::int64_t> span_ms = options.span_ms;
+  std::span<const std::string> words = options.operands;
+  if (!span_ms && words.size() == 1) {
+    if (const auto parsed = parse_duration_ms(words[0])) span_ms = *parsed;
+    if (span_ms) words = {};
   }
-  const auto duration = text ? parse_duration_ms(*text) : std::nullopt;
-  asked.request.argument_ms = duration.value_or(0);
-  if (duration || asks_for_help(asked.rest)) return asked;
-  if (!text && !asked.rest.empty()) text = asked.rest.back();
-  return envgen::fail("reading the options", std::string(name),
-                      text ? '"' + *text + '"' : "no duration",
-                      "say how long, at most 366d: trainit " + std::string(name) + " --for 2h");
+  if (span_ms && words.empty()) return ControlRequest{.op = op, .argument_ms = *span_ms};
+  return envgen::fail("reading the options", name,
+                      words.empty() ? "no duration" : envgen::quoted(words.back()),
+                      std::string("say how long, at most 366d: trainit ") + name + " --for 2h");
 }
 
 }  // namespace
 
-envgen::Result<Options> options_alone(Arguments arguments, envgen::Environ& env) {
-  auto options = parse_options(arguments, env);
-  if (!options) return options;
-  set_run_dir(env, options->run_dir);
-  if (!options->request.command.empty()) {
-    return envgen::fail("reading the command line", options->request.command[0],
-                        "an argument that is no option", "see trainit --help");
-  }
-  return options;
+std::string asked_run_dir(const Options& options, envgen::Environ env) {
+  set_run_dir(env, options.run_dir);
+  return sys::find_run_dir(env);
 }
 
-envgen::Result<Asked> parse_request(std::string_view name, Arguments arguments) {
-  if (name == "hold") return parse_duration_request(name, ControlOp::kHold, arguments);
-  if (name == "extend") return parse_duration_request(name, ControlOp::kExtend, arguments);
-  Asked asked;
-  if (name == "checkpoint") asked.request.op = ControlOp::kCheckpoint;
-  for (const std::string& argument : arguments) {
-    if (name == "checkpoint" && argument == kKeepRunning) {
-      asked.request.keep_running = true;
-    } else {
-      asked.rest.push_back(argument);
-    }
+envgen::Result<ControlRequest> request_of(const Options& options) {
+  switch (options.command) {
+    case kHold:
+      return request_with_span(ControlOp::kHold, options);
+    case kExtend:
+      return request_with_span(ControlOp::kExtend, options);
+    case kCheckpoint:
+      return ControlRequest{.op = ControlOp::kCheckpoint, .keep_running = options.keep_running};
+    default:
+      return ControlRequest{.op = ControlOp::kRelease};
   }
-  return asked;
 }
 
 envgen::Result<std::string> describe_reply(const ControlRequest& request, const ControlReply& reply,

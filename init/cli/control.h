@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/result.h"
-#include "init/cli/invocation.h"
 #include "init/cli/options.h"
 #include "init/engine/control/control.h"
 
@@ -15,15 +14,10 @@ namespace cli {
 inline constexpr int kNotNow = 1;
 inline constexpr int kNoInstance = 2;
 
-// The arguments of a command that takes options alone; `env` gets the run directory that they name.
-envgen::Result<Options> options_alone(Arguments arguments, envgen::Environ& env);
+// The run directory of the instance that is meant; "" = there is none.
+std::string asked_run_dir(const Options& options, envgen::Environ env);
 
-// A request as it stands on the command line of `name`, with the arguments that are none of it.
-struct Asked {
-  engine::ControlRequest request;
-  std::vector<std::string> rest;
-};
-envgen::Result<Asked> parse_request(std::string_view name, Arguments arguments);
+envgen::Result<engine::ControlRequest> request_of(const Options& options);
 
 // What a person is told of the instance's reply.
 envgen::Result<std::string> describe_reply(const engine::ControlRequest& request,

@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include "init/cli/invocation.h"
@@ -18,7 +16,7 @@ namespace cli {
 using envgen::PathState;
 
 envgen::Result<std::string> read_file(const std::string& path, const char* what) {
-  PathState state = sys::look(path, true);
+  PathState state = sys::inspect(path, true);
   if (state.kind == PathState::Kind::kFile) return std::move(state.content);
   std::string found = sys::errno_text(state.error);
   if (state.kind == PathState::Kind::kAbsent) found = "no such file";
@@ -42,10 +40,9 @@ envgen::Result<sys::Fd> open_there(const std::string& path, const sys::Reached& 
                         "no regular file, in " + reached.weakness + ", which others may change",
                         "remove it, or name a file in a directory of your own");
   }
-  auto end = sys::reach(path, {.follow_last = true});
-  if (!end) return std::unexpected(std::move(end.error()));
-  const int follow = end->magic ? 0 : O_NOFOLLOW;
-  return sys::Fd(::openat(end->directory.get(), end->name.c_str(), kFlags | follow));
+  TRY_ASSIGN(auto end, sys::reach(path, {.follow_last = true}));
+  const int follow = end.magic ? 0 : O_NOFOLLOW;
+  return sys::Fd(::openat(end.directory.get(), end.name.c_str(), kFlags | follow));
 }
 
 }  // namespace
@@ -63,10 +60,15 @@ envgen::Status write_output(const std::string& path, std::string_view text, cons
     fd.error().what = what;
     return std::unexpected(std::move(fd.error()));
   }
-  const int error = fd->valid() ? write_to(fd->get(), text) : errno;
-  if (error == 0) return {};
-  return envgen::fail(what, path, sys::errno_text(error),
+  if (fd->valid() && sys::write_all(fd->get(), text) == text.size()) return {};
+  return envgen::fail(what, path, sys::errno_text(errno),
                       "name a file in a writable directory, or - for stdout");
+}
+
+int put_out(const std::string& path, std::string_view text, const char* what) {
+  if (path.empty() || path == "-") return print(text);
+  auto status = write_output(path, text, what);
+  return status ? 0 : complain(status.error());
 }
 
 }  // namespace cli

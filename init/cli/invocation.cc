@@ -21,20 +21,9 @@ void set_run_dir(envgen::Environ& env, const std::string& option) {
   }
 }
 
-int write_to(int fd, std::string_view text) {
-  while (!text.empty()) {
-    ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
-
 int print(std::string_view text) {
-  int error = write_to(STDOUT_FILENO, text);
-  if (error == 0) return 0;
-  return complain({"writing the result", "stdout", sys::errno_text(error), ""});
+  if (sys::write_all(STDOUT_FILENO, text) == text.size()) return 0;
+  return complain({"writing the result", "stdout", sys::errno_text(errno), ""});
 }
 
 int complain(const envgen::Error& error) {
@@ -42,7 +31,7 @@ int complain(const envgen::Error& error) {
   const std::string shown = envgen::mask_secrets(line);
   // Where the text to type is a part of it.
   const char* note = shown != line ? " (*** stands for what looks like a credential)" : "";
-  write_to(STDERR_FILENO, "trainit: error: " + shown + note + "\n");
+  sys::write_all(STDERR_FILENO, "trainit: error: " + shown + note + "\n");
   return kFailed;
 }
 

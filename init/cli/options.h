@@ -1,8 +1,9 @@
 #pragma once
-// The command line: one table of options. Each option but those that only make sense on a command
-// line (--help, --json) has a variable TRAINIT_<OPTION>; a flag beats the variable. Parsing is a
-// function of its arguments and prints nothing.
+// The command line: one table of options, for all commands. Each option of a job, but those that
+// only make sense on a command line (--help, --json), has a variable TRAINIT_<OPTION>; a flag beats
+// the variable. Parsing is a function of its arguments and prints nothing.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,10 +13,32 @@
 
 #include "base/environ.h"
 #include "base/result.h"
+#include "envgen/formats/hostfile.h"
 #include "envgen/plan/request.h"
+#include "init/cli/values.h"
+#include "init/copy/tree/options.h"
 #include "init/sys/log.h"
 
 namespace cli {
+
+// Commands, as bits: an option may belong to several.
+using Commands = std::uint32_t;
+inline constexpr Commands kRun = 1U << 0, kPlan = 1U << 1, kSnapshot = 1U << 2, kDoctor = 1U << 3;
+inline constexpr Commands kStatus = 1U << 4, kCheckpoint = 1U << 5, kExtend = 1U << 6,
+                          kHold = 1U << 7, kRelease = 1U << 8;
+inline constexpr Commands kTableCheck = 1U << 9, kTableConvert = 1U << 10,
+                          kTableGenerate = 1U << 11, kHostsCheck = 1U << 12,
+                          kHostsConvert = 1U << 13;
+inline constexpr Commands kCopy = 1U << 14, kCacheLs = 1U << 15, kCacheGc = 1U << 16;
+inline constexpr Commands kPeerServe = 1U << 17, kPeerSession = 1U << 18, kPeerEnd = 1U << 19;
+inline constexpr Commands kInstall = 1U << 20, kReference = 1U << 21, kEnvironment = 1U << 22;
+// Those that take a job's command: options end where it begins.
+inline constexpr Commands kJob = kRun | kPlan | kSnapshot | kDoctor;
+// Those that speak to the instance that runs.
+inline constexpr Commands kInstance = kStatus | kCheckpoint | kExtend | kHold | kRelease;
+inline constexpr Commands kCache = kCacheLs | kCacheGc;
+inline constexpr Commands kPeer = kPeerServe | kPeerSession | kPeerEnd;
+inline constexpr Commands kAll = ~Commands{0};
 
 // An option that was given, and how strongly: a variable 0, a flag 1, a flag on top of those of a
 // snapshot 2.
@@ -24,6 +47,17 @@ struct Given {
   std::string where;      // "--grace" or "TRAINIT_GRACE"
   std::string value;
   int layer = 0;
+};
+
+// Of `trainit peer`.
+struct PeerRequest {
+  std::string directory;
+  std::string key;
+  std::string hosts_file;
+  std::string link;
+  int port = 0;
+  std::optional<int> code;
+  std::optional<std::int64_t> launcher_timeout_ms;
 };
 
 struct Options {
@@ -37,18 +71,53 @@ struct Options {
   bool watch = false;
   sys::log::Level log_level = sys::log::Level::kInfo;
   sys::log::Format log_format = sys::log::Format::kHuman;
-  std::vector<Given> given;  // in that order; of two of the same name the last counts
+  // Of single commands.
+  std::vector<std::string> checks;              // doctor; none = all of them
+  std::string junit;                            // doctor: a file, or "-"
+  std::int64_t check_timeout_ms = 30LL * 1000;  // doctor
+  std::optional<copy::Owner> owner;             // copy
+  bool dry_run = false;                         // cache gc
+  std::optional<std::int64_t> span_ms;          // hold, extend
+  bool keep_running = false;                    // checkpoint
+  bool all_nodes = false;                       // status
+  std::string out;                              // a file to write, or "-"
+  std::optional<envgen::HostfileDialect> from;
+  std::optional<envgen::HostfileDialect> to;
+  std::string server_id;  // ranktable generate
+  std::string hccn_conf;
+  PeerRequest peer;
+
+  Commands command = kRun;            // whose line it is
+  std::string_view name;              // of that, "cache"
+  std::vector<std::string> operands;  // of a command that takes no job's command
+  std::vector<Given> given;           // in that order; of two of the same name the last counts
   int layers = 0;
+};
+
+// What an option does nothing without: one of these, and that it is not turned off.
+struct Need {
+  std::array<std::string_view, 2> any_of;
+  bool (*met)(const Options& options);
 };
 
 struct Option {
   std::string_view name;   // "grace" for --grace and TRAINIT_GRACE
   std::string_view value;  // what it takes, "DURATION"; "" = a switch
   std::string_view help;
-  bool (*set)(Options& options, std::string_view value);
-  std::string_view accepts;  // what a value looks like, for errors
-  std::string (*wrong)(std::string_view value) =
-      nullptr;  // with one that is refused, if it can say
+  // `again`: not the first of its name on this command line. A flag that may be repeated adds to
+  // those before it, and replaces the variable's.
+  Parsed<void> (*set)(Options& options, std::string_view value, bool again) = nullptr;
+  std::string_view kind;            // what a value looks like
+  std::string (*list)() = nullptr;  // the rest of that, where a table has it
+  Commands commands = kJob;
+  char letter = '\0';     // "-o"
+  bool flag_only = true;  // it has no variable
+  std::string_view group = {};
+  const Need* need = nullptr;
+  bool (*is_on)(Options& options) = nullptr;  // of what is on or off: off it needs nothing
+
+  // What a value looks like, for errors.
+  [[nodiscard]] std::string accepts() const;
 };
 std::span<const Option> option_table();
 
@@ -57,20 +126,21 @@ std::string variable_name(const Option& option);
 // Whether that variable is read. One that is not belongs to the image (TRAINIT_VERSION, say).
 bool has_variable(const Option& option);
 
-// Options end at "--" or at the first argument that is none; what follows is the command, as it
-// stands. Variables of `env` first, then the arguments.
+// Variables of `env` first, then the arguments. Options of a job's command end at "--" or at the
+// first argument that is none; what follows is the command, as it stands. Other commands' operands
+// stand among their options. `name`: of the command, for errors.
 envgen::Result<Options> parse_options(std::span<const std::string> arguments,
-                                      const envgen::Environ& env);
-// The same on top of `options`; a command replaces the one that is there.
+                                      const envgen::Environ& env, Commands command = kRun,
+                                      std::string_view name = {});
+// The same on top of `options`; a job's command replaces the one that is there.
 envgen::Status parse_arguments(std::span<const std::string> arguments, Options& options);
 
 // Options that contradict each other are errors, if both were given alike. A flag is not spoiled by
 // the default of an image or a platform: a variable that it leaves without a meaning is dropped.
-// Only for who runs or plans a job: `trainit status` sees the variables without run's flags. `env`:
-// as parse_options had it; the grace depends on it.
+// Only for who runs or plans a job. `env`: as parse_options had it; the grace depends on it.
 envgen::Status check_options(Options& options, const envgen::Environ& env);
 
-// One line an option, for --help.
-std::string option_help();
+// One line an option of `commands` that `but` has not, for --help.
+std::string option_help(Commands commands = kRun, Commands but = 0);
 
 }  // namespace cli

@@ -1,31 +1,26 @@
 #include "init/cli/values.h"
 
 #include <algorithm>
-#include <charconv>
+#include <climits>
 #include <csignal>
+#include <optional>
 
+#include "base/exit_codes.h"
+#include "base/text.h"
 #include "envgen/formats/perf_line.h"
+#include "envgen/framework/framework.h"
+#include "envgen/platform/platform.h"
+#include "init/doctor/doctor.h"
 #include "init/proc/signals.h"
 
 namespace cli {
 namespace {
 
 using envgen::HookEvent;
+using envgen::quoted;
 using envgen::SignalRule;
 
 constexpr std::int64_t kYearMs = 366LL * 24 * 3600 * 1000;
-// What a rank fits into, many times over.
-constexpr int kMostCount = 1'000'000;
-constexpr int kMostCode = 255;
-
-// A number from 0, of decimal digits alone.
-template <class T>
-std::optional<T> parse_count(std::string_view text) {
-  T value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
 
 // The parts of a comma list; false at the first that `take` refuses, and for an empty list.
 template <class Take>
@@ -38,22 +33,21 @@ bool each_part(std::string_view list, Take take) {
   }
 }
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
-
 // "1-3" or "7"
 std::optional<envgen::CodeRange> parse_codes(std::string_view text) {
   const std::size_t dash = text.find('-');
-  const auto first = parse_count<int>(text.substr(0, dash));
-  const auto last =
-      dash == std::string_view::npos ? first : parse_count<int>(text.substr(dash + 1));
-  if (!first || !last || *first > *last || *last > kMostCode) return std::nullopt;
-  return envgen::CodeRange{*first, *last};
+  const auto first = parse_number(text.substr(0, dash), 0, exit_code::kMost);
+  const auto last = dash == std::string_view::npos
+                        ? first
+                        : parse_number(text.substr(dash + 1), 0, exit_code::kMost);
+  if (!first || !last || *first > *last) return std::nullopt;
+  return envgen::CodeRange{static_cast<int>(*first), static_cast<int>(*last)};
 }
 
 Parsed<HookEvent> parse_event(std::string_view text) {
   const auto* found = std::ranges::find(envgen::kHookEventNames, text);
   if (found == envgen::kHookEventNames.end()) {
-    return std::unexpected(quoted(text) + " is no event of hooks");
+    return refused(quoted(text) + " is no event of hooks");
   }
   return static_cast<HookEvent>(found - envgen::kHookEventNames.begin());
 }
@@ -72,33 +66,32 @@ Parsed<SignalRule> parse_signal_target(int from, std::string_view text) {
     rule.kind = SignalRule::Kind::kFile;
     rule.path = text.substr(kFile.size());
     if (rule.path.size() < 2 || !rule.path.starts_with('/')) {
-      return std::unexpected(quoted(rule.path) + " is no absolute path");
+      return refused(quoted(rule.path) + " is no absolute path");
     }
   } else if (const auto to = proc::parse_signal(text)) {
     rule.to = *to;
   } else {
-    return std::unexpected(quoted(text) +
-                           " is no signal, and not checkpoint, forward, file:PATH or none");
+    return refused(quoted(text) + " is no signal, and not checkpoint, forward, file:PATH or none");
   }
   return rule;
 }
 
 Parsed<SignalRule> parse_signal_rule(std::string_view text) {
   const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos) return std::unexpected(quoted(text) + " has no \"=\"");
+  if (equals == std::string_view::npos) return refused(quoted(text) + " has no \"=\"");
   const std::string_view name = text.substr(0, equals);
   const auto from = proc::parse_signal(name);
-  if (!from) return std::unexpected(quoted(name) + " is no signal");
+  if (!from) return refused(quoted(name) + " is no signal");
   if (*from == SIGKILL || *from == SIGSTOP) {
-    return std::unexpected(quoted(name) + " never reaches a process");
+    return refused(quoted(name) + " never reaches a process");
   }
-  if (*from == SIGCHLD) return std::unexpected(quoted(name) + " is trainit's own");
+  if (*from == SIGCHLD) return refused(quoted(name) + " is trainit's own");
   return parse_signal_target(*from, text.substr(equals + 1));
 }
 
 }  // namespace
 
-std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
+Parsed<std::int64_t> parse_duration_ms(std::string_view text) {
   static constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
       {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
   std::int64_t scale = 1000;
@@ -108,172 +101,141 @@ std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
     text.remove_suffix(suffix.size());
     break;
   }
-  auto count = parse_count<std::int64_t>(text);
-  if (!count || *count > kYearMs / scale) return std::nullopt;
+  const auto count = parse_number(text, 0, kYearMs / scale);
+  if (!count) return refused();
   return *count * scale;
 }
 
-bool set_text(std::string_view value, std::string& target) {
-  target = value;
-  return !value.empty();
+Parsed<std::int64_t> parse_time_ms(std::string_view text) {
+  auto duration = parse_duration_ms(text);
+  return duration && *duration == 0 ? refused() : duration;
 }
 
-bool set_switch(std::string_view value, bool& target) {
-  bool on = value == "1" || value == "true" || value == "yes" || value == "on";
-  bool off = value == "0" || value == "false" || value == "no" || value == "off";
-  if (on || off) target = on;
-  return on || off;
+Parsed<std::int64_t> parse_health_interval(std::string_view text) {
+  auto interval_ms = parse_duration_ms(text);
+  if (interval_ms && *interval_ms == 0) interval_ms = envgen::kNoHealth;
+  return interval_ms;
 }
 
-bool set_switch(std::string_view value, std::optional<bool>& target) {
-  bool on = false;
-  const bool ok = set_switch(value, on);
-  if (ok) target = on;
-  return ok;
+Parsed<std::int64_t> parse_number(std::string_view text, std::int64_t least, std::int64_t most) {
+  const auto value = envgen::parse_number<std::int64_t>(text);
+  if (!value || *value < least || *value > most) return refused();
+  return *value;
 }
 
-bool set_up_to(std::string_view value, int most, int& target) {
-  const auto number = parse_count<int>(value);
-  if (!number || *number > most) return false;
-  target = *number;
-  return true;
+Parsed<bool> parse_switch(std::string_view text) {
+  if (text == "1" || text == "true" || text == "yes" || text == "on") return true;
+  if (text == "0" || text == "false" || text == "no" || text == "off") return false;
+  return refused();
 }
 
-bool set_size(std::string_view value, std::int64_t least, std::int64_t& target) {
+Parsed<bool> parse_off(std::string_view text) {
+  auto on = parse_switch(text);
+  if (on) on = !*on;
+  return on;
+}
+
+Parsed<std::string> parse_text(std::string_view text) {
+  if (text.empty()) return refused();
+  return std::string(text);
+}
+
+Parsed<std::string> parse_absolute(std::string_view text) {
+  while (text.size() > 1 && text.ends_with('/')) text.remove_suffix(1);
+  if (text.size() < 2 || !text.starts_with('/')) return refused();
+  return std::string(text);
+}
+
+Parsed<std::string> parse_perf_text(std::string_view text) {
+  const auto pattern = envgen::parse_perf_pattern(text);
+  if (!pattern) return refused(pattern.error().found);
+  return std::string(text);
+}
+
+Parsed<std::string> parse_terminal(std::string_view text) {
+  const auto on = parse_switch(text);
+  return on ? Parsed<std::string>(*on ? "1" : "0") : parse_text(text);
+}
+
+Parsed<std::string> parse_health_checks(std::string_view text) {
+  if (text != envgen::kAllChecks && !doctor::parse_check_names(text)) return refused();
+  return parse_text(text);
+}
+
+Parsed<std::vector<std::string>> parse_checks(std::string_view text) {
+  auto names = doctor::parse_check_names(text);
+  if (!names || names->empty()) return refused();
+  return *names;
+}
+
+Parsed<copy::Owner> parse_owner(std::string_view text) {
+  constexpr std::int64_t kMostId = UINT32_MAX - 1;  // the next one leaves a file's as it is
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const auto uid = parse_number(text.substr(0, colon), 0, kMostId);
+  const auto gid = parse_number(text.substr(std::min(colon + 1, text.size())), 0, kMostId);
+  if (!uid || !gid) return refused();
+  return copy::Owner{static_cast<std::uint32_t>(*uid), static_cast<std::uint32_t>(*gid)};
+}
+
+Parsed<envgen::HostfileDialect> parse_dialect(std::string_view text) {
+  const auto dialect = envgen::dialect_by_name(text);
+  if (!dialect) return refused();
+  return *dialect;
+}
+
+Parsed<std::int64_t> parse_size(std::string_view text, std::int64_t least) {
   constexpr std::int64_t kMost = 1LL << 50;
   constexpr std::string_view kUnits = "kmgt";
   std::int64_t scale = 1;
-  const char last = value.empty() ? ' ' : static_cast<char>(value.back() | 0x20);
+  const char last = text.empty() ? ' ' : static_cast<char>(text.back() | 0x20);
   if (const std::size_t unit = kUnits.find(last); unit != std::string_view::npos) {
     scale = 1LL << (10 * (unit + 1));
-    value.remove_suffix(1);
+    text.remove_suffix(1);
   }
-  const auto count = parse_count<std::int64_t>(value);
-  if (!count || *count > kMost / scale) return false;
+  const auto count = parse_number(text, 0, kMost / scale);
+  if (!count) return refused();
   const std::int64_t size = *count * scale;
-  if (size != 0 && size < least) return false;
-  target = size;
-  return true;
+  if (size != 0 && size < least) return refused();
+  return size;
 }
 
-bool set_duration(std::string_view value, std::optional<std::int64_t>& target) {
-  auto duration = parse_duration_ms(value);
-  if (duration) target = duration;
-  return duration.has_value();
-}
-
-bool set_duration(std::string_view value, std::int64_t& target) {
-  std::optional<std::int64_t> duration = target;
-  bool ok = set_duration(value, duration);
-  target = duration.value_or(target);
-  return ok;
-}
-
-bool set_time(std::string_view value, std::optional<std::int64_t>& target) {
-  auto duration = parse_duration_ms(value);
-  if (!duration || *duration == 0) return false;
-  target = duration;
-  return true;
-}
-
-bool set_time(std::string_view value, std::int64_t& target) {
-  std::optional<std::int64_t> duration = target;
-  bool ok = set_time(value, duration);
-  target = duration.value_or(target);
-  return ok;
-}
-
-bool set_number(std::string_view value, std::optional<int>& target) {
-  auto number = parse_count<int>(value);
-  if (number) target = number;
-  return number.has_value();
-}
-
-bool set_count(std::string_view value, std::optional<int>& target) {
-  auto number = parse_count<int>(value);
-  if (!number || *number > kMostCount) return false;
-  target = number;
-  return true;
-}
-
-bool set_positive(std::string_view value, std::optional<int>& target) {
-  auto number = parse_count<int>(value);
-  if (!number || *number == 0 || *number > kMostCount) return false;
-  target = number;
-  return true;
-}
-
-bool set_positive(std::string_view value, int& target) {
-  std::optional<int> number;
-  if (!set_positive(value, number)) return false;
-  target = *number;
-  return true;
-}
-
-bool set_ratio(std::string_view value, std::int64_t& target_ppm) {
+Parsed<std::int64_t> parse_ratio(std::string_view text) {
   constexpr std::int64_t kMostPpm = 100'000'000;
-  const auto ratio = envgen::parse_millionths(value);
-  if (!ratio || *ratio == 0 || *ratio > kMostPpm) return false;
-  target_ppm = *ratio;
-  return true;
+  const auto ratio = envgen::parse_millionths(text);
+  if (!ratio || *ratio == 0 || *ratio > kMostPpm) return refused();
+  return *ratio;
 }
 
-bool set_either(std::string_view value, std::string_view first, std::string_view second,
-                bool& target) {
-  if (value != first && value != second) return false;
-  target = value == second;
-  return true;
+Parsed<envgen::Headroom> parse_headroom(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  if (percent) text.remove_suffix(1);
+  const auto amount = percent ? parse_number(text, 0, 100) : parse_size(text, 0);
+  if (!amount) return refused();
+  if (percent) return envgen::Headroom{.bytes = 0, .percent = static_cast<int>(*amount)};
+  return envgen::Headroom{.bytes = *amount, .percent = 0};
 }
 
-bool set_port(std::string_view value, std::optional<int>& target) {
-  constexpr int kMostPort = 65535;
-  auto number = parse_count<int>(value);
-  if (!number || *number == 0 || *number > kMostPort) return false;
-  target = number;
-  return true;
+Parsed<std::uint32_t> parse_umask(std::string_view text) {
+  const auto mask = envgen::parse_number<std::uint32_t>(text, 8);
+  if (!mask || *mask > 0777) return refused();
+  return *mask;
 }
 
-bool set_between(std::string_view value, int least, int most, std::optional<int>& target) {
-  int number = 0;
-  auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc{} || end != value.data() + value.size()) return false;
-  if (number < least || number > most) return false;
-  target = number;
-  return true;
-}
-
-bool set_headroom(std::string_view value, envgen::Headroom& target) {
-  envgen::Headroom headroom{.bytes = 0, .percent = 0};
-  const bool percent = value.ends_with('%');
-  if (percent) value.remove_suffix(1);
-  const bool ok =
-      percent ? set_up_to(value, 100, headroom.percent) : set_size(value, 0, headroom.bytes);
-  if (ok) target = headroom;
-  return ok;
-}
-
-bool set_umask(std::string_view value, std::optional<std::uint32_t>& target) {
-  std::uint32_t mask = 0;
-  auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), mask, 8);
-  if (error != std::errc{} || end != value.data() + value.size() || mask > 0777) return false;
-  target = mask;
-  return true;
-}
-
-bool add_lines(std::string_view value, std::vector<std::string>& target) {
-  if (value.empty()) return false;
-  while (!value.empty()) {
-    const std::size_t end = value.find('\n');
-    if (end != 0) target.emplace_back(value.substr(0, end));
+Parsed<std::vector<std::string>> parse_lines(std::string_view text) {
+  if (text.empty()) return refused();
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    if (end != 0) lines.emplace_back(text.substr(0, end));
     if (end == std::string_view::npos) break;
-    value.remove_prefix(end + 1);
+    text.remove_prefix(end + 1);
   }
-  return true;
+  return lines;
 }
 
-bool set_escalation(std::string_view value, std::vector<envgen::Escalation>& target) {
-  std::vector<envgen::Escalation> steps;
-  const bool ok = each_part(value, [&steps](std::string_view part) {
+Parsed<std::vector<envgen::EscalationStep>> parse_escalation(std::string_view text) {
+  std::vector<envgen::EscalationStep> steps;
+  const bool ok = each_part(text, [&steps](std::string_view part) {
     const std::size_t at = part.find('@');
     if (at == std::string_view::npos) return false;
     const auto signal = proc::parse_signal(part.substr(0, at));
@@ -283,45 +245,47 @@ bool set_escalation(std::string_view value, std::vector<envgen::Escalation>& tar
     steps.push_back({*signal, *after_ms});
     return true;
   });
-  if (ok) target = std::move(steps);
-  return ok;
+  if (!ok) return refused();
+  return steps;
 }
 
-bool set_exit_codes(std::string_view value, std::vector<envgen::ExitCodeRule>& target) {
+Parsed<std::vector<envgen::ExitCodeRule>> parse_exit_codes(std::string_view text) {
   std::vector<envgen::ExitCodeRule> rules;
-  const bool ok = each_part(value, [&rules](std::string_view part) {
+  const bool ok = each_part(text, [&rules](std::string_view part) {
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos) return false;
     const auto from = parse_codes(part.substr(0, equals));
-    const auto to = parse_count<int>(part.substr(equals + 1));
-    if (!from || !to || *to > kMostCode) return false;
-    rules.push_back({from->first, from->last, *to});
+    const auto to = parse_number(part.substr(equals + 1), 0, exit_code::kMost);
+    if (!from || !to) return false;
+    rules.push_back({from->first, from->last, static_cast<int>(*to)});
     return true;
   });
-  if (ok) target = std::move(rules);
-  return ok;
+  if (!ok) return refused();
+  return rules;
 }
 
-bool set_code_ranges(std::string_view value, std::vector<envgen::CodeRange>& target) {
+Parsed<std::vector<envgen::CodeRange>> parse_code_ranges(std::string_view text) {
   std::vector<envgen::CodeRange> ranges;
-  const bool ok = each_part(value, [&ranges](std::string_view part) {
+  const bool ok = each_part(text, [&ranges](std::string_view part) {
     const auto range = parse_codes(part);
     if (range) ranges.push_back(*range);
     return range.has_value();
   });
-  if (ok) target = std::move(ranges);
-  return ok;
+  if (!ok) return refused();
+  return ranges;
 }
 
-bool set_signal_or_none(std::string_view value, std::optional<int>& target) {
-  if (value == "none") {
-    target = 0;
-    return true;
-  }
-  const auto signal = proc::parse_signal(value);
-  if (!signal || *signal == SIGKILL || *signal == SIGSTOP) return false;
-  target = signal;
-  return true;
+Parsed<int> parse_signal(std::string_view text) {
+  const auto signal = proc::parse_signal(text);
+  if (!signal) return refused();
+  return *signal;
+}
+
+Parsed<int> parse_signal_or_none(std::string_view text) {
+  if (text == "none") return 0;
+  const auto signal = proc::parse_signal(text);
+  if (!signal || *signal == SIGKILL || *signal == SIGSTOP) return refused();
+  return *signal;
 }
 
 Parsed<std::vector<SignalRule>> parse_signal_map(std::string_view text) {
@@ -338,7 +302,7 @@ Parsed<std::vector<SignalRule>> parse_signal_map(std::string_view text) {
     }
     return wrong.empty();
   });
-  if (!wrong.empty()) return std::unexpected(std::move(wrong));
+  if (!wrong.empty()) return refused(std::move(wrong));
   return rules;
 }
 
@@ -346,25 +310,28 @@ Parsed<envgen::HookTimes> parse_hook_times(std::string_view text) {
   envgen::HookTimes times = {};
   std::string wrong;
   if (text.find('=') == std::string_view::npos) {
-    std::optional<std::int64_t> each;
-    if (!set_time(text, each)) return std::unexpected(quoted(text) + " is no duration");
-    times.fill(each);
+    const auto each = parse_time_ms(text);
+    if (!each) return refused(quoted(text) + " is no duration");
+    times.fill(*each);
     return times;
   }
   each_part(text, [&](std::string_view part) {
     const std::size_t equals = std::min(part.find('='), part.size());
     const auto event = parse_event(part.substr(0, equals));
     const std::string_view value = part.substr(std::min(equals + 1, part.size()));
+    const auto time_ms = parse_time_ms(value);
     if (!event) {
       wrong = event.error();
     } else if (auto& time = times.at(static_cast<std::size_t>(*event)); time) {
       wrong = std::string(name_of(*event)) + " stands there twice";
-    } else if (!set_time(value, time)) {
+    } else if (!time_ms) {
       wrong = quoted(value) + " is no duration";
+    } else {
+      time = *time_ms;
     }
     return wrong.empty();
   });
-  if (!wrong.empty()) return std::unexpected(std::move(wrong));
+  if (!wrong.empty()) return refused(std::move(wrong));
   return times;
 }
 
@@ -376,7 +343,7 @@ Parsed<std::vector<HookEvent>> parse_fatal_hooks(std::string_view text) {
     const auto event = parse_event(part);
     if (!event) {
       wrong = event.error();
-    } else if (!is_of_course(*event)) {
+    } else if (!is_phase_event(*event)) {
       wrong =
           std::string(part) + " hooks cannot end the job: what they find is a watch's to answer";
     } else if (*event != HookEvent::kPreStart && *event != HookEvent::kPostStart) {
@@ -386,8 +353,42 @@ Parsed<std::vector<HookEvent>> parse_fatal_hooks(std::string_view text) {
     }
     return wrong.empty();
   });
-  if (!wrong.empty()) return std::unexpected(std::move(wrong));
+  if (!wrong.empty()) return refused(std::move(wrong));
   return events;
+}
+
+std::string either(std::span<const std::string_view> words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 < words.size() ? ", " : " or ";
+    text += words[i];
+  }
+  return text;
+}
+
+std::string platform_names() {
+  std::vector<std::string_view> names;
+  for (const envgen::Platform* one : envgen::platforms()) names.push_back(one->name);
+  return either(names);
+}
+
+std::string framework_names() {
+  std::vector<std::string_view> names;
+  for (const envgen::FrameworkLauncher* one : envgen::framework_launchers()) {
+    names.push_back(one->name);
+  }
+  return either(names);
+}
+
+std::string check_names() {
+  std::vector<std::string_view> names;
+  for (const doctor::Check& check : doctor::all_checks()) names.push_back(check.name);
+  return either(names);
+}
+
+std::string number_text(std::int64_t least, std::int64_t most) {
+  std::string text = "a number from " + std::to_string(least);
+  return most == INT_MAX ? text : text + " to " + std::to_string(most);
 }
 
 }  // namespace cli

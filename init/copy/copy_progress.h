@@ -1,5 +1,5 @@
 #pragma once
-// How far a copy is, as text: a bar for a terminal, a line for a log. Pure: the numbers come from
+// Progress of a copy as text: a bar for a terminal, a line for a log. Pure: the numbers come from
 // init/copy/progress.h, the times from whoever shows them.
 
 #include <array>

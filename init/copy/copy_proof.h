@@ -1,7 +1,7 @@
 #pragma once
-// What of an earlier, unfinished run of a copy may be kept unread. Its processes may have been
-// killed at any instant, so a file of the copy proves itself: its mtime is set as the last act on
-// it, and one that is only half written has that of its last write.
+// The proof that something of an earlier, unfinished run of a copy may be kept unread. Its
+// processes may have been killed at any instant, so a file of the copy proves itself: its mtime is
+// set as the last act on it, and one that is only half written has that of its last write.
 
 #include <cstdint>
 

@@ -1,6 +1,5 @@
 #include "init/copy/copy_record.h"
 
-#include <array>
 #include <limits>
 #include <optional>
 
@@ -101,7 +100,7 @@ std::string record_to_json(const CopyRecord& record) {
   out.begin_object();
   out.key("format").integer(1);
   out.key("source").string(escaped(record.source));
-  out.key("identity").string(escaped(record.identity));
+  out.key("identity").string(escaped(record.digest));
   out.key("version").string(escaped(record.version));
   out.key("options").string(escaped(record.options));
   out.key("path").string(escaped(record.path));
@@ -128,7 +127,7 @@ Result<CopyRecord> parse_record(std::string_view text, std::string_view where) {
   CopyRecord record;
   reader.require(reader.number("format") == 1, "format");
   record.source = reader.text("source");
-  record.identity = reader.text("identity");
+  record.digest = reader.text("identity");
   record.version = reader.text("version");
   record.options = reader.text("options");
   record.path = reader.text("path");
@@ -143,8 +142,8 @@ Result<CopyRecord> parse_record(std::string_view text, std::string_view where) {
   reader.require(record.allocated <= kLargest, "allocated");
   reader.require(record.source.starts_with('/'), "source");
   reader.require(record.path.starts_with('/'), "path");
-  reader.require(record.identity.empty() || record.identity.size() == kIdentityDigits, "identity");
-  if (auto status = reader.status(); !status) return std::unexpected(status.error());
+  reader.require(record.digest.empty() || record.digest.size() == kIdentityDigits, "identity");
+  TRY(reader.status());
   return record;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// What is kept beside a published copy: record.json, which says of what it is a copy, and when it
-// may be taken for complete. Written last of all, by rename.
+// The record beside a published copy: record.json, which says of what it is a copy, and when it may
+// be taken for complete. Written last of all, by rename.
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ namespace envgen {
 
 struct CopyRecord {
   std::string source;           // absolute, links resolved
-  std::string identity;         // of the source's entries, 32 hexadecimal digits; "" with a version
+  std::string digest;           // of the source's entries, 32 hexadecimal digits; "" with a version
   std::string version;          // --data-version; "" = none was given
   std::string options;          // that change what the copy holds: filters, owner
   std::string path;             // where the copy is

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <system_error>
 
+#include "base/text.h"
+
 namespace envgen {
 namespace {
 
@@ -34,6 +36,13 @@ void append_path(std::string& text, std::string_view path) {
   }
 }
 
+template <class T>
+bool read_number(std::string_view word, T& value, int base = 10) {
+  const auto number = parse_number<T>(word, base);
+  value = number.value_or(0);
+  return number.has_value();
+}
+
 // Takes the next word and the space behind it.
 std::string_view next_word(std::string_view& line) {
   const std::size_t space = line.find(' ');
@@ -41,12 +50,6 @@ std::string_view next_word(std::string_view& line) {
   const std::string_view word = line.substr(0, space);
   line.remove_prefix(space + 1);
   return word;
-}
-
-template <class T>
-bool read_number(std::string_view word, T& value, int base = 10) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value, base);
-  return error == std::errc() && end == word.data() + word.size() && !word.empty();
 }
 
 std::optional<std::string> read_path(std::string_view text) {

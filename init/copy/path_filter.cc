@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "base/text.h"
+
 namespace envgen {
 namespace {
 
@@ -167,12 +169,10 @@ Result<std::vector<PathFilter::Pattern>> PathFilter::patterns_of(
 Result<PathFilter> PathFilter::make(const std::vector<std::string>& include,
                                     const std::vector<std::string>& exclude) {
   PathFilter filter;
-  auto included = patterns_of("--include", include);
-  if (!included) return std::unexpected(included.error());
-  auto excluded = patterns_of("--exclude", exclude);
-  if (!excluded) return std::unexpected(excluded.error());
-  filter.include_ = std::move(*included);
-  filter.exclude_ = std::move(*excluded);
+  TRY_ASSIGN(auto included, patterns_of("--include", include));
+  TRY_ASSIGN(auto excluded, patterns_of("--exclude", exclude));
+  filter.include_ = std::move(included);
+  filter.exclude_ = std::move(excluded);
   return filter;
 }
 
@@ -196,9 +196,7 @@ bool PathFilter::lies_in_included(std::string_view path) const {
   return std::ranges::any_of(include_, [path, parent](const Pattern& pattern) {
     if (pattern.whole_path) return Matcher(pattern.text).matches_above(path);
     for (std::string_view rest = parent; !rest.empty();) {
-      const std::string_view name = rest.substr(0, rest.find('/'));
-      if (Matcher(pattern.text).matches(name)) return true;
-      rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+      if (Matcher(pattern.text).matches(take_part(rest, '/'))) return true;
     }
     return false;
   });

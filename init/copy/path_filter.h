@@ -1,5 +1,5 @@
 #pragma once
-// Which entries of a tree are copied (--include, --exclude).
+// The filter of a copy: which entries of a tree are copied (--include, --exclude).
 //
 // A pattern: * any characters but /, ? one of them, [a-z] [!a-z] one of a set, ** any with /, **/
 // any directories or none. With a / in it (other than at its end) it is matched against the path

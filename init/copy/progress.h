@@ -1,5 +1,5 @@
 #pragma once
-// How far a copy is: counters that the copying processes share, in memory, and that are written to
+// Progress of a copy: counters that the copying processes share in memory, and that are written to
 // a file beside the copy several times a second, so that who waits for it sees them too. The file
 // is never mapped: whoever truncates it would end who looks with SIGBUS.
 

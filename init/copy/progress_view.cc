@@ -33,14 +33,14 @@ envgen::CopyProgress progress_of(const Counters& counters, bool waiting) {
 
 ProgressView::ProgressView(std::string name)
     : name_(std::move(name)),
-      outlet_(STDERR_FILENO),
+      writer_(STDERR_FILENO),
       bar_(::isatty(STDERR_FILENO) == 1),
       next_ms_(sys::monotonic_ms() + (bar_ ? 0 : kLineEveryMs)) {}
 
 ProgressView::ProgressView(std::string name, std::function<void(std::string_view)> say)
     : name_(std::move(name)),
       say_(std::move(say)),
-      outlet_(STDERR_FILENO),
+      writer_(STDERR_FILENO),
       next_ms_(sys::monotonic_ms() + kLineEveryMs) {}
 
 void ProgressView::show(const Counters& counters, bool waiting) {
@@ -55,12 +55,12 @@ void ProgressView::show(const Counters& counters, bool waiting) {
     return;
   }
   const int columns = columns_of_terminal() - static_cast<int>(head.size());
-  outlet_.write(std::string(kErase) + head + progress_bar(progress, window_.rate(), columns));
+  writer_.write(std::string(kErase) + head + progress_bar(progress, window_.rate(), columns));
   drawn_ = true;
 }
 
 void ProgressView::clear() {
-  if (drawn_) outlet_.write(kErase);
+  if (drawn_) writer_.write(kErase);
   drawn_ = false;
 }
 
@@ -68,7 +68,7 @@ void ProgressView::say_line(std::string_view text) {
   if (say_) {
     say_(text);
   } else {
-    outlet_.write("trainit: " + std::string(text) + "\n");
+    writer_.write("trainit: " + std::string(text) + "\n");
   }
 }
 

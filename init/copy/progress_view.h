@@ -1,6 +1,6 @@
 #pragma once
-// Shows a person how far a copy is: a bar that is drawn over on a terminal, else a line every few
-// seconds. It never waits for whoever reads it: what does not fit is left out.
+// The view of how far a copy is, for a person: a bar that is drawn over on a terminal, else a line
+// every few seconds. It never waits for whoever reads it: what does not fit is left out.
 
 #include <cstdint>
 #include <functional>
@@ -9,7 +9,7 @@
 
 #include "init/copy/copy_progress.h"
 #include "init/copy/progress.h"
-#include "init/sys/outlet.h"
+#include "init/sys/nonblocking_writer.h"
 
 namespace copy {
 
@@ -30,14 +30,13 @@ class ProgressView {
   void show(const Counters& counters, bool waiting = false);
   // Takes the bar away, so that other lines may follow. Nothing to do for lines.
   void clear();
-  [[nodiscard]] bool draws_bar() const { return bar_; }
 
  private:
   void say_line(std::string_view text);
 
   std::string name_;
   std::function<void(std::string_view)> say_;
-  sys::Outlet outlet_;
+  sys::NonblockingWriter writer_;
   bool bar_ = false;
   bool drawn_ = false;
   std::int64_t next_ms_;

@@ -1,5 +1,6 @@
 #pragma once
-// What a file system has left for a copy. Only of local ones: a dead mount would hang whoever asks.
+// The space that a file system has left for a copy. Only of local ones: a dead mount would hang
+// whoever asks.
 
 #include <cstdint>
 #include <string>

@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <array>
 
-#include "base/json.h"
+#include "base/json_fields.h"
+#include "base/wire.h"
 #include "base/xml.h"
 
 namespace envgen {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames = {"ok", "skipped", "warning", "failed"};
 constexpr std::array<std::string_view, 4> kColours = {"\033[32m", "\033[2m", "\033[33m",
                                                       "\033[31m"};
 constexpr std::string_view kPlain = "\033[0m";
-constexpr std::size_t kFields = 4;  // behind the verdict
 constexpr std::size_t kLeastTextColumns = 24;
 
 std::size_t index_of(Verdict verdict) { return static_cast<std::size_t>(verdict); }
@@ -98,7 +97,7 @@ xml::Element junit_case(const CheckResult& result) {
 
 }  // namespace
 
-std::string_view verdict_name(Verdict verdict) { return kNames[index_of(verdict)]; }
+std::string_view verdict_name(Verdict verdict) { return kVerdictNames[index_of(verdict)]; }
 
 std::string to_line(const CheckResult& result) {
   std::string line = result.check + ": " + text_of(result);
@@ -109,8 +108,8 @@ std::string to_line(const CheckResult& result) {
 CheckCounts count_results(std::span<const CheckResult> results) {
   CheckCounts counts;
   for (const CheckResult& result : results) {
-    std::array<int*, kNames.size()> places = {&counts.ok, &counts.skipped, &counts.warnings,
-                                              &counts.failed};
+    std::array<int*, kVerdictNames.size()> places = {&counts.ok, &counts.skipped, &counts.warnings,
+                                                     &counts.failed};
     ++*places[index_of(result.verdict)];
   }
   return counts;
@@ -153,15 +152,7 @@ std::string results_to_json(std::span<const CheckResult> results) {
   out.key("failed").integer(counts.failed);
   out.key("skipped").integer(counts.skipped);
   out.key("results").begin_array();
-  for (const CheckResult& result : results) {
-    out.begin_object();
-    out.key("check").string(result.check);
-    out.key("place").string(result.place);
-    out.key("verdict").string(verdict_name(result.verdict));
-    out.key("found").string(result.found);
-    out.key("fix").string(result.fix);
-    out.end_object();
-  }
+  for (const CheckResult& result : results) write_json(out, result);
   out.end_array().end_object();
   return std::move(out).take();
 }
@@ -183,38 +174,20 @@ std::string results_to_junit(std::span<const CheckResult> results, std::string_v
 }
 
 std::string encode_results(std::span<const CheckResult> results) {
-  std::string bytes;
-  for (const CheckResult& result : results) {
-    bytes += static_cast<char>('0' + index_of(result.verdict));
-    for (const std::string* field : {&result.check, &result.place, &result.found, &result.fix}) {
-      bytes += one_line(*field);
-      bytes += '\0';
+  std::vector<CheckResult> sent(results.begin(), results.end());
+  for (CheckResult& result : sent) {
+    for (std::string* text : {&result.check, &result.place, &result.found, &result.fix}) {
+      *text = one_line(*text);
     }
   }
-  return bytes;
+  return to_wire(sent);
 }
 
 Result<std::vector<CheckResult>> decode_results(std::string_view bytes) {
-  std::vector<CheckResult> results;
-  while (!bytes.empty()) {
-    const std::size_t verdict = static_cast<unsigned char>(bytes[0]) - std::size_t{'0'};
-    bytes.remove_prefix(1);
-    CheckResult result;
-    const std::array<std::string*, kFields> fields = {&result.check, &result.place, &result.found,
-                                                      &result.fix};
-    std::size_t read = 0;
-    for (std::size_t end = bytes.find('\0'); read < kFields && end != std::string_view::npos;
-         end = bytes.find('\0')) {
-      *fields[read++] = bytes.substr(0, end);
-      bytes.remove_prefix(end + 1);
-    }
-    if (verdict >= kNames.size() || read < kFields) {
-      return fail("reading a check's results", "", "a damaged message", "");
-    }
-    result.verdict = static_cast<Verdict>(verdict);
-    results.push_back(std::move(result));
-  }
-  return results;
+  if (bytes.empty()) return {};
+  auto results = from_wire<std::vector<CheckResult>>(bytes);
+  if (!results) return fail("reading a check's results", "", "a damaged message", "");
+  return std::move(*results);
 }
 
 }  // namespace envgen

@@ -1,13 +1,15 @@
 #pragma once
-// What a check of the machine has found (trainit doctor, --preflight, the health patrol), and the
+// The result of a check of the machine (trainit doctor, --preflight, the health monitor), and the
 // reports made of it: a table for people, JSON for machines, JUnit's XML for CI systems.
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/result.h"
 
 namespace envgen {
@@ -18,7 +20,9 @@ enum class Verdict : std::uint8_t {
   kWarning,  // the job may run into it
   kFailed,   // the job would fail
 };
-std::string_view verdict_name(Verdict verdict);  // "ok", "skipped", "warning", "failed"
+inline constexpr std::array<std::string_view, 4> kVerdictNames = {"ok", "skipped", "warning",
+                                                                  "failed"};
+std::string_view verdict_name(Verdict verdict);
 
 struct CheckResult {
   std::string check;  // "shm", as in --only
@@ -29,6 +33,13 @@ struct CheckResult {
 
   bool operator==(const CheckResult&) const = default;
 };
+inline void fields(FieldVisitor& v, CheckResult& result) {
+  v("check", result.check);
+  v("place", result.place);
+  v("verdict", result.verdict, kVerdictNames);
+  v("found", result.found);
+  v("fix", result.fix);
+}
 // "shm: /dev/shm: 64 MiB; give the container --shm-size 8g"
 std::string to_line(const CheckResult& result);
 
@@ -51,7 +62,7 @@ std::string results_to_json(std::span<const CheckResult> results);
 // which JUnit has no other word for.
 std::string results_to_junit(std::span<const CheckResult> results, std::string_view host);
 
-// Flat bytes, for a pipe between processes of ours. Control characters become blanks.
+// Bytes for a pipe between processes of ours. Control characters become blanks.
 std::string encode_results(std::span<const CheckResult> results);
 Result<std::vector<CheckResult>> decode_results(std::string_view bytes);
 

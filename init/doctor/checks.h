@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "init/doctor/check_result.h"
 #include "init/doctor/context.h"
@@ -20,6 +21,10 @@ Results check_plan(const Context& context);
 
 Results check_devices(const Context& context);
 Results check_ranktable(const Context& context);
+// What a driver's tool prints; else `results` says why there is nothing: skipped where there is no
+// such tool, failed where it hangs or cannot be run.
+std::string run_tool(const Context& context, const std::vector<std::string>& argv,
+                     Results& results);
 Results check_gpu(const Context& context);
 Results check_npu(const Context& context);
 

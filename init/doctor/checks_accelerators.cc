@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/exit_codes.h"
+#include "base/text.h"
 #include "init/doctor/checks.h"
 #include "init/doctor/machine.h"
 #include "init/doctor/npu_smi.h"
@@ -13,37 +15,11 @@
 namespace doctor {
 namespace {
 
-constexpr int kNotFound = 127;
 constexpr const char* kReset =
     "drain the node and reset the GPU (nvidia-smi --gpu-reset), or reboot the host";
 
 // The tool gets less than the check, so that its being late is told in its own words.
 std::int64_t limit_of(const Context& context) { return context.limit_ms * 8 / 10; }
-
-// Its output; else `results` says why there is none.
-std::string run_tool(const Context& context, const std::vector<std::string>& argv,
-                     Results& results) {
-  const auto tool = proc::find_driver_tool(argv[0], context.env);
-  std::vector<std::string> command = argv;
-  if (tool) command[0] = tool->path;
-  auto captured = tool ? proc::capture(std::move(command), tool->env, limit_of(context))
-                       : std::unexpected(tool.error());
-  if (!captured) {
-    const bool absent = captured.error().exit_code == kNotFound;
-    results.push_back(absent ? skipped(argv[0] + " is not in PATH")
-                             : failed(to_line(captured.error().error),
-                                      "see whether the image has the tool for this machine"));
-    return {};
-  }
-  if (captured->late) {
-    results.push_back(failed(
-        argv[0] + " has not answered within " + std::to_string(limit_of(context) / 1000) + " s",
-        "the driver hangs: see dmesg on the host for its errors (Xid), and "
-        "reboot it"));
-    return {};
-  }
-  return std::move(captured->output);
-}
 
 envgen::CheckResult fault_of(envgen::Error error) {
   std::string fix = std::exchange(error.fix, {});
@@ -92,9 +68,33 @@ void check_one(const envgen::Gpu& gpu, Results& results) {
 }
 
 // Of our own pid namespace we know nothing there: any process is somebody's.
-bool looks_for_leftovers(const Context& context) { return context.occasion != Occasion::kPatrol; }
+bool looks_for_leftovers(const Context& context) { return context.occasion != Occasion::kMonitor; }
 
 }  // namespace
+
+std::string run_tool(const Context& context, const std::vector<std::string>& argv,
+                     Results& results) {
+  const auto tool = proc::find_driver_tool(argv[0], context.env);
+  std::vector<std::string> command = argv;
+  if (tool) command[0] = tool->path;
+  auto captured = tool ? proc::capture(std::move(command), tool->env, limit_of(context))
+                       : std::unexpected(tool.error());
+  if (!captured) {
+    const bool absent = captured.error().exit_code == exit_code::kNotFound;
+    results.push_back(absent ? skipped(argv[0] + " is not in PATH")
+                             : failed(to_line(captured.error().error),
+                                      "see whether the image has the tool for this machine"));
+    return {};
+  }
+  if (captured->late) {
+    results.push_back(
+        failed(argv[0] + " has not answered within " + envgen::seconds(limit_of(context)),
+               "the driver hangs: see dmesg on the host for its errors (Xid), and "
+               "reboot it"));
+    return {};
+  }
+  return std::move(captured->output);
+}
 
 Results check_gpu(const Context& context) {
   Results results;

@@ -88,7 +88,7 @@ std::optional<std::vector<int>> numbers_listed(std::string_view list) {
 // While a job runs its devices are left alone: opening one may wake a driver that is in trouble.
 std::string fault_of_node(const Context& context, const std::string& path) {
   const std::string file = context.root + path;
-  if (context.occasion == Occasion::kPatrol) {
+  if (context.occasion == Occasion::kMonitor) {
     return ::access(file.c_str(), R_OK | W_OK) == 0 ? "" : sys::errno_text(errno);
   }
   const sys::Fd fd(::open(file.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));

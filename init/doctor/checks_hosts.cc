@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <span>
 
 #include "init/doctor/checks.h"
@@ -30,10 +29,11 @@ constexpr std::int64_t kNameMs = 5000;
 
 // Calls `examine` for the peers, some at a time in processes of their own.
 Results in_shards(const Context& context,
-                  Results (*examine)(const Context&, std::span<const Peer>)) {
+                  Results (*examine)(const Context&, std::span<const OtherNode>)) {
   std::vector<Part> parts;
-  const std::size_t size = std::min((context.peers.size() + kShards - 1) / kShards, kMostPeers);
-  const std::span<const Peer> all = context.peers;
+  const std::size_t size =
+      std::min((context.other_nodes.size() + kShards - 1) / kShards, kMostPeers);
+  const std::span<const OtherNode> all = context.other_nodes;
   for (std::size_t first = 0; first < all.size(); first += size) {
     const auto shard = all.subspan(first, std::min(size, all.size() - first));
     parts.push_back({.check = {}, .place = shard.front().host, .run = [&context, shard, examine] {
@@ -47,29 +47,29 @@ std::int64_t deadline_of(const Context& context) {
   return sys::monotonic_ms() + context.limit_ms * 8 / 10;
 }
 
-Results names_known(const Context& context, std::span<const Peer> peers) {
+Results names_known(const Context& context, std::span<const OtherNode> other_nodes) {
   const std::int64_t deadline_ms = deadline_of(context);
   Results results;
-  for (const Peer& peer : peers) {
+  for (const OtherNode& node : other_nodes) {
     const std::int64_t left_ms = std::min(kNameMs, deadline_ms - sys::monotonic_ms());
     if (left_ms <= 0) {
-      results.push_back(failed("there was no time left to ask for it", "", peer.host));
+      results.push_back(failed("there was no time left to ask for it", "", node.host));
       continue;
     }
-    auto found = proc::find_addresses(peer.host, context.env, left_ms, context.root + "/etc/hosts");
+    auto found = proc::find_addresses(node.host, context.env, left_ms, context.root + "/etc/hosts");
     if (!found) {
-      results.push_back(skipped(found.error().found, peer.host));
+      results.push_back(skipped(found.error().found, node.host));
     } else if (found->addresses.empty()) {
-      results.push_back(failed(found->why, "", peer.host));
+      results.push_back(failed(found->why, "", node.host));
     } else {
-      results.push_back(ok(found->addresses.front(), peer.host));
+      results.push_back(ok(found->addresses.front(), node.host));
     }
   }
   return results;
 }
 
 struct Try {
-  const Peer* peer = nullptr;
+  const OtherNode* node = nullptr;
   sys::Fd socket;
   std::string fault;
   bool unknown = false;  // where it is: the image cannot ask
@@ -112,13 +112,13 @@ void begin(const Context& context, std::int64_t deadline_ms, Try& one) {
     return;
   }
   auto found =
-      proc::find_addresses(one.peer->host, context.env, left_ms, context.root + "/etc/hosts");
+      proc::find_addresses(one.node->host, context.env, left_ms, context.root + "/etc/hosts");
   if (!found || found->addresses.empty()) {
     one.unknown = !found;
     one.fault = found ? found->why : "its name cannot be resolved in this image";
     return;
   }
-  one.socket = begin_connect(found->addresses.front(), one.peer->port);
+  one.socket = begin_connect(found->addresses.front(), one.node->port);
   one.done = !one.socket.valid();
   if (one.done) one.fault = sys::errno_text(errno);
 }
@@ -154,21 +154,21 @@ void await(std::vector<Try>& tries, std::int64_t deadline_ms) {
   }
 }
 
-Results peers_answer(const Context& context, std::span<const Peer> peers) {
+Results peers_answer(const Context& context, std::span<const OtherNode> other_nodes) {
   const std::int64_t deadline_ms = deadline_of(context);
-  std::vector<Try> tries(peers.size());
-  for (std::size_t i = 0; i < peers.size(); ++i) {
-    tries[i].peer = &peers[i];
+  std::vector<Try> tries(other_nodes.size());
+  for (std::size_t i = 0; i < other_nodes.size(); ++i) {
+    tries[i].node = &other_nodes[i];
     begin(context, deadline_ms, tries[i]);
   }
   await(tries, deadline_ms);
   Results results;
   results.reserve(tries.size());
   for (Try& one : tries) {
-    if (!one.done) one.fault = "no answer on port " + std::to_string(one.peer->port);
-    results.push_back(one.fault.empty() ? ok("alive", one.peer->host)
-                      : one.unknown     ? skipped(std::move(one.fault), one.peer->host)
-                                        : failed(std::move(one.fault), "", one.peer->host));
+    if (!one.done) one.fault = "no answer on port " + std::to_string(one.node->port);
+    results.push_back(one.fault.empty() ? ok("alive", one.node->host)
+                      : one.unknown     ? skipped(std::move(one.fault), one.node->host)
+                                        : failed(std::move(one.fault), "", one.node->host));
   }
   return results;
 }
@@ -185,7 +185,7 @@ Results summed_up(const Context& context, const Results& results, std::string_vi
     if (result.verdict == Verdict::kSkipped) unknown = result.place + ": " + result.found;
     if (result.verdict == Verdict::kOk) ++well;
   }
-  const std::string all = " of " + count_text(context.peers.size(), "node") + " ";
+  const std::string all = " of " + count_text(context.other_nodes.size(), "node") + " ";
   if (!faults.empty()) {
     std::string found =
         std::to_string(faults.size()) + all + std::string(bad) + ": " + listed(faults);
@@ -200,7 +200,8 @@ Results summed_up(const Context& context, const Results& results, std::string_vi
 }  // namespace
 
 Results check_hosts(const Context& context) {
-  if (context.peers.empty()) return {skipped("the job has no other node, or does not name it")};
+  if (context.other_nodes.empty())
+    return {skipped("the job has no other node, or does not name it")};
   return summed_up(
       context, in_shards(context, names_known), "are known", "are not known",
       "see the service that names the pods (a headless service, with "
@@ -208,13 +209,14 @@ Results check_hosts(const Context& context) {
 }
 
 Results check_peers(const Context& context) {
-  if (context.peers.empty()) return {skipped("the job has no other node, or does not name it")};
+  if (context.other_nodes.empty())
+    return {skipped("the job has no other node, or does not name it")};
   if (context.occasion == Occasion::kPreflight) {
     return {skipped("before the start the other nodes may not be up yet")};
   }
   Context told = context;
-  std::erase_if(told.peers, [](const Peer& peer) { return peer.port <= 0; });
-  if (told.peers.empty()) return {skipped("no port of the other nodes is known")};
+  std::erase_if(told.other_nodes, [](const OtherNode& node) { return node.port <= 0; });
+  if (told.other_nodes.empty()) return {skipped("no port of the other nodes is known")};
   return summed_up(told, in_shards(told, peers_answer), "answer", "do not answer",
                    "see whether those nodes run, and whether a network policy drops what is sent "
                    "to them");

@@ -104,7 +104,7 @@ Results check_pids(const Context& context) {
       "start the container with a higher --pids-limit; in Kubernetes raise the kubelet's "
       "podPidsLimit";
   // While it runs, the job itself has taken what it needs.
-  const bool runs = context.occasion == Occasion::kPatrol;
+  const bool runs = context.occasion == Occasion::kMonitor;
   if (left < ranks * kLeastOfRank) return {runs ? warning(found, fix) : failed(found, fix)};
   if (left < ranks * kTasksOfRank && !runs) return {warning(found, fix)};
   return {ok(found)};

@@ -85,9 +85,9 @@ Results check_network(const Context& context) {
   for (const std::string& name : interfaces) {
     if (name != "lo" && is_up(context, name)) up.push_back(name);
   }
-  if (up.empty() && !context.peers.empty()) {
+  if (up.empty() && !context.other_nodes.empty()) {
     results.push_back(failed("no interface but lo is up, and the job has " +
-                                 count_text(context.peers.size(), "other node"),
+                                 count_text(context.other_nodes.size(), "other node"),
                              "give the container a network"));
   }
   if (results.empty()) {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "init/doctor/checks.h"
 #include "init/doctor/machine.h"
 #include "init/sys/fd.h"
@@ -83,23 +83,16 @@ std::string unescaped(std::string_view text) {
   return result;
 }
 
-std::string_view take_word(std::string_view& line) {
-  const std::string_view word = line.substr(0, line.find(' '));
-  line.remove_prefix(std::min(word.size() + 1, line.size()));
-  return word;
-}
-
 // "36 35 98:0 /mnt1 /data rw,noatime master:1 - ext3 /dev/root rw,errors=continue"
 std::vector<Mount> mounts_of(const Context& context) {
   const std::string text = text_of(context, "/proc/self/mountinfo");
   std::string_view left = text;
   std::vector<Mount> mounts;
   while (!left.empty()) {
-    std::string_view line = left.substr(0, left.find('\n'));
-    left.remove_prefix(std::min(line.size() + 1, left.size()));
-    for (int skip = 0; skip < 4; ++skip) take_word(line);
-    Mount mount{.point = unescaped(take_word(line))};
-    const std::string_view options = take_word(line);
+    std::string_view line = envgen::take_line(left);
+    for (int skip = 0; skip < 4; ++skip) envgen::take_part(line, ' ');
+    Mount mount{.point = unescaped(envgen::take_part(line, ' '))};
+    const std::string_view options = envgen::take_part(line, ' ');
     const std::size_t dash = line.find("- ");
     const std::string_view super = dash == std::string_view::npos ? "" : line.substr(dash);
     // Of the mount itself, or of all of its file system.
@@ -180,7 +173,7 @@ Results check_disk(const Context& context) {
                      }});
   }
   Results results = run_all(parts, context.limit_ms * 8 / 10);
-  if (context.run_dir.empty() && context.occasion != Occasion::kPatrol) {
+  if (context.run_dir.empty() && context.occasion != Occasion::kMonitor) {
     results.push_back(warning("no directory for trainit's state can be written",
                               "mount a tmpfs at /tmp or /run, or name a directory with --run-dir"));
   }

@@ -1,5 +1,5 @@
 #pragma once
-// What the checks go by.
+// The context that the checks go by.
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace doctor {
 
-struct Peer {
+struct OtherNode {
   std::string host;  // a name or an address
   int port = 0;      // one that a live host answers, be it with a refusal; 0 = not known
 };
@@ -18,10 +18,10 @@ struct Peer {
 enum class Occasion : std::uint8_t {
   kAsked,      // trainit doctor
   kPreflight,  // before a job: the other nodes may not be up yet
-  kPatrol,     // while a job runs: its own processes are on the devices
+  kMonitor,    // while a job runs: its own processes are on the devices
 };
 
-// What the checks go by; a default one is a machine without a job.
+// The context of the checks; a default one is a machine without a job.
 struct Context {
   envgen::Environ env = {};  // of the job
   Occasion occasion = Occasion::kAsked;
@@ -34,7 +34,7 @@ struct Context {
   std::string rank_table = {};                     // its text
   std::vector<int> devices = {};                   // physical ids that the plan uses on this node
   int ranks = 0;                                   // of this node; 0 = not known
-  std::vector<Peer> peers = {};                    // the other nodes
+  std::vector<OtherNode> other_nodes = {};         // the other nodes
   std::vector<envgen::ResourceLimit> limits = {};  // that the job gets instead of ours
   std::string root = {};                           // before /dev, /proc, /sys, /etc: tests' trees
   // Of each check. nvidia-smi alone may take 15 s where no persistence daemon runs.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "base/text.h"
 #include "init/doctor/checks.h"
 #include "init/doctor/machine.h"
 #include "init/doctor/parallel.h"
@@ -40,14 +40,9 @@ constexpr std::array kChecks = {
 // A live node answers on any port, be it with a refusal.
 constexpr int kAnyPort = 29500;
 
-void take_hosts(std::string_view list, std::vector<Peer>& peers) {
-  for (std::string& host : split_list(list)) peers.push_back({.host = std::move(host), .port = 0});
-}
-
-int number_or_zero(std::string_view text) {
-  int number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+void take_hosts(std::string_view list, std::vector<OtherNode>& other_nodes) {
+  for (std::string& host : split_list(list))
+    other_nodes.push_back({.host = std::move(host), .port = 0});
 }
 
 // PID 1's plan has no cluster; what hooks are told has its hosts.
@@ -55,19 +50,21 @@ void add_told_peers(const std::vector<envgen::EnvEdit>& edits, Context& context)
   int own = 0;
   int port = kAnyPort;
   for (const envgen::EnvEdit& edit : edits) {
-    if (edit.name == "TRAINIT_NODE_RANK") own = number_or_zero(edit.value);
-    if (edit.name == "TRAINIT_MASTER_PORT") port = number_or_zero(edit.value);
-    if (edit.name == "TRAINIT_HOSTS") take_hosts(edit.value, context.peers);
+    if (edit.name == "TRAINIT_NODE_RANK") own = envgen::parse_number<int>(edit.value).value_or(0);
+    if (edit.name == "TRAINIT_MASTER_PORT")
+      port = envgen::parse_number<int>(edit.value).value_or(0);
+    if (edit.name == "TRAINIT_HOSTS") take_hosts(edit.value, context.other_nodes);
     if (edit.name != "TRAINIT_LOCAL_WORLD_SIZE") continue;
-    context.ranks = std::max(context.ranks, number_or_zero(edit.value));
+    context.ranks = std::max(context.ranks, envgen::parse_number<int>(edit.value).value_or(0));
   }
-  for (Peer& peer : context.peers) peer.port = port;
-  if (own < std::ssize(context.peers)) context.peers.erase(context.peers.begin() + own);
+  for (OtherNode& node : context.other_nodes) node.port = port;
+  if (own < std::ssize(context.other_nodes))
+    context.other_nodes.erase(context.other_nodes.begin() + own);
 }
 
 void add_peers(const envgen::Plan& plan, Context& context) {
   const envgen::Cluster& cluster = *plan.cluster;
-  const int own = plan.self ? plan.self->node_rank : -1;
+  const int own = plan.local_node ? plan.local_node->node_rank : -1;
   // A launcher is one process here, whose ranks are more.
   if (own >= 0 && own < std::ssize(cluster.nodes)) {
     context.ranks = std::max(context.ranks, cluster.nodes[static_cast<std::size_t>(own)].slots);
@@ -76,7 +73,7 @@ void add_peers(const envgen::Plan& plan, Context& context) {
     const envgen::Node& node = cluster.nodes[static_cast<std::size_t>(rank)];
     if (rank == own || node.host.empty()) continue;
     const int told = node.port > 0 ? node.port : cluster.master_port;
-    context.peers.push_back({.host = node.host, .port = told > 0 ? told : kAnyPort});
+    context.other_nodes.push_back({.host = node.host, .port = told > 0 ? told : kAnyPort});
   }
 }
 
@@ -109,7 +106,7 @@ Results check_plan(const Context& context) {
   }
   if (context.ranks == 0) return {skipped("no plan was made for this check")};
   return {ok(count_text(static_cast<std::size_t>(context.ranks), "rank") + " here, " +
-             count_text(context.peers.size(), "other node"))};
+             count_text(context.other_nodes.size(), "other node"))};
 }
 
 Context context_of(const envgen::Plan& plan, const envgen::Environ& env) {
@@ -143,7 +140,7 @@ envgen::Result<std::vector<std::string>> parse_check_names(std::string_view list
     std::string known;
     for (const Check& check : kChecks)
       known += (known.empty() ? "" : ", ") + std::string(check.name);
-    return envgen::fail("reading the checks", "", '"' + name + '"', "give some of " + known);
+    return envgen::fail("reading the checks", "", envgen::quoted(name), "give some of " + known);
   }
   return names;
 }

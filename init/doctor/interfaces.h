@@ -1,5 +1,5 @@
 #pragma once
-// Which network interfaces a variable of a communication library names.
+// The network interfaces that a variable of a communication library names.
 
 #include <string>
 #include <string_view>

@@ -2,30 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "base/text.h"
 #include "init/sys/cgroup.h"
 #include "init/sys/files.h"
 
 namespace doctor {
-namespace {
-
-constexpr std::string_view kSpace = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
-}  // namespace
-
 std::string text_of(const Context& context, const std::string& path) {
-  return std::string(trimmed(sys::look(context.root + path, true).content));
+  return std::string(envgen::trimmed(sys::inspect(context.root + path, true).content));
 }
 
 std::vector<std::string> names_in(const Context& context, const std::string& path) {
-  return sys::look(context.root + path, true).entries;
+  return sys::inspect(context.root + path, true).entries;
 }
 
 std::string cgroup_text(const Context& context, const CgroupFile& file) {
@@ -45,19 +33,14 @@ std::optional<std::uint64_t> cgroup_limit(const Context& context, const CgroupFi
 }
 
 std::optional<std::uint64_t> number_in(std::string_view text) {
-  text = trimmed(text);
-  std::uint64_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  return number;
+  return envgen::parse_number<std::uint64_t>(envgen::trimmed(text));
 }
 
 std::string_view field_of(std::string_view text, std::string_view name) {
   while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::string_view line = envgen::take_line(text);
     if (!line.starts_with(name) || line.substr(name.size()).find(':') != 0) continue;
-    return trimmed(line.substr(name.size() + 1));
+    return envgen::trimmed(line.substr(name.size() + 1));
   }
   return {};
 }
@@ -65,9 +48,8 @@ std::string_view field_of(std::string_view text, std::string_view name) {
 std::vector<std::string> split_list(std::string_view list) {
   std::vector<std::string> items;
   while (!list.empty()) {
-    const std::string_view item = list.substr(0, list.find(','));
-    list.remove_prefix(std::min(item.size() + 1, list.size()));
-    if (!trimmed(item).empty()) items.emplace_back(trimmed(item));
+    const std::string_view item = envgen::trimmed(envgen::take_part(list, ','));
+    if (!item.empty()) items.emplace_back(item);
   }
   return items;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What checks read of the machine: small files of /proc and /sys, below Context::root.
+// Readers of the machine for the checks: small files of /proc and /sys, below Context::root.
 
 #include <cstdint>
 #include <optional>

@@ -1,59 +1,20 @@
 #include "init/doctor/npu_smi.h"
 
-#include <algorithm>
-#include <charconv>
 #include <optional>
+
+#include "base/text.h"
 
 namespace envgen {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r";
 constexpr std::size_t kMostRows = 4096;
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
-std::string_view first_word(std::string_view text) {
-  text = trimmed(text);
-  return text.substr(0, text.find_first_of(kBlanks));
-}
-
-std::string_view behind_first_word(std::string_view text) {
-  text = trimmed(text);
-  return trimmed(text.substr(first_word(text).size()));
-}
-
-std::optional<int> number_of(std::string_view text) {
-  int number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && stop == text.data() + text.size();
-  if (!whole || number < 0) return std::nullopt;
-  return number;
-}
 
 // "| a | b | c |" -> a, b, c.
 std::vector<std::string_view> cells_of(std::string_view line) {
   std::vector<std::string_view> cells;
   line.remove_prefix(1);
-  while (!line.empty()) {
-    const std::size_t bar = line.find('|');
-    if (bar == std::string_view::npos) break;
-    cells.push_back(trimmed(line.substr(0, bar)));
-    line.remove_prefix(bar + 1);
-  }
+  while (line.contains('|')) cells.push_back(trimmed(take_part(line, '|')));
   return cells;
-}
-
-std::string sysfs_bus_id(std::string_view text) {
-  if (text.find(':') == std::string_view::npos) return {};
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return result;
 }
 
 class Reader {
@@ -95,7 +56,8 @@ class Reader {
     constexpr std::string_view kVersion = "Version:";
     const std::size_t at = cell.find(kVersion);
     if (at != std::string_view::npos) {
-      report_.version = first_word(cell.substr(at + kVersion.size()));
+      cell.remove_prefix(at + kVersion.size());
+      report_.version = take_word(cell);
     }
     return {};  // or "No running processes found in NPU 2"
   }
@@ -108,9 +70,10 @@ class Reader {
   }
 
   Status take_chip(const std::vector<std::string_view>& cells) {
-    const auto number = number_of(first_word(cells[0]));
+    std::string_view rest = cells[0];
+    const auto number = parse_count<int>(take_word(rest));
     if (!number || cells.size() != 3) return refuse("no line of a chip");
-    const std::string_view rest = behind_first_word(cells[0]);
+    rest = trimmed(rest);
     if (!half_) {
       half_ = NpuChip{.npu = *number,
                       .chip = 0,
@@ -122,17 +85,18 @@ class Reader {
       return {};
     }
     half_->chip = *number;
-    half_->device = number_of(rest).value_or(half_->npu);
-    half_->bus_id = sysfs_bus_id(cells[1]);
+    half_->device = parse_count<int>(rest).value_or(half_->npu);
+    half_->bus_id = cells[1].contains(':') ? lowercased(cells[1]) : "";
     report_.chips.push_back(std::move(*half_));
     half_.reset();
     return {};
   }
 
   Status take_process(const std::vector<std::string_view>& cells) {
-    const auto npu = number_of(first_word(cells[0]));
-    const auto chip = number_of(behind_first_word(cells[0]));
-    const auto pid = number_of(cells[1]);
+    std::string_view rest = cells[0];
+    const auto npu = parse_count<int>(take_word(rest));
+    const auto chip = parse_count<int>(trimmed(rest));
+    const auto pid = parse_count<int>(cells[1]);
     if (!npu || !chip || !pid || cells.size() < 3) return refuse("no line of a process");
     report_.processes.push_back(
         {.npu = *npu, .chip = *chip, .pid = *pid, .name = std::string(cells[2])});
@@ -152,9 +116,8 @@ class Reader {
 Result<NpuReport> parse_npu_smi(std::string_view output, std::string_view where) {
   Reader reader(where);
   for (std::size_t number = 1; !output.empty(); ++number) {
-    const std::string_view line = output.substr(0, output.find('\n'));
-    output.remove_prefix(std::min(line.size() + 1, output.size()));
-    if (auto status = reader.take(line, number); !status) return std::unexpected(status.error());
+    const std::string_view line = take_line(output);
+    TRY(reader.take(line, number));
   }
   return reader.finish();
 }

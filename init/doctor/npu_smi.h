@@ -1,5 +1,5 @@
 #pragma once
-// What `npu-smi info` prints: a box table with two lines a chip, and one of processes. The boxes'
+// The output of `npu-smi info`: a box table with two lines a chip, and one of processes. The boxes'
 // widths, and the meaning of the second line's second word, differ by version:
 //   | NPU   Name      | Health  | Power(W)  Temp(C)  Hugepages-Usage(page) |
 //   | Chip            | Bus-Id  | ...   910B: one chip an NPU

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/text.h"
 #include "base/xml.h"
 
 namespace envgen {
@@ -35,10 +36,7 @@ bool is_broken(std::string_view text) {
 // "00000000:0A:00.0" -> "0000:0a:00.0". Azure's virtual domains have more than four digits that
 // count: "000014ED:00:00.0" -> "14ed:00:00.0".
 std::string sysfs_bus_id(std::string_view id) {
-  std::string result(id);
-  std::ranges::transform(result, result.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  std::string result = lowercased(id);
   constexpr std::size_t kDomain = 4;
   std::size_t colon = result.find(':');
   while (colon != std::string::npos && colon > kDomain && result[0] == '0') {
@@ -108,14 +106,34 @@ Gpu gpu_of(const xml::Element& log) {
 
 void add_notes(std::string_view text, std::vector<std::string>& notes) {
   while (!text.empty() && notes.size() < kMostNotes) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
+    const std::string_view line = trimmed(take_line(text));
     if (!line.empty()) notes.emplace_back(line);
   }
 }
 
 }  // namespace
+
+Result<std::vector<GpuProcess>> parse_compute_apps(std::string_view output,
+                                                   std::string_view where) {
+  constexpr std::size_t kMostRows = 4096;
+  std::vector<GpuProcess> processes;
+  while (!output.empty() && processes.size() < kMostRows) {
+    const std::string_view line = trimmed(take_line(output));
+    if (line.empty() || line.starts_with("No devices were found")) continue;
+    std::string_view rest = line;
+    const std::string_view bus_id = trimmed(take_part(rest, ','));
+    const std::string_view pid = trimmed(take_part(rest, ','));
+    if (bus_id.find_first_not_of("0123456789abcdefABCDEF:.") != std::string_view::npos ||
+        !bus_id.contains(':') || pid.empty()) {
+      return fail("reading what nvidia-smi says", std::string(where), quoted(line),
+                  "see whether nvidia-smi works on the host");
+    }
+    processes.push_back({.bus_id = sysfs_bus_id(bus_id),
+                         .pid = parse_count<int>(pid).value_or(0),
+                         .name = std::string(trimmed(rest))});
+  }
+  return processes;
+}
 
 Result<GpuReport> parse_nvidia_smi(std::string_view output, std::string_view where) {
   constexpr const char* kReading = "reading what nvidia-smi says";
@@ -126,21 +144,20 @@ Result<GpuReport> parse_nvidia_smi(std::string_view output, std::string_view whe
   if (root == std::string_view::npos) {
     add_notes(output, report.notes);
     return fail(kReading, std::string(where),
-                report.notes.empty() ? "nothing" : '"' + report.notes[0] + '"',
+                report.notes.empty() ? "nothing" : quoted(report.notes[0]),
                 "see whether nvidia-smi works on the host; a GPU that is lost needs a reboot");
   }
   const std::size_t declaration = std::min(output.find("<?xml"), root);
   const std::size_t end = output.find(closing, root);
   const std::size_t behind = end == std::string_view::npos ? output.size() : end + closing.size();
-  auto log = xml::parse(output.substr(declaration, behind - declaration), where);
-  if (!log) return std::unexpected(log.error());
+  TRY_ASSIGN(auto log, xml::parse(output.substr(declaration, behind - declaration), where));
   add_notes(output.substr(0, declaration), report.notes);
   add_notes(output.substr(behind), report.notes);
-  report.driver = log->text_at("driver_version");
-  report.cuda = log->text_at("cuda_version");
-  report.attached = static_cast<int>(
-      std::min<std::uint64_t>(number_of(log->text_at("attached_gpus")), 1U << 20U));
-  for (const xml::Element& child : log->children) {
+  report.driver = log.text_at("driver_version");
+  report.cuda = log.text_at("cuda_version");
+  report.attached =
+      static_cast<int>(std::min<std::uint64_t>(number_of(log.text_at("attached_gpus")), 1U << 20U));
+  for (const xml::Element& child : log.children) {
     if (child.name == "gpu") report.gpus.push_back(gpu_of(child));
   }
   return report;

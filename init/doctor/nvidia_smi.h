@@ -1,6 +1,6 @@
 #pragma once
-// What `nvidia-smi -q -x` prints: an XML log with a DTD that is never fetched. Element names differ
-// by driver (nvsmi_device_v10 .. v13), values may be "N/A", "[Not Supported]" or "Requested
+// The output of `nvidia-smi -q -x`: an XML log with a DTD that is never fetched. Element names
+// differ by driver (nvsmi_device_v10 .. v13), values may be "N/A", "[Not Supported]" or "Requested
 // functionality has been deprecated", and sizes have units.
 
 #include <cstdint>
@@ -39,6 +39,18 @@ struct GpuReport {
 
   bool operator==(const GpuReport&) const = default;
 };
+
+struct GpuProcess {
+  std::string bus_id;  // as sysfs has it
+  int pid = 0;         // as the host numbers it; 0 = not told
+  std::string name;    // "[Not Found]" from within a container; may be ""
+
+  bool operator==(const GpuProcess&) const = default;
+};
+
+// Of `nvidia-smi --query-compute-apps=gpu_bus_id,pid,process_name --format=csv,noheader`; nothing
+// where nobody computes. Refuses any other line: it is nvidia-smi's reason.
+Result<std::vector<GpuProcess>> parse_compute_apps(std::string_view output, std::string_view where);
 
 // Refuses what is no log, or is cut; nvidia-smi's own message is then what was found.
 Result<GpuReport> parse_nvidia_smi(std::string_view output, std::string_view where);

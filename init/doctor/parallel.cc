@@ -36,16 +36,6 @@ struct Run {
   bool reaped = false;
 };
 
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
 // A tool's words and a mount's name may be any bytes, and XML is to be UTF-8.
 void make_utf8(std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
@@ -70,7 +60,8 @@ Run start(const Part& part) {
       result.check = part.check;
       for (std::string* field : {&result.place, &result.found, &result.fix}) make_utf8(*field);
     }
-    return write_all(write_end.get(), encode_results(results)) ? 0 : 1;
+    const std::string bytes = encode_results(results);
+    return sys::write_all(write_end.get(), bytes) == bytes.size() ? 0 : 1;
   });
   if (pid) {
     run.pid = *pid;

@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "init/dropin/loop.h"
-#include "init/dropin/voice.h"
+#include "init/dropin/messages.h"
+#include "init/sys/files.h"
 
 namespace dropin {
 namespace {
 
-std::expected<Personality, Exit> parse(Program program, const Input& input) {
+std::expected<InitFlavour, Exit> parse(Program program, const Input& input) {
   switch (program) {
     case Program::kTini:
       return parse_tini(input);
@@ -37,12 +38,12 @@ std::optional<Program> program_of(std::string_view argv0) {
 
 int run(Program program, int argc, char** argv, const proc::SavedSignals& saved,
         const Begun& begun) {
-  const auto personality =
+  const auto flavour =
       parse(program, {.argc = argc, .argv = argv, .environment = environ, .pid = ::getpid()});
-  if (personality) return run_loop(*personality, saved, begun);
-  print(STDOUT_FILENO, personality.error().out);
-  print(STDERR_FILENO, personality.error().err);
-  return personality.error().code;
+  if (flavour) return run_loop(*flavour, saved, begun);
+  sys::write_all(STDOUT_FILENO, flavour.error().out);
+  sys::write_all(STDERR_FILENO, flavour.error().err);
+  return flavour.error().code;
 }
 
 }  // namespace dropin

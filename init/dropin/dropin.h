@@ -9,8 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "init/dropin/init_flavour.h"
 #include "init/dropin/loop.h"
-#include "init/dropin/personality.h"
 #include "init/proc/signals.h"
 
 namespace dropin {

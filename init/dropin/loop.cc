@@ -13,7 +13,8 @@
 #include <cstring>
 #include <tuple>
 
-#include "init/dropin/voice.h"
+#include "base/exit_codes.h"
+#include "init/dropin/messages.h"
 #include "init/proc/reap.h"
 #include "init/proc/terminal.h"
 #include "init/sys/fd.h"
@@ -23,7 +24,6 @@ namespace dropin {
 namespace {
 
 constexpr int kFirstInherited = 3;
-constexpr int kSignalBase = 128;
 
 bool is_stop(int signal) { return signal == SIGTSTP || signal == SIGTTOU || signal == SIGTTIN; }
 
@@ -58,7 +58,8 @@ class ListenPid {
 
 class Loop {
  public:
-  Loop(const Personality& self, const proc::SavedSignals& saved) : self_(self), saved_(saved) {}
+  Loop(const InitFlavour& flavour, const proc::SavedSignals& saved)
+      : flavour_(flavour), saved_(saved) {}
   int run(const Begun& begun);
 
  private:
@@ -69,59 +70,59 @@ class Loop {
   void leave_directory();
   bool start();
   [[noreturn, gnu::noinline]] void be_command();
-  bool take_place() const;
+  bool join_group() const;
   void take_terminal() const;
   void take(const siginfo_t& info);
   int rewritten(int signal) const;
   void send(int signal, const siginfo_t* info) const;
   void reap();
   bool reap_one();
-  void tell_death(const siginfo_t& dead) const;
+  void report_death(const siginfo_t& dead) const;
   void end(const siginfo_t& dead);
 
-  const Personality& self_;
+  const InitFlavour& flavour_;
   proc::SavedSignals saved_;
   const pid_t parent_ = ::getppid();
   const pid_t group_ = ::getpgrp();  // 0: that of a process outside of our pid namespace
   ListenPid listen_pid_;
   sys::Fd directory_;  // where the command starts, when we are no longer there
-  std::array<bool, Personality::kSignals + 1> hand_off_{};  // the next of these is the terminal's
+  std::array<bool, InitFlavour::kSignals + 1> hand_off_{};  // the next of these is the terminal's
   pid_t command_ = 0;
   int exit_code_ = -1;
 };
 
 void Loop::announce() const {
-  if (self_.debug_by_variable) say(self_, Event::kDebugMode);
-  if (self_.single_by_variable) say(self_, Event::kSingleMode);
+  if (flavour_.debug_by_variable) print_message(flavour_, Event::kDebugMode);
+  if (flavour_.single_by_variable) print_message(flavour_, Event::kSingleMode);
 }
 
 // A parent that had ended before the call would never be told of.
 void Loop::die_with_parent() const {
-  if (self_.parent_death_signal == 0) return;
-  ::prctl(PR_SET_PDEATHSIG, self_.parent_death_signal, 0, 0, 0);
-  if (::getppid() != parent_) ::kill(::getpid(), self_.parent_death_signal);
+  if (flavour_.parent_death_signal == 0) return;
+  ::prctl(PR_SET_PDEATHSIG, flavour_.parent_death_signal, 0, 0, 0);
+  if (::getppid() != parent_) ::kill(::getpid(), flavour_.parent_death_signal);
 }
 
 // Where it is refused, the command still has an init, but for the orphans.
 void Loop::become_reaper() const {
-  if (self_.subreaper) {
+  if (flavour_.subreaper) {
     const bool done = ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
-    say(self_, done ? Event::kSubreaper : Event::kSubreaperRefused, {.error = errno});
+    print_message(flavour_, done ? Event::kSubreaper : Event::kSubreaperRefused, {.error = errno});
   }
-  if (!self_.warn_if_no_reaper || ::getpid() == 1) return;
+  if (!flavour_.warn_if_no_reaper || ::getpid() == 1) return;
   int subreaper = 0;
   const bool known = ::prctl(PR_GET_CHILD_SUBREAPER, &subreaper, 0, 0, 0) == 0;
-  if (!known || subreaper != 1) say(self_, Event::kNoReaper);
+  if (!known || subreaper != 1) print_message(flavour_, Event::kNoReaper);
 }
 
 // The kernel sends SIGHUP and SIGCONT to the group of a session leader that gives its terminal up.
 void Loop::leave_terminal() {
-  if (self_.terminal != Terminal::kNewSession) return;
+  if (flavour_.terminal != Terminal::kNewSession) return;
   if (::ioctl(STDIN_FILENO, TIOCNOTTY) != 0) {
-    return say(self_, Event::kTerminalNotLeft, {.number = errno, .error = errno});
+    return print_message(flavour_, Event::kTerminalNotLeft, {.number = errno, .error = errno});
   }
   const bool leader = ::getsid(0) == ::getpid();
-  say(self_, leader ? Event::kTerminalLeft : Event::kTerminalLeftUnled);
+  print_message(flavour_, leader ? Event::kTerminalLeft : Event::kTerminalLeftUnled);
   hand_off_[SIGHUP] = leader;
   hand_off_[SIGCONT] = leader;
 }
@@ -129,21 +130,21 @@ void Loop::leave_terminal() {
 // Before the command runs, which may look. It must be able to come back: entering needs a
 // permission that standing there does not.
 void Loop::leave_directory() {
-  if (!self_.leave_directory) return;
+  if (!flavour_.leave_directory) return;
   directory_.reset(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!directory_.valid() || ::fchdir(directory_.get()) != 0 || ::chdir("/") != 0) {
-    say(self_, Event::kNoRoot, {.number = errno, .error = errno});
+    print_message(flavour_, Event::kNoRoot, {.number = errno, .error = errno});
     directory_.reset();
   }
 }
 
-bool Loop::take_place() const {
-  if (self_.place == Place::kNewGroup && ::setpgid(0, 0) != 0) {
-    say(self_, Event::kGroupFailed, {.error = errno});
+bool Loop::join_group() const {
+  if (flavour_.command_group == CommandGroup::kNewGroup && ::setpgid(0, 0) != 0) {
+    print_message(flavour_, Event::kGroupFailed, {.error = errno});
     return false;
   }
-  if (self_.place == Place::kNewSession && ::setsid() < 0) {
-    say(self_, Event::kSessionFailed, {.number = errno, .error = errno});
+  if (flavour_.command_group == CommandGroup::kNewSession && ::setsid() < 0) {
+    print_message(flavour_, Event::kSessionFailed, {.number = errno, .error = errno});
     return false;
   }
   return true;
@@ -152,22 +153,23 @@ bool Loop::take_place() const {
 // Only where our own group has the terminal: started with '&' from a shell, it is the shell's.
 // SIGTTOU is blocked, as all are.
 void Loop::take_terminal() const {
-  if (self_.terminal == Terminal::kLeave) return;
-  if (self_.terminal == Terminal::kNewSession) {
+  if (flavour_.terminal == Terminal::kLeave) return;
+  if (flavour_.terminal == Terminal::kNewSession) {
     if (::ioctl(STDIN_FILENO, TIOCSCTTY, 0) != 0) {
-      say(self_, Event::kNoTerminal, {.number = errno, .error = errno});
+      print_message(flavour_, Event::kNoTerminal, {.number = errno, .error = errno});
     }
-    return say(self_, Event::kSessionMade);
+    return print_message(flavour_, Event::kSessionMade);
   }
   sys::Fd own;
-  if (self_.terminal == Terminal::kDevTty) {
+  if (flavour_.terminal == Terminal::kDevTty) {
     own.reset(::open("/dev/tty", O_RDWR | O_CLOEXEC));
-    if (!own.valid()) say(self_, Event::kNoDevTty, {.error = errno});
+    if (!own.valid()) print_message(flavour_, Event::kNoDevTty, {.error = errno});
   }
   const int terminal = own.valid() ? own.get() : STDIN_FILENO;
   const pid_t foreground = ::tcgetpgrp(terminal);
   if (foreground == group_ && ::tcsetpgrp(terminal, ::getpgrp()) == 0) return;
-  if (foreground < 0 || foreground == group_) say(self_, Event::kNoTerminal, {.error = errno});
+  if (foreground < 0 || foreground == group_)
+    print_message(flavour_, Event::kNoTerminal, {.error = errno});
 }
 
 // exec gives ignored signals on, so those of the caller are undone one by one.
@@ -184,7 +186,7 @@ void clear_ignored(proc::SavedSignals* saved) {
 int exec_failure_code(Program program, int error) {
   switch (program) {
     case Program::kTini:
-      return error == ENOENT ? 127 : error == EACCES ? 126 : 1;
+      return error == ENOENT ? exit_code::kNotFound : error == EACCES ? exit_code::kCannotRun : 1;
     case Program::kDumbInit:
       return 2;
     case Program::kCatatonit:
@@ -197,117 +199,118 @@ int exec_failure_code(Program program, int error) {
 void Loop::be_command() {
   listen_pid_.set(::getpid());
   if (directory_.valid()) std::ignore = ::fchdir(directory_.get());
-  if (!take_place()) ::_exit(1);
+  if (!join_group()) ::_exit(1);
   take_terminal();
   proc::SavedSignals signals = saved_;
-  if (!self_.callers_signals) {
+  if (!flavour_.callers_signals) {
     signals.mask = 0;
     clear_ignored(&signals);
   }
   proc::restore_signals(signals);
-  ::execvp(self_.command[0], self_.command);
+  ::execvp(flavour_.command[0], flavour_.command);
   const int error = errno;
-  say(self_, Event::kExecFailed, {.text = self_.command[0], .error = error});
-  ::_exit(exec_failure_code(self_.program, error));
+  print_message(flavour_, Event::kExecFailed, {.text = flavour_.command[0], .error = error});
+  ::_exit(exec_failure_code(flavour_.program, error));
 }
 
 bool Loop::start() {
-  if (self_.command == nullptr) return true;
-  if (self_.move_listen_pid) listen_pid_.find(environ);
+  if (flavour_.command == nullptr) return true;
+  if (flavour_.move_listen_pid) listen_pid_.find(environ);
   // What is unsafe about vfork is asked for: we stand still until the program runs.
   // NOLINTNEXTLINE(bugprone-unsafe-functions)
   const pid_t pid = proc::has_terminal() ? ::fork() : ::vfork();
   if (pid == 0) be_command();
   if (pid < 0) {
-    say(self_, Event::kForkFailed, {.error = errno});
+    print_message(flavour_, Event::kForkFailed, {.error = errno});
     return false;
   }
   command_ = pid;
-  say(self_, Event::kStarted, {.text = self_.command[0], .number = pid});
+  print_message(flavour_, Event::kStarted, {.text = flavour_.command[0], .number = pid});
   return true;
 }
 
 int Loop::rewritten(int signal) const {
-  const std::uint8_t other = self_.send_as[static_cast<std::size_t>(signal)];
-  if (other == Personality::kAsItIs) return signal;
-  say(self_, Event::kRewritten, {.number = signal, .second = other});
+  const std::uint8_t other = flavour_.send_as[static_cast<std::size_t>(signal)];
+  if (other == InitFlavour::kAsItIs) return signal;
+  print_message(flavour_, Event::kRewritten, {.number = signal, .second = other});
   return other;
 }
 
 // The command is not reaped yet, and its zombie keeps the number of its group too.
 void Loop::send(int signal, const siginfo_t* info) const {
   const int as = rewritten(signal);
-  if (as == 0) return say(self_, Event::kIgnored);
-  say(self_, Event::kForwarding, {.text = SignalText(as).text()});
-  const pid_t target = self_.signal_group ? -command_ : command_;
+  if (as == 0) return print_message(flavour_, Event::kIgnored);
+  print_message(flavour_, Event::kForwarding, {.text = SignalText(as).text()});
+  const pid_t target = flavour_.signal_group ? -command_ : command_;
   errno = 0;
-  if (info != nullptr && as == signal && !self_.signal_group) {
+  if (info != nullptr && as == signal && !flavour_.signal_group) {
     proc::forward_signal(target, proc::from_siginfo(*info));
   } else {
     ::kill(target, as);
   }
-  const Words words{.number = as, .second = target, .error = errno};
-  if (errno != 0) say(self_, Event::kForwardFailed, words);
-  say(self_, Event::kForwarded, words);
+  const MessageArguments words{.number = as, .second = target, .error = errno};
+  if (errno != 0) print_message(flavour_, Event::kForwardFailed, words);
+  print_message(flavour_, Event::kForwarded, words);
 }
 
 void Loop::take(const siginfo_t& info) {
   const int signal = info.si_signo;
   if (is_our_own_pipe(info)) return;
-  say(self_, signal == SIGCHLD ? Event::kReceivedChild : Event::kReceived, {.number = signal});
+  print_message(flavour_, signal == SIGCHLD ? Event::kReceivedChild : Event::kReceived,
+                {.number = signal});
   bool& hand_off = hand_off_[static_cast<std::size_t>(signal)];
   if (hand_off) {
     hand_off = false;
-    return say(self_, Event::kHandOff, {.number = signal});
+    return print_message(flavour_, Event::kHandOff, {.number = signal});
   }
   if (signal == SIGCHLD) return;  // reaping follows every signal
-  if (self_.command == nullptr) {
+  if (flavour_.command == nullptr) {
     if (signal == SIGTERM || signal == SIGINT) exit_code_ = 0;
     return;
   }
   send(signal, &info);
-  if (self_.stop_like_command && is_stop(signal)) {
-    say(self_, Event::kStopping);
+  if (flavour_.stop_like_command && is_stop(signal)) {
+    print_message(flavour_, Event::kStopping);
     ::kill(::getpid(), SIGSTOP);
   }
 }
 
-void Loop::tell_death(const siginfo_t& dead) const {
+void Loop::report_death(const siginfo_t& dead) const {
   const bool is_command = dead.si_pid == command_;
-  const Words words{.number = dead.si_pid, .second = dead.si_status};
-  say(self_, Event::kReaped, words);
+  const MessageArguments words{.number = dead.si_pid, .second = dead.si_status};
+  print_message(flavour_, Event::kReaped, words);
   // catatonit tells of the others alone.
-  if (!is_command || self_.program != Program::kCatatonit) {
-    say(self_, dead.si_code == CLD_EXITED ? Event::kExited : Event::kKilled, words);
+  if (!is_command || flavour_.program != Program::kCatatonit) {
+    print_message(flavour_, dead.si_code == CLD_EXITED ? Event::kExited : Event::kKilled, words);
   }
-  if (!is_command && self_.warn_on_reap) say(self_, Event::kOtherReaped, words);
+  if (!is_command && flavour_.warn_on_reap) print_message(flavour_, Event::kOtherReaped, words);
 }
 
 void Loop::end(const siginfo_t& dead) {
   if (dead.si_code == CLD_EXITED) {
     exit_code_ = dead.si_status;
-    say(self_, Event::kMainExited, {.number = exit_code_});
+    print_message(flavour_, Event::kMainExited, {.number = exit_code_});
   } else {
-    exit_code_ = kSignalBase + dead.si_status;
-    say(self_, Event::kMainKilled, {.text = SignalText(dead.si_status).text()});
+    exit_code_ = exit_code::kSignalBase + dead.si_status;
+    print_message(flavour_, Event::kMainKilled, {.text = SignalText(dead.si_status).text()});
   }
-  if (self_.success[static_cast<std::size_t>(exit_code_)]) exit_code_ = 0;
+  if (flavour_.success[static_cast<std::size_t>(exit_code_)]) exit_code_ = 0;
 }
 
 // False: nobody is dead, or the rest is not waited for.
 bool Loop::reap_one() {
   // Looked at before it is reaped: the group is signalled while its number is still its own.
-  const bool look_first = self_.term_group_at_end;
+  const bool look_first = flavour_.term_group_at_end;
   siginfo_t dead{};
   if (proc::wait_id(P_ALL, 0, &dead, WEXITED | WNOHANG | (look_first ? WNOWAIT : 0)) != 0) {
-    say(self_, Event::kNoneLeft);
+    print_message(flavour_, Event::kNoneLeft);
     return false;
   }
   if (dead.si_pid == 0) {
-    say(self_, Event::kNoneDead);
+    print_message(flavour_, Event::kNoneDead);
     return false;
   }
-  tell_death(dead);
+  report_death(dead);
   const bool is_command = dead.si_pid == command_;
   if (is_command && look_first) send(SIGTERM, nullptr);
   if (look_first) {
@@ -334,7 +337,7 @@ int Loop::run(const Begun& begun) {
     if (!start()) return 1;
     directory_.reset();
   }
-  if (self_.close_descriptors) sys::close_descriptors(kFirstInherited, {});
+  if (flavour_.close_descriptors) sys::close_descriptors(kFirstInherited, {});
   sigset_t all;
   // Also 32 and 33, which sigfillset leaves out.
   std::memset(&all, 0xFF, sizeof all);
@@ -350,14 +353,14 @@ int Loop::run(const Begun& begun) {
     take(info);
     if (exit_code_ < 0) reap();
   }
-  say(self_, Event::kGoodbye, {.number = exit_code_});
+  print_message(flavour_, Event::kGoodbye, {.number = exit_code_});
   return exit_code_;
 }
 
 }  // namespace
 
-int run_loop(const Personality& self, const proc::SavedSignals& saved, const Begun& begun) {
-  return Loop(self, saved).run(begun);
+int run_loop(const InitFlavour& flavour, const proc::SavedSignals& saved, const Begun& begun) {
+  return Loop(flavour, saved).run(begun);
 }
 
 }  // namespace dropin

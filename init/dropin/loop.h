@@ -1,12 +1,12 @@
 #pragma once
-// The init that a Personality describes: starts the command, sends signals on, reaps, ends with the
-// command. No poller and no engine: it waits in sigwaitinfo, where all signals are blocked, and
+// The init that an InitFlavour describes: starts the command, sends signals on, reaps, ends with
+// the command. No poller and no engine: it waits in sigwaitinfo, where all signals are blocked, and
 // reaps when one comes.
 
 #include <signal.h>
 #include <sys/types.h>
 
-#include "init/dropin/personality.h"
+#include "init/dropin/init_flavour.h"
 #include "init/proc/signals.h"
 
 namespace dropin {
@@ -18,6 +18,6 @@ struct Begun {
 };
 
 // The exit code. `saved`: the signals as the caller had them; they have been taken over.
-int run_loop(const Personality& self, const proc::SavedSignals& saved, const Begun& begun = {});
+int run_loop(const InitFlavour& flavour, const proc::SavedSignals& saved, const Begun& begun = {});
 
 }  // namespace dropin

@@ -18,7 +18,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "init/early/signs.h"
+#include "base/exit_codes.h"
+#include "init/early/environment_prefixes.h"
 
 // The program's entry, instead of libc's: early_stage(the kernel's stack), then on to libc's with
 // that same stack.
@@ -163,7 +164,8 @@ bool contains(const char* text, char wanted) {
   return false;
 }
 
-// Of the drop-ins (init/dropin) only the one that is called most.
+// Of the drop-ins only the one that is called most. Its names stand in init/dropin/dropin.cc as
+// well: a table of pointers to them, as there, needs relocations, which nobody has done yet.
 Called called_as(const char* argv0) {
   const char* base = argv0;
   for (const char* at = argv0; *at != '\0'; ++at) {
@@ -195,7 +197,7 @@ bool take_words(long argc, char** argv, Command& command) {
   if (*word == nullptr || (*word)[0] == '\0') return false;
   command.argv = word;
   command.adopts = !tini || subreaper;
-  return tini || !is_program_sign(*word);
+  return tini || !may_be_conda(*word);
 }
 
 // False where a variable is a sign of something to resolve.
@@ -204,7 +206,7 @@ bool take_environment(char** envp, Command& command) {
   const char* path = nullptr;
   for (char** entry = envp; *entry != nullptr; ++entry) {
     const bool sign =
-        command.called == Called::kTini ? begins_with(*entry, "TINI_") : is_sign(*entry);
+        command.called == Called::kTini ? begins_with(*entry, "TINI_") : has_known_prefix(*entry);
     if (sign) return false;
     if (path == nullptr && begins_with(*entry, "PATH=")) path = *entry + 5;
   }
@@ -293,13 +295,13 @@ void child_main(void* argument) {
   Command& command = *static_cast<Command*>(argument);
   if (command.self != 1 && command.called == Called::kTrainit) {
     call(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
-    if (call(__NR_getppid) != command.self) call(__NR_exit_group, 128 + SIGKILL);
+    if (call(__NR_getppid) != command.self) call(__NR_exit_group, exit_code::kSignalBase + SIGKILL);
   }
   call(__NR_setpgid, 0, 0);
   call(__NR_rt_sigprocmask, SIG_SETMASK, address(&g_handover.mask), 0, sizeof g_handover.mask);
   execute(command);
   command.failed = true;
-  call(__NR_exit_group, 127);
+  call(__NR_exit_group, exit_code::kNotFound);
   __builtin_trap();
 }
 
@@ -342,7 +344,8 @@ void end_with(pid_t child) {
   siginfo_t info{};
   if (call(__NR_waitid, P_PID, child, address(&info), WEXITED | WNOHANG | WNOWAIT) != 0) return;
   if (info.si_pid != child) return;
-  call(__NR_exit_group, info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status);
+  call(__NR_exit_group,
+       info.si_code == CLD_EXITED ? info.si_status : exit_code::kSignalBase + info.si_status);
 }
 
 // A short command is waited for.

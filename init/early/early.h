@@ -1,13 +1,13 @@
 #pragma once
-// Starts the command before libc is up. Where nothing has to be resolved, the first thing that this
-// program does is what an init is there for; libc's own start (it asks the processor 40 questions,
-// each a trap to the hypervisor) and ours run while the command already does. A command that ends
-// well at once ends the program from here.
+// The start of the command before libc is up. Where nothing has to be resolved, the first thing
+// that this program does is what an init is there for; libc's own start (it asks the processor 40
+// questions, each a trap to the hypervisor) and ours run while the command already does. A command
+// that ends well at once ends the program from here.
 //
 // Only what certainly needs nothing else is started here: `trainit -- COMMAND` or an absolute path,
-// no variable that any decision could depend on (init/early/signs.h), no hooks, nothing refused by
-// the kernel. Whatever else it is, a start that fails included, is left to main(), untouched but
-// for the signal mask.
+// no variable that any decision could depend on (init/early/environment_prefixes.h), no hooks,
+// nothing refused by the kernel. Whatever else it is, a start that fails included, is left to
+// main(), untouched but for the signal mask.
 
 #include <signal.h>
 #include <sys/types.h>

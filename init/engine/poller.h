@@ -1,7 +1,7 @@
 #pragma once
-// What a turn of the loop waits for: descriptors that can be read, a signal, a time. The set is
-// made anew for each turn from what is open then, so nothing that was closed is left in it. On
-// ppoll: it has no descriptor of its own, and costs a start no call.
+// The poller of the loop, with what a turn waits for: descriptors that can be read, a signal, a
+// time. The set is made anew for each turn from what is open then, so nothing that was closed is
+// left in it. On ppoll: it has no descriptor of its own, and costs a start no call.
 
 #include <poll.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a supervisor is started with.
+// The setup of a supervisor: request, environment, saved signals, and what came before it.
 
 #include <sys/types.h>
 

@@ -5,16 +5,16 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/exit_codes.h"
 #include "envgen/resolve/resolve.h"
-#include "init/engine/report/describe.h"
+#include "init/engine/monitor/monitor.h"
+#include "init/engine/report/job_messages.h"
 #include "init/engine/supervision.h"
 #include "init/engine/tasks/save.h"
 #include "init/proc/spawn.h"
@@ -36,7 +36,7 @@ void Supervisor::perform(const lifecycle::Action& next) {
   } else if (const auto* signal = std::get_if<action::Signal>(&next)) {
     signal_task(*signal);
   } else if (const auto* adopted = std::get_if<action::SweepAdopted>(&next)) {
-    sweeper_.begin(adopted->signal);
+    orphan_reaper_.begin(adopted->signal);
     if (adopted->signal == 0) stopper_.forget();
     // It sweeps behind a reaping, which also tells that there is nothing to sweep.
     reap_again_ = reap_again_ || adopted->signal != 0;
@@ -45,9 +45,9 @@ void Supervisor::perform(const lifecycle::Action& next) {
   } else if (const auto* cancelled = std::get_if<action::CancelTimer>(&next)) {
     timers_.cancel(cancelled->timer);
   } else if (std::holds_alternative<action::AskToSave>(next)) {
-    ask_to_save();
+    if (!ask_to_save(job_)) post(event::NobodySaves{});
   } else if (std::holds_alternative<action::Report>(next)) {
-    report_failure();
+    diagnosis_.begin(job_, machine_, setup_.saved, tees_.seen(), termination_log());
   } else if (const auto* exit = std::get_if<action::Exit>(&next)) {
     exit_code_ = exit->code;
     done_ = true;
@@ -59,42 +59,42 @@ void Supervisor::start(TaskRef task) {
   record.incarnation = task.incarnation;
   record.failure.reset();
   record.ending.reset();
-  record.told_to_stop = false;
+  record.stop_sent = false;
   record.started_ms = sys::wall_ms();
-  if (machine_.tasks()[task.index].kind == TaskKind::kResolve) {
-    start_resolver(task);
-  } else if (record.kind == TaskKind::kData) {
-    start_copy(task);
-  } else if (record.event) {
-    start_hooks(task);
-  } else {
-    start_process(task);
-  }
-}
-
-void Supervisor::start_resolver(TaskRef task) {
-  if (pass_through_) {
+  const bool resolves = record.kind == TaskKind::kResolve;
+  if (resolves && pass_through_) {
     envgen::Answer answer = envgen::resolve(setup_.base, setup_.request);
     adopt_plan(std::move(std::get<envgen::Planned>(answer.outcome).plan));
-    post(event::TasksEnded{{{task, {Ending::How::kExited, 0}}}});
-    return;
+    return post(event::TasksEnded{{{task, {Ending::How::kExited, 0}}}});
   }
+  if (!resolves && record.kind != TaskKind::kData && !record.event) return start_process(task);
+  auto pid = start_worker(record, task.index);
+  if (!pid) return not_started(task, std::move(pid.error()));
+  record.pid = *pid;
+  post(event::TaskStarted{task});
+}
+
+envgen::Result<pid_t> Supervisor::start_worker(const TaskRecord& record, std::uint32_t index) {
+  if (record.event) return hooks_.start(index);
+  DataTask* data = data_of(record);
+  if (data == nullptr) return start_resolver();
+  TRY(data->start());
+  return data->pid();
+}
+
+envgen::Result<pid_t> Supervisor::start_resolver() {
   // What is confined, the scripts first, must not change or read us by ptrace or /proc/1/mem, also
   // where it has our uid. Otherwise there is no border, and /proc/1/fd/1 stays of use.
   const envgen::SandboxRequest& asked = setup_.request.sandbox;
-  const bool border =
-      !asked.user.empty() || !asked.caps.empty() || asked.no_new_privs || !asked.seccomp.empty();
+  const bool border = !asked.user.empty() || !asked.caps.empty() || asked.settings.no_new_privs ||
+                      !asked.seccomp.empty();
   if (pid1_ && border) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   if (machine_.restarts() > 0) begin_anew();
-  auto resolver = Resolver::start(setup_.base, setup_.request, setup_.saved, setup_.planner,
-                                  machine_.restarts());
-  if (!resolver) {
-    job_.resolver_message = to_line(resolver.error());
-    return not_started(task, resolver.error(), kOwnFailure);
-  }
-  resolver_ = std::make_unique<Resolver>(std::move(*resolver));
-  job_.records[task.index].pid = resolver_->pid();
-  post(event::TaskStarted{task});
+  auto status = resolver_.start(setup_.base, setup_.request, setup_.saved, setup_.planner,
+                                machine_.restarts());
+  if (status) return resolver_.pid();
+  job_.resolver_message = to_line(status.error());
+  return std::unexpected(std::move(status.error()));
 }
 
 void Supervisor::start_process(TaskRef task) {
@@ -111,7 +111,7 @@ void Supervisor::start_process(TaskRef task) {
     tees_.started(static_cast<std::size_t>(record.process));
     let_go();
   }
-  if (!spawned) return not_started(task, spawned.error(), kOwnFailure);
+  if (!spawned) return not_started(task, std::move(spawned.error()));
   if (main) job_control_.started(spawned->pending);
   record.pid = spawned->pid;
   record.start_pipe = std::move(spawned->start_pipe);
@@ -127,14 +127,6 @@ StartContext Supervisor::start_context() const {
           .restarts = machine_.restarts()};
 }
 
-void Supervisor::start_hooks(TaskRef task) {
-  job_.records[task.index].hook_message.clear();
-  auto pid = hook_runs_.start(task.index, job_, start_context(), setup_.saved);
-  if (!pid) return not_started(task, pid.error(), kOwnFailure);
-  job_.records[task.index].pid = *pid;
-  post(event::TaskStarted{task});
-}
-
 // What the last incarnation left is none of the next one's.
 void Supervisor::begin_anew() {
   tees_.retire();
@@ -142,9 +134,10 @@ void Supervisor::begin_anew() {
   diagnosis_.forget(job_, machine_);
   job_.first_failure.clear();
   job_.failure = {};
+  job_.remote.reset();
   settled_ = false;
   job_.oom_kills_before = sys::oom_kills();
-  if (!publisher_.is_second()) write_termination_log(setup_.termination_log, "");
+  write_termination_log(termination_log(), "");
 }
 
 // What the caller passed in is the main process's from now on.
@@ -170,19 +163,19 @@ void Supervisor::adopt_started(TaskRef task) {
   }
 }
 
-void Supervisor::not_started(TaskRef task, envgen::Error error, int exit_code) {
+void Supervisor::not_started(TaskRef task, envgen::Error error) {
   TaskRecord& record = job_.records[task.index];
   record.ended_ms = sys::wall_ms();
-  record.failure = proc::StartFailure{exit_code, std::move(error)};
-  record.ending = Ending{Ending::How::kNotStarted, exit_code};
-  warn_of_end(record);
-  post(event::TasksEnded{{{task, {Ending::How::kNotStarted, exit_code}}}});
-}
-
-// The failures that are none of the job's.
-void Supervisor::warn_of_end(const TaskRecord& record) {
-  const std::string warning = side_warning(job_, record);
-  if (!warning.empty()) sys::log::warning(warning);
+  Ending ending{Ending::How::kNotStarted, exit_code::kOwnFailure};
+  bool held = false;
+  if (DataTask* data = data_of(record)) {
+    held = data->settle(ending, to_line(error));
+  } else {
+    record.failure = proc::StartFailure{exit_code::kOwnFailure, std::move(error)};
+  }
+  record.ending = ending;
+  warn_of_end(job_, record);
+  if (!held) post(event::TasksEnded{{{task, ending}}});
 }
 
 namespace {
@@ -195,12 +188,10 @@ bool is_refused(pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM; }
 void Supervisor::signal_task(const action::Signal& signal) {
   TaskRecord& record = job_.records[signal.task.index];
   if (record.pid <= 0 || record.incarnation != signal.task.incarnation) return;
-  record.told_to_stop = record.told_to_stop || signal.stops;
+  record.stop_sent = record.stop_sent || signal.stops;
   if (is_main(record) && signal.stops) {
     stop_main(record, signal.signal);
-    return look_if_refused(signal.task);
-  }
-  if (forwarding_ != nullptr && forwarding_->signal == signal.signal) {
+  } else if (forwarding_ != nullptr && forwarding_->signal == signal.signal) {
     if (is_main(record) && job_control_.has_reached(record.pid, *forwarding_)) return;
     proc::forward_signal(record.pid, *forwarding_);
   } else {
@@ -211,23 +202,20 @@ void Supervisor::signal_task(const action::Signal& signal) {
     ::kill(-record.pid, SIGKILL);
     post_stop_killed_ = true;
   }
-  if (signal.stops) return look_if_refused(signal.task);
-  if (said_unheard_ || !is_refused(record.pid)) return;
+  if ((said_unheard_ && !signal.stops) || !is_refused(record.pid)) return;
+  if (signal.stops) {
+    orphan_reaper_.note_refused(record.name, record.pid);
+    return post(event::Unreachable{signal.task});
+  }
   said_unheard_ = true;
   const proc::Refused refused = proc::refused_text(record.name, record.pid);
   sys::log::warning(refused.what + ", so it has no " + proc::signal_name(signal.signal) + "; " +
                     refused.fix);
 }
 
-void Supervisor::look_if_refused(TaskRef task) {
-  const TaskRecord& record = job_.records[task.index];
-  if (!is_refused(record.pid)) return;
-  sweeper_.note_refused(record.name, record.pid);
-  post(event::Unreachable{task});
-}
-
 void Supervisor::stop_main(const TaskRecord& record, int signal) {
-  Stopper::Order order{.main = record.pid, .signal = signal, .spared = {}};
+  StopTarget order{
+      .main = record.pid, .signal = signal, .scope = job_.plan.policy.stop_scope, .spared = {}};
   if (forwarding_ != nullptr && forwarding_->signal == signal) {
     order.forwarded = forwarding_;
     order.reached = job_control_.has_reached(record.pid, *forwarding_);
@@ -236,45 +224,8 @@ void Supervisor::stop_main(const TaskRecord& record, int signal) {
     if (!is_main(other) && other.pid > 0) order.spared.push_back(other.pid);
   }
   for (const pid_t tee : tees_.pids()) order.spared.push_back(tee);
+  if (job_.link_pid > 0) order.spared.push_back(job_.link_pid);
   stopper_.send(order);
-}
-
-void Supervisor::report_failure() {
-  // A second instance in the container must not overwrite what the pod's own one says.
-  const char* log = publisher_.is_second() ? nullptr : setup_.termination_log;
-  diagnosis_.begin(job_, machine_, setup_.saved, tees_.seen(), log);
-}
-
-void Supervisor::report_transition(Course before, const lifecycle::Event& why) {
-  const std::string text = transition_text(before, why, job_, machine_, now_ms());
-  if (text.empty()) return;
-  sys::log::info(text);
-  const bool ends = machine_.expired() || machine_.rescheduled();
-  if (ends && !publisher_.is_second()) {
-    write_termination_log(setup_.termination_log, "trainit: " + text + "\n");
-  }
-}
-
-void Supervisor::ask_to_save() {
-  const int signal = job_.plan.policy.checkpoint_signal;
-  std::vector<pid_t> mains;
-  for (const TaskRecord& record : job_.records) {
-    if (is_main(record) && record.pid > 0) mains.push_back(record.pid);
-  }
-  const Asked asked = engine::ask_to_save(mains, signal);
-  if (asked.refused) {
-    const proc::Refused refused = proc::refused_text("a process of the job", *asked.refused);
-    sys::log::warning(refused.what + ", so it is not asked for a checkpoint; " + refused.fix);
-  }
-  if (asked.count > 0) {
-    return sys::log::info("asked for a checkpoint by " + proc::signal_name(signal) + ": " +
-                          std::to_string(asked.count) +
-                          (asked.count == 1 ? " process" : " processes"));
-  }
-  if (asked.refused) return post(event::NobodySaves{});
-  sys::log::warning("no process of the job catches " + proc::signal_name(signal) +
-                    ", which asks for a checkpoint (--checkpoint-signal): none is saved for it");
-  post(event::NobodySaves{});
 }
 
 }  // namespace engine

@@ -9,13 +9,17 @@
 #include <optional>
 #include <utility>
 
+#include "base/exit_codes.h"
 #include "envgen/plan/observation.h"
 #include "envgen/resolve/resolve.h"
 #include "init/engine/control/control.h"
 #include "init/engine/control/control_answers.h"
-#include "init/engine/fallback/degraded.h"
+#include "init/engine/fallback/fallback.h"
+#include "init/engine/fallback/fallback_job.h"
+#include "init/engine/monitor/membership_watch.h"
+#include "init/engine/monitor/monitor.h"
 #include "init/engine/policies.h"
-#include "init/engine/report/describe.h"
+#include "init/engine/report/job_messages.h"
 #include "init/engine/supervision.h"
 #include "init/engine/tasks/save.h"
 #include "init/engine/tasks/signal_rules.h"
@@ -40,22 +44,12 @@ constexpr int kMostDeaths = 256;
 // What is kept of the runtime's own limit (10 s with Docker) for the last of the job's output.
 constexpr std::int64_t kLogsWithinStopMs = 1500;
 
-enum class Source : std::uint32_t {
-  kResolver,
-  kData,
-  kStart,
-  kHooks,
-  kWatcher,
-  kTee,
-  kLastWords,
-  kPatrol,
-  kListener,
-  kClient,
-};
+enum class Source : std::uint32_t { kStart, kWorker, kClient, kListener };
 
-Job new_job(const envgen::Request& request) {
+Job new_job(const Setup& setup) {
   Job job;
-  job.data = data_records(request.data);
+  job.data = data_records(setup.request.data);
+  job.plan.policy = early_policy_of(setup);
   return job;
 }
 
@@ -72,14 +66,31 @@ Supervisor::Supervisor(Setup setup)
     : setup_(std::move(setup)),
       pass_through_(!setup_.planner && !setup_.has_hooks &&
                     envgen::is_pass_through(setup_.base.env, setup_.request)),
-      early_(early_policy_of(setup_)),
-      job_(new_job(setup_.request)),
-      machine_(machine_policy(early_, hang_timeout_ms(setup_.request)),
-               preparing_tasks(job_.data.size())),
-      stopper_(early_.stop_scope),
-      sweeper_(job_, stopper_, tees_) {
+      job_(new_job(setup_)),
+      machine_(job_.plan.policy, preparing_tasks(job_.data.size())),
+      context_{.request = setup_.request,
+               .saved = setup_.saved,
+               .job = job_,
+               .machine = machine_,
+               .timeline = timeline_,
+               .start_context = [this] { return start_context(); },
+               .post = [this](lifecycle::Event next) { post(std::move(next)); },
+               .note_change = [this] { state_writer_.note_change(); }},
+      resolver_(workers_.add<Resolver>([this](ResolverNews news) { take_news(std::move(news)); })),
+      tees_(workers_.add<Tees>([this] { return !main_pids(job_).empty(); })),
+      trigger_(workers_.add<ChildWorker>()),
+      link_(workers_.add<LinkTask>(context_, workers_.add<LauncherNews>(context_),
+                                   [this] { return now_ms(); })),
+      hooks_(context_, workers_),
+      diagnosis_(workers_),
+      orphan_reaper_(job_, stopper_, tees_) {
   name_records(job_, machine_);
   job_.records[0].name = "resolver";
+  for (std::uint32_t i = 0; i < job_.data.size(); ++i) {
+    data_.push_back(&workers_.add<DataTask>(context_, i + 1, resolver_));
+  }
+  workers_.add<MembershipWatch>(context_, setup_.planner);
+  workers_.add<Monitor>(context_, tees_);
 }
 
 int Supervisor::run() {
@@ -87,14 +98,14 @@ int Supervisor::run() {
     begin();
     while (!done_) turn();
     finish();
-    return given_code(early_.exit_codes, exit_code_);
+    return given_code(job_.plan.policy.exit_codes, exit_code_);
   } catch (const std::exception& error) {
     sys::log::error(std::string("internal error, from now on only reaping and forwarding: ") +
                     error.what());
   } catch (...) {
     sys::log::error("internal error, from now on only reaping and forwarding");
   }
-  return degrade();
+  return fall_back();
 }
 
 void Supervisor::begin() {
@@ -122,17 +133,19 @@ void Supervisor::begin() {
 void Supervisor::turn() {
   const std::vector<Poller::Watched>& ready = wait();
   // Signals first: a stop request must not wait behind a thousand deaths.
-  read_signals();
+  std::array<proc::Received, kMostSignals> room;
+  for (const proc::Received& received : signals_.read(room)) take_signal(received);
   for (const event::TimerFired& due : timers_.take_due(now_ms())) post(due);
-  hook_runs_.kill_overdue(job_, sys::monotonic_ms());
-  tend_data();
-  tees_.tend(sys::monotonic_ms());
+  workers_.tend(sys::monotonic_ms());
   for (const Poller::Watched& one : ready) wake(one);
   if (reap_again_) reap();
   drain();
-  if (diagnosis_.advance(job_, machine_)) publisher_.note_change();
+  if (diagnosis_.advance(job_, machine_)) state_writer_.note_change();
+  link_.turned();
   if (!done_) write_state();  // finish() does it with the code
-  if (std::exchange(child_changed_, false)) stop_with_main();
+  if (!std::exchange(child_changed_, false)) return;
+  // Last in a turn: what came before has been answered when the shell gets its terminal back.
+  for (const pid_t pid : main_pids(job_)) stopped_ms_ += job_control_.stop_with(pid);
 }
 
 const std::vector<Poller::Watched>& Supervisor::wait() {
@@ -144,28 +157,17 @@ const std::vector<Poller::Watched>& Supervisor::wait() {
     poller_.add({fd, static_cast<std::uint32_t>(source), index});
   };
   poller_.clear();
-  if (resolver_ && !resolver_->at_end()) add(resolver_->pipe().get(), Source::kResolver, 0);
   for (std::uint32_t i = 0; i < job_.records.size(); ++i) {
     add(job_.records[i].start_pipe.get(), Source::kStart, i);
-    if (const DataRecord* data = data_of(job_, job_.records[i])) {
-      add(data->socket.get(), Source::kData, i);
-    }
   }
-  hook_runs_.each_pipe([&](int fd, std::uint32_t index) { add(fd, Source::kHooks, index); });
-  if (watch_.pipe() >= 0) add(watch_.pipe(), Source::kWatcher, 0);
-  if (tees_.pipe() >= 0) add(tees_.pipe(), Source::kTee, 0);
-  add(diagnosis_.pipe(), Source::kLastWords, 0);
-  if (patrol_.pipe() >= 0) add(patrol_.pipe(), Source::kPatrol, 0);
-  for (const sys::Fd& client : publisher_.control().clients()) {
+  workers_.each_channel([&](int fd, std::uint32_t index) { add(fd, Source::kWorker, index); });
+  for (const sys::Fd& client : state_writer_.control().clients()) {
     add(client.get(), Source::kClient, static_cast<std::uint32_t>(client.get()));
   }
-  add(publisher_.control().listener().get(), Source::kListener, 0);
+  add(state_writer_.control().listener().get(), Source::kListener, 0);
   std::optional<std::int64_t> timeout_ms = timers_.next();
   if (timeout_ms) *timeout_ms -= now_ms();
-  const std::array deadlines = {hook_runs_.next_deadline(), tees_.next_deadline(),
-                                diagnosis_.deadline(), data_deadline()};
-  for (const auto& deadline_ms : deadlines) {
-    if (!deadline_ms) continue;
+  if (const auto deadline_ms = workers_.next_deadline()) {
     const std::int64_t left_ms = *deadline_ms - sys::monotonic_ms();
     timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
   }
@@ -175,49 +177,16 @@ const std::vector<Poller::Watched>& Supervisor::wait() {
 
 void Supervisor::wake(const Poller::Watched& ready) {
   switch (static_cast<Source>(ready.id)) {
-    case Source::kResolver:
-      return read_resolver();
-    case Source::kData:
-      return read_data(ready.index);
     case Source::kStart:
       return check_start(ready.index);
-    case Source::kHooks:
-      return hook_runs_.read(ready.index, job_);
-    case Source::kWatcher:
-      return read_watcher();
-    case Source::kTee:
-      return read_tee();
-    case Source::kLastWords:
-      return;  // read in each turn
-    case Source::kPatrol:
-      for (lifecycle::Event& found : patrol_.read(job_, timeline_)) post(std::move(found));
-      return publisher_.note_change();
+    case Source::kWorker:
+      return workers_.read(ready.index);
     case Source::kListener:
-      publisher_.control().accept_client();
+      state_writer_.control().accept_client();
       return;
     case Source::kClient:
       return read_control(static_cast<int>(ready.index));
   }
-}
-
-// Last in a turn: what came before has been answered when the shell gets its terminal back.
-void Supervisor::stop_with_main() {
-  for (const TaskRecord& record : job_.records) {
-    if (is_main(record)) stopped_ms_ += job_control_.stop_with(record.pid);
-  }
-}
-
-// HUP and QUIT are the job's to answer; while there is none yet they mean what they mean to any
-// program that is started.
-bool Supervisor::asks_to_stop(int signal) const {
-  if (signal == SIGTERM || signal == SIGINT) return true;
-  return machine_.phase() == lifecycle::Phase::kPreparing &&
-         (signal == SIGHUP || signal == SIGQUIT);
-}
-
-void Supervisor::read_signals() {
-  std::array<proc::Received, kMostSignals> room;
-  for (const proc::Received& received : signals_.read(room)) take_signal(received);
 }
 
 void Supervisor::take_signal(const proc::Received& received) {
@@ -228,10 +197,13 @@ void Supervisor::take_signal(const proc::Received& received) {
   }
   if (job_control_.is_ignored(received)) return;
   // ^C in the middle of a prompt is no request to end the job, but if the command says so.
-  const bool for_main = std::ranges::any_of(job_.records, [&](const TaskRecord& record) {
-    return is_main(record) && record.pid > 0 && job_control_.has_reached(record.pid, received);
-  });
-  if (received.signal == SIGWINCH) follow_size(for_main);
+  const std::vector<pid_t> mains = main_pids(job_);
+  const bool for_main = std::ranges::any_of(
+      mains, [&](pid_t pid) { return job_control_.has_reached(pid, received); });
+  // The terminal has told the main process before its own one had the new size.
+  if (received.signal == SIGWINCH && tees_.resize() && for_main) {
+    for (const pid_t pid : mains) ::kill(pid, SIGWINCH);
+  }
   if (for_main) return job_control_.answered(received);
   drain();  // what happened before it is answered before it
   forwarding_ = &received;
@@ -242,8 +214,9 @@ void Supervisor::take_signal(const proc::Received& received) {
 }
 
 void Supervisor::answer_signal(const proc::Received& received) {
-  const Meaning meaning =
-      meaning_of(received.signal, early_.signals, asks_to_stop(received.signal));
+  const bool preparing = machine_.phase() == lifecycle::Phase::kPreparing;
+  const Meaning meaning = meaning_of(received.signal, job_.plan.policy.signals,
+                                     asks_to_stop(received.signal, preparing));
   if (const auto* stop = std::get_if<Stop>(&meaning)) {
     // Platforms repeat themselves; a second SIGINT says more than the first.
     const std::uint64_t bit = lifecycle::signal_bit(received.signal);
@@ -253,7 +226,7 @@ void Supervisor::answer_signal(const proc::Received& received) {
       sys::log::info(std::string(proc::signal_name(received.signal)) +
                      (first ? " received, stopping" : " received while stopping"));
     }
-    post(event::StopRequested{stop->signal, stop->told});
+    post(event::StopRequested{stop->signal, stop->sent});
   } else if (const auto* forward = std::get_if<Forward>(&meaning)) {
     post(event::SignalReceived{forward->signal});
   } else if (std::holds_alternative<Save>(meaning)) {
@@ -265,28 +238,29 @@ void Supervisor::answer_signal(const proc::Received& received) {
     }
   } else if (const auto* touch = std::get_if<Touch>(&meaning)) {
     // One at a time: on a mount that hangs they would pile up.
-    if (trigger_pid_ <= 0)
-      trigger_pid_ = touch_trigger(touch->path, job_.plan.sandbox.identity, setup_.saved);
+    if (trigger_.pid() == 0) {
+      trigger_.adopt(touch_trigger(touch->path, job_.plan.sandbox.identity, setup_.saved));
+    }
   }
 }
 
 void Supervisor::reap() {
   proc::Reaped reaped = proc::reap(kMostDeaths);
-  if (reaped.refused != 0) return cannot_reap(reaped.refused);
+  if (reaped.refused != 0) {  // nobody's end would ever be seen
+    sys::log::error("waiting for the job: waitid and wait4: found " +
+                    sys::errno_text(reaped.refused) + "; allow one of them in the seccomp profile");
+    exit_code_ = exit_code::kOwnFailure;
+    done_ = true;
+    return;
+  }
   reap_again_ = reaped.deaths.size() == kMostDeaths;
   event::TasksEnded ended;
   for (const proc::Death& death : reaped.deaths) {
-    watch_.reaped(death.pid);
-    tees_.reaped(death, any_main());
-    diagnosis_.reaped(job_, death.pid);
-    patrol_.reaped(death.pid);
-    if (death.pid == trigger_pid_) trigger_pid_ = 0;
+    workers_.reaped(death);
+    std::erase(job_.helpers, death.pid);
     auto record = std::ranges::find(job_.records, death.pid, &TaskRecord::pid);
     if (record == job_.records.end()) continue;
     auto index = static_cast<std::uint32_t>(record - job_.records.begin());
-    if (resolver_ && resolver_->pid() == death.pid) read_resolver();
-    hook_runs_.read(index, job_);
-    hook_runs_.forget(index);
     check_start(index);
     record->start_pipe.reset();
     record->pid = 0;
@@ -294,89 +268,49 @@ void Supervisor::reap() {
     record->ended_ms = sys::wall_ms();
     Ending ending{death.signaled ? Ending::How::kSignaled : Ending::How::kExited, death.value};
     if (record->failure) ending = {Ending::How::kNotStarted, record->failure->exit_code};
-    if (record->kind == TaskKind::kData) ending = settle(index, ending);
+    DataTask* data = data_of(*record);
+    const bool held = data != nullptr && data->settle(ending);
     record->ending = ending;
-    warn_of_end(*record);
+    warn_of_end(job_, *record);
     // Whoever is at the keyboard talks to us until the next one has it.
     if (is_main(*record) && job_.plan.processes.size() == 1) proc::take_back_terminal(death.pid);
-    if (record->kind == TaskKind::kData && hold_failure(index)) continue;
+    if (held) continue;
     ended.ends.push_back({{index, record->incarnation}, ending});
   }
-  tell_held_failures();  // before the end of a resolver that has failed behind it
+  // Before the end of a resolver that has failed behind them.
+  for (DataTask* data : data_) data->post_held();
   if (!ended.ends.empty()) post(std::move(ended));
   // The tee ends behind the job, and finish() waits for it.
   const bool left_alone = machine_.phase() == lifecycle::Phase::kStopping && !reap_again_ &&
-                          !any_main() && tees_.are_all_children();
-  const bool nothing_adopted = sweeper_.sweep_behind(reaped, reap_again_);
-  if (reaped.childless || left_alone || sweeper_.only_refused()) post(event::NothingLeft{});
+                          main_pids(job_).empty() && tees_.are_all_children(job_.link_pid);
+  const bool nothing_adopted = orphan_reaper_.sweep_behind(reaped, reap_again_);
+  if (reaped.childless || left_alone || orphan_reaper_.only_refused()) post(event::NothingLeft{});
   if (nothing_adopted) post(event::NothingAdopted{});
 }
 
-// Nobody's end would ever be seen.
-void Supervisor::cannot_reap(int error) {
-  sys::log::error("waiting for the job: waitid and wait4: found " + sys::errno_text(error) +
-                  "; allow one of them in the seccomp profile");
-  exit_code_ = kOwnFailure;
-  done_ = true;
+DataTask* Supervisor::data_of(const TaskRecord& record) const {
+  return record.kind == TaskKind::kData ? data_[static_cast<std::size_t>(record.process)] : nullptr;
 }
 
-void Supervisor::read_resolver() {
-  if (!resolver_) return;
-  for (ResolverNews& news : resolver_->read_news()) {
-    publisher_.note_change();
-    if (auto* waits = std::get_if<ResolverWaits>(&news)) {
-      sys::log::info("waiting for " + waits->reason);
-      timeline_.waits(waits->reason);
-      job_.waiting_for = std::move(waits->reason);
-    } else if (auto* failed = std::get_if<ResolverFailed>(&news)) {
-      job_.resolver_message = std::move(failed->message);
-      resolve_code_ = failed->exit_code != 0 ? failed->exit_code : kOwnFailure;
-      post(event::ResolveFailed{failed->exit_code});
-    } else {
-      adopt_plan(std::move(std::get<envgen::Plan>(news)));
-    }
+void Supervisor::take_news(ResolverNews news) {
+  state_writer_.note_change();
+  if (auto* waits = std::get_if<ResolverWaits>(&news)) {
+    sys::log::info("waiting for " + waits->reason);
+    timeline_.waits(waits->reason);
+    job_.waiting_for = std::move(waits->reason);
+  } else if (auto* failed = std::get_if<ResolverFailed>(&news)) {
+    job_.resolver_message = std::move(failed->message);
+    resolve_code_ = failed->exit_code != 0 ? failed->exit_code : exit_code::kOwnFailure;
+    post(event::ResolveFailed{failed->exit_code});
+  } else {
+    adopt_plan(std::move(std::get<envgen::Plan>(news)));
   }
-}
-
-// It lives as long as the job runs. Its end is reaped like that of any process that is no task.
-void Supervisor::keep_watch() {
-  const bool runs = machine_.phase() == lifecycle::Phase::kRunning;
-  watch_.keep(runs && job_.plan.policy.elastic, [this] {
-    return Watcher::start(setup_.base, setup_.request, job_.plan.cluster_id, setup_.saved,
-                          setup_.planner);
-  });
-  patrol_.keep(runs && envgen::has_watches(job_.plan.observe),
-               [this] { return patrol_order(job_, tees_.seen(), start_context(), setup_.saved); });
-}
-
-void Supervisor::read_watcher() {
-  const auto news = watch_.read();
-  if (!news) return;
-  sys::log::info(*news);
-  post(event::MembershipChanged{});
-}
-
-void Supervisor::read_tee() {
-  tees_.read([](std::uint32_t /*kind*/, std::string_view /*bytes*/) {});
-}
-
-// The terminal has told the main process before its own one had the new size.
-void Supervisor::follow_size(bool reached) {
-  if (!tees_.resize() || !reached) return;
-  for (const TaskRecord& record : job_.records) {
-    if (is_main(record) && record.pid > 0) ::kill(record.pid, SIGWINCH);
-  }
-}
-
-bool Supervisor::any_main() const {
-  return std::ranges::any_of(
-      job_.records, [](const TaskRecord& record) { return is_main(record) && record.pid > 0; });
 }
 
 void Supervisor::adopt_plan(envgen::Plan plan) {
   job_.waiting_for.clear();
   job_.plan = std::move(plan);
-  const int node = job_.plan.self ? job_.plan.self->node_rank : 0;
+  const int node = job_.plan.local_node ? job_.plan.local_node->node_rank : 0;
   if (job_.plan.node_count > 1) sys::log::set_origin(node, job_.host);
   timeline_.set_node(node, job_.host);
   const std::string& checked = job_.plan.observe.preflight_found;
@@ -390,11 +324,11 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   for (const std::string& warning : job_.plan.warnings) sys::log::warning(warning);
   if (!pass_through_) {
     const bool copies =
-        std::ranges::any_of(job_.data, [](const DataRecord& data) { return data.socket.valid(); });
+        std::ranges::any_of(data_, [](const DataTask* data) { return data->channel() >= 0; });
     sys::log::info(starting_text(job_.plan) + (copies ? ", once its data is there" : ""));
   }
   prepare_watches(job_);
-  post(cluster_ready(job_.plan, hang_timeout_ms(setup_.request)));
+  post(cluster_ready(job_.plan));
 }
 
 void Supervisor::check_start(std::uint32_t index) {
@@ -415,13 +349,11 @@ void Supervisor::check_start(std::uint32_t index) {
 }
 
 void Supervisor::read_control(int client) {
-  auto request = publisher_.control().read_request(client);
+  auto request = state_writer_.control().read_request(client);
   if (!request) return;
   drain();  // each is decided on what the one before has brought about
   const bool hooks = has_hooks(job_.plan, envgen::HookEvent::kCheckpoint);
-  const bool planned = !job_.plan.platform.empty();
-  const envgen::PlanPolicy& policy = planned ? job_.plan.policy : early_;
-  ControlDecision decision = decide(*request, view_of(machine_, policy, hooks, now_ms()));
+  ControlDecision decision = decide(*request, view_of(machine_, job_.plan.policy, hooks, now_ms()));
   if (decision.event) {
     post(std::move(*decision.event));
     drain();
@@ -430,31 +362,30 @@ void Supervisor::read_control(int client) {
       decision.reply.value_ms = 0;  // nobody saves: it is over already
     }
   }
-  publisher_.control().answer(client, decision.reply.answer, decision.reply.value_ms);
+  state_writer_.control().answer(client, decision.reply.answer, decision.reply.value_ms);
 }
 
 void Supervisor::drain() {
   while (!events_.empty()) {
-    // It stays in front until it is answered: degrade() must not lose it.
+    // It stays in front until it is answered: fall_back() must not lose it.
     const lifecycle::Event& next = events_.front();
     if (setup_.before_step) setup_.before_step(next);
     const auto* timer = std::get_if<event::TimerFired>(&next);
     const bool gives_up = timer != nullptr && timer->timer == lifecycle::Timer::kGiveUp;
     const std::vector<pid_t> hanging =
-        gives_up ? sweeper_.outlived(machine_) : std::vector<pid_t>();
+        gives_up ? orphan_reaper_.outlived(machine_) : std::vector<pid_t>();
     stopper_.begin_step();
-    const Course before{machine_.phase(), machine_.expired()};
+    const PhaseState before{machine_.phase(), machine_.expired()};
     std::vector<lifecycle::Action> actions = machine_.step(next, now_ms());
-    report_transition(before, next);
-    keep_watch();
+    report_transition(before, next, job_, machine_, now_ms(), termination_log());
+    workers_.stepped();
     if (!actions.empty()) report_outlived(hanging);
     // A signal that is only sent on changes nothing that a state tells.
     const bool sends_on = std::holds_alternative<event::SignalReceived>(next);
     const bool nothing = std::holds_alternative<event::NothingLeft>(next) && actions.empty();
-    if (!sends_on && !nothing) publisher_.note_change();
+    if (!sends_on && !nothing) state_writer_.note_change();
     if (std::holds_alternative<event::ClusterReady>(next)) name_records(job_, machine_);
-    const std::string kills = kills_text(job_, next, actions);
-    if (!kills.empty()) sys::log::warning(kills);
+    report_kills(job_, next, actions);
     for (const lifecycle::Action& one : actions) perform(one);
     stopper_.end_step();
     timeline_.stepped(next, actions, before.phase, job_, machine_);
@@ -463,36 +394,37 @@ void Supervisor::drain() {
 }
 
 void Supervisor::open_run_dir() {
-  publisher_.open(setup_.base.env);
-  setup_.base.facts.run_dir = publisher_.own_dir();
-  if (!pass_through_ && !publisher_.is_second()) timeline_.open(publisher_.own_dir());
+  state_writer_.open(setup_.base.env);
+  setup_.base.facts.run_dir = state_writer_.own_dir();
+  if (!pass_through_ && !state_writer_.is_second()) timeline_.open(state_writer_.own_dir());
 }
 
 void Supervisor::write_state() {
-  if (!publisher_.due()) return;
+  if (!state_writer_.due()) return;
   JobReport report = report_of(job_, machine_, now_ms());
   report.started_ms = started_ms_;
   if (done_) {
     report.exit_code = exit_code_;
-    report.given_code = given_code(early_.exit_codes, exit_code_);
+    report.given_code = given_code(job_.plan.policy.exit_codes, exit_code_);
   }
-  publisher_.write(report, done_);
+  state_writer_.write(report, done_);
 }
 
 void Supervisor::finish() {
   diagnosis_.finish(job_, machine_);
   // A stop has a deadline that is not ours.
   tees_.finish(machine_.stopped() ? kLogsWithinStopMs : logtee::kLongestEndMs + logtee::kIdleEndMs);
-  publisher_.note_change();
+  state_writer_.note_change();
   write_state();
-  end_timeline();
-  publisher_.close();
+  link_.farewell(exit_code_);
+  timeline_.finish(job_, machine_, setup_.request.observe.timeline, setup_.saved);
+  state_writer_.close();
   // Not in pass-through, whose exit is as quick as its command's.
   if (!pass_through_ && job_.first_failure.empty()) {
     const std::string warning = oom_warning(job_, sys::oom_kills());
     if (!warning.empty()) sys::log::warning(warning);
   }
-  const int given = given_code(early_.exit_codes, exit_code_);
+  const int given = given_code(job_.plan.policy.exit_codes, exit_code_);
   if (given != exit_code_) {
     sys::log::info("exit code " + std::to_string(exit_code_) + ", given as " +
                    std::to_string(given) + " (--exit-codes)");
@@ -502,50 +434,35 @@ void Supervisor::finish() {
   if (pid1_) {
     ::kill(-1, SIGKILL);
   } else if (post_stop_killed_) {
-    sweeper_.kill_rest();
+    orphan_reaper_.kill_rest();
   }
-}
-
-void Supervisor::end_timeline() {
-  if (!timeline_.is_open()) return;
-  timeline_.finish(job_, machine_);
-  const std::string& directory = setup_.request.observe.timeline;
-  if (directory.empty()) return;
-  // Whoever has asked for the end will not wait long.
-  const std::int64_t most_ms = machine_.stop_signal() != 0 ? 1000 : 5000;
-  const int node = job_.plan.self ? job_.plan.self->node_rank : 0;
-  const std::string suffix = job_.plan.node_count > 1 ? "-node" + std::to_string(node) : "";
-  copy_timeline(publisher_.own_dir(), {directory, suffix, job_.plan.sandbox.identity}, most_ms,
-                setup_.saved);
 }
 
 // --- When this file itself fails ---
 
-int Supervisor::degrade() {
-  const bool acts = std::ranges::any_of(early_.signals, [](const envgen::SignalRule& rule) {
-    return rule.kind == envgen::SignalRule::Kind::kCheckpoint ||
-           rule.kind == envgen::SignalRule::Kind::kFile;
-  });
+int Supervisor::fall_back() {
+  const bool acts =
+      std::ranges::any_of(job_.plan.policy.signals, [](const envgen::SignalRule& rule) {
+        return rule.kind == envgen::SignalRule::Kind::kCheckpoint ||
+               rule.kind == envgen::SignalRule::Kind::kFile;
+      });
   if (acts) {
     sys::log::warning(
         "no checkpoint is asked for and no file made for a signal any more (--signal): TERM and "
         "INT stop the job");
   }
-  const auto settled = settled_code(evidence());
-  const int code = settled ? *settled : reap_and_forward(signals_, remains_of(evidence()));
+  const Evidence evidence{.job = job_,
+                          .machine = machine_,
+                          .waiting = events_,
+                          .job_control = job_control_,
+                          .grace_ms = job_.plan.policy.grace_ms,
+                          .signals = job_.plan.policy.signals,
+                          .resolve_code = resolve_code_,
+                          .exit_code = done_ ? std::optional(exit_code_) : std::nullopt};
+  const auto settled = settled_code(evidence);
+  const int code = settled ? *settled : reap_and_forward(signals_, fallback_job_of(evidence));
   tees_.finish(kLogsWithinStopMs);
-  return given_code(early_.exit_codes, code);
-}
-
-Evidence Supervisor::evidence() const {
-  return {.job = job_,
-          .machine = machine_,
-          .waiting = events_,
-          .job_control = job_control_,
-          .grace_ms = early_.grace_ms,
-          .signals = early_.signals,
-          .resolve_code = resolve_code_,
-          .exit_code = done_ ? std::optional(exit_code_) : std::nullopt};
+  return given_code(job_.plan.policy.exit_codes, code);
 }
 
 int supervise(Setup setup) {
@@ -553,7 +470,7 @@ int supervise(Setup setup) {
     return Supervisor(std::move(setup)).run();
   } catch (const std::exception& error) {
     sys::log::error(std::string("internal error, before anything started: ") + error.what());
-    return kOwnFailure;
+    return exit_code::kOwnFailure;
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// Runs a job: the one loop that turns what happens (signals, deaths, timers, the resolver's news,
-// control records) into events for the lifecycle machine, and its actions into system calls.
+// The supervisor of a job: the one loop that turns what happens (signals, deaths, timers, the
+// resolver's news, control records) into events for the lifecycle machine, and its actions into
+// system calls.
 
 #include "init/engine/setup.h"
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/exit_codes.h"
 #include "init/proc/reap.h"
 #include "init/proc/signals.h"
 #include "init/proc/spawn.h"
@@ -22,10 +23,10 @@ namespace proc {
 namespace {
 
 constexpr int kLookMs = 10;
-constexpr int kOwnFailure = 125;
 
 std::unexpected<StartFailure> refuse(envgen::Error error) {
-  return std::unexpected(StartFailure{.exit_code = kOwnFailure, .error = std::move(error)});
+  return std::unexpected(
+      StartFailure{.exit_code = exit_code::kOwnFailure, .error = std::move(error)});
 }
 
 // What it prints until it has closed its output. False: the time or the room was over first.
@@ -44,14 +45,16 @@ bool read_output(int fd, std::int64_t deadline_ms, std::size_t most_bytes, std::
   return false;
 }
 
-// How it ends within half a second; it is not reaped, so that its group stays its own. One in D
-// state is not awaited for longer.
-std::optional<siginfo_t> end_of(pid_t pid) {
+// The exit code with which it ends within half a second; it is not reaped, so that its group stays
+// its own. One in D state is not awaited for longer.
+std::optional<int> code_of(pid_t pid) {
   constexpr int kMostLooks = 50;
   for (int look = 0; look < kMostLooks; ++look) {
     siginfo_t info{};
     const int answer = wait_id(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
-    if (answer == 0 && info.si_pid == pid) return info;
+    if (answer == 0 && info.si_pid == pid) {
+      return info.si_code == CLD_EXITED ? info.si_status : exit_code::kSignalBase + info.si_status;
+    }
     if (answer != 0 && errno != EINTR) return std::nullopt;
     ::poll(nullptr, 0, kLookMs);
   }
@@ -60,16 +63,14 @@ std::optional<siginfo_t> end_of(pid_t pid) {
 
 // Its exit code if it ends by itself. Its group ends too: it may be a script.
 int end(pid_t pid, bool has_closed) {
-  const auto by_itself = has_closed ? end_of(pid) : std::nullopt;
+  const std::optional<int> by_itself = has_closed ? code_of(pid) : std::nullopt;
   ::kill(-pid, SIGKILL);
   if (!by_itself) {
     ::kill(pid, SIGKILL);  // it may not have made its session yet
-    end_of(pid);
+    code_of(pid);
   }
   ::waitpid(pid, nullptr, WNOHANG);
-  if (!by_itself) return -1;
-  constexpr int kBySignal = 128;
-  return by_itself->si_code == CLD_EXITED ? by_itself->si_status : kBySignal + by_itself->si_status;
+  return by_itself.value_or(-1);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
-// Runs a program of the image to its end and keeps what it prints, within bounds of time and size.
-// For workers: it blocks, and never returns later than a second behind its limit, whatever the
-// program does.
+// The captured run of a program of the image: to its end, with what it prints, within bounds of
+// time and size. For workers: it blocks, and never returns later than a second behind its limit,
+// whatever the program does.
 
 #include <cstddef>
 #include <cstdint>

@@ -2,17 +2,16 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
 
+#include "base/exit_codes.h"
+#include "base/text.h"
 #include "init/sys/reach.h"
 
 namespace proc {
 namespace {
 
-constexpr int kNotFound = 127;
-constexpr int kCannotRun = 126;
 constexpr std::string_view kPlaces =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/Ascend/driver/tools:"
     "/usr/local/nvidia/bin:/usr/lib/wsl/lib";
@@ -34,11 +33,10 @@ envgen::Environ plain(const envgen::Environ& env) {
 // As root.
 std::expected<Tool, StartFailure> find_ours(const std::string& name, std::string_view places,
                                             const envgen::Environ& env) {
-  StartFailure failure{.exit_code = kNotFound,
+  StartFailure failure{.exit_code = exit_code::kNotFound,
                        .error = {"running " + name, name, "no such program", "install it"}};
   for (std::string_view rest = places; !rest.empty();) {
-    const std::string_view place = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(place.size() + 1, rest.size()));
+    const std::string_view place = envgen::take_part(rest, ':');
     std::string path = std::string(place) + "/" + name;
     if (!place.starts_with('/') || ::access(path.c_str(), X_OK) != 0) continue;
     // A group that may write it is the job's for all that is known here.
@@ -46,7 +44,7 @@ std::expected<Tool, StartFailure> find_ours(const std::string& name, std::string
     any.groups = {0};
     auto ours = sys::check_ours_alone(path, &any);
     if (ours) return Tool{std::move(path), env};
-    failure = {.exit_code = kCannotRun, .error = std::move(ours.error())};
+    failure = {.exit_code = exit_code::kCannotRun, .error = std::move(ours.error())};
   }
   return std::unexpected(std::move(failure));
 }

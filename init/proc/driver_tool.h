@@ -1,5 +1,5 @@
 #pragma once
-// Where a tool that trainit asks by itself is, and what it is run with: those of the devices'
+// The path of a tool that trainit asks by itself, and what it is run with: those of the devices'
 // drivers (nvidia-smi, npu-smi, hccn_tool), and the image's getent. Root runs only what nobody else
 // may write, without LD_*; an ordinary user gets `name` and `env` back. Exit code 127: not found;
 // 126: others may write it. For workers: looking may hang on a dead mount.

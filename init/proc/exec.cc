@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/exit_codes.h"
 #include "base/secrets.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -22,8 +23,6 @@
 namespace proc {
 namespace {
 
-constexpr int kNotExecutable = 126;
-constexpr int kNotFound = 127;
 constexpr const char* kShell = "/bin/sh";
 constexpr std::string_view kListenPid = "LISTEN_PID=";
 constexpr std::size_t kHeadBytes = 512;
@@ -111,8 +110,6 @@ std::string loader_of(int fd, std::string_view head) {
   return {};
 }
 
-std::string quoted(const std::string& text) { return "\"" + text + "\""; }
-
 // What the file needs to be run, where that is what is missing or may not be executed.
 std::optional<Reason> blame_helper(const std::string& path) {
   const sys::Fd fd = open_program(path);
@@ -121,7 +118,7 @@ std::optional<Reason> blame_helper(const std::string& path) {
   std::string interpreter = interpreter_of(head);
   if (!interpreter.empty() && interpreter.ends_with('\r')) {
     interpreter.pop_back();
-    return Reason{"Windows line ends: its interpreter is " + quoted(interpreter + "\\r"),
+    return Reason{"Windows line ends: its interpreter is \"" + interpreter + "\\r\"",
                   "convert it to Unix line ends (sed -i 's/\\r$//')"};
   }
   if (!interpreter.empty() && ::access(interpreter.c_str(), X_OK) != 0) {
@@ -287,7 +284,7 @@ int Program::try_file(const std::string& path) {
 StartFailure Program::exec() { return try_all(&Program::try_file); }
 
 // 0 where execve() would go on to read it.
-int Program::look_at(const std::string& path) {
+int Program::inspect_file(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return errno;
   if (!S_ISREG(status.st_mode)) return EACCES;
@@ -295,7 +292,7 @@ int Program::look_at(const std::string& path) {
 }
 
 std::optional<StartFailure> Program::find_fault() {
-  StartFailure failure = try_all(&Program::look_at);
+  StartFailure failure = try_all(&Program::inspect_file);
   if (failure.exit_code == 0) return std::nullopt;
   return failure;
 }
@@ -313,7 +310,7 @@ StartFailure Program::try_all(int (Program::*attempt)(const std::string&)) {
     if ((is_absence(error) || (searched && error == EACCES)) && !exists(path)) continue;
     if (error == E2BIG) {
       Reason reason = blame_size(arguments_, environment_);
-      return {kNotExecutable, {what, path, std::move(reason.found), std::move(reason.fix)}};
+      return {exit_code::kCannotRun, {what, path, std::move(reason.found), std::move(reason.fix)}};
     }
     if (denied == nullptr) {
       denied = &path;
@@ -323,16 +320,17 @@ StartFailure Program::try_all(int (Program::*attempt)(const std::string&)) {
   }
   if (denied != nullptr) {
     Reason reason = blame(*denied, denied_error);
-    return {kNotExecutable, {what, *denied, std::move(reason.found), std::move(reason.fix)}};
+    return {exit_code::kCannotRun, {what, *denied, std::move(reason.found), std::move(reason.fix)}};
   }
   if (name.empty()) {
-    return {kNotFound, {what, "", "an empty command name", "name the program to run"}};
+    return {exit_code::kNotFound, {what, "", "an empty command name", "name the program to run"}};
   }
   if (search_path_.empty()) {
     const char* relative = name.starts_with('/') ? "" : "; it counts from the working directory";
-    return {kNotFound, {what, name, "no such file", std::string("correct the path") + relative}};
+    return {exit_code::kNotFound,
+            {what, name, "no such file", std::string("correct the path") + relative}};
   }
-  return {kNotFound,
+  return {exit_code::kNotFound,
           {what, "PATH=" + search_path_, "no such program there",
            "install it, give its path, or correct PATH"}};
 }

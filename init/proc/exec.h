@@ -42,7 +42,7 @@ class Program {
  private:
   int try_file(const std::string& path);
   StartFailure try_all(int (Program::*attempt)(const std::string&));
-  int look_at(const std::string& path);
+  int inspect_file(const std::string& path);
 
   std::vector<char*> arguments_;    // null-terminated
   std::vector<char*> shell_;        // "/bin/sh", a place for the path, the rest of arguments_

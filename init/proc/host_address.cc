@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/exit_codes.h"
+#include "base/text.h"
 #include "init/proc/capture.h"
 #include "init/proc/driver_tool.h"
 #include "init/sys/files.h"
@@ -12,31 +14,14 @@
 namespace proc {
 namespace {
 
-constexpr int kCannotRun = 126;
-
 constexpr std::size_t kMostOutputBytes = 64UL * 1024;
 constexpr std::size_t kMostAddresses = 16;
-constexpr std::string_view kBlanks = " \t\r";
 
 constexpr const char* kFinding = "finding the address of a node";
 constexpr const char* kFix = "name the first node by its address with --master-addr";
 
 bool same_name(std::string_view one, std::string_view other) {
-  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::ranges::equal(one, other, {}, lower, lower);
-}
-
-std::string_view take_word(std::string_view& line) {
-  line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
-  const std::string_view word = line.substr(0, line.find_first_of(kBlanks));
-  line.remove_prefix(word.size());
-  return word;
-}
-
-std::string_view take_line(std::string_view& text) {
-  const std::string_view line = text.substr(0, text.find('\n'));
-  text.remove_prefix(std::min(line.size() + 1, text.size()));
-  return line;
+  return envgen::lowercased(one) == envgen::lowercased(other);
 }
 
 void add_address(std::vector<std::string>& list, std::string_view address) {
@@ -57,10 +42,10 @@ bool is_address(std::string_view text) {
 std::vector<std::string> addresses_in_hosts(std::string_view hosts_text, std::string_view host) {
   std::vector<std::string> list;
   while (!hosts_text.empty()) {
-    std::string_view line = take_line(hosts_text);
+    std::string_view line = envgen::take_line(hosts_text);
     line = line.substr(0, line.find('#'));
-    const std::string_view address = take_word(line);
-    for (auto name = take_word(line); !name.empty(); name = take_word(line)) {
+    const std::string_view address = envgen::take_word(line);
+    for (auto name = envgen::take_word(line); !name.empty(); name = envgen::take_word(line)) {
       if (same_name(name, host)) add_address(list, address);
     }
   }
@@ -70,8 +55,8 @@ std::vector<std::string> addresses_in_hosts(std::string_view hosts_text, std::st
 std::vector<std::string> addresses_in_getent(std::string_view output) {
   std::vector<std::string> list;
   while (!output.empty()) {
-    std::string_view line = take_line(output);
-    add_address(list, take_word(line));
+    std::string_view line = envgen::take_line(output);
+    add_address(list, envgen::take_word(line));
   }
   return list;
 }
@@ -84,12 +69,12 @@ envgen::Result<HostAddresses> find_addresses(const std::string& host, const envg
   }
   if (is_address(name)) return HostAddresses{{name}, ""};
   HostAddresses found;
-  found.addresses = addresses_in_hosts(sys::look(hosts_file, true).content, name);
+  found.addresses = addresses_in_hosts(sys::inspect(hosts_file, true).content, name);
   if (!found.addresses.empty()) return found;
   auto tool = find_image_tool("getent", env);
   auto answer = tool ? capture({tool->path, "ahosts", name}, tool->env, limit_ms, kMostOutputBytes)
                      : std::unexpected(std::move(tool.error()));
-  if (!answer && answer.error().exit_code == kCannotRun) {
+  if (!answer && answer.error().exit_code == exit_code::kCannotRun) {
     return envgen::fail(kFinding, name, "a getent that is not run: " + answer.error().error.found,
                         answer.error().error.fix);
   }

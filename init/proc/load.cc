@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 
+#include "base/text.h"
 #include "init/proc/tree.h"
 #include "init/sys/fd.h"
 
@@ -45,8 +45,9 @@ std::optional<Load> parse_load(std::string_view stat) {
   const std::size_t end_of_name = stat.rfind(')');
   if (end_of_name == std::string_view::npos) return std::nullopt;
   const auto number = [](std::string_view text, auto* value) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-    return error == std::errc() && end == text.data() + text.size();
+    const auto parsed = envgen::parse_number<std::remove_reference_t<decltype(*value)>>(text);
+    *value = parsed.value_or(0);
+    return parsed.has_value();
   };
   Load load;
   std::int64_t ticks = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// What CPU time the processes of this pid namespace have used, as /proc counts it.
+// The CPU time that the processes of this pid namespace have used, as /proc counts it.
 
 #include <sys/types.h>
 

@@ -8,11 +8,11 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "init/proc/tree.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -36,13 +36,8 @@ std::optional<std::string> read_all(const std::string& path) {
 
 std::vector<pid_t> parse_pids(std::string_view text) {
   std::vector<pid_t> pids;
-  const char* at = text.data();
-  const char* end = at + text.size();
-  while (at < end) {
-    pid_t pid = 0;
-    const auto [stop, error] = std::from_chars(at, end, pid);
-    if (error == std::errc()) pids.push_back(pid);
-    at = stop + 1;
+  for (const std::string_view word : envgen::words_of(text)) {
+    if (const auto pid = envgen::parse_number<pid_t>(word)) pids.push_back(*pid);
   }
   return pids;
 }

@@ -9,10 +9,11 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <string>
+
+#include "base/text.h"
 
 namespace proc {
 namespace {
@@ -237,13 +238,7 @@ void forward_signal(pid_t pid, const Received& received) {
 std::optional<int> parse_signal(std::string_view text) {
   std::string name;
   for (const char c : text) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  auto number_of = [](std::string_view digits) -> std::optional<int> {
-    int number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-    return number;
-  };
-  std::optional<int> number = number_of(name);
+  std::optional<int> number = envgen::parse_number<int>(name);
   std::string_view rest(name);
   if (rest.starts_with("SIG")) rest.remove_prefix(3);
   for (const auto& [prefix, base] : {std::pair{"RTMIN", SIGRTMIN}, std::pair{"RTMAX", SIGRTMAX}}) {
@@ -251,7 +246,8 @@ std::optional<int> parse_signal(std::string_view text) {
     rest.remove_prefix(std::strlen(prefix));
     if (rest.empty()) return base;
     const bool sign = rest.starts_with(base == SIGRTMIN ? '+' : '-');
-    const std::optional<int> offset = sign ? number_of(rest.substr(1)) : std::nullopt;
+    const std::optional<int> offset =
+        sign ? envgen::parse_number<int>(rest.substr(1)) : std::nullopt;
     if (!offset || *offset < 0) return std::nullopt;
     number = base == SIGRTMIN ? base + *offset : base - *offset;
     if (*number < SIGRTMIN) return std::nullopt;

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/exit_codes.h"
 #include "base/secrets.h"
 #include "envgen/formats/cpu_list.h"
 #include "init/proc/terminal.h"
@@ -35,7 +36,6 @@
 namespace proc {
 namespace {
 
-constexpr int kOwnFailure = 125;
 constexpr int kFirstInherited = 3;
 
 // The record in the start pipe, at most PIPE_BUF bytes so that it is written whole: exit code, four
@@ -77,7 +77,7 @@ std::optional<StartFailure> decode(std::string_view record) {
 }
 
 // What the child gets from its parent.
-struct Birth {
+struct ChildContext {
   const SpawnSpec& spec;
   const SavedSignals& saved;
   Program& program;
@@ -130,10 +130,8 @@ envgen::Status redirect(const SpawnSpec& spec) {
     const bool theirs = !log && log.error().what == sys::kNotOurs;
     if (!log && !theirs) return std::unexpected(std::move(log.error()));
     if (theirs) sys::log::warning(to_line(log.error()) + "; its output comes with trainit's own");
-    auto done =
-        theirs ? envgen::Status()
-               : put(*log, {STDOUT_FILENO, STDERR_FILENO}, "opening a log file", spec.log_path);
-    if (!done) return done;
+    TRY(theirs ? envgen::Status()
+               : put(*log, {STDOUT_FILENO, STDERR_FILENO}, "opening a log file", spec.log_path));
   } else if (spec.output_fd >= 0) {
     ::dup2(spec.output_fd, STDOUT_FILENO);
     ::dup2(spec.error_fd >= 0 ? spec.error_fd : spec.output_fd, STDERR_FILENO);
@@ -212,7 +210,7 @@ envgen::Status confine(const SpawnSpec& spec, pid_t parent) {
   const int dumpable = ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   if (sandbox.identity) give_standard_fds(*sandbox.identity, !spec.die_with_parent);
-  if (auto done = sandbox::drop(sandbox); !done) return done;
+  TRY(sandbox::drop_privileges(sandbox));
   ::prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0);
   if (spec.die_with_parent) sys::die_with(parent, SIGKILL);
   return {};
@@ -231,62 +229,62 @@ void report(int start_fd, const StartFailure& failure) {
   std::ignore = ::write(start_fd, record.data(), record.size());
 }
 
-envgen::Status prepare(const Birth& birth) {
-  const SpawnSpec& spec = birth.spec;
-  if (spec.die_with_parent) sys::die_with(birth.parent, SIGKILL);
+envgen::Status prepare(const ChildContext& child) {
+  const SpawnSpec& spec = child.spec;
+  if (spec.die_with_parent) sys::die_with(child.parent, SIGKILL);
   if (spec.new_session) {
     ::setsid();
   } else if (!spec.callers_group) {
     ::setpgid(0, 0);
   }
-  if (spec.foreground) take_terminal(birth.parent_group);
-  if (auto done = redirect(spec); !done) return done;
-  if (spec.inherited_fds > 0) birth.program.set_listen_pid(::getpid());
-  save_environment(spec, birth.program.environment());
+  if (spec.foreground) take_terminal(child.parent_group);
+  TRY(redirect(spec));
+  if (spec.inherited_fds > 0) child.program.set_listen_pid(::getpid());
+  save_environment(spec, child.program.environment());
   bind_to(spec);
   // Before the sandbox, which may take /proc/self and the limit on descriptors that it needs.
-  if (!spec.callers_fds) close_the_rest(birth.start_fd, spec.inherited_fds);
+  if (!spec.callers_fds) close_the_rest(child.start_fd, spec.inherited_fds);
   if (spec.sandbox != nullptr) {
-    if (auto done = confine(spec, birth.parent); !done) return done;
+    TRY(confine(spec, child.parent));
   }
   return change_directory(spec.cwd);
 }
 
 // Signals first: a filter may forbid what restores them, and the job would never see one.
-StartFailure run_program(const Birth& birth) {
-  restore_signals(birth.saved);
-  if (birth.spec.sandbox == nullptr) return birth.program.exec();
+StartFailure run_program(const ChildContext& child) {
+  restore_signals(child.saved);
+  if (child.spec.sandbox == nullptr) return child.program.exec();
   // What a filter leaves is not enough to say why a program cannot be started.
-  if (auto missing = birth.program.find_fault()) return std::move(*missing);
-  if (auto sealed = sandbox::seal(*birth.spec.sandbox); !sealed) {
-    return {kOwnFailure, std::move(sealed.error())};
+  if (auto missing = child.program.find_fault()) return std::move(*missing);
+  if (auto installed = sandbox::install_seccomp(*child.spec.sandbox); !installed) {
+    return {exit_code::kOwnFailure, std::move(installed.error())};
   }
-  return birth.program.exec();
+  return child.program.exec();
 }
 
 // Everything it makes is destroyed when it returns: with vfork the memory is the parent's.
-int run_child(const Birth& birth) {
-  StartFailure failure{kOwnFailure, {}};
-  if (auto prepared = prepare(birth); prepared) {
-    failure = run_program(birth);
+int run_child(const ChildContext& child) {
+  StartFailure failure{exit_code::kOwnFailure, {}};
+  if (auto prepared = prepare(child); prepared) {
+    failure = run_program(child);
   } else {
     failure.error = std::move(prepared.error());
   }
-  report(birth.start_fd, failure);
+  report(child.start_fd, failure);
   return failure.exit_code;
 }
 
 // Its own small frame: vfork returns twice into it.
-[[gnu::noinline]] pid_t give_birth(const Birth& birth) {
+[[gnu::noinline]] pid_t fork_child(const ChildContext& child) {
   // What is unsafe about vfork is asked for: we stand still until the program runs.
-  const bool share = birth.spec.share_memory && birth.spec.sandbox == nullptr && !has_terminal();
+  const bool share = child.spec.share_memory && child.spec.sandbox == nullptr && !has_terminal();
   // NOLINTNEXTLINE(bugprone-unsafe-functions)
   const pid_t pid = share ? ::vfork() : ::fork();
   if (pid != 0) return pid;
   try {
-    ::_exit(run_child(birth));
+    ::_exit(run_child(child));
   } catch (...) {
-    ::_exit(kOwnFailure);
+    ::_exit(exit_code::kOwnFailure);
   }
 }
 
@@ -299,7 +297,7 @@ std::string process_limits() {
   ::getrlimit(RLIMIT_NPROC, &limit);
   std::string text = "RLIMIT_NPROC is " + limit_text(limit.rlim_cur);
   for (const char* path : {"/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"}) {
-    const envgen::PathState state = sys::look(path, true);
+    const envgen::PathState state = sys::inspect(path, true);
     if (state.kind != envgen::PathState::Kind::kFile) continue;
     text += std::string(", ") + path + " is " + state.content.substr(0, state.content.find('\n'));
   }
@@ -346,7 +344,7 @@ envgen::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved) 
   ::fcntl(spawned.start_pipe.get(), F_SETFL, O_NONBLOCK);
   Program program(spec.argv, spec.env);
   spawned.pending = pending_signals();
-  spawned.pid = give_birth({.spec = spec,
+  spawned.pid = fork_child({.spec = spec,
                             .saved = saved,
                             .program = program,
                             .start_fd = start.get(),
@@ -371,7 +369,7 @@ StartState read_start(const sys::Fd& start_pipe, StartFailure* failure) {
       count < 0 ? std::nullopt : decode({record.data(), static_cast<std::size_t>(count)});
   if (!decoded) {
     const std::string found = count < 0 ? sys::errno_text(error) : "a damaged record";
-    decoded = StartFailure{kOwnFailure, {"starting a program", "start pipe", found, ""}};
+    decoded = StartFailure{exit_code::kOwnFailure, {"starting a program", "start pipe", found, ""}};
   }
   *failure = std::move(*decoded);
   return StartState::kFailed;
@@ -381,7 +379,7 @@ namespace {
 
 [[noreturn]] void run_worker(const SavedSignals& saved, std::span<const int> keep, pid_t parent,
                              const std::function<int()>& body) {
-  int code = kOwnFailure;
+  int code = exit_code::kOwnFailure;
   try {
     sys::die_with(parent, SIGKILL);
     ::setpgid(0, 0);

@@ -1,5 +1,5 @@
 #pragma once
-// Starts a program: fork, then ordinary code in the child, legal because there is one thread.
+// The start of a program: fork, then ordinary code in the child, legal because there is one thread.
 // The child's steps stand in one function as a checklist, run_child.
 
 #include <sys/types.h>

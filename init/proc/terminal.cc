@@ -53,8 +53,6 @@ void take_back_terminal(pid_t ended) {
 
 bool is_stopped(pid_t child) { return stopped_by(child) != 0; }
 
-bool stays_in_callers_group() { return has_parent_session() && has_terminal(); }
-
 bool sent_by_terminal(const Received& received) {
   return received.code == SI_KERNEL && (bit(received.signal) & kTerminals) != 0;
 }

@@ -20,8 +20,6 @@
 
 namespace proc {
 
-// The rule above.
-bool stays_in_callers_group();
 // 0, 1 or 2 is our controlling terminal. Then a child must not share our memory until its exec: ^Z
 // may stop it before that, and would hold us as long.
 bool has_terminal();

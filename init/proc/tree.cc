@@ -79,14 +79,14 @@ class Table {
     const auto known = [this](pid_t one) -> const Member* {
       const auto found = members_.find(one);
       if (found != members_.end()) return &found->second;
-      const auto member = look_at(one);
+      const auto member = find_member(one);
       return member ? &(members_[one] = *member) : nullptr;
     };
     const Member* member = known(pid);
     if (member == nullptr) return 0;
     const pid_t parent = member->parent;
     if (parent <= 0 || known(parent) != nullptr) return parent;
-    const auto again = look_at(pid);
+    const auto again = find_member(pid);
     if (!again) return 0;
     members_[pid] = *again;
     return again->parent;
@@ -128,7 +128,7 @@ std::optional<Member> parse_member(std::string_view stat) {
   return ok ? std::optional(member) : std::nullopt;
 }
 
-std::optional<Member> look_at(pid_t pid) { return parse_member(read_small(stat_path(pid))); }
+std::optional<Member> find_member(pid_t pid) { return parse_member(read_small(stat_path(pid))); }
 
 std::vector<pid_t> all_pids() {
   return has_own_proc() ? numbers_in("/proc") : std::vector<pid_t>();
@@ -137,7 +137,7 @@ std::vector<pid_t> all_pids() {
 std::vector<Member> all_processes() {
   std::vector<Member> all;
   for (const pid_t pid : all_pids()) {
-    if (const auto member = look_at(pid)) all.push_back(*member);
+    if (const auto member = find_member(pid)) all.push_back(*member);
   }
   return all;
 }
@@ -169,7 +169,7 @@ std::vector<Member> members_of(const std::vector<pid_t>& groups) {
 bool signal_member(const Member& member, int signal) {
   // The descriptor first: what it names cannot change after the look that says who it is.
   const sys::Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, member.pid, 0)));
-  const auto now = look_at(member.pid);
+  const auto now = find_member(member.pid);
   if (!now || now->start != member.start) return true;
   if (pidfd.valid() && ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0) == 0) {
     return true;

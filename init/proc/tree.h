@@ -28,7 +28,7 @@ struct Member {
 // The text of /proc/<pid>/stat; depth is not in it. nullopt: not such a text.
 std::optional<Member> parse_member(std::string_view stat);
 // nullopt: there is no such process, or no /proc.
-std::optional<Member> look_at(pid_t pid);
+std::optional<Member> find_member(pid_t pid);
 
 // All of our pid namespace, in any order; empty where its /proc is not there.
 std::vector<pid_t> all_pids();

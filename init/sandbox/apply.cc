@@ -30,9 +30,9 @@ using envgen::Sandbox;
 using envgen::Status;
 
 Status set_oom_score_adj(const Sandbox& sandbox) {
-  if (!sandbox.oom_score_adj) return {};
+  if (!sandbox.settings.oom_score_adj) return {};
   constexpr const char* kPath = "/proc/self/oom_score_adj";
-  const std::string value = std::to_string(*sandbox.oom_score_adj);
+  const std::string value = std::to_string(*sandbox.settings.oom_score_adj);
   const sys::Fd fd(::open(kPath, O_WRONLY | O_CLOEXEC));
   if (fd.valid() && ::write(fd.get(), value.data(), value.size()) >= 0) return {};
   const int error = errno;
@@ -42,9 +42,11 @@ Status set_oom_score_adj(const Sandbox& sandbox) {
 }
 
 Status set_nice(const Sandbox& sandbox) {
-  if (!sandbox.nice || ::setpriority(PRIO_PROCESS, 0, *sandbox.nice) == 0) return {};
-  return envgen::fail("setting the nice value to " + std::to_string(*sandbox.nice), "setpriority",
-                      sys::errno_text(errno), "give the container CAP_SYS_NICE, or choose 0 to 19");
+  if (!sandbox.settings.nice || ::setpriority(PRIO_PROCESS, 0, *sandbox.settings.nice) == 0)
+    return {};
+  return envgen::fail("setting the nice value to " + std::to_string(*sandbox.settings.nice),
+                      "setpriority", sys::errno_text(errno),
+                      "give the container CAP_SYS_NICE, or choose 0 to 19");
 }
 
 Status set_limits(const Sandbox& sandbox) {
@@ -59,7 +61,7 @@ Status set_limits(const Sandbox& sandbox) {
 }
 
 void set_umask(const Sandbox& sandbox) {
-  if (sandbox.umask) ::umask(static_cast<mode_t>(*sandbox.umask));
+  if (sandbox.settings.umask) ::umask(static_cast<mode_t>(*sandbox.settings.umask));
 }
 
 Status drop_bounding_set(const Sandbox& sandbox) {
@@ -100,8 +102,8 @@ Status set_uid(const Identity& who) {
 
 Status set_identity(const Sandbox& sandbox) {
   if (!sandbox.identity) return {};
-  if (auto done = set_groups(*sandbox.identity); !done) return done;
-  if (auto done = set_gid(*sandbox.identity); !done) return done;
+  TRY(set_groups(*sandbox.identity));
+  TRY(set_gid(*sandbox.identity));
   return set_uid(*sandbox.identity);
 }
 
@@ -116,16 +118,15 @@ std::uint64_t inheritable_capabilities() {
 // sets. The filter's CAP_SYS_ADMIN is in none of them.
 Status set_capability_sets(const Sandbox& sandbox) {
   if (!sandbox.identity && !sandbox.capabilities && sandbox.ambient == 0) return {};
-  auto have = permitted_capabilities();
-  if (!have) return std::unexpected(have.error());
+  TRY_ASSIGN(auto have, permitted_capabilities());
   const bool changed = sandbox.identity.has_value();
   const bool root = ::geteuid() == 0;
   const std::uint64_t keep = sandbox.capabilities.value_or(~0ULL);
   const std::uint64_t inheritable =
       (changed ? 0 : inheritable_capabilities() & keep) | sandbox.ambient;
-  std::uint64_t permitted = changed && !root ? sandbox.ambient : *have & keep;
-  if (!sandbox.filter.empty() && !sandbox.no_new_privs) {
-    permitted |= *have & capability_bit(CAP_SYS_ADMIN);
+  std::uint64_t permitted = changed && !root ? sandbox.ambient : have & keep;
+  if (!sandbox.filter.empty() && !sandbox.settings.no_new_privs) {
+    permitted |= have & capability_bit(CAP_SYS_ADMIN);
   }
   return set_capabilities(permitted, permitted, inheritable);
 }
@@ -137,7 +138,7 @@ Status set_ambient(const Sandbox& sandbox) {
 }
 
 Status set_no_new_privs(const Sandbox& sandbox) {
-  if (!sandbox.no_new_privs || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) return {};
+  if (!sandbox.settings.no_new_privs || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) return {};
   return envgen::fail("setting no_new_privs", "prctl", sys::errno_text(errno), "");
 }
 
@@ -172,19 +173,19 @@ bool has_groups(std::vector<std::uint32_t> wanted) {
   return std::ranges::equal(wanted, present);
 }
 
-Status drop(const Sandbox& sandbox) {
-  if (auto done = set_oom_score_adj(sandbox); !done) return done;
-  if (auto done = set_nice(sandbox); !done) return done;
-  if (auto done = set_limits(sandbox); !done) return done;
+Status drop_privileges(const Sandbox& sandbox) {
+  TRY(set_oom_score_adj(sandbox));
+  TRY(set_nice(sandbox));
+  TRY(set_limits(sandbox));
   set_umask(sandbox);
-  if (auto done = drop_bounding_set(sandbox); !done) return done;
-  if (auto done = set_identity(sandbox); !done) return done;
-  if (auto done = set_capability_sets(sandbox); !done) return done;
+  TRY(drop_bounding_set(sandbox));
+  TRY(set_identity(sandbox));
+  TRY(set_capability_sets(sandbox));
   return set_ambient(sandbox);
 }
 
-Status seal(const Sandbox& sandbox) {
-  if (auto done = set_no_new_privs(sandbox); !done) return done;
+Status install_seccomp(const Sandbox& sandbox) {
+  TRY(set_no_new_privs(sandbox));
   return set_filter(sandbox);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Confines the calling process: two checklists in a child between fork and exec. Nothing in them
-// looks up a name; the only file touched is the one that oom_score_adj is.
+// The confinement of the calling process: two checklists in a child between fork and exec. Nothing
+// in them looks up a name; the only file touched is the one that oom_score_adj is.
 
 #include <cstdint>
 #include <vector>
@@ -16,12 +16,12 @@ namespace sandbox {
 //
 // It costs the caller's PR_SET_PDEATHSIG, which the kernel clears with every change of credentials,
 // and until the exec its own /proc/self, which root then owns.
-envgen::Status drop(const envgen::Sandbox& sandbox);
+envgen::Status drop_privileges(const envgen::Sandbox& sandbox);
 
 // no_new_privs, then the filter, which may forbid everything that comes before the exec: so it is
-// the last step. Where the filter was allowed by CAP_SYS_ADMIN, drop() leaves that until the exec,
-// by which the kernel takes it away: nothing but exec may follow.
-envgen::Status seal(const envgen::Sandbox& sandbox);
+// the last step. Where the filter was allowed by CAP_SYS_ADMIN, drop_privileges() leaves that until
+// the exec, by which the kernel takes it away: nothing but exec may follow.
+envgen::Status install_seccomp(const envgen::Sandbox& sandbox);
 
 // Whether these are the supplementary groups of the calling process, in any order.
 bool has_groups(std::vector<std::uint32_t> wanted);

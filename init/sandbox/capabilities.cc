@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/text.h"
 #include "init/sys/files.h"
 
 namespace sandbox {
@@ -21,29 +22,9 @@ struct CapFree {
 using CapState = std::unique_ptr<std::remove_pointer_t<cap_t>, CapFree>;
 using CapText = std::unique_ptr<char, CapFree>;
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 envgen::Error unknown(std::string_view name, std::string_view option, std::string_view found) {
   return {"reading a capability", std::string(option), std::string(found) + std::string(name) + '"',
           "write names of capabilities(7), such as net_raw or CAP_NET_RAW"};
-}
-
-std::vector<std::string_view> split(std::string_view list) {
-  std::vector<std::string_view> names;
-  while (true) {
-    const std::size_t comma = list.find(',');
-    std::string_view name = list.substr(0, comma);
-    while (name.starts_with(' ')) name.remove_prefix(1);
-    while (name.ends_with(' ')) name.remove_suffix(1);
-    names.push_back(name);
-    if (comma == std::string_view::npos) return names;
-    list.remove_prefix(comma + 1);
-  }
 }
 
 bool set_flag(cap_t state, cap_flag_t flag, std::uint64_t set) {
@@ -58,7 +39,7 @@ bool set_flag(cap_t state, cap_flag_t flag, std::uint64_t set) {
 }  // namespace
 
 envgen::Result<int> capability(std::string_view name, std::string_view option) {
-  std::string full = lower(name);
+  std::string full = envgen::lowercased(name);
   if (!full.starts_with("cap_")) full.insert(0, "cap_");
   cap_value_t number = -1;
   // libcap also takes numbers after the prefix; none of the formats has them.
@@ -94,26 +75,21 @@ std::string capability_names(std::uint64_t set) {
   return names.empty() ? "none" : names;
 }
 
-std::uint64_t all_capabilities() {
-  const int count = ::cap_max_bits();
-  return count >= kMostCapabilities ? ~0ULL : capability_bit(count) - 1;
-}
-
 envgen::Result<std::uint64_t> keep_capabilities(std::string_view list, std::uint64_t have,
                                                 std::string_view option) {
-  const std::string whole = lower(list);
+  const std::string whole = envgen::lowercased(list);
   if (whole == "all") return have;
   if (whole == "none") return 0;
   std::uint64_t kept = 0;
   std::uint64_t taken = 0;
   bool keeps = false;
   bool takes = false;
-  for (std::string_view name : split(list)) {
+  for (std::string_view name : envgen::split(list, ',')) {
+    name = envgen::trimmed(name);
     const bool take = name.starts_with('-');
     if (take) name.remove_prefix(1);
-    auto number = capability(name, option);
-    if (!number) return std::unexpected(number.error());
-    (take ? taken : kept) |= capability_bit(*number);
+    TRY_ASSIGN(auto number, capability(name, option));
+    (take ? taken : kept) |= capability_bit(number);
     (take ? takes : keeps) = true;
   }
   constexpr const char* kWhat = "choosing the job's capabilities";

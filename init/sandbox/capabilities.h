@@ -21,9 +21,6 @@ std::string capability_names(std::uint64_t set);
 // One capability's mask.
 [[nodiscard]] constexpr std::uint64_t capability_bit(int number) { return 1ULL << number; }
 
-// All that the running kernel has.
-std::uint64_t all_capabilities();
-
 // What remains of `have` by --caps: "none" or "all"; a list of those to keep, "net_raw,kill" (what
 // is not in `have` cannot be given and is an error); a list of those to take away,
 // "-net_raw,-mknod" (one that is not in `have` is gone already). Lists of both kinds are an error.

@@ -1,48 +1,31 @@
 #include "init/sandbox/passwd.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
+
+#include "base/text.h"
 
 namespace envgen {
 namespace {
 
 constexpr const char* kWhat = "finding the job's user";
 
-std::string_view take_until(char end, std::string_view& text) {
-  const std::size_t at = text.find(end);
-  const std::string_view part = text.substr(0, at);
-  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
-  return part;
-}
-
 std::optional<std::uint32_t> to_id(std::string_view text) {
-  std::uint32_t id = 0;
-  auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (error != std::errc() || stop != text.data() + text.size() || id > kMostId)
-    return std::nullopt;
-  return id;
+  const auto id = parse_number<std::uint32_t>(text);
+  return id && *id <= kMostId ? id : std::nullopt;
 }
 
 // Calls `entry` with the name and the fields behind it of each line that can be one.
 template <class Function>
 void for_each_entry(std::string_view text, Function entry) {
-  constexpr std::string_view kBlanks = " \t\r\v\f";
   while (!text.empty()) {
-    std::string_view line = take_until('\n', text);
-    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+    std::string_view line = trimmed(take_line(text));
     if (line.empty() || std::string_view("#+-:").contains(line.front())) continue;
-    const std::string_view name = take_until(':', line);
-    take_until(':', line);  // the password
+    const std::string_view name = take_part(line, ':');
+    take_part(line, ':');  // the password
     entry(name, line);
   }
 }
-
-bool all_digits(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 std::unexpected<Error> no_such(std::string_view kind, std::string_view name, std::string_view file,
                                std::string_view option) {
@@ -59,7 +42,7 @@ std::unexpected<Error> too_large(std::string_view text, std::string_view option)
 
 Status find_user(std::string_view user, std::string_view passwd, std::string_view option,
                  Identity& identity) {
-  const bool is_number = all_digits(user);
+  const bool is_number = is_digits(user);
   std::uint32_t uid = 0;
   if (is_number) {
     const auto id = to_id(user);
@@ -85,7 +68,7 @@ Status find_user(std::string_view user, std::string_view passwd, std::string_vie
 
 Status find_group(std::string_view name, std::string_view group, std::string_view option,
                   Identity& identity) {
-  if (all_digits(name)) {
+  if (is_digits(name)) {
     const auto gid = to_id(name);
     if (!gid) return too_large(name, option);
     identity.gid = *gid;
@@ -115,11 +98,11 @@ void add_supplementary(std::string_view group, Identity& identity) {
 std::vector<PasswdEntry> parse_passwd(std::string_view text) {
   std::vector<PasswdEntry> entries;
   for_each_entry(text, [&entries](std::string_view name, std::string_view fields) {
-    const auto uid = to_id(take_until(':', fields));
-    const auto gid = to_id(take_until(':', fields));
+    const auto uid = to_id(take_part(fields, ':'));
+    const auto gid = to_id(take_part(fields, ':'));
     if (!uid || !gid) return;
-    take_until(':', fields);  // the full name
-    const std::string_view home = take_until(':', fields);
+    take_part(fields, ':');  // the full name
+    const std::string_view home = take_part(fields, ':');
     entries.push_back({.name = std::string(name),
                        .uid = *uid,
                        .gid = *gid,
@@ -132,11 +115,11 @@ std::vector<PasswdEntry> parse_passwd(std::string_view text) {
 std::vector<GroupEntry> parse_group(std::string_view text) {
   std::vector<GroupEntry> entries;
   for_each_entry(text, [&entries](std::string_view name, std::string_view fields) {
-    const auto gid = to_id(take_until(':', fields));
+    const auto gid = to_id(take_part(fields, ':'));
     if (!gid) return;
     GroupEntry entry{.name = std::string(name), .gid = *gid, .members = {}};
     while (!fields.empty()) {
-      std::string_view member = take_until(',', fields);
+      std::string_view member = take_part(fields, ',');
       while (member.starts_with(' ')) member.remove_prefix(1);
       while (member.ends_with(' ') || member.ends_with('\r')) member.remove_suffix(1);
       if (!member.empty()) entry.members.emplace_back(member);
@@ -157,13 +140,9 @@ Result<Identity> find_identity(std::string_view spec, std::string_view passwd,
   }
   Identity identity;
   identity.home = "/";
-  if (auto found = find_user(user, passwd, option, identity); !found) {
-    return std::unexpected(found.error());
-  }
+  TRY(find_user(user, passwd, option, identity));
   if (has_group) {
-    if (auto found = find_group(group_name, group, option, identity); !found) {
-      return std::unexpected(found.error());
-    }
+    TRY(find_group(group_name, group, option, identity));
   } else {
     add_supplementary(group, identity);
   }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "init/sandbox/apply.h"
 #include "init/sandbox/capabilities.h"
 #include "init/sandbox/passwd.h"
@@ -21,6 +22,7 @@ namespace {
 
 using envgen::Identity;
 using envgen::PathState;
+using envgen::ProcessSettings;
 using envgen::Result;
 using envgen::SandboxRequest;
 using envgen::Status;
@@ -38,9 +40,8 @@ struct Own {
 };
 
 Result<Own> own_capabilities() {
-  auto permitted = permitted_capabilities();
-  if (!permitted) return std::unexpected(permitted.error());
-  return Own{.permitted = *permitted, .bounding = bounding_capabilities()};
+  TRY_ASSIGN(auto permitted, permitted_capabilities());
+  return Own{.permitted = permitted, .bounding = bounding_capabilities()};
 }
 
 std::unexpected<envgen::Error> lacks(std::string_view option, std::string found, int number) {
@@ -49,7 +50,7 @@ std::unexpected<envgen::Error> lacks(std::string_view option, std::string found,
 }
 
 Result<std::string> read_database(const std::string& path) {
-  PathState file = sys::look(path, true);
+  PathState file = sys::inspect(path, true);
   if (file.kind == PathState::Kind::kError) {
     return envgen::fail("reading the image's users", path, sys::errno_text(file.error),
                         "make it readable, or leave --user out");
@@ -59,11 +60,9 @@ Result<std::string> read_database(const std::string& path) {
 
 Result<Identity> prepare_identity(const std::string& spec, const Own& own,
                                   const std::string& root) {
-  const auto passwd = read_database(root + "/etc/passwd");
-  if (!passwd) return std::unexpected(passwd.error());
-  const auto group = read_database(root + "/etc/group");
-  if (!group) return std::unexpected(group.error());
-  auto identity = envgen::find_identity(spec, *passwd, *group, "--user");
+  TRY_ASSIGN(const auto passwd, read_database(root + "/etc/passwd"));
+  TRY_ASSIGN(const auto group, read_database(root + "/etc/group"));
+  auto identity = envgen::find_identity(spec, passwd, group, "--user");
   if (!identity) return identity;
   const std::string from = " from uid " + std::to_string(::geteuid());
   if (identity->uid != ::geteuid() && !own.may(CAP_SETUID)) {
@@ -86,9 +85,7 @@ Status prepare_capabilities(const SandboxRequest& request, const Own& own,
                             envgen::Sandbox& sandbox) {
   std::uint64_t kept = own.bounding;
   if (!request.caps.empty()) {
-    auto asked = keep_capabilities(request.caps, own.bounding, "--caps");
-    if (!asked) return std::unexpected(asked.error());
-    kept = *asked;
+    TRY_ASSIGN(kept, keep_capabilities(request.caps, own.bounding, "--caps"));
     if (kept != own.bounding && !own.may(CAP_SETPCAP)) {
       return lacks("--caps", capability_names(own.bounding & ~kept) + " to be taken away",
                    CAP_SETPCAP);
@@ -96,14 +93,13 @@ Status prepare_capabilities(const SandboxRequest& request, const Own& own,
     sandbox.capabilities = kept;
   }
   if (request.ambient.empty()) return {};
-  auto ambient = keep_capabilities(request.ambient, own.permitted, "--ambient");
-  if (!ambient) return std::unexpected(ambient.error());
-  if ((*ambient & ~kept) != 0) {
+  TRY_ASSIGN(auto ambient, keep_capabilities(request.ambient, own.permitted, "--ambient"));
+  if ((ambient & ~kept) != 0) {
     return envgen::fail(kWhat, "--ambient",
-                        capability_names(*ambient & ~kept) + ", which --caps takes away",
+                        capability_names(ambient & ~kept) + ", which --caps takes away",
                         "name it in both, or in neither");
   }
-  sandbox.ambient = *ambient;
+  sandbox.ambient = ambient;
   return {};
 }
 
@@ -124,10 +120,7 @@ std::optional<std::uint64_t> limit_value(std::string_view text) {
 }
 
 std::optional<int> resource(std::string_view name) {
-  std::string own(name);
-  std::ranges::transform(own, own.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-  });
+  std::string own = envgen::lowercased(name);
   constexpr std::string_view kPrefix = "rlimit_";
   if (own.starts_with(kPrefix)) own.erase(0, kPrefix.size());
   for (int number = 0; number < envgen::kResources; ++number) {
@@ -138,12 +131,8 @@ std::optional<int> resource(std::string_view name) {
 
 // Not even root may have more descriptors than this; nullopt where the kernel does not say.
 std::optional<std::uint64_t> most_descriptors() {
-  const PathState file = sys::look("/proc/sys/fs/nr_open", true);
-  std::uint64_t most = 0;
-  auto [stop, error] =
-      std::from_chars(file.content.data(), file.content.data() + file.content.size(), most);
-  if (error != std::errc()) return std::nullopt;
-  return most;
+  const PathState file = sys::inspect("/proc/sys/fs/nr_open", true);
+  return envgen::parse_number<std::uint64_t>(envgen::trimmed(file.content));
 }
 
 Status check_limit(const envgen::ResourceLimit& limit, const Own& own) {
@@ -177,7 +166,7 @@ Result<std::vector<envgen::ResourceLimit>> prepare_limits(const SandboxRequest& 
                           std::string(envgen::resource_name(limit->resource)) + " twice",
                           "keep one of the two");
     }
-    if (auto status = check_limit(*limit, own); !status) return std::unexpected(status.error());
+    TRY(check_limit(*limit, own));
     limits.push_back(*limit);
   }
   return limits;
@@ -204,33 +193,32 @@ Status check_oom_score_adj(int wanted, const Own& own) {
   if (wanted < -kMost || wanted > kMost) {
     return envgen::fail(kWhat, "--oom-score-adj", found, "values go from -1000 to 1000");
   }
-  const PathState file = sys::look(kPath, true);
-  int present = 0;
-  const char* end = file.content.data() + file.content.size();
-  if (std::from_chars(file.content.data(), end, present).ec != std::errc()) {
+  const PathState file = sys::inspect(kPath, true);
+  const auto present = envgen::parse_number<int>(envgen::trimmed(file.content));
+  if (!present) {
     return envgen::fail(kWhat, "--oom-score-adj", std::string("no ") + kPath,
                         "mount /proc in the container, or leave the option out");
   }
-  if (wanted >= present || own.may(CAP_SYS_RESOURCE)) return {};
+  if (wanted >= *present || own.may(CAP_SYS_RESOURCE)) return {};
   return lacks("--oom-score-adj",
-               found + ", which is lower than our own " + std::to_string(present),
+               found + ", which is lower than our own " + std::to_string(*present),
                CAP_SYS_RESOURCE);
 }
 
-Status check_numbers(const SandboxRequest& request, const Own& own) {
+Status check_settings(const ProcessSettings& settings, const Own& own) {
   constexpr std::uint32_t kMostUmask = 0777;
-  if (request.umask && *request.umask > kMostUmask) {
+  if (settings.umask && *settings.umask > kMostUmask) {
     return envgen::fail(kWhat, "--umask", "bits that a umask does not have", "write 022, say");
   }
-  if (request.nice) {
-    if (auto status = check_nice(*request.nice, own); !status) return status;
+  if (settings.nice) {
+    TRY(check_nice(*settings.nice, own));
   }
-  return request.oom_score_adj ? check_oom_score_adj(*request.oom_score_adj, own) : Status{};
+  return settings.oom_score_adj ? check_oom_score_adj(*settings.oom_score_adj, own) : Status{};
 }
 
 Result<std::string> read_profile_file(const std::string& path) {
   constexpr const char* kReading = "reading a seccomp profile";
-  PathState file = sys::look(path, true);
+  PathState file = sys::inspect(path, true);
   switch (file.kind) {
     case PathState::Kind::kAbsent:
       return envgen::fail(kReading, path, "no such file", "name a profile that the image has");
@@ -249,17 +237,15 @@ Result<std::string> read_profile_file(const std::string& path) {
 }
 
 Status prepare_filter(const std::string& path, bool strict, const Own& own, Prepared& prepared) {
-  const auto profile = read_profile_file(path);
-  if (!profile) return std::unexpected(profile.error());
+  TRY_ASSIGN(const auto profile, read_profile_file(path));
   envgen::Sandbox& sandbox = prepared.sandbox;
   const Host host = this_host(sandbox.capabilities.value_or(own.bounding));
-  auto filter = compile_profile(*profile, host, strict, path);
-  if (!filter) return std::unexpected(filter.error());
-  sandbox.filter = std::move(filter->program);
+  TRY_ASSIGN(auto filter, compile_profile(profile, host, strict, path));
+  sandbox.filter = std::move(filter.program);
   sandbox.profile = path;
-  prepared.warnings = std::move(filter->warnings);
-  if (sandbox.no_new_privs || own.may(CAP_SYS_ADMIN)) return {};
-  sandbox.no_new_privs = true;
+  prepared.warnings = std::move(filter.warnings);
+  if (sandbox.settings.no_new_privs || own.may(CAP_SYS_ADMIN)) return {};
+  sandbox.settings.no_new_privs = true;
   if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) return {};  // nothing changes by it
   prepared.warnings.push_back(
       "--seccomp implies --no-new-privs, as the container lacks "
@@ -271,8 +257,7 @@ Status prepare_filter(const std::string& path, bool strict, const Own& own, Prep
 
 Result<envgen::ResourceLimit> parse_limit(std::string_view text) {
   const auto refuse = [text](const std::string& found, const std::string& fix) {
-    return envgen::fail("reading a limit", "--rlimit", found + " in \"" + std::string(text) + '"',
-                        fix);
+    return envgen::fail("reading a limit", "--rlimit", found + " in " + envgen::quoted(text), fix);
   };
   const std::size_t equals = text.find('=');
   const auto number = resource(text.substr(0, equals));
@@ -295,29 +280,18 @@ Result<envgen::ResourceLimit> parse_limit(std::string_view text) {
 
 Result<Prepared> prepare(const SandboxRequest& request, bool strict, const std::string& root) {
   if (request == SandboxRequest{}) return Prepared{};
-  const auto own = own_capabilities();
-  if (!own) return std::unexpected(own.error());
+  TRY_ASSIGN(const auto own, own_capabilities());
   Prepared prepared;
   envgen::Sandbox& sandbox = prepared.sandbox;
   if (!request.user.empty()) {
-    auto identity = prepare_identity(request.user, *own, root);
-    if (!identity) return std::unexpected(identity.error());
-    sandbox.identity = std::move(*identity);
+    TRY_ASSIGN(sandbox.identity, prepare_identity(request.user, own, root));
   }
-  if (auto status = prepare_capabilities(request, *own, sandbox); !status) {
-    return std::unexpected(status.error());
-  }
-  auto limits = prepare_limits(request, *own);
-  if (!limits) return std::unexpected(limits.error());
-  sandbox.limits = std::move(*limits);
-  if (auto status = check_numbers(request, *own); !status) return std::unexpected(status.error());
-  sandbox.umask = request.umask;
-  sandbox.nice = request.nice;
-  sandbox.oom_score_adj = request.oom_score_adj;
-  sandbox.no_new_privs = request.no_new_privs;
+  TRY(prepare_capabilities(request, own, sandbox));
+  TRY_ASSIGN(sandbox.limits, prepare_limits(request, own));
+  TRY(check_settings(request.settings, own));
+  sandbox.settings = request.settings;
   if (!request.seccomp.empty()) {
-    auto status = prepare_filter(request.seccomp, strict, *own, prepared);
-    if (!status) return std::unexpected(status.error());
+    TRY(prepare_filter(request.seccomp, strict, own, prepared));
   }
   return prepared;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// From what was asked for to a complete sandbox: users of the image's passwd and group files,
+// The way from a request to a complete sandbox: users of the image's passwd and group files,
 // capabilities, limits, the compiled filter. The resolver's work: it reads files.
 
 #include <string>

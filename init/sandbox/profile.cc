@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "init/sandbox/capabilities.h"
 
 namespace sandbox {
@@ -69,8 +69,6 @@ bool contains(const std::vector<std::string>& list, std::string_view wanted) {
   return std::ranges::find(list, wanted) != list.end();
 }
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
-
 // A member that is there and not null: Go, whose structs define both forms, takes null as absent.
 std::optional<Value> member(const Value& object, std::string_view key) {
   auto value = object.find(key);
@@ -90,18 +88,16 @@ envgen::Result<std::optional<Value>> member_of(const Value& object, std::string_
 
 envgen::Result<std::string> text_of(const Value& object, std::string_view key,
                                     const std::string& where) {
-  auto value = member_of(object, key, Type::kString, where);
-  if (!value) return std::unexpected(value.error());
-  return *value ? std::string((*value)->text()) : std::string();
+  TRY_ASSIGN(auto value, member_of(object, key, Type::kString, where));
+  return value ? std::string(value->text()) : std::string();
 }
 
 envgen::Result<std::vector<std::string>> texts_of(const Value& object, std::string_view key,
                                                   const std::string& where) {
-  auto list = member_of(object, key, Type::kArray, where);
-  if (!list) return std::unexpected(list.error());
+  TRY_ASSIGN(auto list, member_of(object, key, Type::kArray, where));
   std::vector<std::string> texts;
-  if (!*list) return texts;
-  for (const Value item : **list) {
+  if (!list) return texts;
+  for (const Value item : *list) {
     if (!item.is(Type::kString) || item.text().empty()) {
       return refuse(
           where + '.' + std::string(key),
@@ -118,17 +114,12 @@ envgen::Result<std::optional<std::uint64_t>> number_of(const Value& object, std:
                                                        const std::string& where) {
   const auto value = member(object, key);
   if (!value) return std::nullopt;
-  std::uint64_t number = 0;
-  const std::string_view text = value->text();
-  auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (!value->is(Type::kInteger) || error != std::errc() || stop != text.data() + text.size() ||
-      number > most) {
-    return refuse(
-        where + '.' + std::string(key),
-        value->is(Type::kInteger) ? std::string(text) : std::string(type_name(value->type())),
-        "it must be a number from 0 to " + std::to_string(most));
-  }
-  return number;
+  const bool integer = value->is(Type::kInteger);
+  const auto number = integer ? envgen::parse_number<std::uint64_t>(value->text()) : std::nullopt;
+  if (number && *number <= most) return number;
+  return refuse(where + '.' + std::string(key),
+                std::string(integer ? value->text() : type_name(value->type())),
+                "it must be a number from 0 to " + std::to_string(most));
 }
 
 // `action_key` and `errno_key` of an object: a rule, or the profile itself for its default.
@@ -136,44 +127,37 @@ envgen::Result<Verdict> verdict_at(const Value& object, std::string_view action_
                                    std::string_view errno_key, const std::string& where) {
   constexpr std::uint64_t kMostErrno = 4095;
   constexpr std::uint64_t kMostTrace = 0xFFFF;
-  auto name = text_of(object, action_key, where);
-  if (!name) return std::unexpected(name.error());
+  TRY_ASSIGN(auto name, text_of(object, action_key, where));
   const std::string place = where + '.' + std::string(action_key);
-  if (name->empty()) return refuse(place, "no action", kForms);
-  if (*name == "SCMP_ACT_NOTIFY") {
+  if (name.empty()) return refuse(place, "no action", kForms);
+  if (name == "SCMP_ACT_NOTIFY") {
     return refuse(place, "SCMP_ACT_NOTIFY, which hands calls to a supervisor's socket",
                   "trainit is no such supervisor: choose another action");
   }
-  const auto action = lookup(kActions, *name);
+  const auto action = lookup(kActions, name);
   if (!action) {
-    return refuse(place, "the unknown action " + quoted(*name),
+    return refuse(place, "the unknown action " + envgen::quoted(name),
                   "see seccomp_init(3) for the names");
   }
-  auto number =
-      number_of(object, errno_key, *action == Action::kErrno ? kMostErrno : kMostTrace, where);
-  if (!number) return std::unexpected(number.error());
+  TRY_ASSIGN(auto number, number_of(object, errno_key,
+                                    *action == Action::kErrno ? kMostErrno : kMostTrace, where));
   Verdict verdict{.action = *action};
   if (*action == Action::kErrno || *action == Action::kTrace) {
-    verdict.number = static_cast<std::uint16_t>(number->value_or(EPERM));
+    verdict.number = static_cast<std::uint16_t>(number.value_or(EPERM));
   }
   return verdict;
 }
 
 envgen::Result<bool> kernel_is_at_least(const std::string& version, const Host& host,
                                         const std::string& where) {
-  int major = 0;
-  int minor = 0;
-  const char* end = version.data() + version.size();
-  auto [dot, error] = std::from_chars(version.data(), end, major);
-  bool valid = error == std::errc() && dot != end && *dot == '.';
-  if (valid) {
-    auto [stop, minor_error] = std::from_chars(dot + 1, end, minor);
-    valid = minor_error == std::errc() && stop == end && major >= 0 && minor >= 0;
+  std::string_view rest = version;
+  const auto major = envgen::parse_count<int>(envgen::take_part(rest, '.'));
+  const auto minor = envgen::parse_count<int>(rest);
+  if (!major || !minor) {
+    return refuse(where + ".minKernel", envgen::quoted(version),
+                  "write MAJOR.MINOR, such as \"4.8\"");
   }
-  if (!valid) {
-    return refuse(where + ".minKernel", quoted(version), "write MAJOR.MINOR, such as \"4.8\"");
-  }
-  return std::pair(host.kernel_major, host.kernel_minor) >= std::pair(major, minor);
+  return std::pair(host.kernel_major, host.kernel_minor) >= std::pair(*major, *minor);
 }
 
 struct Filters {
@@ -184,23 +168,17 @@ struct Filters {
 
 envgen::Result<Filters> filters_at(const Value& rule, std::string_view key, const Host& host,
                                    const std::string& where) {
-  auto object = member_of(rule, key, Type::kObject, where);
-  if (!object) return std::unexpected(object.error());
+  TRY_ASSIGN(auto object, member_of(rule, key, Type::kObject, where));
   Filters filters;
-  if (!*object) return filters;
+  if (!object) return filters;
   const std::string place = where + '.' + std::string(key);
-  auto arches = texts_of(**object, "arches", place);
-  if (!arches) return std::unexpected(arches.error());
-  auto caps = texts_of(**object, "caps", place);
-  if (!caps) return std::unexpected(caps.error());
-  auto version = text_of(**object, "minKernel", place);
-  if (!version) return std::unexpected(version.error());
-  filters.arches = std::move(*arches);
-  filters.capabilities = std::move(*caps);
-  if (!version->empty()) {
-    auto enough = kernel_is_at_least(*version, host, place);
-    if (!enough) return std::unexpected(enough.error());
-    filters.kernel = *enough;
+  TRY_ASSIGN(auto arches, texts_of(*object, "arches", place));
+  TRY_ASSIGN(auto caps, texts_of(*object, "caps", place));
+  TRY_ASSIGN(auto version, text_of(*object, "minKernel", place));
+  filters.arches = std::move(arches);
+  filters.capabilities = std::move(caps);
+  if (!version.empty()) {
+    TRY_ASSIGN(filters.kernel, kernel_is_at_least(version, host, place));
   }
   return filters;
 }
@@ -214,62 +192,51 @@ bool has_capability(const Host& host, const std::string& name) {
 // Excluded by any, included by all: moby's rule.
 envgen::Result<bool> holds_here(const Value& rule, const Host& host, const std::string& where) {
   const auto is_held = [&host](const std::string& name) { return has_capability(host, name); };
-  auto excludes = filters_at(rule, "excludes", host, where);
-  if (!excludes) return std::unexpected(excludes.error());
-  auto includes = filters_at(rule, "includes", host, where);
-  if (!includes) return std::unexpected(includes.error());
-  if (contains(excludes->arches, host.arch) ||
-      std::ranges::any_of(excludes->capabilities, is_held) || excludes->kernel.value_or(false)) {
+  TRY_ASSIGN(auto excludes, filters_at(rule, "excludes", host, where));
+  TRY_ASSIGN(auto includes, filters_at(rule, "includes", host, where));
+  if (contains(excludes.arches, host.arch) || std::ranges::any_of(excludes.capabilities, is_held) ||
+      excludes.kernel.value_or(false)) {
     return false;
   }
-  return (includes->arches.empty() || contains(includes->arches, host.arch)) &&
-         std::ranges::all_of(includes->capabilities, is_held) && includes->kernel.value_or(true);
+  return (includes.arches.empty() || contains(includes.arches, host.arch)) &&
+         std::ranges::all_of(includes.capabilities, is_held) && includes.kernel.value_or(true);
 }
 
 envgen::Result<Condition> condition_at(const Value& value, const std::string& where) {
   constexpr std::uint64_t kLastArgument = 5;
   if (!value.is(Type::kObject)) return refuse(where, std::string(type_name(value.type())), kForms);
-  auto index = number_of(value, "index", kLastArgument, where);
-  if (!index) return std::unexpected(index.error());
-  auto first = number_of(value, "value", ~0ULL, where);
-  if (!first) return std::unexpected(first.error());
-  auto second = number_of(value, "valueTwo", ~0ULL, where);
-  if (!second) return std::unexpected(second.error());
-  auto name = text_of(value, "op", where);
-  if (!name) return std::unexpected(name.error());
-  const auto compare = lookup(kCompares, *name);
+  TRY_ASSIGN(auto index, number_of(value, "index", kLastArgument, where));
+  TRY_ASSIGN(auto first, number_of(value, "value", ~0ULL, where));
+  TRY_ASSIGN(auto second, number_of(value, "valueTwo", ~0ULL, where));
+  TRY_ASSIGN(auto name, text_of(value, "op", where));
+  const auto compare = lookup(kCompares, name);
   if (!compare) {
-    return refuse(where + ".op", "the unknown comparison " + quoted(*name),
+    return refuse(where + ".op", "the unknown comparison " + envgen::quoted(name),
                   "see seccomp_rule_add(3) for the names");
   }
-  return Condition{.argument = static_cast<unsigned>(index->value_or(0)),
+  return Condition{.argument = static_cast<unsigned>(index.value_or(0)),
                    .compare = *compare,
-                   .value = first->value_or(0),
-                   .value_two = second->value_or(0)};
+                   .value = first.value_or(0),
+                   .value_two = second.value_or(0)};
 }
 
 envgen::Result<Rule> rule_at(const Value& value, std::string where) {
   Rule rule{.calls = {}, .verdict = {}, .conditions = {}, .where = std::move(where)};
-  auto verdict = verdict_at(value, "action", "errnoRet", rule.where);
-  if (!verdict) return std::unexpected(verdict.error());
-  rule.verdict = *verdict;
-  auto names = texts_of(value, "names", rule.where);
-  if (!names) return std::unexpected(names.error());
-  auto name = text_of(value, "name", rule.where);
-  if (!name) return std::unexpected(name.error());
-  if (!name->empty() && !names->empty()) {
+  TRY_ASSIGN(rule.verdict, verdict_at(value, "action", "errnoRet", rule.where));
+  TRY_ASSIGN(auto names, texts_of(value, "names", rule.where));
+  TRY_ASSIGN(auto name, text_of(value, "name", rule.where));
+  if (!name.empty() && !names.empty()) {
     return refuse(rule.where, "both \"name\" and \"names\"", "keep one of the two");
   }
-  rule.calls = std::move(*names);
-  if (!name->empty()) rule.calls.push_back(std::move(*name));
-  auto conditions = member_of(value, "args", Type::kArray, rule.where);
-  if (!conditions) return std::unexpected(conditions.error());
-  if (!*conditions) return rule;
+  rule.calls = std::move(names);
+  if (!name.empty()) rule.calls.push_back(std::move(name));
+  TRY_ASSIGN(auto conditions, member_of(value, "args", Type::kArray, rule.where));
+  if (!conditions) return rule;
   std::size_t index = 0;
-  for (const Value item : **conditions) {
-    auto condition = condition_at(item, rule.where + ".args[" + std::to_string(index++) + ']');
-    if (!condition) return std::unexpected(condition.error());
-    rule.conditions.push_back(*condition);
+  for (const Value item : *conditions) {
+    TRY_ASSIGN(auto condition,
+               condition_at(item, rule.where + ".args[" + std::to_string(index++) + ']'));
+    rule.conditions.push_back(condition);
   }
   return rule;
 }
@@ -278,24 +245,22 @@ envgen::Result<std::vector<std::string>> architectures_of(const Value& root, con
                                                           const std::string& where) {
   auto listed = texts_of(root, "architectures", where);
   if (!listed) return std::unexpected(listed.error());
-  auto map = member_of(root, "archMap", Type::kArray, where);
-  if (!map) return std::unexpected(map.error());
-  if (!*map) return listed;
+  TRY_ASSIGN(auto map, member_of(root, "archMap", Type::kArray, where));
+  if (!map) return listed;
   if (!listed->empty()) {
     return refuse(where, "both \"architectures\" and \"archMap\"", "keep one of the two");
   }
   const auto native = lookup(kNativeArchitectures, host.arch);
   std::size_t index = 0;
-  for (const Value entry : **map) {
+  for (const Value entry : *map) {
     const std::string place = where + ".archMap[" + std::to_string(index++) + ']';
     if (!entry.is(Type::kObject)) {
       return refuse(place, std::string(type_name(entry.type())), kForms);
     }
-    auto name = text_of(entry, "architecture", place);
-    if (!name) return std::unexpected(name.error());
+    TRY_ASSIGN(auto name, text_of(entry, "architecture", place));
     auto others = texts_of(entry, "subArchitectures", place);
     if (!others) return others;
-    if (native && *name == *native) return others;
+    if (native && name == *native) return others;
   }
   return listed;
 }
@@ -315,31 +280,24 @@ envgen::Result<Profile> read_profile(std::string_view json, const Host& host,
   if (!root.is(Type::kObject)) return refuse(place, std::string(type_name(root.type())), kForms);
   const std::string whole = place + ": profile";
   Profile profile;
-  auto verdict = verdict_at(root, "defaultAction", "defaultErrnoRet", whole);
-  if (!verdict) return std::unexpected(verdict.error());
-  profile.default_verdict = *verdict;
-  auto architectures = architectures_of(root, host, whole);
-  if (!architectures) return std::unexpected(architectures.error());
-  profile.architectures = std::move(*architectures);
+  TRY_ASSIGN(profile.default_verdict, verdict_at(root, "defaultAction", "defaultErrnoRet", whole));
+  TRY_ASSIGN(profile.architectures, architectures_of(root, host, whole));
   for (const char* key : {"flags", "listenerPath"}) {
     if (member(root, key)) {
       profile.warnings.push_back(place + ": \"" + key + "\" is not used here, ignoring");
     }
   }
-  auto rules = member_of(root, "syscalls", Type::kArray, whole);
-  if (!rules) return std::unexpected(rules.error());
-  if (!*rules) return profile;
+  TRY_ASSIGN(auto rules, member_of(root, "syscalls", Type::kArray, whole));
+  if (!rules) return profile;
   std::size_t index = 0;
-  for (const Value item : **rules) {
+  for (const Value item : *rules) {
     std::string item_place = place + ": syscalls[" + std::to_string(index++) + ']';
     if (!item.is(Type::kObject)) {
       return refuse(std::move(item_place), std::string(type_name(item.type())), kForms);
     }
-    auto rule = rule_at(item, item_place);
-    if (!rule) return std::unexpected(rule.error());
-    auto holds = holds_here(item, host, item_place);
-    if (!holds) return std::unexpected(holds.error());
-    if (*holds) profile.rules.push_back(std::move(*rule));
+    TRY_ASSIGN(auto rule, rule_at(item, item_place));
+    TRY_ASSIGN(auto holds, holds_here(item, host, item_place));
+    if (holds) profile.rules.push_back(std::move(rule));
   }
   return profile;
 }

@@ -20,6 +20,7 @@
 #include <set>
 #include <span>
 
+#include "base/text.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
 
@@ -71,10 +72,7 @@ std::optional<std::uint32_t> architecture(std::string_view name) {
   if (name == "arm64") return SCMP_ARCH_AARCH64;
   constexpr std::string_view kPrefix = "SCMP_ARCH_";
   if (!name.starts_with(kPrefix)) return std::nullopt;
-  std::string own(name.substr(kPrefix.size()));
-  std::ranges::transform(own, own.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  const std::string own = envgen::lowercased(name.substr(kPrefix.size()));
   const std::uint32_t token = ::seccomp_arch_resolve_name(own.c_str());
   if (token == 0) return std::nullopt;
   return token;
@@ -144,10 +142,8 @@ envgen::Status Compiler::add_architectures(const Profile& profile) {
     const int code = token ? ::seccomp_arch_add(context_.get(), *token) : -EINVAL;
     if (code == 0 || code == -EEXIST) continue;
     // EDOM: of the other byte order, so that no program of it can run here.
-    auto status =
-        object(where_, "the architecture " + name +
-                           (code == -EDOM ? " of another byte order" : ", which is unknown"));
-    if (!status) return status;
+    TRY(object(where_, "the architecture " + name +
+                           (code == -EDOM ? " of another byte order" : ", which is unknown")));
   }
   return {};
 }
@@ -205,17 +201,16 @@ envgen::Status Compiler::add_rule(const Profile& profile, const Rule& rule) {
         name.contains('\0') ? __NR_SCMP_ERROR : ::seccomp_syscall_resolve_name(name.c_str());
     if (call == __NR_SCMP_ERROR) {
       if (!unknown_.insert(name).second) continue;
-      auto status = object(rule.where, "the unknown call \"" + name + '"');
-      if (!status) return status;
+      TRY(object(rule.where, "the unknown call " + envgen::quoted(name)));
       continue;
     }
     if (redundant) continue;
-    if (auto status = check_contradiction(rule, name); !status) return status;
+    TRY(check_contradiction(rule, name));
     const std::span<const Condition> all = rule.conditions;
     const std::size_t width = apart ? 1 : std::max<std::size_t>(all.size(), 1);
     for (std::size_t at = 0; at < std::max<std::size_t>(all.size(), 1); at += width) {
       auto part = all.subspan(at, std::min(width, all.size() - at));
-      if (auto status = add(rule, call, part); !status) return status;
+      TRY(add(rule, call, part));
     }
   }
   return {};
@@ -275,15 +270,14 @@ envgen::Result<Filter> Compiler::compile(const Profile& profile) {
     return envgen::fail(kWhat, where_, std::string("no rule that allows ") + call,
                         "allow it: by this profile no program could start or end");
   }
-  if (auto status = start(profile); !status) return std::unexpected(status.error());
-  if (auto status = add_architectures(profile); !status) return std::unexpected(status.error());
+  TRY(start(profile));
+  TRY(add_architectures(profile));
   find_deciding(profile);
   for (const Rule& rule : profile.rules) {
-    if (auto status = add_rule(profile, rule); !status) return std::unexpected(status.error());
+    TRY(add_rule(profile, rule));
   }
-  auto program = export_program();
-  if (!program) return std::unexpected(program.error());
-  Filter filter{.program = newer_calls(profile) + *program, .warnings = std::move(warnings_)};
+  TRY_ASSIGN(auto program, export_program());
+  Filter filter{.program = newer_calls(profile) + program, .warnings = std::move(warnings_)};
   const std::size_t instructions = filter.program.size() / sizeof(sock_filter);
   if (instructions > kMostInstructions) {
     return envgen::fail(
@@ -333,10 +327,9 @@ Host this_host(std::uint64_t capabilities) {
 
 envgen::Result<Filter> compile_profile(std::string_view json, const Host& host, bool strict,
                                        std::string_view where) {
-  auto profile = read_profile(json, host, where);
-  if (!profile) return std::unexpected(profile.error());
-  answer_clone3(*profile);
-  return Compiler(host, strict, where).compile(*profile);
+  TRY_ASSIGN(auto profile, read_profile(json, host, where));
+  answer_clone3(profile);
+  return Compiler(host, strict, where).compile(profile);
 }
 
 }  // namespace sandbox

@@ -5,19 +5,13 @@
 #include <array>
 #include <utility>
 
+#include "base/text.h"
 #include "init/sandbox/passwd.h"
 
-namespace peer {
+namespace sshd {
 namespace {
 
 constexpr const char* kPasswd = "/etc/passwd";
-
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = text.find('\n');
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  return line;
-}
 
 }  // namespace
 
@@ -33,7 +27,7 @@ std::optional<Account> find_account(std::string_view passwd, std::uint32_t uid) 
 
 bool is_locked(std::string_view shadow, std::string_view name) {
   while (!shadow.empty()) {
-    std::string_view line = take_line(shadow);
+    std::string_view line = envgen::take_line(shadow);
     if (!line.starts_with(name)) continue;
     line.remove_prefix(name.size());
     if (line.starts_with(':')) return line.starts_with(":!");
@@ -59,4 +53,4 @@ envgen::Status check_shell(const Account& account) {
   return {};
 }
 
-}  // namespace peer
+}  // namespace sshd

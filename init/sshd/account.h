@@ -1,6 +1,7 @@
 #pragma once
-// Who logs in: the line of /etc/passwd, and why sshd would turn that account away. On texts: there
-// is no name service in a static binary, so an account of LDAP has no line here and is not judged.
+// The account that logs in: its line of /etc/passwd, and why sshd would turn that account away. On
+// texts: there is no name service in a static binary, so an account of LDAP has no line here and is
+// not judged.
 
 #include <cstdint>
 #include <optional>
@@ -9,7 +10,7 @@
 
 #include "base/result.h"
 
-namespace peer {
+namespace sshd {
 
 struct Account {
   std::string name;
@@ -29,4 +30,4 @@ bool is_locked(std::string_view shadow, std::string_view name);
 // The shell runs every session's command: nologin would end each one.
 envgen::Status check_shell(const Account& account);
 
-}  // namespace peer
+}  // namespace sshd

@@ -12,15 +12,15 @@
 #include <cstring>
 #include <tuple>
 
+#include "base/exit_codes.h"
 #include "init/sys/files.h"
 
-namespace peer {
+namespace sshd {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x31524550;  // "PER1"
 constexpr std::size_t kMostConnections = 64;  // further ones wait in the backlog
 constexpr int kBacklog = 4096;
-constexpr int kMaxCode = 255;
 
 struct Record {
   std::uint32_t magic = kMagic;
@@ -97,8 +97,8 @@ std::optional<Channel::Asked> Channel::read_one(int connection) {
   if (size == static_cast<ssize_t>(sizeof record)) std::memcpy(&record, bytes, sizeof record);
   const bool whole = size == static_cast<ssize_t>(sizeof record) && record.magic == kMagic;
   const bool sane = record.op >= static_cast<std::uint32_t>(Op::kPing) &&
-                    record.op <= static_cast<std::uint32_t>(Op::kEnd) && record.argument >= 0 &&
-                    record.argument <= kMaxCode;
+                    record.op <= static_cast<std::uint32_t>(Op::kLauncher) &&
+                    record.argument >= 0 && record.argument <= exit_code::kMost;
   if (size > 0 && known && whole && sane) {
     return Asked{{static_cast<Op>(record.op), record.argument, peer.pid}, connection};
   }
@@ -150,4 +150,4 @@ envgen::Result<bool> ask(const std::string& path, Op op, int argument, int timeo
   return record.op == 1;
 }
 
-}  // namespace peer
+}  // namespace sshd

@@ -1,7 +1,7 @@
 #pragma once
-// Between serve and the sessions that its sshd starts: a SOCK_SEQPACKET socket in the directory.
-// One fixed-size request and one answer a connection, same uid or root only (SO_PEERCRED). No file
-// content is needed to end a node, so a full disk does not matter.
+// The channel between serve and the sessions that its sshd starts: a SOCK_SEQPACKET socket in the
+// directory. One fixed-size request and one answer a connection, same uid or root only
+// (SO_PEERCRED). No file content is needed to end a node, so a full disk does not matter.
 
 #include <sys/types.h>
 
@@ -13,12 +13,13 @@
 #include "base/result.h"
 #include "init/sys/fd.h"
 
-namespace peer {
+namespace sshd {
 
 enum class Op : std::uint32_t {
-  kPing = 1,     // is serve there?
-  kSession = 2,  // the asking process becomes a session: count it until it ends
-  kEnd = 3,      // argument: the exit code of the job
+  kPing = 1,      // is serve there?
+  kSession = 2,   // the asking process becomes a session: count it until it ends
+  kEnd = 3,       // argument: the exit code of the job
+  kLauncher = 4,  // argument: 1, its node is gone; 0, it is back
 };
 
 struct Request {
@@ -56,4 +57,4 @@ class Channel {
 // Waits for the answer, at most `timeout_ms`. False: serve refused.
 envgen::Result<bool> ask(const std::string& path, Op op, int argument, int timeout_ms);
 
-}  // namespace peer
+}  // namespace sshd

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
-namespace peer {
+#include "base/text.h"
+
+namespace sshd {
 namespace {
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
@@ -55,15 +57,7 @@ std::string shell_word(std::string_view word) {
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
     return std::string(word);
   }
-  std::string text = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      text += "'\\''";
-    } else {
-      text += c;
-    }
-  }
-  return text + "'";
+  return envgen::shell_quoted(word);
 }
 
 envgen::Result<std::string> sshd_config(const Paths& paths, int port, const std::string& program) {
@@ -122,9 +116,7 @@ std::string to_environment_file(const envgen::Environ& own) {
 envgen::Environ session_environ(std::string_view file, const envgen::Environ& own) {
   std::vector<std::string> entries;
   while (!file.empty()) {
-    const std::size_t end = file.find('\0');
-    const std::string_view entry = file.substr(0, end);
-    file.remove_prefix(end == std::string_view::npos ? file.size() : end + 1);
+    const std::string_view entry = envgen::take_part(file, '\0');
     if (!entry.empty() && !is_of_login(name_of(entry))) entries.emplace_back(entry);
   }
   for (const std::string& entry : own.entries()) {
@@ -161,19 +153,14 @@ std::vector<std::string> client_argv(int port, const std::string& key, int timeo
 }
 
 std::vector<std::string> parse_hosts(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
   std::vector<std::string> hosts;
   while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    line = line.substr(0, line.find('#'));
-    const std::size_t first = line.find_first_not_of(kBlank);
-    if (first == std::string_view::npos) continue;
-    line.remove_prefix(first);
-    hosts.emplace_back(line.substr(0, line.find_first_of(kBlank)));
+    std::string_view line = envgen::take_line(text);
+    line = envgen::take_part(line, '#');
+    const std::string_view host = envgen::take_word(line);
+    if (!host.empty()) hosts.emplace_back(host);
   }
   return hosts;
 }
 
-}  // namespace peer
+}  // namespace sshd

@@ -8,7 +8,7 @@
 #include "base/environ.h"
 #include "base/result.h"
 
-namespace peer {
+namespace sshd {
 
 // The files in the directory of a peer.
 struct Paths {
@@ -48,4 +48,4 @@ std::vector<std::string> client_argv(int port, const std::string& key, int timeo
 // The hosts in a file, one a line: '#' comments and what follows the name are left out.
 std::vector<std::string> parse_hosts(std::string_view text);
 
-}  // namespace peer
+}  // namespace sshd

@@ -9,6 +9,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/peer_words.h"
+#include "base/text.h"
 #include "init/proc/reap.h"
 #include "init/proc/signals.h"
 #include "init/sshd/config.h"
@@ -18,18 +20,20 @@
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 
-namespace peer {
+namespace sshd {
 namespace {
 
 constexpr std::size_t kMostCalls = 32;
 constexpr int kCallTimeoutS = 5;
 constexpr std::int64_t kCallTimeoutMs = 5000;
-constexpr std::int64_t kRetryPauseMs = 300;  // longer than a killed sshd needs to be there again
+constexpr std::int64_t kFirstPauseMs = 300;  // longer than a killed sshd needs to be there again
+constexpr std::int64_t kMostPauseMs = 2000;
 
 struct Call {
   std::string host;
-  bool second = false;  // the one retry
   std::int64_t not_before_ms = 0;
+  std::int64_t pause_ms = kFirstPauseMs;  // before the next one
+  std::string reason;                     // why the last one failed; "": there was none
   Tool tool;
   std::int64_t deadline_ms = 0;
 };
@@ -43,61 +47,85 @@ class Caller {
 
  private:
   void fill();
+  void ask_link();
   void start(Call call);
   void wait();
   void collect();
   void ended(const proc::Death& death);
   void cut_late_ones() const;
-  bool told_to_stop();
+  bool stop_requested();
   [[nodiscard]] envgen::Status report(std::size_t hosts) const;
+  void again(const Call& call, std::string reason);
   void missed(const Call& call, const std::string& reason);
 
   const EndOptions& options_;
   envgen::Environ env_;
   proc::SavedSignals saved_;
   proc::SignalSource signals_;
-  std::deque<Call> waiting_;
+  std::deque<Call> waiting_;  // the soonest first
   std::vector<Call> running_;
+  std::int64_t link_asked_ms_ = 0;
   std::vector<std::string> missed_;
   std::string reason_;  // of the first one
 };
 
 envgen::Status Caller::run(const std::vector<std::string>& hosts) {
-  for (const std::string& host : hosts) waiting_.emplace_back(host);
+  for (const std::string& host : hosts) {
+    Call first;
+    first.host = host;
+    waiting_.push_back(std::move(first));
+  }
+  ask_link();
   while (true) {
     fill();
     if (running_.empty() && waiting_.empty()) break;
     wait();
-    if (told_to_stop()) {
+    const bool stops = stop_requested();
+    collect();
+    if (stops) {
       for (const Call& call : running_) missed(call, "no answer before the time was over");
-      for (const Call& call : waiting_) missed(call, "not called before the time was over");
+      for (const Call& call : waiting_) {
+        missed(call, call.reason.empty() ? "not called before the time was over" : call.reason);
+      }
       break;
     }
     cut_late_ones();
-    collect();
   }
   return report(hosts.size());
 }
 
 void Caller::fill() {
   const std::int64_t now = sys::monotonic_ms();
-  // Retries are behind the first calls, the soonest first.
-  while (running_.size() < kMostCalls && !waiting_.empty() &&
-         waiting_.front().not_before_ms <= now) {
+  const auto is_due = [&] { return !waiting_.empty() && waiting_.front().not_before_ms <= now; };
+  // By now it may have heard the end, and be gone for that.
+  if (is_due() && !waiting_.front().reason.empty() && now - link_asked_ms_ >= kFirstPauseMs) {
+    ask_link();
+  }
+  while (running_.size() < kMostCalls && is_due()) {
     Call next = std::move(waiting_.front());
     waiting_.pop_front();
     start(std::move(next));
   }
 }
 
+void Caller::ask_link() {
+  if (!options_.ask_link) return;
+  const LinkedHosts linked = options_.ask_link();
+  link_asked_ms_ = sys::monotonic_ms();
+  std::erase_if(waiting_, [&](const Call& call) {
+    if (linked.told.contains(call.host)) return true;
+    const bool given_up = !call.reason.empty() && linked.lost.contains(call.host);
+    if (given_up) missed(call, call.reason);
+    return given_up;
+  });
+}
+
 void Caller::start(Call call) {
-  const std::string command = std::string(kEndWord) + " " + std::to_string(options_.exit_code);
+  const std::string command =
+      std::string(envgen::kPeerEnd) + " " + std::to_string(options_.exit_code);
   auto tool = start_tool(
       client_argv(options_.port, options_.key, kCallTimeoutS, call.host, command), env_, saved_);
-  if (!tool) {
-    missed(call, to_line(tool.error()));
-    return;
-  }
+  if (!tool) return again(call, to_line(tool.error()));
   call.tool = std::move(*tool);
   call.deadline_ms = sys::monotonic_ms() + kCallTimeoutMs;
   running_.push_back(std::move(call));
@@ -114,7 +142,7 @@ void Caller::wait() {
   signals_.wait(ready, left);
 }
 
-bool Caller::told_to_stop() {
+bool Caller::stop_requested() {
   std::array<proc::Received, 64> room;
   return std::ranges::any_of(signals_.read(room), [](const proc::Received& received) {
     return received.signal == SIGTERM || received.signal == SIGINT || received.signal == SIGHUP ||
@@ -144,12 +172,20 @@ void Caller::ended(const proc::Death& death) {
   if (!death.signaled && death.value == 0) return;
   const std::string line = last_line(read_output(call.tool.output));
   if (death.signaled) {
-    missed(call, "no answer within " + std::to_string(kCallTimeoutS) + " s");
-  } else if (call.second) {
-    missed(call, line.empty() ? "exit code " + std::to_string(death.value) : line);
+    again(call, "no answer within " + std::to_string(kCallTimeoutS) + " s");
   } else {
-    waiting_.emplace_back(call.host, true, sys::monotonic_ms() + kRetryPauseMs);
+    again(call, line.empty() ? "exit code " + std::to_string(death.value) : line);
   }
+}
+
+void Caller::again(const Call& call, std::string reason) {
+  Call next;
+  next.host = call.host;
+  next.not_before_ms = sys::monotonic_ms() + call.pause_ms;
+  next.pause_ms = std::min(call.pause_ms * 2, kMostPauseMs);
+  next.reason = std::move(reason);
+  const auto at = std::ranges::upper_bound(waiting_, next.not_before_ms, {}, &Call::not_before_ms);
+  waiting_.insert(at, std::move(next));
 }
 
 void Caller::missed(const Call& call, const std::string& reason) {
@@ -181,7 +217,7 @@ bool can_be_called(const std::string& host) { return !host.starts_with('-'); }
 
 envgen::Status end(const EndOptions& options, const envgen::Environ& env) {
   const proc::SavedSignals saved = proc::take_over_signals();
-  const envgen::PathState file = sys::look(options.hosts_file, true);
+  const envgen::PathState file = sys::inspect(options.hosts_file, true);
   if (file.kind != envgen::PathState::Kind::kFile) {
     return envgen::fail("reading the workers' names", options.hosts_file,
                         "no file that can be read", "the plan writes it");
@@ -189,17 +225,18 @@ envgen::Status end(const EndOptions& options, const envgen::Environ& env) {
   const std::vector<std::string> hosts = parse_hosts(file.content);
   if (const auto bad = std::ranges::find_if_not(hosts, can_be_called); bad != hosts.end()) {
     return envgen::fail("reading the workers' names", options.hosts_file,
-                        "\"" + *bad + "\", which looks like an option", "write host names only");
+                        envgen::quoted(*bad) + ", which looks like an option",
+                        "write host names only");
   }
   if (find_program("ssh", env).empty()) return std::unexpected(not_installed("ssh"));
   EndOptions own = options;
   if (!own.key.empty()) {
     const Paths paths(options.directory);
     // This node's serve has made it, unless it could not.
-    const bool there = sys::look(paths.key, false).kind == envgen::PathState::Kind::kFile;
+    const bool there = sys::inspect(paths.key, false).kind == envgen::PathState::Kind::kFile;
     if (there || copy_key(paths, options.key)) own.key = paths.key;
   }
   return Caller(own, env, saved).run(hosts);
 }
 
-}  // namespace peer
+}  // namespace sshd

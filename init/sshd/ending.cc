@@ -1,10 +1,10 @@
 #include "init/sshd/ending.h"
 
-namespace peer {
+#include <algorithm>
 
-namespace {
-constexpr int kSignalBase = 128;
-}
+#include "base/exit_codes.h"
+
+namespace sshd {
 
 Ending::Ending(std::optional<std::int64_t> launcher_timeout_ms, std::int64_t now_ms)
     : launcher_timeout_ms_(launcher_timeout_ms), idle_since_ms_(now_ms) {}
@@ -14,10 +14,18 @@ void Ending::set_open(int open, std::int64_t now_ms) {
   open_ = open;
 }
 
-void Ending::tell(int exit_code, std::int64_t now_ms) {
-  if (told_) return;
-  told_ = exit_code;
-  told_ms_ = now_ms;
+void Ending::notify(int exit_code, std::int64_t now_ms) {
+  if (notified_code_) return;
+  notified_code_ = exit_code;
+  notified_ms_ = now_ms;
+}
+
+void Ending::set_launcher_gone(bool gone, std::int64_t now_ms) {
+  if (!gone) {
+    launcher_gone_ms_.reset();
+  } else if (!launcher_gone_ms_) {
+    launcher_gone_ms_ = now_ms;
+  }
 }
 
 void Ending::stop(int signal, std::int64_t now_ms) {
@@ -30,24 +38,29 @@ void Ending::stop(int signal, std::int64_t now_ms) {
 std::optional<Verdict> Ending::verdict(std::int64_t now_ms) const {
   const auto due = deadline_ms();
   const bool over = due && now_ms >= *due;
-  if (told_) {
-    if (open_ == 0 || over) return Verdict{*told_, Why::kTold};
+  if (notified_code_) {
+    if (open_ == 0 || over) return Verdict{*notified_code_, Why::kNotified};
     return std::nullopt;
   }
   if (signal_ != 0) {
-    if (at_once_ || over) return Verdict{kSignalBase + signal_, Why::kStopped};
+    if (at_once_ || over) return Verdict{exit_code::kSignalBase + signal_, Why::kStopped};
     return std::nullopt;
   }
-  if (over) return Verdict{kExpiredCode, Why::kExpired};
+  if (over) {
+    const bool given_up = now_ms >= idle_since_ms_ + *launcher_timeout_ms_;
+    return Verdict{exit_code::kUnavailable, given_up ? Why::kNoLauncher : Why::kLauncherGone};
+  }
   return std::nullopt;
 }
 
 std::optional<std::int64_t> Ending::deadline_ms() const {
-  if (told_) return told_ms_ + kClosingMs;
+  if (notified_code_) return notified_ms_ + kClosingMs;
   if (open_ > 0) return std::nullopt;
   if (signal_ != 0) return idle_since_ms_ + kLingerMs;
   if (launcher_timeout_ms_.value_or(0) == 0) return std::nullopt;
-  return idle_since_ms_ + *launcher_timeout_ms_;
+  const std::int64_t timeout_at = idle_since_ms_ + *launcher_timeout_ms_;
+  if (!launcher_gone_ms_) return timeout_at;
+  return std::min(timeout_at, std::max(idle_since_ms_, *launcher_gone_ms_) + kLauncherGoneMs);
 }
 
-}  // namespace peer
+}  // namespace sshd

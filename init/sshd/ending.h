@@ -1,25 +1,27 @@
 #pragma once
-// When a peer ends, and with which code. Decides only: told what happened and when, it says what
-// follows. Times are milliseconds of one clock.
+// The end of a peer: when it comes, and with which code. Decides only: told what happened and when,
+// it says what follows. Times are milliseconds of one clock.
 
 #include <cstdint>
 #include <optional>
 
-namespace peer {
+namespace sshd {
 
-inline constexpr int kExpiredCode = 124;
 inline constexpr std::int64_t kClosingMs = 1000;  // for the sessions to end after the message
 inline constexpr std::int64_t kLingerMs = 1000;   // for the message after the last session ended
+// For another one, where the launcher has ended and did not say how.
+inline constexpr std::int64_t kLauncherGoneMs = 60'000;
 
 enum class Why : unsigned char {
-  kTold,     // by the launcher
-  kStopped,  // by a signal
-  kExpired,  // no session within the launcher timeout
+  kNotified,      // by the launcher
+  kStopped,       // by a signal
+  kNoLauncher,    // no session within the launcher timeout
+  kLauncherGone,  // and none within a minute of its end
 };
 
 struct Verdict {
   int exit_code = 0;
-  Why why = Why::kTold;
+  Why why = Why::kNotified;
 
   bool operator==(const Verdict&) const = default;
 };
@@ -27,18 +29,21 @@ struct Verdict {
 class Ending {
  public:
   // `launcher_timeout_ms`: nothing for the peer on the launcher's own node, a service, which nobody
-  // will tell an end: a signal ends it at once. 0: a worker that waits for ever.
+  // will tell an end: a signal ends it at once. 0: a worker that waits for ever, whatever it hears.
   Ending(std::optional<std::int64_t> launcher_timeout_ms, std::int64_t now_ms);
 
   // How many sessions are open now. Counts again from the end of the last one.
   void set_open(int open, std::int64_t now_ms);
   // The launcher's message; the first one counts.
-  void tell(int exit_code, std::int64_t now_ms);
+  void notify(int exit_code, std::int64_t now_ms);
+  // Whether the launcher's node is known to be gone, and since when. A session that is open speaks
+  // for the launcher.
+  void set_launcher_gone(bool gone, std::int64_t now_ms);
   // A stop signal: with sessions open, their end is waited for, as the launcher stops its processes
   // here itself and then says the code. The first one counts.
   void stop(int signal, std::int64_t now_ms);
 
-  [[nodiscard]] bool told() const { return told_.has_value(); }
+  [[nodiscard]] bool notified() const { return notified_code_.has_value(); }
   // Nothing while it goes on.
   [[nodiscard]] std::optional<Verdict> verdict(std::int64_t now_ms) const;
   // When verdict() is to be asked again if nothing happens; nothing: not at all.
@@ -48,10 +53,11 @@ class Ending {
   std::optional<std::int64_t> launcher_timeout_ms_;
   std::int64_t idle_since_ms_;
   int open_ = 0;
-  std::optional<int> told_;
-  std::int64_t told_ms_ = 0;
+  std::optional<std::int64_t> launcher_gone_ms_;
+  std::optional<int> notified_code_;
+  std::int64_t notified_ms_ = 0;
   int signal_ = 0;
   bool at_once_ = false;  // nothing was open when the signal came
 };
 
-}  // namespace peer
+}  // namespace sshd

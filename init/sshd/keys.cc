@@ -14,14 +14,14 @@
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 
-namespace peer {
+namespace sshd {
 namespace {
 
 using Kind = envgen::PathState::Kind;
 
 constexpr std::uint32_t kPrivate = 0600;
 
-bool is_file(const std::string& path) { return sys::look(path, false).kind == Kind::kFile; }
+bool is_file(const std::string& path) { return sys::inspect(path, false).kind == Kind::kFile; }
 
 // OpenSSH's programs end at once for a uid without a name.
 std::unexpected<envgen::Error> tool_failed(const std::string& what, const std::string& where,
@@ -39,14 +39,13 @@ std::unexpected<envgen::Error> tool_failed(const std::string& what, const std::s
 
 envgen::Result<std::string> public_half(const std::string& private_key, const KeyTools& tools) {
   // -P: without it a key with a passphrase is an error about the terminal.
-  auto result =
-      run_tool({tools.ssh_keygen, "-y", "-P", "", "-f", private_key}, tools.env, tools.saved);
-  if (!result) return std::unexpected(result.error());
-  if (result->code != 0) {
-    return tool_failed("reading a private key", private_key, *result,
+  TRY_ASSIGN(auto result, run_tool({tools.ssh_keygen, "-y", "-P", "", "-f", private_key}, tools.env,
+                                   tools.saved));
+  if (result.code != 0) {
+    return tool_failed("reading a private key", private_key, result,
                        "give one without a passphrase, as ssh-keygen writes it");
   }
-  return result->output;
+  return result.output;
 }
 
 std::string with_newline(std::string text) {
@@ -94,7 +93,7 @@ envgen::Result<std::string> key_file(const std::string& path, const std::string&
     return envgen::fail("reading who may log in", path, "others may write " + weak,
                         "take that from them (chmod go-w), or give the job's key by --ssh-key");
   }
-  const envgen::PathState state = sys::look(path, true);
+  const envgen::PathState state = sys::inspect(path, true);
   return with_newline(state.content);
 }
 
@@ -136,18 +135,18 @@ envgen::Status make_host_key(const Paths& paths, const KeyTools& tools) {
   for (const char* type : kTypes) {
     ::unlink(paths.host_key.c_str());
     ::unlink((paths.host_key + ".pub").c_str());
-    auto made = run_tool({tools.ssh_keygen, "-q", "-t", type, "-N", "", "-f", paths.host_key},
-                         tools.env, tools.saved);
-    if (!made) return std::unexpected(made.error());
-    if (made->code == 0) return {};
-    last = std::move(*made);
+    TRY_ASSIGN(auto made,
+               run_tool({tools.ssh_keygen, "-q", "-t", type, "-N", "", "-f", paths.host_key},
+                        tools.env, tools.saved));
+    if (made.code == 0) return {};
+    last = std::move(made);
   }
   return tool_failed("making the host key", paths.host_key, last,
                      "make room there, or choose another run directory");
 }
 
 envgen::Status copy_key(const Paths& paths, const std::string& file) {
-  const envgen::PathState state = sys::look(file, true);
+  const envgen::PathState state = sys::inspect(file, true);
   constexpr const char* kWhat = "reading the private key of the job (--ssh-key)";
   constexpr const char* kFix = "mount the same key on every node, readable for this user";
   if (state.kind == Kind::kAbsent) return envgen::fail(kWhat, file, "nothing there", kFix);
@@ -164,9 +163,8 @@ envgen::Status authorize(const Paths& paths, const KeyTools& tools, bool with_ke
                          const std::string& home) {
   std::string keys;
   if (with_key) {
-    auto half = public_half(paths.key, tools);
-    if (!half) return std::unexpected(half.error());
-    keys = with_newline(*half);
+    TRY_ASSIGN(auto half, public_half(paths.key, tools));
+    keys = with_newline(half);
   } else {
     keys = default_keys(tools, home);
   }
@@ -185,4 +183,4 @@ envgen::Status authorize(const Paths& paths, const KeyTools& tools, bool with_ke
   return sys::write_file_atomic(paths.authorized_keys, kPrivate, keys);
 }
 
-}  // namespace peer
+}  // namespace sshd

@@ -8,7 +8,7 @@
 #include "init/proc/signals.h"
 #include "init/sshd/config.h"
 
-namespace peer {
+namespace sshd {
 
 struct KeyTools {
   std::string ssh_keygen;  // absolute
@@ -30,4 +30,4 @@ envgen::Status copy_key(const Paths& paths, const std::string& file);
 envgen::Status authorize(const Paths& paths, const KeyTools& tools, bool with_key,
                          const std::string& home);
 
-}  // namespace peer
+}  // namespace sshd

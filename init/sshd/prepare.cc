@@ -15,7 +15,7 @@
 #include "init/sshd/tool.h"
 #include "init/sys/files.h"
 
-namespace peer {
+namespace sshd {
 namespace {
 
 constexpr const char* kPreparing = "preparing sshd";
@@ -57,9 +57,7 @@ std::string advice_for(const std::string& output) {
 
 envgen::Result<sys::Fd> take_directory(const Paths& paths) {
   constexpr const char* kWhat = "taking the directory of the peer";
-  if (auto made = sys::make_directories(paths.directory, kOwnerOnly); !made) {
-    return std::unexpected(made.error());
-  }
+  TRY(sys::make_directories(paths.directory, kOwnerOnly));
   struct stat status{};
   if (::stat(paths.directory.c_str(), &status) != 0 || status.st_uid != ::geteuid()) {
     return envgen::fail(kWhat, paths.directory, "another user's directory",
@@ -89,12 +87,12 @@ envgen::Result<sys::Fd> take_directory(const Paths& paths) {
 
 envgen::Result<std::string> check_account(const envgen::Environ& env) {
   if (::geteuid() == 0) {
-    if (auto able = check_capabilities(); !able) return std::unexpected(able.error());
+    TRY(check_capabilities());
   }
-  const auto account = find_account(sys::look("/etc/passwd", true).content, ::geteuid());
+  const auto account = find_account(sys::inspect("/etc/passwd", true).content, ::geteuid());
   if (!account) return std::string(env.get_or("HOME", "/"));
-  if (auto shell = check_shell(*account); !shell) return std::unexpected(shell.error());
-  if (::geteuid() == 0 && is_locked(sys::look("/etc/shadow", true).content, account->name)) {
+  TRY(check_shell(*account));
+  if (::geteuid() == 0 && is_locked(sys::inspect("/etc/shadow", true).content, account->name)) {
     return envgen::fail(
         kPreparing, "/etc/shadow",
         "the account " + account->name + " locked, which sshd turns away",
@@ -144,4 +142,4 @@ envgen::Status check_port(int port) {
                           : "choose a free one, the same on all nodes: --ssh-port");
 }
 
-}  // namespace peer
+}  // namespace sshd

@@ -1,6 +1,6 @@
 #pragma once
-// What has to be right before sshd starts: checked here, because sshd's own answer to most of it is
-// a refused login on another machine.
+// Preconditions of sshd: checked here, because sshd's own answer to most of it is a refused login
+// on another machine.
 
 #include <string>
 
@@ -10,7 +10,7 @@
 #include "init/sshd/config.h"
 #include "init/sys/fd.h"
 
-namespace peer {
+namespace sshd {
 
 // Makes the directory, 0700, and locks it: a second serve there would take the first one's place.
 envgen::Result<sys::Fd> take_directory(const Paths& paths);
@@ -27,4 +27,4 @@ envgen::Status test_config(const Paths& paths, const std::string& sshd, const en
 // Whether sshd could listen there.
 envgen::Status check_port(int port);
 
-}  // namespace peer
+}  // namespace sshd

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/exit_codes.h"
 #include "init/proc/reap.h"
 #include "init/proc/signals.h"
 #include "init/proc/spawn.h"
@@ -26,11 +27,9 @@
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 
-namespace peer {
+namespace sshd {
 namespace {
 
-constexpr int kOwnFailure = 125;
-constexpr int kNotFound = 127;
 constexpr std::int64_t kNever = -1;
 constexpr std::int64_t kPollMs = 1000;
 constexpr int kPerTurn = 128;  // deaths and signals
@@ -50,9 +49,8 @@ class Listener {
   [[nodiscard]] std::int64_t start_at_ms() const { return start_at_ms_; }
 
   envgen::Status start(std::int64_t now_ms) {
-    auto spawned = proc::spawn(spec_, saved_);
-    if (!spawned) return std::unexpected(spawned.error());
-    pid_ = spawned->pid;
+    TRY_ASSIGN(auto spawned, proc::spawn(spec_, saved_));
+    pid_ = spawned.pid;
     ++starts_;
     started_ms_ = now_ms;
     start_at_ms_ = kNever;
@@ -133,22 +131,23 @@ class Server {
 
 std::expected<int, proc::StartFailure> Server::run() {
   if (auto started = listener_.start(sys::monotonic_ms()); !started) {
-    return std::unexpected(proc::StartFailure{kOwnFailure, started.error()});
+    return std::unexpected(proc::StartFailure{exit_code::kOwnFailure, started.error()});
   }
   while (true) {
     handle_signals();
     handle_requests();
     if (!handle_deaths()) {
       return std::unexpected(
-          proc::StartFailure{kOwnFailure,
+          proc::StartFailure{exit_code::kOwnFailure,
                              {"starting sshd", "port " + std::to_string(options_.port),
                               "that it ended at once", "see sshd's own words above"}});
     }
     const std::int64_t now = sys::monotonic_ms();
     // Told, the connections have to go as well: the one that brought the message among them, or
     // its sender would not learn that it arrived.
-    const bool all_gone = ending_.told() && childless_;
-    ending_.set_open(ending_.told() ? (all_gone ? 0 : 1) : sessions_.count(listener_.pid()), now);
+    const bool all_gone = ending_.notified() && childless_;
+    ending_.set_open(ending_.notified() ? (all_gone ? 0 : 1) : sessions_.count(listener_.pid()),
+                     now);
     if (const auto verdict = ending_.verdict(now)) return finish(*verdict);
     keep_listening();
     wait();
@@ -177,18 +176,22 @@ void Server::handle_requests() {
   for (const auto& [request, connection] : channel_.read_requests()) {
     switch (request.op) {
       case Op::kPing:
-        channel_.answer(connection, !ending_.told());
+        channel_.answer(connection, !ending_.notified());
         break;
       case Op::kSession: {
-        const bool takes = !ending_.told() && request.pid > 0;
+        const bool takes = !ending_.notified() && request.pid > 0;
         if (takes) sessions_.add(request.pid);
         channel_.answer(connection, takes);
         break;
       }
       case Op::kEnd:
-        ending_.tell(request.argument, sys::monotonic_ms());
+        ending_.notify(request.argument, sys::monotonic_ms());
         channel_.answer(connection, true);
         listener_.stop();
+        break;
+      case Op::kLauncher:
+        ending_.set_launcher_gone(request.argument != 0, sys::monotonic_ms());
+        channel_.answer(connection, true);
         break;
     }
   }
@@ -206,7 +209,8 @@ bool Server::handle_deaths() {
 
 void Server::keep_listening() {
   const std::int64_t now = sys::monotonic_ms();
-  if (ending_.told() || listener_.start_at_ms() == kNever || now < listener_.start_at_ms()) return;
+  if (ending_.notified() || listener_.start_at_ms() == kNever || now < listener_.start_at_ms())
+    return;
   if (auto started = listener_.start(now); !started) {
     sys::log::warning(envgen::to_line(started.error()) + "; trying again");
     listener_.retry(now);
@@ -218,7 +222,7 @@ int Server::timeout_ms() const {
   std::int64_t until = kNever;
   const auto take = [&until](std::int64_t at) { until = until < 0 ? at : std::min(until, at); };
   if (const auto due = ending_.deadline_ms()) take(*due);
-  if (listener_.start_at_ms() != kNever && !ending_.told()) take(listener_.start_at_ms());
+  if (listener_.start_at_ms() != kNever && !ending_.notified()) take(listener_.start_at_ms());
   if (sessions_.must_poll() || channel_.starved()) take(now + kPollMs);
   if (until < 0) return -1;
   return static_cast<int>(std::clamp<std::int64_t>(until - now, 0, kPollMs * 3600));
@@ -234,17 +238,24 @@ void Server::wait() {
 int Server::finish(const Verdict& verdict) {
   listener_.stop();
   switch (verdict.why) {
-    case Why::kTold:
+    case Why::kNotified:
       sys::log::info("peer: the launcher says that the job ended with " +
                      std::to_string(verdict.exit_code));
       break;
-    case Why::kExpired:
+    case Why::kNoLauncher:
       sys::log::error(envgen::to_line(
           {"waiting for the launcher",
            "port " + std::to_string(options_.port) + " (--launcher-timeout)",
            "no ssh session for " +
                std::to_string(options_.launcher_timeout_ms.value_or(0) / kPollMs) + " s",
            "look at the launcher's node; its log says whether it reached this one"}));
+      break;
+    case Why::kLauncherGone:
+      sys::log::error(envgen::to_line(
+          {"waiting for the launcher", "port " + std::to_string(options_.port),
+           "that its node is gone, and no ssh session for " +
+               std::to_string(kLauncherGoneMs / kPollMs) + " s",
+           "look at the launcher's node; this one has to be started again with it"}));
       break;
     case Why::kStopped:
       break;
@@ -270,7 +281,8 @@ std::expected<Tools, proc::StartFailure> find_tools(const envgen::Environ& env) 
   Tools tools{.sshd = find_program("sshd", env), .ssh_keygen = find_program("ssh-keygen", env)};
   for (const auto& [path, name] :
        {std::pair(tools.sshd, "sshd"), std::pair(tools.ssh_keygen, "ssh-keygen")}) {
-    if (path.empty()) return std::unexpected(proc::StartFailure{kNotFound, not_installed(name)});
+    if (path.empty())
+      return std::unexpected(proc::StartFailure{exit_code::kNotFound, not_installed(name)});
   }
   return tools;
 }
@@ -279,22 +291,18 @@ std::expected<Tools, proc::StartFailure> find_tools(const envgen::Environ& env) 
 envgen::Status write_files(const ServeOptions& options, const Paths& paths, const Tools& tools,
                            const envgen::Environ& env, const proc::SavedSignals& saved) {
   constexpr std::uint32_t kOwnerOnly = 0600;
-  auto home = check_account(env);
-  if (!home) return std::unexpected(home.error());
-  auto config = sshd_config(paths, options.port, own_program());
-  if (!config) return std::unexpected(config.error());
-  if (auto done = sys::write_file_atomic(paths.config, kOwnerOnly, *config); !done) return done;
+  TRY_ASSIGN(auto home, check_account(env));
+  TRY_ASSIGN(auto config, sshd_config(paths, options.port, own_program()));
+  TRY(sys::write_file_atomic(paths.config, kOwnerOnly, config));
   const std::string environment = to_environment_file(env);
-  if (auto done = sys::write_file_atomic(paths.environment, kOwnerOnly, environment); !done) {
-    return done;
-  }
+  TRY(sys::write_file_atomic(paths.environment, kOwnerOnly, environment));
   const KeyTools key_tools{
       .ssh_keygen = tools.ssh_keygen, .env = tool_environ(env), .saved = saved};
-  if (auto done = make_host_key(paths, key_tools); !done) return done;
+  TRY(make_host_key(paths, key_tools));
   if (!options.key.empty()) {
-    if (auto done = copy_key(paths, options.key); !done) return done;
+    TRY(copy_key(paths, options.key));
   }
-  if (auto done = authorize(paths, key_tools, !options.key.empty(), *home); !done) return done;
+  TRY(authorize(paths, key_tools, !options.key.empty(), home));
   return test_config(paths, tools.sshd, tool_environ(env), saved);
 }
 
@@ -303,15 +311,14 @@ envgen::Status write_files(const ServeOptions& options, const Paths& paths, cons
 std::expected<int, proc::StartFailure> serve(const ServeOptions& options,
                                              const envgen::Environ& env) {
   const auto failed = [](const envgen::Error& error) {
-    return std::unexpected(proc::StartFailure{kOwnFailure, error});
+    return std::unexpected(proc::StartFailure{exit_code::kOwnFailure, error});
   };
   const proc::SavedSignals saved = proc::take_over_signals();
   const bool json = env.get_or("TRAINIT_LOG_FORMAT", "") == "json";
   sys::log::open(sys::log::Level::kInfo, json ? sys::log::Format::kJson : sys::log::Format::kHuman,
                  false);
   const Paths paths(options.directory);
-  const auto tools = find_tools(env);
-  if (!tools) return std::unexpected(tools.error());
+  TRY_ASSIGN(const auto tools, find_tools(env));
   auto lock = take_directory(paths);
   if (!lock) return failed(lock.error());
   // Before anything that could be adopted.
@@ -319,15 +326,15 @@ std::expected<int, proc::StartFailure> serve(const ServeOptions& options,
     sys::log::warning(envgen::to_line(adopter.error()) +
                       "; sessions in the background go uncounted");
   }
-  if (auto written = write_files(options, paths, *tools, env, saved); !written) {
+  if (auto written = write_files(options, paths, tools, env, saved); !written) {
     return failed(written.error());
   }
   if (auto free = check_port(options.port); !free) return failed(free.error());
   auto channel = Channel::open(paths.socket);
   if (!channel) return failed(channel.error());
-  Listener listener({tools->sshd, "-D", "-e", "-f", paths.config}, tool_environ(env), saved);
+  Listener listener({tools.sshd, "-D", "-e", "-f", paths.config}, tool_environ(env), saved);
   Server server(options, std::move(listener), std::move(*channel), proc::SignalSource());
   return server.run();
 }
 
-}  // namespace peer
+}  // namespace sshd

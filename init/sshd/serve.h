@@ -3,10 +3,11 @@
 //
 // The end. (a) A session's message `trainit-peer-end CODE`: sshd's listener ends, the sessions have
 // a second to end by themselves, and serve exits with CODE; what is still there then is left to
-// PID 1, which sweeps. (b) No session for the launcher timeout: 124. (c) SIGTERM, SIGINT, SIGHUP or
-// SIGQUIT: at once with 128 + n when no session is open; else nothing is forwarded, since the
-// launcher ends its processes here by itself: serve waits for its message or for the end of the
-// sessions, as long as PID 1 lets it. See Ending.
+// PID 1, which sweeps. (b) No session for the launcher timeout, or for a minute where PID 1 has
+// said `trainit-peer-launcher gone`: 69. (c) SIGTERM, SIGINT, SIGHUP or SIGQUIT: at once with 128 +
+// n when no session is open; else nothing is forwarded, since the launcher ends its processes here
+// by itself: serve waits for its message or for the end of the sessions, as long as PID 1 lets it.
+// See Ending.
 //
 // A session is one that runs a command: pings and the message are none. It lasts until what it left
 // in the background has ended too (Sessions): a launcher that is gone takes its daemons with it,
@@ -23,7 +24,7 @@
 #include "base/environ.h"
 #include "init/proc/exec.h"
 
-namespace peer {
+namespace sshd {
 
 struct ServeOptions {
   std::string directory;  // absolute
@@ -37,4 +38,4 @@ struct ServeOptions {
 std::expected<int, proc::StartFailure> serve(const ServeOptions& options,
                                              const envgen::Environ& env);
 
-}  // namespace peer
+}  // namespace sshd

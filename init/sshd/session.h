@@ -1,8 +1,10 @@
 #pragma once
 // `trainit peer session`: what sshd runs for each session (ForceCommand), with what was asked for
-// in SSH_ORIGINAL_COMMAND. Two words are ours:
+// in SSH_ORIGINAL_COMMAND. Three words are ours:
 //   trainit-peer-ping       exits with 0 when this node's serve answers
 //   trainit-peer-end CODE   tells it the exit code of the job; 0 when it knows
+//   trainit-peer-launcher gone|back
+//                           tells it whether the launcher's node is lost: of this node's PID 1
 // Anything else is run by the user's shell with the environment that serve was given, a login shell
 // without a command. It becomes that shell, so signals and exit codes are the command's own.
 
@@ -15,15 +17,13 @@
 #include "base/result.h"
 #include "init/proc/exec.h"
 
-namespace peer {
-
-inline constexpr std::string_view kPingWord = "trainit-peer-ping";
-inline constexpr std::string_view kEndWord = "trainit-peer-end";
+namespace sshd {
 
 struct SessionCommand {
-  enum class Kind : unsigned char { kRun, kPing, kEnd };
+  enum class Kind : unsigned char { kRun, kPing, kEnd, kLauncher };
   Kind kind = Kind::kRun;
   int exit_code = 0;  // kEnd
+  bool gone = false;  // kLauncher
 };
 envgen::Result<SessionCommand> parse_session_command(std::string_view original);
 
@@ -34,4 +34,4 @@ std::vector<std::string> shell_argv(std::string_view shell, std::string_view ori
 std::expected<int, proc::StartFailure> session(const std::string& directory,
                                                const envgen::Environ& env);
 
-}  // namespace peer
+}  // namespace sshd

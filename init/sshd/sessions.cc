@@ -13,13 +13,13 @@
 #include "init/proc/reap.h"
 #include "init/sys/files.h"
 
-namespace peer {
+namespace sshd {
 namespace {
 
 constexpr std::size_t kMostDescriptors = 256;
 
 std::uint64_t start_time_of(pid_t pid) {
-  return start_time_in_stat(sys::look("/proc/" + std::to_string(pid) + "/stat", true).content);
+  return start_time_in_stat(sys::inspect("/proc/" + std::to_string(pid) + "/stat", true).content);
 }
 
 sys::Fd open_pidfd(pid_t pid) {
@@ -88,4 +88,4 @@ int Sessions::count(pid_t listener) {
   }));
 }
 
-}  // namespace peer
+}  // namespace sshd

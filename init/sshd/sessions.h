@@ -11,7 +11,7 @@
 
 #include "init/sys/fd.h"
 
-namespace peer {
+namespace sshd {
 
 class Sessions {
  public:
@@ -42,4 +42,4 @@ class Sessions {
 // Field 22 of a text of /proc/<pid>/stat; 0: not such a text, or a zombie's.
 std::uint64_t start_time_in_stat(std::string_view stat);
 
-}  // namespace peer
+}  // namespace sshd

@@ -13,21 +13,21 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/exit_codes.h"
 #include "init/proc/exec.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 
-namespace peer {
+namespace sshd {
 namespace {
 
 constexpr int kToolTimeoutMs = 30'000;
-constexpr int kSignalBase = 128;
 
 [[noreturn]] void become(proc::Program& program, int output, pid_t parent,
                          const proc::SavedSignals& saved) {
   constexpr int kFirst = 3;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (::getppid() != parent) ::_exit(kSignalBase + SIGKILL);
+  if (::getppid() != parent) ::_exit(exit_code::kSignalBase + SIGKILL);
   ::setsid();
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null >= 0) ::dup2(null, STDIN_FILENO);
@@ -53,8 +53,8 @@ int wait_for(pid_t pid) {
     if (left <= 0) ::kill(-pid, SIGKILL);
     const pid_t ended = ::waitpid(pid, &status, left <= 0 ? 0 : WNOHANG);
     if (ended == pid)
-      return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
-    if (ended < 0 && errno != EINTR) return kSignalBase;
+      return WIFSIGNALED(status) ? exit_code::kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
+    if (ended < 0 && errno != EINTR) return exit_code::kSignalBase;
     constexpr int kMsPerS = 1000;
     constexpr int kNsPerMs = 1'000'000;
     const timespec wait{std::max<std::int64_t>(left, 0) / kMsPerS,
@@ -144,12 +144,11 @@ std::string last_line(const std::string& text) {
 
 envgen::Result<ToolResult> run_tool(const std::vector<std::string>& argv,
                                     const envgen::Environ& env, const proc::SavedSignals& saved) {
-  const auto tool = start_tool(argv, env, saved);
-  if (!tool) return std::unexpected(tool.error());
+  TRY_ASSIGN(const auto tool, start_tool(argv, env, saved));
   ToolResult result;
-  result.code = wait_for(tool->pid);
-  result.output = read_output(tool->output);
+  result.code = wait_for(tool.pid);
+  result.output = read_output(tool.output);
   return result;
 }
 
-}  // namespace peer
+}  // namespace sshd

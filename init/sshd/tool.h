@@ -12,7 +12,7 @@
 #include "init/proc/signals.h"
 #include "init/sys/fd.h"
 
-namespace peer {
+namespace sshd {
 
 // An absolute path: in the PATH of `env`, else where packages put servers; "" when it is nowhere.
 std::string find_program(const std::string& name, const envgen::Environ& env);
@@ -43,4 +43,4 @@ struct ToolResult {
 envgen::Result<ToolResult> run_tool(const std::vector<std::string>& argv,
                                     const envgen::Environ& env, const proc::SavedSignals& saved);
 
-}  // namespace peer
+}  // namespace sshd

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/exit_codes.h"
 #include "init/sys/death.h"
 #include "init/sys/files.h"
 #include "init/sys/permission.h"
@@ -40,9 +41,10 @@ std::string name_of(const std::string& path) {
 
 AsUser::AsUser(const envgen::Identity& who) : group_(::getegid()) {
   if (::geteuid() != 0 || who.uid == 0 || keeps_capabilities()) return;
-  const int count = ::getgroups(0, nullptr);
+  int count = ::getgroups(0, nullptr);
   groups_.resize(static_cast<std::size_t>(std::max(count, 0)));
-  if (count > 0) ::getgroups(count, groups_.data());
+  if (count > 0) count = ::getgroups(count, groups_.data());
+  groups_.resize(static_cast<std::size_t>(std::max(count, 0)));
   int death = 0;
   ::prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
   const pid_t parent = ::getppid();
@@ -55,7 +57,7 @@ AsUser::AsUser(const envgen::Identity& who) : group_(::getegid()) {
   switched_ = ::setegid(who.gid) == 0 && ::seteuid(who.uid) == 0;
   changed_groups_ = theirs != groups_;
   // Half of it would be worse than nothing.
-  if (!switched_ && !restore_groups()) ::_exit(125);
+  if (!switched_ && !restore_groups()) ::_exit(exit_code::kOwnFailure);
   die_with(parent, death);
 }
 
@@ -71,16 +73,16 @@ AsUser::~AsUser() {
   ::prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
   const pid_t parent = ::getppid();
   // Never on with another's ids by mistake.
-  if (::seteuid(0) != 0 || !restore_groups()) ::_exit(125);
+  if (::seteuid(0) != 0 || !restore_groups()) ::_exit(exit_code::kOwnFailure);
   die_with(parent, death);
   errno = error;
 }
 
-envgen::Result<Reached> reach_as(const envgen::Identity& job, const std::string& path,
+envgen::Result<Reached> reach_as(const envgen::Identity& job_user, const std::string& path,
                                  const ReachRule& rule) {
   const std::string name = name_of(path);
   if (name != "." && name != "..") {
-    const AsUser as(job);
+    const AsUser as(job_user);
     const std::string parent = parent_of(path);
     if (as.switched()) {
       // What cannot be made is what reach() then says in full.
@@ -94,19 +96,19 @@ envgen::Result<Reached> reach_as(const envgen::Identity& job, const std::string&
     }
   }
   ReachRule ours = rule;
-  ours.job = &job;
+  ours.job_user = &job_user;
   return reach(path, ours);
 }
 
-envgen::Status with_rights_of(const envgen::Identity* job, const std::string& path,
+envgen::Status with_rights_of(const envgen::Identity* job_user, const std::string& path,
                               const ReachRule& rule,
                               const std::function<envgen::Status(const Reached&)>& work) {
   envgen::Status status;
-  const bool foreign = job != nullptr && ::geteuid() == 0 && job->uid != 0;
+  const bool foreign = job_user != nullptr && ::geteuid() == 0 && job_user->uid != 0;
   if (foreign) {
-    const AsUser as(*job);
+    const AsUser as(*job_user);
     status = envgen::fail("acting as the job's user", path,
-                          "user " + std::to_string(job->uid) + ", whom we cannot become",
+                          "user " + std::to_string(job_user->uid) + ", whom we cannot become",
                           "give the container CAP_SETUID and CAP_SETGID");
     if (as.switched()) {
       const auto reached = reach(path, rule);
@@ -115,11 +117,11 @@ envgen::Status with_rights_of(const envgen::Identity* job, const std::string& pa
     }
   }
   ReachRule ours = rule;
-  ours.job = job;
+  ours.job_user = job_user;
   const auto reached = reach(path, ours);
   if (!reached && foreign && is_foreign_link(reached.error())) {
     envgen::Error error = reached.error();
-    error.found += "; as user " + std::to_string(job->uid) + ": " + status.error().found;
+    error.found += "; as user " + std::to_string(job_user->uid) + ": " + status.error().found;
     return std::unexpected(std::move(error));
   }
   if (!reached) return std::unexpected(reached.error());
@@ -128,15 +130,17 @@ envgen::Status with_rights_of(const envgen::Identity* job, const std::string& pa
   return work(*reached);
 }
 
-envgen::PathState look_as(const envgen::Identity* job, const std::string& path, bool read_content) {
-  if (job == nullptr || ::geteuid() != 0 || job->uid == 0) return look(path, read_content);
-  const auto reached = reach(path, {.job = job, .follow_last = true});
-  if (reached && reached->weakness.empty()) return look(path, read_content);
+envgen::PathState inspect_as(const envgen::Identity* job_user, const std::string& path,
+                             bool read_content) {
+  if (job_user == nullptr || ::geteuid() != 0 || job_user->uid == 0)
+    return inspect(path, read_content);
+  const auto reached = reach(path, {.job_user = job_user, .follow_last = true});
+  if (reached && reached->weakness.empty()) return inspect(path, read_content);
   envgen::PathState state;
   state.kind = envgen::PathState::Kind::kError;
   state.error = EPERM;
-  const AsUser as(*job);
-  if (as.switched()) state = look(path, read_content);
+  const AsUser as(*job_user);
+  if (as.switched()) state = inspect(path, read_content);
   // What is not there for us is there for nobody.
   const bool absent = !reached && is_absent(reached.error());
   if (absent && state.error == EACCES) return {};

@@ -36,19 +36,20 @@ class AsUser {
 // As the job's user would, following whatever that user may follow, where it may write in that
 // directory; otherwise reach(). Only root can switch; anybody else just reaches. Switches the ids
 // of the process for a moment: only for a child, and one with a single thread.
-envgen::Result<Reached> reach_as(const envgen::Identity& job, const std::string& path,
+envgen::Result<Reached> reach_as(const envgen::Identity& job_user, const std::string& path,
                                  const ReachRule& rule = {});
 
 // Does `work` at the place of `path` with the effective ids of the job's user; where that fails,
 // with our own, but only where nobody but root and we can change what the path means. Without a
 // job, or with one that is us, with our own wherever it is: `work` looks at `weakness` itself. In a
 // child with a single thread, as reach_as().
-envgen::Status with_rights_of(const envgen::Identity* job, const std::string& path,
+envgen::Status with_rights_of(const envgen::Identity* job_user, const std::string& path,
                               const ReachRule& rule,
                               const std::function<envgen::Status(const Reached&)>& work);
 
-// look() of files.h: with the rights of the job's user where anybody but root and we can change
+// inspect() of files.h: with the rights of the job's user where anybody but root and we can change
 // what the path means. In a process with a single thread, as with_rights_of().
-envgen::PathState look_as(const envgen::Identity* job, const std::string& path, bool read_content);
+envgen::PathState inspect_as(const envgen::Identity* job_user, const std::string& path,
+                             bool read_content);
 
 }  // namespace sys

@@ -5,7 +5,7 @@
 namespace sys {
 
 std::string boot_id() {
-  std::string text = look("/proc/sys/kernel/random/boot_id", true).content;
+  std::string text = inspect("/proc/sys/kernel/random/boot_id", true).content;
   while (text.ends_with('\n')) text.pop_back();
   return text;
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Since which start of the machine it runs: what was written before another one may be lost.
+// The boot id: since which start of the machine it runs. What was written before another one may be
+// lost.
 
 #include <string>
 

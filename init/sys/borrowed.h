@@ -1,6 +1,6 @@
 #pragma once
-// Whether this program has rights that whoever started it has not: a set-user-ID or set-group-ID
-// copy, or one with file capabilities.
+// Borrowed rights, which this program has and whoever started it has not: a set-user-ID or
+// set-group-ID copy, or one with file capabilities.
 
 #include <sys/types.h>
 

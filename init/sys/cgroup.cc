@@ -1,9 +1,9 @@
 #include "init/sys/cgroup.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "base/text.h"
 #include "init/sys/files.h"
 
 namespace sys {
@@ -11,18 +11,9 @@ namespace {
 
 constexpr std::string_view kMount = "/sys/fs/cgroup";
 
-std::string_view next_line(std::string_view* text) {
-  const std::size_t end = text->find('\n');
-  std::string_view line = text->substr(0, end);
-  text->remove_prefix(end == std::string_view::npos ? text->size() : end + 1);
-  return line;
-}
-
 bool has_controller(std::string_view list, std::string_view name) {
   while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    if (list.substr(0, comma) == name) return true;
-    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+    if (envgen::take_part(list, ',') == name) return true;
   }
   return false;
 }
@@ -45,7 +36,7 @@ std::vector<std::string> cgroup_files(std::string_view proc_self_cgroup,
   std::vector<std::string> v1;
   std::vector<std::string> v2;
   while (!proc_self_cgroup.empty()) {
-    const std::string_view line = next_line(&proc_self_cgroup);
+    const std::string_view line = envgen::take_line(proc_self_cgroup);
     const std::size_t first = line.find(':');
     if (first == std::string_view::npos) continue;
     const std::size_t second = line.find(':', first + 1);
@@ -71,25 +62,23 @@ std::vector<std::string> oom_files(std::string_view proc_self_cgroup) {
 std::optional<std::uint64_t> parse_oom_kills(std::string_view text) {
   constexpr std::string_view kKey = "oom_kill ";
   while (!text.empty()) {
-    const std::string_view line = next_line(&text);
+    const std::string_view line = envgen::take_line(text);
     if (!line.starts_with(kKey)) continue;
-    std::uint64_t count = 0;
-    const char* end = line.data() + line.size();
-    const auto [stop, error] = std::from_chars(line.data() + kKey.size(), end, count);
-    if (error == std::errc() && stop == end) return count;
+    const auto count = envgen::parse_number<std::uint64_t>(line.substr(kKey.size()));
+    if (count) return count;
   }
   return std::nullopt;
 }
 
 std::optional<std::uint64_t> oom_kills(const std::string& root) {
-  const envgen::PathState groups = look(root + "/proc/self/cgroup", true);
+  const envgen::PathState groups = inspect(root + "/proc/self/cgroup", true);
   std::vector<std::string> files = oom_files(groups.content);
   // Of the processes in this cgroup itself; the other counts those of cgroups below it too.
   for (std::string& file : cgroup_files(groups.content, "memory", "", "memory.events.local")) {
     files.push_back(std::move(file));
   }
   for (const std::string& file : files) {
-    const envgen::PathState state = look(root + file, true);
+    const envgen::PathState state = inspect(root + file, true);
     if (state.kind != envgen::PathState::Kind::kFile) continue;
     if (const auto count = parse_oom_kills(state.content)) return count;
   }
@@ -97,10 +86,10 @@ std::optional<std::uint64_t> oom_kills(const std::string& root) {
 }
 
 bool oom_kills_group(const std::string& root) {
-  const envgen::PathState groups = look(root + "/proc/self/cgroup", true);
+  const envgen::PathState groups = inspect(root + "/proc/self/cgroup", true);
   const auto files = cgroup_files(groups.content, "memory", "", "memory.oom.group");
   return std::ranges::any_of(files, [&root](const std::string& file) {
-    return look(root + file, true).content.starts_with('1');
+    return inspect(root + file, true).content.starts_with('1');
   });
 }
 

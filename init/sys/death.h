@@ -1,5 +1,5 @@
 #pragma once
-// A child that must not outlive its parent.
+// The death signal of a child that must not outlive its parent.
 
 #include <sys/types.h>
 

@@ -191,15 +191,15 @@ bool would_open(const Candidate& candidate) {
   struct stat status{};
   if (directory.valid()) {
     return ::fstat(directory.get(), &status) == 0 && !distrust(candidate, status) &&
-           look(candidate.path, false).writable;
+           inspect(candidate.path, false).writable;
   }
   if (errno != ENOENT) return false;
   std::string above = parent_of(candidate.path);
   while (candidate.given && above.size() > 1 &&
-         look(above, false).kind == envgen::PathState::Kind::kAbsent) {
+         inspect(above, false).kind == envgen::PathState::Kind::kAbsent) {
     above = parent_of(above);
   }
-  return look(above, false).writable;
+  return inspect(above, false).writable;
 }
 
 bool trusted(const Candidate& candidate) {

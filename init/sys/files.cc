@@ -13,7 +13,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -52,6 +51,9 @@ std::string fix_for(int error) {
     case EEXIST:
     case ENOTDIR:
       return "remove what is there, or choose another path";
+    case EMFILE:
+    case ENFILE:
+      return "raise the limit on open files";
     case ENAMETOOLONG:
     case ELOOP:
       return "choose another path";
@@ -108,19 +110,12 @@ class NoFileSizeSignal {
   sigset_t before_;
 };
 
-int write_all(int fd, std::string_view content) {
+int write_content(int fd, std::string_view content) {
   const NoFileSizeSignal quiet;
-  while (!content.empty()) {
-    const ssize_t count = ::write(fd, content.data(), content.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int error = errno;
-      if (error == EFBIG) quiet.take();
-      return error;
-    }
-    content.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return 0;
+  if (write_all(fd, content) == content.size()) return 0;
+  const int error = errno;
+  if (error == EFBIG) quiet.take();
+  return error;
 }
 
 // A file system without modes refuses fchmod. That matters only where the mode keeps others out.
@@ -132,7 +127,7 @@ int set_mode(int fd, std::uint32_t mode) {
 
 int fill_and_rename(Fd fd, std::uint32_t mode, std::string_view content, const Reached& to,
                     const std::string& from) {
-  if (const int error = write_all(fd.get(), content); error != 0) return error;
+  if (const int error = write_content(fd.get(), content); error != 0) return error;
   if (const int error = set_mode(fd.get(), mode); error != 0) return error;
   // Not left to the destructor: NFS and quotas report what could not be stored here.
   if (::close(fd.release()) != 0 && errno != EINTR) return errno;
@@ -172,12 +167,26 @@ envgen::Status write_file_atomic(const Reached& place, const std::string& path, 
   return fail_errno(kWriting, path, error);
 }
 
-void overwrite_file(const std::string& path, std::string_view content) {
+bool overwrite_file(const std::string& path, std::string_view content) {
   const auto reached = reach(path);
-  if (!reached) return;
-  const Fd fd(::openat(reached->directory.get(), reached->name.c_str(),
-                       O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC));
-  if (fd.valid()) write_all(fd.get(), content);
+  if (!reached) return false;
+  // Cut afterwards: room that is given back first may be somebody else's by then.
+  const Fd fd(
+      ::openat(reached->directory.get(), reached->name.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
+  return fd.valid() && write_content(fd.get(), content) == 0 &&
+         ::ftruncate(fd.get(), static_cast<off_t>(content.size())) == 0;
+}
+
+std::size_t write_all(int fd, std::string_view bytes) {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t count = ::write(fd, bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 0) errno = ENOSPC;
+    if (count <= 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
 }
 
 envgen::Status make_directories(const std::string& path, std::uint32_t mode) {

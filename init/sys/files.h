@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "init/sys/look.h"
+#include "init/sys/path_state.h"
 
 namespace sys {
 
@@ -23,9 +23,13 @@ struct Reached;
 envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
                                  std::string_view content);
 
-// In place, for what write_file_atomic had no room for; an existing file only. Best effort: what
-// cannot be written is cut.
-void overwrite_file(const std::string& path, std::string_view content);
+// In place, for what write_file_atomic had no room for; an existing file only. What is no longer
+// than that needs no room. False: what is there now is neither the old nor the new.
+bool overwrite_file(const std::string& path, std::string_view content);
+
+// To a descriptor that may block. Returns how many bytes were written: where not all, errno says
+// why.
+std::size_t write_all(int fd, std::string_view bytes);
 
 // mkdir -p; an existing directory is fine and stays as it is. Those made have `mode`, whatever the
 // umask.

@@ -1,9 +1,10 @@
 #include "init/sys/log.h"
 
-#include <spdlog/details/null_mutex.h>
-#include <spdlog/formatter.h>
+// Without its handlers of errors, which format, read the time zone, and print to stderr, where they
+// may block. Nothing here throws but for want of memory.
+#define SPDLOG_NO_EXCEPTIONS
 #include <spdlog/logger.h>
-#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/sink.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,7 +19,7 @@
 #include "base/secrets.h"
 #include "base/utf8.h"
 #include "init/sys/clock.h"
-#include "init/sys/outlet.h"
+#include "init/sys/nonblocking_writer.h"
 
 namespace sys::log {
 namespace {
@@ -32,21 +33,21 @@ class Stderr {
  public:
   // False: nothing of the line went out, or will.
   bool put(std::string_view line);
-  [[nodiscard]] std::vector<int> descriptors() const { return outlet_.descriptors(); }
+  [[nodiscard]] std::vector<int> descriptors() const { return writer_.descriptors(); }
 
  private:
-  Outlet outlet_{STDERR_FILENO};
+  NonblockingWriter writer_{STDERR_FILENO};
   std::string
       rest_;  // of a line that a terminal or a socket took in part; goes before the next one
 };
 
 bool Stderr::put(std::string_view line) {
   if (!rest_.empty()) {
-    const ssize_t count = outlet_.write(rest_);
+    const ssize_t count = writer_.write(rest_);
     if (count > 0) rest_.erase(0, static_cast<std::size_t>(count));
     if (!rest_.empty()) return false;
   }
-  const ssize_t count = outlet_.write(line);
+  const ssize_t count = writer_.write(line);
   if (count <= 0) return false;
   rest_ = line.substr(static_cast<std::size_t>(count));
   return true;
@@ -125,11 +126,11 @@ std::string json_fields(int rank) {
 }
 
 // Not spdlog's patterns: they have no JSON, and their time reads /etc/localtime.
-class LineFormatter final : public spdlog::formatter {
+class LineFormatter {
  public:
   LineFormatter(Format format, bool timestamps) : format_(format), timestamps_(timestamps) {}
 
-  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& line) override {
+  [[nodiscard]] std::string line(const spdlog::details::log_msg& message) const {
     const std::string time = utc_text(
         std::chrono::duration_cast<std::chrono::milliseconds>(message.time.time_since_epoch())
             .count());
@@ -148,12 +149,7 @@ class LineFormatter final : public spdlog::formatter {
     }
     append_message({message.payload.data(), message.payload.size()}, format_,
                    kMaxLine - text.size() - tail.size(), &text);
-    text += tail;
-    line.append(text.data(), text.data() + text.size());
-  }
-
-  [[nodiscard]] std::unique_ptr<spdlog::formatter> clone() const override {
-    return std::make_unique<LineFormatter>(format_, timestamps_);
+    return text + tail;
   }
 
  private:
@@ -161,27 +157,26 @@ class LineFormatter final : public spdlog::formatter {
   bool timestamps_;
 };
 
-class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+// Not its base_sink, which brings the patterns.
+class StderrSink final : public spdlog::sinks::sink {
  public:
-  explicit StderrSink(std::unique_ptr<spdlog::formatter> formatter)
-      : base_sink(std::move(formatter)) {}
+  explicit StderrSink(LineFormatter formatter) : formatter_(formatter) {}
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
   [[nodiscard]] std::vector<int> descriptors() const { return stderr_.descriptors(); }
 
- protected:
-  void sink_it_(const spdlog::details::log_msg& message) override {
+  void log(const spdlog::details::log_msg& message) override {
     if (!say_dropped() || !put(message)) {
       ++dropped_;
       ++unsaid_;
     }
   }
-  void flush_() override {}
+  void flush() override {}
+  void set_pattern(const std::string& /*pattern*/) override {}
+  void set_formatter(std::unique_ptr<spdlog::formatter> /*formatter*/) override {}
 
  private:
   bool put(const spdlog::details::log_msg& message) {
-    spdlog::memory_buf_t line;
-    formatter_->format(message, line);
-    return stderr_.put({line.data(), line.size()});
+    return stderr_.put(formatter_.line(message));
   }
 
   bool say_dropped() {
@@ -193,6 +188,7 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
     return true;
   }
 
+  LineFormatter formatter_;
   Stderr stderr_;
   std::uint64_t dropped_ = 0;
   std::uint64_t unsaid_ = 0;
@@ -222,11 +218,9 @@ std::unique_ptr<Log> current;
 
 void open(Level least, Format format, bool timestamps) {
   current.reset();
-  auto sink = std::make_shared<StderrSink>(std::make_unique<LineFormatter>(format, timestamps));
+  auto sink = std::make_shared<StderrSink>(LineFormatter(format, timestamps));
   current = std::make_unique<Log>(Log{sink, spdlog::logger("", sink)});
   current->logger.set_level(spdlog_level(least));
-  // Its own handler prints to stderr, and may block there.
-  current->logger.set_error_handler([](const std::string&) {});
 }
 
 void write(Level level, std::string_view message, int rank) {

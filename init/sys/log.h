@@ -1,8 +1,8 @@
 #pragma once
 // trainit's own lines, on stderr, one write(2) each. A reader that stops reading must never stop
 // PID 1, and O_NONBLOCK must not be set on a description that the job shares: they go
-// through a sys::Outlet. Lines that do not fit are dropped and counted; the count goes out as a
-// line before the next one that fits.
+// through a sys::NonblockingWriter. Lines that do not fit are dropped and counted; the count goes
+// out as a line before the next one that fits.
 
 #include <cstdint>
 #include <string_view>

@@ -1,5 +1,5 @@
 #pragma once
-// The memory of a process that has done its work and waits.
+// The memory that only the start of a process needed.
 
 namespace sys {
 

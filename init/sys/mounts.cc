@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "init/sys/look.h"
+#include "base/text.h"
+#include "init/sys/path_state.h"
 
 namespace sys {
 namespace {
@@ -22,23 +23,13 @@ struct Mount {
   bool read_only = false;
 };
 
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  while (!line.empty()) {
-    const std::size_t end = std::min(line.find(' '), line.size());
-    if (end > 0) words.push_back(line.substr(0, end));
-    line.remove_prefix(std::min(end + 1, line.size()));
-  }
-  return words;
-}
-
 std::optional<Mount> parse(std::string_view line) {
   // id, parent, device, root, mount point, options of this mount
   constexpr std::size_t kLeast = 6;
-  const std::vector<std::string_view> words = words_of(line);
+  const std::vector<std::string_view> words = envgen::split(line, ' ');
   if (words.size() < kLeast) return std::nullopt;
   Mount mount{.device = words[2], .root = words[3], .point = words[4]};
-  std::from_chars(words[0].data(), words[0].data() + words[0].size(), mount.id);
+  mount.id = envgen::parse_number<std::uint64_t>(words[0]).value_or(0);
   mount.read_only = words[5] == "ro" || words[5].starts_with("ro,");
   return mount;
 }
@@ -51,9 +42,7 @@ bool lies_in(std::string_view path, std::string_view directory) {
 std::vector<Mount> mounts_of(std::string_view mountinfo) {
   std::vector<Mount> mounts;
   while (!mountinfo.empty()) {
-    const std::size_t end = std::min(mountinfo.find('\n'), mountinfo.size());
-    if (const auto mount = parse(mountinfo.substr(0, end))) mounts.push_back(*mount);
-    mountinfo.remove_prefix(std::min(end + 1, mountinfo.size()));
+    if (const auto mount = parse(envgen::take_line(mountinfo))) mounts.push_back(*mount);
   }
   return mounts;
 }
@@ -90,7 +79,7 @@ std::string without_slash(std::string path) {
 
 std::uint64_t mount_id_of(int fd) {
   const std::string path = "/proc/self/fdinfo/" + std::to_string(fd);
-  const std::string info = look(path, true).content;
+  const std::string info = inspect(path, true).content;
   constexpr std::string_view kKey = "mnt_id:";
   const std::size_t at = info.find(kKey);
   return at == std::string::npos ? 0 : std::strtoull(info.c_str() + at + kKey.size(), nullptr, 10);
@@ -128,7 +117,7 @@ std::vector<std::string> other_paths(std::string_view mountinfo, std::uint64_t m
 bool is_written_nowhere(int fd) {
   struct statvfs status{};
   if (::fstatvfs(fd, &status) != 0 || (status.f_flag & ST_RDONLY) == 0) return false;
-  return is_written_nowhere(look("/proc/self/mountinfo", true).content, mount_id_of(fd));
+  return is_written_nowhere(inspect("/proc/self/mountinfo", true).content, mount_id_of(fd));
 }
 
 }  // namespace sys

@@ -1,5 +1,5 @@
 #pragma once
-// What /proc/self/mountinfo (proc(5)) says of a file system that is mounted read-only.
+// Mounts, as /proc/self/mountinfo (proc(5)) shows them: file systems that are mounted read-only.
 
 #include <cstdint>
 #include <string>

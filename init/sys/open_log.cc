@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "init/sys/as_user.h"
-#include "init/sys/look.h"
+#include "init/sys/path_state.h"
 #include "init/sys/reach.h"
 
 namespace sys {
@@ -86,10 +86,10 @@ int open_or_make(const Reached& reached, int flags, std::uint32_t mode, bool* ma
 }  // namespace
 
 envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
-                                  const envgen::Identity* job, bool patiently) {
+                                  const envgen::Identity* job_user, bool patiently) {
   constexpr int kFlags = O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC;
   Fd fd;
-  auto opened = with_rights_of(job, path, {.follow_last = true}, [&](const Reached& reached) {
+  auto opened = with_rights_of(job_user, path, {.follow_last = true}, [&](const Reached& reached) {
     // Of a FIFO in a place of the job's nobody is waited for.
     const bool waits = patiently && ::geteuid() == ::getuid() && reached.weakness.empty();
     bool made = false;
@@ -101,10 +101,10 @@ envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
   return fd;
 }
 
-envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job) {
+envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job_user) {
   constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   Fd fd;
-  auto opened = with_rights_of(job, path, {.follow_last = true}, [&](const Reached& reached) {
+  auto opened = with_rights_of(job_user, path, {.follow_last = true}, [&](const Reached& reached) {
     const int flags = reached.magic ? kFlags : kFlags | O_NOFOLLOW;
     fd.reset(::openat(reached.directory.get(), reached.name.c_str(), flags));
     return check(fd, reached, path, false);

@@ -15,9 +15,9 @@ namespace sys {
 // whatever stands there: a FIFO, a terminal. The reader of a FIFO is waited for only `patiently`,
 // and the descriptor blocks then.
 envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
-                                  const envgen::Identity* job, bool patiently = false);
+                                  const envgen::Identity* job_user, bool patiently = false);
 
 // The same for reading.
-envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job);
+envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job_user);
 
 }  // namespace sys

@@ -16,7 +16,9 @@ namespace {
 bool has_group(gid_t group) {
   if (group == ::getegid()) return true;
   std::vector<gid_t> groups(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
-  if (!groups.empty()) ::getgroups(static_cast<int>(groups.size()), groups.data());
+  if (groups.empty()) return false;
+  const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
+  groups.resize(static_cast<std::size_t>(std::max(count, 0)));
   return std::ranges::find(groups, group) != groups.end();
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the effective ids may do: those that a process has taken for a moment (AsUser, reach.h).
+// Permissions of the effective ids: those that a process has taken for a moment (AsUser, reach.h).
 
 #include <string>
 

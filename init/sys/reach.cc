@@ -18,8 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "init/sys/look.h"
+#include "base/text.h"
 #include "init/sys/mounts.h"
+#include "init/sys/path_state.h"
 
 namespace sys {
 namespace {
@@ -36,7 +37,7 @@ constexpr uid_t kUnmapped = 65534;
 // Without a process of that user in here: Apptainer and `unshare -r` map a single one, and the
 // image's files, which are root's, show as this one's.
 bool nobody_is_unmapped() {
-  const envgen::PathState map = look("/proc/self/uid_map", true);
+  const envgen::PathState map = inspect("/proc/self/uid_map", true);
   if (map.kind != envgen::PathState::Kind::kFile) return false;
   // "inside outside count" a line. No stream: that brings libstdc++'s locales, half a megabyte.
   std::array<std::uint64_t, 3> line{};
@@ -52,9 +53,9 @@ bool nobody_is_unmapped() {
   }
 }
 
-bool has_roots_group(const envgen::Identity* job) {
-  if (job == nullptr) return false;
-  return job->gid == 0 || std::ranges::find(job->groups, 0U) != job->groups.end();
+bool has_roots_group(const envgen::Identity* job_user) {
+  if (job_user == nullptr) return false;
+  return job_user->gid == 0 || std::ranges::find(job_user->groups, 0U) != job_user->groups.end();
 }
 
 // With an access control list the group's bits are the most that any of its entries gives.
@@ -65,10 +66,10 @@ bool has_list(int fd) {
 }
 
 // Whether somebody else may write what we or root own.
-bool lets_others_write(int fd, const struct stat& status, const envgen::Identity* job) {
+bool lets_others_write(int fd, const struct stat& status, const envgen::Identity* job_user) {
   if ((status.st_mode & S_IWOTH) != 0) return true;
   if (::geteuid() != 0 || (status.st_mode & S_IWGRP) == 0) return false;
-  return status.st_gid != 0 || has_roots_group(job) || has_list(fd);
+  return status.st_gid != 0 || has_roots_group(job_user) || has_list(fd);
 }
 
 std::string mode_text(mode_t mode) {
@@ -90,16 +91,16 @@ bool is_ours(uid_t owner) {
   return owner == kUnmapped && unmapped;
 }
 
-bool lets_others_change(int fd, const struct stat& status, const envgen::Identity* job) {
-  return !is_ours(status.st_uid) || lets_others_write(fd, status, job);
+bool lets_others_change(int fd, const struct stat& status, const envgen::Identity* job_user) {
+  return !is_ours(status.st_uid) || lets_others_write(fd, status, job_user);
 }
 
 namespace {
 
 // Whether somebody else may change the directory.
-bool is_foreign(int fd, const struct stat& status, const envgen::Identity* job) {
+bool is_foreign(int fd, const struct stat& status, const envgen::Identity* job_user) {
   if (!is_ours(status.st_uid)) return true;
-  return lets_others_write(fd, status, job) && !is_written_nowhere(fd);
+  return lets_others_write(fd, status, job_user) && !is_written_nowhere(fd);
 }
 
 // By /proc where there is one: an emulator (qemu-user -L) shows another tree as "/".
@@ -142,7 +143,8 @@ std::unexpected<envgen::Error> Walk::fail(int error) const {
   const std::string where = at_.empty() ? "/" : at_;
   std::string found = errno_text(error);
   if (error != ENOENT || where != parent_of(path_)) found += " at " + where;
-  const char* fix = error == ENOENT    ? "create the directory first"
+  const char* fix = error == ENOENT                      ? "create the directory first"
+                    : error == EMFILE || error == ENFILE ? "raise the limit on open files"
                     : error == ENOTDIR ? "remove what is there, or choose another path"
                     : error == EACCES
                         ? "let this user search that directory, or choose another path"
@@ -163,16 +165,15 @@ bool Walk::stand_in(Fd directory) {
 void Walk::push(std::string_view path) {
   std::vector<std::string> names;
   while (!path.empty()) {
-    const std::size_t end = std::min(path.find('/'), path.size());
-    if (end > 0 && path.substr(0, end) != ".") names.emplace_back(path.substr(0, end));
-    path.remove_prefix(std::min(end + 1, path.size()));
+    const std::string_view name = envgen::take_part(path, '/');
+    if (!name.empty() && name != ".") names.emplace_back(name);
   }
   rest_.insert(rest_.begin(), names.begin(), names.end());
 }
 
 bool Walk::is_safe(const struct stat* entry) const {
   if (!weakness_.empty()) return false;
-  if (!is_foreign(directory_.get(), status_, rule_.job)) return true;
+  if (!is_foreign(directory_.get(), status_, rule_.job_user)) return true;
   const bool sticky = is_ours(status_.st_uid) && (status_.st_mode & S_ISVTX) != 0;
   // Who is unmapped may be a user outside, who put it there.
   return sticky && entry != nullptr && (entry->st_uid == 0 || entry->st_uid == ::geteuid());
@@ -284,11 +285,11 @@ envgen::Result<Reached> Walk::run() {
     rest_.pop_front();
     if (rest_.empty() && name != "..") {
       bool done = false;
-      if (auto status = last(name, &done); !status) return std::unexpected(status.error());
+      TRY(last(name, &done));
       if (done) return Reached{std::move(directory_), name, std::move(weakness_), magic_};
       continue;
     }
-    if (auto status = enter(name); !status) return std::unexpected(status.error());
+    TRY(enter(name));
   }
   note_weakness(nullptr);
   return Reached{std::move(directory_), ".", std::move(weakness_), false};
@@ -322,7 +323,7 @@ bool is_foreign_link(const envgen::Error& error) { return error.found.starts_wit
 
 bool is_absent(const envgen::Error& error) { return error.found.starts_with("No such"); }
 
-envgen::Status check_ours_alone(const std::string& path, const envgen::Identity* job) {
+envgen::Status check_ours_alone(const std::string& path, const envgen::Identity* job_user) {
   constexpr const char* kRefused = "running a program with trainit's rights";
   constexpr const char* kMend =
       "let only root own and write it and every directory on the way (chown root:root, chmod "
@@ -330,7 +331,7 @@ envgen::Status check_ours_alone(const std::string& path, const envgen::Identity*
   constexpr int kMostInterpreters = 5;  // as the kernel's
   std::string program = path;
   for (int depth = 0; depth <= kMostInterpreters && !program.empty(); ++depth) {
-    auto reached = reach(program, {.job = job, .follow_last = true});
+    auto reached = reach(program, {.job_user = job_user, .follow_last = true});
     // What is not there is said by whoever runs it.
     if (!reached && is_absent(reached.error())) return {};
     if (!reached) return std::unexpected(std::move(reached.error()));
@@ -340,7 +341,7 @@ envgen::Status check_ours_alone(const std::string& path, const envgen::Identity*
     const Fd file(::openat(reached->directory.get(), reached->name.c_str(), kOpenPath));
     struct stat status{};
     if (!file.valid() || ::fstat(file.get(), &status) != 0) return {};
-    if (!is_ours(status.st_uid) || lets_others_write(file.get(), status, job)) {
+    if (!is_ours(status.st_uid) || lets_others_write(file.get(), status, job_user)) {
       return envgen::fail(kRefused, program, "others may change it: " + described(program, status),
                           kMend);
     }

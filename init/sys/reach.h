@@ -31,7 +31,7 @@ struct Reached {
 
 struct ReachRule {
   // Of a job that has root's group, what that group may write is foreign too.
-  const envgen::Identity* job = nullptr;
+  const envgen::Identity* job_user = nullptr;
   bool follow_last = false;                        // the last component, where it is a link
   std::optional<std::uint32_t> make_parents = {};  // as mkdir -p, with this mode
 };
@@ -50,11 +50,12 @@ bool is_absent(const envgen::Error& error);
 // we may change it, the interpreter that it names, or what either path means. It names the file or
 // directory, its owner and mode. With none the path can be used as it is: nobody can change it
 // afterwards either. What is not there is no error.
-envgen::Status check_ours_alone(const std::string& path, const envgen::Identity* job = nullptr);
+envgen::Status check_ours_alone(const std::string& path,
+                                const envgen::Identity* job_user = nullptr);
 
 // Whether somebody but root and we may put something else into the directory `fd`, as its mode,
 // owner and access control list tell: a mount that is read-only, see mounts.h, is no matter here.
-bool lets_others_change(int fd, const struct stat& status, const envgen::Identity* job);
+bool lets_others_change(int fd, const struct stat& status, const envgen::Identity* job_user);
 
 // Root, we, or the user that stands for all those that our user namespace does not know.
 bool is_ours(uid_t owner);

@@ -2,18 +2,18 @@
 
 namespace logtee {
 
-void Lines::put(std::string_view piece, Echo& echo, Cursor& cursor) const {
+void Lines::put(std::string_view piece, StdoutMirror& mirror, Cursor& cursor) const {
   const bool mine = cursor.owner == id_;
   const char last = piece.back();
   // Somebody else's line stays as it is; a bar of theirs does where we write more than a bar.
-  if (!mine && (cursor.open || (cursor.returned && last == '\n'))) echo.put("\n");
+  if (!mine && (cursor.open || (cursor.returned && last == '\n'))) mirror.put("\n");
   const bool goes_on = mine && (cursor.open || (cursor.returned && piece == "\n"));
-  if (!goes_on && piece != "\r") echo.put(prefix_);
-  echo.put(piece);
+  if (!goes_on && piece != "\r") mirror.put(prefix_);
+  mirror.put(piece);
   cursor = {.owner = id_, .open = last != '\n' && last != '\r', .returned = last == '\r'};
 }
 
-void Lines::add(std::string_view bytes, Echo& echo, Cursor& cursor) {
+void Lines::add(std::string_view bytes, StdoutMirror& mirror, Cursor& cursor) {
   while (!bytes.empty()) {
     const std::size_t newline = bytes.find('\n');
     const std::size_t within = newline == std::string_view::npos ? bytes.size() : newline + 1;
@@ -24,17 +24,17 @@ void Lines::add(std::string_view bytes, Echo& echo, Cursor& cursor) {
     const std::string_view piece = bytes.substr(0, size);
     bytes.remove_prefix(size);
     if (ends && line_.empty()) {
-      put(piece, echo, cursor);
+      put(piece, mirror, cursor);
       continue;
     }
     line_ += piece;
-    if (ends || line_.size() > kLongestLine) flush(echo, cursor);
+    if (ends || line_.size() > kLongestLine) flush(mirror, cursor);
   }
 }
 
-void Lines::flush(Echo& echo, Cursor& cursor) {
+void Lines::flush(StdoutMirror& mirror, Cursor& cursor) {
   if (line_.empty()) return;
-  put(line_, echo, cursor);
+  put(line_, mirror, cursor);
   line_.clear();
 }
 

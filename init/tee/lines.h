@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "init/tee/echo.h"
+#include "init/tee/stdout_mirror.h"
 
 namespace logtee {
 
@@ -27,14 +27,14 @@ class Lines {
 
   Lines(int id, std::string prefix) : id_(id), prefix_(std::move(prefix)) {}
 
-  void add(std::string_view bytes, Echo& echo, Cursor& cursor);
-  void flush(Echo& echo, Cursor& cursor);
+  void add(std::string_view bytes, StdoutMirror& mirror, Cursor& cursor);
+  void flush(StdoutMirror& mirror, Cursor& cursor);
   // There is a line without an end that was not shown.
   [[nodiscard]] bool waiting() const { return !line_.empty(); }
 
  private:
   // A piece, with its end if it has one.
-  void put(std::string_view piece, Echo& echo, Cursor& cursor) const;
+  void put(std::string_view piece, StdoutMirror& mirror, Cursor& cursor) const;
 
   int id_;
   std::string prefix_;

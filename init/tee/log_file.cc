@@ -27,7 +27,7 @@ LogFile::LogFile(std::string path, LogRule rule) : path_(std::move(path)), rule_
 std::string LogFile::open() {
   if (fd_.valid()) return {};
   // Of a FIFO or a terminal nobody is waited for.
-  auto opened = sys::open_to_append(path_, kMode, rule_.job);
+  auto opened = sys::open_to_append(path_, kMode, rule_.job_user);
   if (!opened) return to_line(opened.error());
   fd_ = std::move(*opened);
   struct stat status{};
@@ -69,13 +69,7 @@ void LogFile::write(std::string_view bytes, std::int64_t now_ms) {
 }
 
 std::size_t LogFile::write_all(std::string_view bytes) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count = ::write(fd_.get(), bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    done += static_cast<std::size_t>(count);
-  }
+  const std::size_t done = sys::write_all(fd_.get(), bytes);
   size_ += static_cast<std::int64_t>(done);
   if (done > 0) at_line_start_ = bytes[done - 1] == '\n';
   return done;
@@ -123,34 +117,35 @@ void LogFile::say_lost() const {
 envgen::Status LogFile::move_away() const {
   struct stat ours{};
   if (::fstat(fd_.get(), &ours) != 0) return {};
-  return sys::with_rights_of(rule_.job, path_, {.follow_last = true}, [&](const sys::Reached& at) {
-    const int directory = at.directory.get();
-    auto name = [&at](int number) {
-      return number == 0 ? at.name : at.name + "." + std::to_string(number);
-    };
-    auto failed = [this](int error) -> envgen::Status {
-      return envgen::fail("beginning a new log file", path_, sys::errno_text(error), "");
-    };
-    struct stat there{};
-    // Another one by now, or none: ours is out of the way already.
-    if (::fstatat(directory, at.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
-        there.st_dev != ours.st_dev || there.st_ino != ours.st_ino) {
-      return envgen::Status();
-    }
-    if (rule_.keep == 0) {
-      return ::unlinkat(directory, at.name.c_str(), 0) == 0 ? envgen::Status() : failed(errno);
-    }
-    for (int i = rule_.keep - 1; i >= 0; --i) {
-      const std::string to = name(i + 1);
-      const bool another = !at.weakness.empty() &&
-                           ::fstatat(directory, to.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-                           !sys::is_ours(there.st_uid);
-      if (another) return failed(EPERM);
-      const bool moved = ::renameat(directory, name(i).c_str(), directory, to.c_str()) == 0;
-      if (!moved && (i == 0 || errno != ENOENT)) return failed(errno);
-    }
-    return envgen::Status();
-  });
+  return sys::with_rights_of(
+      rule_.job_user, path_, {.follow_last = true}, [&](const sys::Reached& at) {
+        const int directory = at.directory.get();
+        auto name = [&at](int number) {
+          return number == 0 ? at.name : at.name + "." + std::to_string(number);
+        };
+        auto failed = [this](int error) -> envgen::Status {
+          return envgen::fail("beginning a new log file", path_, sys::errno_text(error), "");
+        };
+        struct stat there{};
+        // Another one by now, or none: ours is out of the way already.
+        if (::fstatat(directory, at.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
+            there.st_dev != ours.st_dev || there.st_ino != ours.st_ino) {
+          return envgen::Status();
+        }
+        if (rule_.keep == 0) {
+          return ::unlinkat(directory, at.name.c_str(), 0) == 0 ? envgen::Status() : failed(errno);
+        }
+        for (int i = rule_.keep - 1; i >= 0; --i) {
+          const std::string to = name(i + 1);
+          const bool another = !at.weakness.empty() &&
+                               ::fstatat(directory, to.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+                               !sys::is_ours(there.st_uid);
+          if (another) return failed(EPERM);
+          const bool moved = ::renameat(directory, name(i).c_str(), directory, to.c_str()) == 0;
+          if (!moved && (i == 0 || errno != ENOENT)) return failed(errno);
+        }
+        return envgen::Status();
+      });
 }
 
 void LogFile::rotate(std::int64_t now_ms) {

@@ -14,9 +14,9 @@
 namespace logtee {
 
 struct LogRule {
-  std::int64_t max_bytes = 0;             // 0 = it grows
-  int keep = 0;                           // so many old ones stay: PATH.1 is the youngest
-  const envgen::Identity* job = nullptr;  // where it is another user; outlives the file
+  std::int64_t max_bytes = 0;                  // 0 = it grows
+  int keep = 0;                                // so many old ones stay: PATH.1 is the youngest
+  const envgen::Identity* job_user = nullptr;  // where it is another user; outlives the file
 };
 
 class LogFile {

@@ -68,12 +68,12 @@ Seen Shared::seen(std::size_t process) const {
   return seen;
 }
 
-std::string Shared::last_words(std::size_t process) const {
-  std::string words = last_words(process, Stream::kErr);
-  return words.empty() ? last_words(process, Stream::kOut) : words;
+std::string Shared::output_tail(std::size_t process) const {
+  std::string words = output_tail(process, Stream::kErr);
+  return words.empty() ? output_tail(process, Stream::kOut) : words;
 }
 
-std::string Shared::last_words(std::size_t process, Stream stream) const {
+std::string Shared::output_tail(std::size_t process, Stream stream) const {
   const Board* one = board(process, stream);
   if (one == nullptr) return "";
   std::array<char, kRingBytes> ring;

@@ -1,9 +1,9 @@
 #pragma once
-// What a node's tee has seen of each process's output, in memory that PID 1 maps before it forks:
-// counts, times, and the last bytes of each stream. One writer, the tee (after its death the next
-// one); any number of readers, in PID 1 and in workers forked from it, none of which ever waits or
-// asks. A reader trusts nothing but the sizes it knows: the worst that a tee gone mad can do to it
-// is nonsense in the text.
+// The tee's view of each process's output, in memory that PID 1 maps before it forks: counts,
+// times, and the last bytes of each stream. One writer, the tee (after its death the next one); any
+// number of readers, in PID 1 and in workers forked from it, none of which ever waits or asks. A
+// reader trusts nothing but the sizes it knows: the worst that a tee gone mad can do to it is
+// nonsense in the text.
 
 #include <cstddef>
 #include <cstdint>
@@ -38,8 +38,8 @@ class Shared {
   [[nodiscard]] Seen seen(std::size_t process) const;
   // The last kRingBytes of its stderr, of its stdout where nothing came on that: bytes as they
   // came, which may begin in the middle of a line or a character.
-  [[nodiscard]] std::string last_words(std::size_t process) const;
-  [[nodiscard]] std::string last_words(std::size_t process, Stream stream) const;
+  [[nodiscard]] std::string output_tail(std::size_t process) const;
+  [[nodiscard]] std::string output_tail(std::size_t process, Stream stream) const;
   // Nobody holds the writing end of either stream any more, and all of it has been seen.
   [[nodiscard]] bool ended(std::size_t process) const;
 

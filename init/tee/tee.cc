@@ -13,10 +13,10 @@
 
 #include "init/sys/clock.h"
 #include "init/sys/log.h"
-#include "init/tee/echo.h"
 #include "init/tee/lines.h"
 #include "init/tee/log_file.h"
 #include "init/tee/source.h"
+#include "init/tee/stdout_mirror.h"
 
 namespace logtee {
 namespace {
@@ -34,7 +34,7 @@ struct Input {
   Stream stream = Stream::kOut;
   int fd = -1;
   LogFile* log = nullptr;
-  Echo* echo = nullptr;
+  StdoutMirror* mirror = nullptr;
   Cursor* cursor = nullptr;
   std::optional<Lines> lines = {};  // none: the copy is of the bytes as they come
   std::int64_t partial_since_ms = 0;
@@ -63,8 +63,8 @@ class Tee {
   Shared& shared_;
   const Scan& scan_;
   std::vector<std::unique_ptr<LogFile>> logs_;
-  Echo out_{STDOUT_FILENO};
-  std::unique_ptr<Echo> err_;  // none: it is the same place
+  StdoutMirror out_{STDOUT_FILENO};
+  std::unique_ptr<StdoutMirror> err_;  // none: it is the same place
   Cursor out_cursor_;
   Cursor err_cursor_;
   std::vector<Input> inputs_;
@@ -77,11 +77,12 @@ class Tee {
 
 Tee::Tee(const Work& work, Shared& shared, const Scan& scan)
     : shared_(shared), scan_(scan), life_(work.life) {
-  if (!same_file(STDOUT_FILENO, STDERR_FILENO)) err_ = std::make_unique<Echo>(STDERR_FILENO);
+  if (!same_file(STDOUT_FILENO, STDERR_FILENO))
+    err_ = std::make_unique<StdoutMirror>(STDERR_FILENO);
   const auto echoing = std::ranges::count_if(work.feeds, &Feed::echo);
   const LogRule rule{.max_bytes = work.log_max_bytes,
                      .keep = work.log_keep,
-                     .job = work.job ? &*work.job : nullptr};
+                     .job_user = work.job_user ? &*work.job_user : nullptr};
   for (std::size_t i = 0; i < work.feeds.size(); ++i) {
     const std::string& log = work.feeds[i].log;
     logs_.push_back(log.empty() ? nullptr : std::make_unique<LogFile>(log, rule));
@@ -97,7 +98,7 @@ void Tee::add_inputs(std::size_t process, const Feed& feed, bool shares) {
     const bool err = stream == Stream::kErr && err_;
     input.terminal = ::isatty(fd) == 1;
     if (feed.echo) {
-      input.echo = err ? err_.get() : &out_;
+      input.mirror = err ? err_.get() : &out_;
       input.cursor = err ? &err_cursor_ : &out_cursor_;
       if (shares || !feed.prefix.empty()) {
         input.lines.emplace(static_cast<int>(inputs_.size()), feed.prefix);
@@ -145,7 +146,7 @@ void Tee::wait() {
   polled_.push_back({out_.waits_for(), POLLOUT, 0});
   polled_.push_back({err_ ? err_->waits_for() : -1, POLLOUT, 0});
   for (const Input& input : inputs_) {
-    const bool waits = input.echo != nullptr && (input.echo == &out_ ? out_waits : err_waits);
+    const bool waits = input.mirror != nullptr && (input.mirror == &out_ ? out_waits : err_waits);
     polled_.push_back({waits ? -1 : input.fd, POLLIN, 0});
   }
   const int count = ::poll(polled_.data(), polled_.size(), timeout_ms());
@@ -176,7 +177,7 @@ bool Tee::read(Input& input) {
     return false;
   }
   if (input.log != nullptr) input.log->write(bytes, now_ms_);
-  if (input.echo != nullptr) show(input, bytes);
+  if (input.mirror != nullptr) show(input, bytes);
   if (scan_) scan_(input.process, bytes);
   return true;
 }
@@ -184,8 +185,8 @@ bool Tee::read(Input& input) {
 void Tee::close(Input& input) {
   ::close(std::exchange(input.fd, -1));
   if (input.lines) {
-    input.lines->flush(*input.echo, *input.cursor);
-    input.echo->flush();
+    input.lines->flush(*input.mirror, *input.cursor);
+    input.mirror->flush();
   }
   input.partial_since_ms = 0;
   shared_.end(input.process, input.stream);
@@ -196,9 +197,9 @@ void Tee::show(Input& input, std::string_view bytes) {
     input.sized_ms = now_ms_;
     resize(input.fd, input.stream == Stream::kOut ? STDOUT_FILENO : STDERR_FILENO);
   }
-  if (!input.lines) return input.echo->pass(bytes);
-  input.lines->add(bytes, *input.echo, *input.cursor);
-  input.echo->flush();
+  if (!input.lines) return input.mirror->pass(bytes);
+  input.lines->add(bytes, *input.mirror, *input.cursor);
+  input.mirror->flush();
   if (!input.lines->waiting()) {
     input.partial_since_ms = 0;
   } else if (input.partial_since_ms == 0) {
@@ -210,8 +211,8 @@ void Tee::flush_partial(bool all) {
   for (Input& input : inputs_) {
     if (input.partial_since_ms == 0) continue;
     if (!all && now_ms_ - input.partial_since_ms < kPartialMs) continue;
-    input.lines->flush(*input.echo, *input.cursor);
-    input.echo->flush();
+    input.lines->flush(*input.mirror, *input.cursor);
+    input.mirror->flush();
     input.partial_since_ms = 0;
   }
 }

@@ -31,8 +31,8 @@ struct Work {
   std::vector<Feed> feeds;  // by the index in Shared
   std::int64_t log_max_bytes = 0;
   int log_keep = 0;
-  std::optional<envgen::Identity> job = {};  // where it is another user than ours
-  int life = -1;                             // at its end what is there is taken, and that is all
+  std::optional<envgen::Identity> job_user = {};  // where it is another user than ours
+  int life = -1;    // at its end what is there is taken, and that is all
   int before = -1;  // of the tee of the last incarnation, which is let finish; -1: there was none
 };
 

@@ -33,6 +33,7 @@ constexpr std::array kTopics{
     Topic{"lost", bench::lost_signals}, Topic{"ranktable", bench::rank_table},
     Topic{"perf", bench::perf_watch},   Topic{"tee", bench::tee},
     Topic{"copy", bench::copy},         Topic{"image", bench::image},
+    Topic{"recovery", bench::recovery},
 };
 
 std::string absolute(const char* path) {

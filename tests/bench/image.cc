@@ -1,6 +1,5 @@
-// What trainit adds to an image, in bytes and in the time of `docker run`. The engine is that of
-// DOCKER_HOST, or of the file TRAINIT_ENGINE, else one started for this; the base image is
-// TRAINIT_BENCH_IMAGE, else that of the container tests' PyTorch, which `make test` has made.
+// What trainit adds to an image, in bytes and in the time of `docker run`. The base image is
+// TRAINIT_BENCH_IMAGE, else that of the container tests' PyTorch.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/bench/engine.h"
 #include "tests/bench/topics.h"
 
 namespace bench {
@@ -19,68 +19,11 @@ namespace {
 constexpr int kRounds = 30;
 constexpr int kQuickRounds = 5;
 
-std::string variable(const char* name) {
-  const char* value = getenv(name);
-  return value != nullptr ? value : "";
-}
-
-std::string first_line(const std::string& path) {
-  const std::string content = read_text(path);
-  return content.substr(0, content.find('\n'));
-}
-
-bool runs(const Words& argv, const std::string& said) {
-  return finish(start_saying(argv, said)) == 0;
-}
-
-// One that was started for this ends with this object.
-class Engine {
- public:
-  explicit Engine(const std::string& folder)
-      : folder_(folder + "/engine"), said_(folder + "/said") {
-    const std::string named = variable("TRAINIT_ENGINE");
-    if (variable("DOCKER_HOST").empty() && !named.empty()) {
-      setenv("DOCKER_HOST", first_line(named).c_str(), 1);
-    }
-    if (runs({"docker", "version"}, said_)) return;
-    started_ = true;
-    runs({kScript, "start", folder_}, said_);
-    const std::string host = first_line(folder_ + "/host");
-    if (host.empty()) {
-      missing_ = "no Docker engine: " + first_line(said_);
-    } else {
-      setenv("DOCKER_HOST", host.c_str(), 1);
-    }
-  }
-  ~Engine() {
-    for (const std::string& image : images_) runs({"docker", "rmi", "-f", image}, said_);
-    runs({"docker", "image", "prune", "-f", "--filter", "label=trainit.stage=build"}, said_);
-    if (started_) runs({kScript, "stop", folder_}, said_);
-  }
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
-
-  [[nodiscard]] const std::string& missing() const { return missing_; }
-  // A name for an image that goes with this object.
-  std::string image(const std::string& kind) {
-    images_.push_back(text("trainit-bench-%d-%s", getpid(), kind.c_str()));
-    return images_.back();
-  }
-
- private:
-  static constexpr const char* kScript = TRAINIT_SOURCE_DIR "/tests/docker/engine.sh";
-  std::string folder_;
-  std::string said_;
-  bool started_ = false;
-  std::string missing_;
-  Words images_;
-};
-
 // The image's name; empty where there is none.
 std::string base_image(const Field& field, Engine* engine, const std::string& said) {
   if (std::string named = variable("TRAINIT_BENCH_IMAGE"); !named.empty()) return named;
-  const std::string tar = field.self.substr(0, field.self.rfind('/')) + "/cluster/torch.tar";
-  if (access(tar.c_str(), R_OK) != 0) return "";
+  const std::string tar = torch_tar(field.self);
+  if (tar.empty()) return "";
   std::string name = engine->image("base");
   measure({"docker", "import", tar, name}, said);
   return name;

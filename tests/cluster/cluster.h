@@ -58,6 +58,7 @@ class ClusterTest : public testing::Test {
   // Starts one node.
   void start(Image image, int index, const Node& node);
   [[nodiscard]] const docker::Container& node(int index) const { return *nodes_.at(index); }
+  [[nodiscard]] const std::string& network() const { return network_; }
 
   // The exit codes of all nodes, when all have ended.
   [[nodiscard]] std::vector<int> wait_for_all() const;

@@ -226,7 +226,7 @@ TEST_F(CopyCommand, WaitsForAnotherCopy) {
   Instance waiting({.args = {"copy", path("source"), path("place")}, .env = {}, .pid1 = false});
   EXPECT_TRUE(waiting.await_err("waiting for it"));
   const Result late = copy({"--timeout", "200ms", path("source"), path("place")});
-  EXPECT_EQ(late.code, 124) << late.err;
+  EXPECT_EQ(late.code, 69) << late.err;
   lock.reset();
   EXPECT_EQ(waiting.wait(), 0) << waiting.err();
   expect_same("place");
@@ -238,7 +238,7 @@ TEST_F(CopyCommand, WaitsForAnotherMachine) {
   write("source/more", "more");
   const std::string claim = write(".trainit-copy.place/claim", "of-another-boot 1 1\n");
   const Result late = copy({"--timeout", "200ms", path("source"), path("place")});
-  EXPECT_EQ(late.code, 124) << late.err;
+  EXPECT_EQ(late.code, 69) << late.err;
   EXPECT_NE(late.err.find("another machine that copies to the same place"), std::string::npos);
   EXPECT_EQ(read(claim), "of-another-boot 1 1\n");
   Instance waiting({.args = {"copy", path("source"), path("place")}, .env = {}, .pid1 = false});
@@ -295,7 +295,7 @@ TEST_F(CopyCommand, BadInputIs125) {
                                                {"--workers", "0", "a", "b"},
                                                {"--owner", "root", "a", "b"},
                                                {"--headroom", "101%", "a", "b"},
-                                               {"--verify=1", "a", "b"},
+                                               {"--verify=x", "a", "b"},
                                                {"--what", "a", "b"},
                                                {"--include", "[", "a", "b"}}) {
     EXPECT_EQ(copy(words).code, 125) << testing::PrintToString(words);

@@ -108,7 +108,7 @@ TEST_P(DataHang, IsReadAtItsSourceWhenTheTimeIsOver) {
 TEST_P(DataHang, EndsTheJobWhenTheTimeIsOverWhereThatIsAskedFor) {
   const Result result = rules::run(
       hanging({"--data-timeout", "300ms", "--data-on-failure", "fail"}, {"echo", "started"}));
-  EXPECT_EQ(result.code, 124) << result.err;
+  EXPECT_EQ(result.code, 69) << result.err;
   EXPECT_EQ(result.out, "");
 }
 

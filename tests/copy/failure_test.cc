@@ -331,10 +331,10 @@ TEST_F(CopyHang, StopSignalEndsAllAtOnce) {
 TEST_F(CopyHang, TimeOutEndsIt) {
   on_hanging_source([this](sys::Fd&) {
     const Result late = copy({"--timeout", "300ms", path("source"), path("disk/place")});
-    EXPECT_EQ(late.code, 124) << late.err;
+    EXPECT_EQ(late.code, 69) << late.err;
     EXPECT_FALSE(exists("disk/place"));
     const Result root = copy({"--timeout", "300ms", path("source/hang"), path("disk/place")});
-    EXPECT_EQ(root.code, 124) << root.err;
+    EXPECT_EQ(root.code, 69) << root.err;
   });
 }
 

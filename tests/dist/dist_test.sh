@@ -57,7 +57,7 @@ for part in share/man/man1/trainit.1 share/bash-completion/completions/trainit \
   expect "the tarball has $part" test -s "$name/$part"
 done
 expect 'the links of its documents lead somewhere' "$source/tests/docs/links.py" "$work/one/$name"
-for library in 'GNU C Library' libstdc++ libseccomp libcap 'Niels Lohmann' spdlog fmt xxHash 'Lee Thomason'; do
+for library in 'GNU C Library' libstdc++ libseccomp libcap libsodium 'Niels Lohmann' spdlog fmt xxHash 'Lee Thomason'; do
   expect "the notices name $library" grep -qi -- "$library" "$name/share/doc/trainit/copyright"
 done
 for licence in 'Apache License' 'GNU LESSER GENERAL PUBLIC LICENSE' 'GCC RUNTIME LIBRARY EXCEPTION' 'END OF TERMS AND CONDITIONS'; do

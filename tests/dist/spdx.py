@@ -8,8 +8,8 @@ import re
 import sys
 
 LIBRARIES = {
-    "libc6-dev", "libstdc++-12-dev", "libseccomp-dev", "libcap-dev", "nlohmann-json3-dev",
-    "libspdlog-dev", "libfmt-dev", "libxxhash-dev", "tinyxml2",
+    "libc6-dev", "libstdc++-12-dev", "libseccomp-dev", "libcap-dev", "libsodium-dev",
+    "nlohmann-json3-dev", "libspdlog-dev", "libfmt-dev", "libxxhash-dev", "tinyxml2",
 }
 
 

@@ -40,7 +40,9 @@ expect 'what relocations write is read-only then' 'GNU_RELRO' "$segments"
 expect 'its stack is not executable' 'GNU_STACK.* RW +0x' "$segments"
 expect_none 'nothing can be written and executed' 'LOAD.* RWE' "$segments"
 
-# Of ours alone: libc checks its own. What _FORTIFY_SOURCE knows at compile time leaves no call.
+# Of ours alone: libc checks its own. Of _FORTIFY_SOURCE only what it cannot know at compile time
+# leaves a call, and that of snprintf.
+expect 'the C library checks what it is asked to write' '__snprintf_chk' "$(readelf -sW "$@")"
 for library in "$@"; do
   expect "$library checks its stack" '__stack_chk_fail' "$(readelf -sW "$library")"
 done

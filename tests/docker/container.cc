@@ -148,10 +148,15 @@ bool Program::read_some(int timeout_ms) {
   return true;
 }
 
-bool Program::await(std::string_view text) {
+bool Program::await(std::string_view text, int times) {
   const auto deadline = Clock::now() + wait_deadline;
-  while (output_.find(text) == std::string::npos) {
-    if (!read_some(left_ms(deadline))) return false;
+  std::size_t from = 0;
+  for (; times > 0; --times) {
+    std::size_t at = 0;
+    while ((at = output_.find(text, from)) == std::string::npos) {
+      if (!read_some(left_ms(deadline))) return false;
+    }
+    from = at + text.size();
   }
   return true;
 }
@@ -264,9 +269,9 @@ void Container::stop(int seconds) const {
 
 std::string Container::logs() const { return run_program({"docker", "logs", name_}).text; }
 
-bool Container::await_log(std::string_view text) const {
+bool Container::await_log(std::string_view text, int times) const {
   Program follower({"docker", "logs", "--follow", name_});
-  return follower.await(text);
+  return follower.await(text, times);
 }
 
 Output Container::exec(const Words& argv) const {

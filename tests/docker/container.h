@@ -27,8 +27,8 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Reads until `text` has come; false: it ended, or the deadline passed, without.
-  bool await(std::string_view text);
+  // Reads until `text` has come so often; false: it ended, or the deadline passed, without.
+  bool await(std::string_view text, int times = 1);
   // Reads until there is more than `size` bytes of output.
   bool await_more_than(std::size_t size);
   // Reads to the end; the exit code, -1 when the deadline passed.
@@ -88,10 +88,11 @@ class Container {
   Container& operator=(const Container&) = delete;
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  int wait() const;                             // for its end; its exit code
-  void stop(int seconds = 30) const;            // docker stop: TERM, and KILL after so many seconds
-  std::string logs() const;                     // stdout and stderr so far
-  bool await_log(std::string_view text) const;  // until it is in the log
+  int wait() const;                   // for its end; its exit code
+  void stop(int seconds = 30) const;  // docker stop: TERM, and KILL after so many seconds
+  std::string logs() const;           // stdout and stderr so far
+  // Until it is in the log so often.
+  bool await_log(std::string_view text, int times = 1) const;
   Output exec(const Words& argv) const;
   std::string inspect(const std::string& format) const;
 

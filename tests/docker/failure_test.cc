@@ -147,22 +147,6 @@ TEST_F(Failure, ToStartRank5ForAPidsLimitIs125AndNamesIt) {
   EXPECT_THAT(job->logs(), ContainsRegex("trainit: .*rank-5 .*(EAGAIN|pids)"));
 }
 
-TEST_F(Failure, ToFindTheCommandIs127) {
-  const Words args = {"--", "/no/such/program"};
-  const Container job(flags_of({.command = {}}), args);
-
-  EXPECT_EQ(job.wait(), 127);
-  EXPECT_THAT(job.logs(), HasSubstr("/no/such/program"));
-}
-
-TEST_F(Failure, ToExecuteTheCommandIs126) {
-  const Words args = {"--", "/etc/passwd"};
-  const Container job(flags_of({.command = {}}), args);
-
-  EXPECT_EQ(job.wait(), 126);
-  EXPECT_THAT(job.logs(), HasSubstr("/etc/passwd"));
-}
-
 TEST_F(Failure, IsInTheTerminationLogWhereThereIsOne) {
   scratch_.write("termination-log", "");
   const auto job =

@@ -51,15 +51,6 @@ TEST_F(Pid1, ForwardsWhatDockerSends) {
   }
 }
 
-TEST_F(Pid1, EndsWithTheCodeThatTheCommandEndsItsStopWith) {
-  const auto main = command({"term-after", "1", "17"});
-  scratch_.await("out/ready-0");
-
-  main->stop();
-
-  EXPECT_EQ(main->wait(), 17);
-}
-
 // tini, dumb-init and catatonit let the kernel kill it before its handler has run.
 TEST_F(Pid1, LetsALeftoverInASessionOfItsOwnSave) {
   const auto main = command({"leave", "session", "7"});

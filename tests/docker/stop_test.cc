@@ -27,24 +27,6 @@ TEST_F(Stop, LetsRanksFinishTheirWork) {
   EXPECT_EQ(told("saved", kRanks), kRanks);
 }
 
-TEST_F(Stop, IsNoFailureOfARankThatEndsBadlyOnTerm) {
-  const auto job = start({.command = {"term-after", "0", "7"}});
-  await_ranks(kRanks);
-
-  job->stop();
-
-  EXPECT_EQ(job->wait(), 143);
-}
-
-TEST_F(Stop, KillsRanksThatIgnoreTermWithinTheGrace) {
-  const auto job = start({.command = {"ignore-term"}, .options = {"--grace=2s"}});
-  await_ranks(kRanks);
-
-  job->stop();
-
-  EXPECT_EQ(job->wait(), 143);
-}
-
 TEST_F(Stop, IsInTimeForDockersOwnDefaultOfTenSeconds) {
   const auto job = start({.command = {"ignore-term"}});
   await_ranks(kRanks);
@@ -64,46 +46,6 @@ TEST_F(Stop, TellsEachRankOnceThatItsParentSaidSo) {
   for (int rank = 0; rank < kRanks; ++rank) {
     EXPECT_EQ(scratch_.read("out/signals-" + std::to_string(rank)), "TERM parent\n");
   }
-}
-
-TEST_F(Stop, TellsGrandchildrenInSessionsOfTheirOwnOnceTheRanksAreGone) {
-  const auto job = start({.command = {"grandchild", "handle"}});
-  await_ranks(kRanks);
-
-  job->stop();
-
-  EXPECT_EQ(job->wait(), 143);
-  EXPECT_EQ(told("grandchild-term", kRanks), kRanks);
-}
-
-TEST_F(Stop, KillsGrandchildrenThatIgnoreTermWithinTheGrace) {
-  const auto job = start({.command = {"grandchild", "ignore"}, .options = {"--grace=2s"}});
-  await_ranks(kRanks);
-
-  job->stop();
-
-  EXPECT_EQ(job->wait(), 143);
-  EXPECT_EQ(told("grandchild-term", kRanks), kRanks);
-}
-
-TEST_F(Stop, LeavesWorkersToTheirRankWhileItWritesACheckpoint) {
-  const auto job = start({.command = {"loader", "3"}});
-  await_ranks(kRanks);
-
-  job->stop();
-
-  EXPECT_EQ(job->wait(), 143);
-  EXPECT_EQ(told("crash", kRanks), 0);
-  EXPECT_EQ(told("checkpoint", kRanks), kRanks);
-}
-
-TEST_F(Stop, OfRanksThatEndedBeforeIsTheirOwnCode) {
-  const auto job = start({.command = {"exit", "0"}});
-  EXPECT_EQ(job->wait(), 0);
-
-  job->stop();
-
-  EXPECT_EQ(job->wait(), 0);
 }
 
 TEST_F(Stop, UnderDockersInitIsTheSame) {

@@ -61,7 +61,7 @@ TEST_F(Watches, AStalledRankIsReportedAfterItsHooksAndMayEndTheJob) {
   hook("stall", "journal $TRAINIT_HOOK $TRAINIT_STALLED_RANK");
   const auto job = run({"--stall-timeout=2s", "--stall-action=end"},
                        {"on-rank", "1", "sleep-forever", "else", "train", "1", "2"});
-  EXPECT_EQ(job->wait(), 124);
+  EXPECT_EQ(job->wait(), 70);
   EXPECT_EQ(scratch_.read("out/journal"), "stall 1\n");
   EXPECT_THAT(job->logs(), AllOf(HasSubstr("rank-1 makes no progress: no output and no CPU time"),
                                  HasSubstr("stopped because of it: rank-0")));

@@ -29,10 +29,11 @@ class DriverTools : public Border {
     return rules::run(spec);
   }
 
-  [[nodiscard]] static std::vector<Words> commands() {
+  [[nodiscard]] std::vector<Words> commands() const {
     return {{"doctor", "--only", "gpu"},
             {"doctor", "--only", "npu"},
             {"ranktable", "generate", "--devices", "0", "--server-id", "a"},
+            joined({"run"}, ranks(1, {"/bin/false"}, {"--max-restarts", "1"})),
             {"plan", "--bind", "numa", "--fan-out", "--slots", "2", "--", "true"}};
   }
 };

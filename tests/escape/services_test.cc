@@ -79,7 +79,7 @@ TEST_F(Services, GetentOfTheJobsIsNotAsked) {
     if (entry.starts_with("PATH=")) entry = "PATH=" + path("home/bin") + ":" + entry.substr(5);
   }
   const Result result = rules::run(spec);
-  EXPECT_EQ(result.code, 124) << result.err;
+  EXPECT_EQ(result.code, 69) << result.err;
   EXPECT_FALSE(exists("out/ran"));
 }
 

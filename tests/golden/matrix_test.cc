@@ -1,19 +1,17 @@
 // A plan for each platform with each framework, for the first and the last node of a job of three:
-// matrix/JOB.NODE.snapshot.json is what that container sees, .plan.json what trainit makes of it.
-// TRAINIT_UPDATE_GOLDEN=1 rewrites both: read the difference before it is committed.
+// what the platform shows a container is tests/sim/platform_jobs, matrix/JOB.plans what trainit
+// makes of it.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <sstream>
 
 #include "envgen/plan/snapshot.h"
-#include "envgen/resolve/resolve.h"
-#include "tests/golden/trainit.h"
+#include "tests/golden/plans.h"
 #include "tests/sim/platform_jobs.h"
 
 namespace {
@@ -31,74 +29,72 @@ std::vector<sim::Job> all_jobs() {
   return jobs;
 }
 
-std::string directory() { return std::string(TRAINIT_SOURCE_DIR) + "/tests/golden/matrix/"; }
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 struct Case {
-  std::string job;
-  int node;
-  std::string options;  // before the job's own
+  bool last;
+  std::vector<std::string> options;  // before the job's own
 };
 
-std::string name_of(const Case& one) {
-  return one.job + (one.options.empty() ? "" : ".fan-out") + (one.node == 0 ? ".first" : ".last");
-}
-
-std::vector<Case> cases() {
-  std::vector<Case> list;
-  for (const sim::Job& job : all_jobs()) {
-    for (int node : {0, job.nodes - 1}) {
-      list.push_back({job.name, node, ""});
-      if (job.name == "kubeflow-trainer") list.push_back({job.name, node, "--fan-out"});
-    }
+std::vector<Case> cases_of(const sim::Job& job) {
+  std::vector<Case> cases = {{false, {}}, {true, {}}};
+  if (job.name == "kubeflow-trainer") {
+    cases.push_back({false, {"--fan-out"}});
+    cases.push_back({true, {"--fan-out"}});
   }
-  return list;
-}
-
-// The snapshot of that node, with all that resolve() looks at.
-std::string snapshot_of(const Case& one) {
-  const std::vector<sim::Job> jobs = all_jobs();
-  sim::Container container = sim::job_named(jobs, one.job).container(one.node);
-  if (!one.options.empty()) {
-    container.snapshot.argv.insert(container.snapshot.argv.begin(), one.options);
+  if (job.name == "modelarts-ascend") cases.push_back({false, {"--elastic", "--min-nodes", "2"}});
+  if (job.name == "volcano-pytorch") {
+    cases.push_back(
+        {true, {"--max-restarts", "3", "--no-restart-on", "1-2,126", "--restart-across-nodes"}});
   }
-  sim::resolve(container);
-  return envgen::to_json(container.snapshot, true);
+  return cases;
 }
 
-class Matrix : public testing::TestWithParam<Case> {};
-
-TEST_P(Matrix, PlanIsWhatItWas) {
-  const std::string base = directory() + name_of(GetParam());
-  const bool update = std::getenv("TRAINIT_UPDATE_GOLDEN") != nullptr;
-  if (update) std::ofstream(base + ".snapshot.json") << snapshot_of(GetParam());
-  EXPECT_EQ(read_file(base + ".snapshot.json"), snapshot_of(GetParam()));
-  const std::string plan = golden::trainit("plan --json --snapshot " + base + ".snapshot.json");
-  if (update) std::ofstream(base + ".plan.json") << plan;
-  ASSERT_FALSE(plan.empty());
-  EXPECT_EQ(plan, read_file(base + ".plan.json"));
+// The paths that resolve() has looked at, in lines of a width that can be compared.
+std::string looked_at(const envgen::Snapshot& snapshot) {
+  std::string text = "looks at";
+  std::size_t column = text.size();
+  for (const auto& [path, state] : snapshot.paths) {
+    const bool wraps = column + 1 + path.size() > 100;
+    text += wraps ? "\n  " : " ";
+    column = (wraps ? 2 : column + 1) + path.size();
+    text += path;
+  }
+  return text + "\n";
 }
 
-INSTANTIATE_TEST_SUITE_P(Plans, Matrix, testing::ValuesIn(cases()), [](const auto& one) {
-  std::string name = name_of(one.param);
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+class Matrix : public testing::TestWithParam<sim::Job> {};
+
+TEST_P(Matrix, PlansAreWhatTheyWere) {
+  const sim::Job& job = GetParam();
+  std::string heading;
+  std::vector<golden::Section> sections;
+  for (const Case& one : cases_of(job)) {
+    sim::Container container = job.container(one.last ? job.nodes - 1 : 0);
+    std::vector<std::string>& argv = container.snapshot.argv;
+    argv.insert(argv.begin(), one.options.begin(), one.options.end());
+    sim::resolve(container);
+    if (sections.empty()) heading = looked_at(container.snapshot);
+    std::string title = one.last ? "last node" : "first node";
+    for (const std::string& option : one.options) title += " " + option;
+    const std::string path = testing::TempDir() + "trainit-" + std::to_string(::getpid()) + "-" +
+                             job.name + std::to_string(sections.size()) + ".json";
+    std::ofstream(path) << envgen::to_json(container.snapshot, true);
+    sections.push_back({title, path, ""});
+  }
+  golden::expect_plans("matrix/" + job.name, heading, sections);
+  for (const golden::Section& section : sections) std::filesystem::remove(section.snapshot);
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, Matrix, testing::ValuesIn(all_jobs()), [](const auto& job) {
+  std::string name = job.param.name;
+  std::ranges::replace(name, '-', '_');
   return name;
 });
 
-// A case that was renamed leaves no file behind that nobody compares.
+// A job that was renamed leaves no file behind that nobody compares.
 TEST(Matrix, HasNoOtherFiles) {
   std::set<std::string> known;
-  for (const Case& one : cases()) {
-    known.insert(name_of(one) + ".snapshot.json");
-    known.insert(name_of(one) + ".plan.json");
-  }
-  for (const auto& entry : std::filesystem::directory_iterator(directory())) {
+  for (const sim::Job& job : all_jobs()) known.insert(job.name + ".plans");
+  for (const auto& entry : std::filesystem::directory_iterator(golden::directory() + "matrix")) {
     EXPECT_TRUE(known.contains(entry.path().filename())) << entry.path();
   }
 }

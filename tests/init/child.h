@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,6 +114,36 @@ inline bool become_nobody() {
   constexpr unsigned kNobody = 65534;
   return ::setgid(kNobody) == 0 && ::setuid(kNobody) == 0;
 }
+
+// Mounts that nobody else sees, and that are gone with this.
+class OwnMounts {
+ public:
+  OwnMounts()
+      : before_(::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC)),
+        here_(::open(".", O_PATH | O_CLOEXEC)) {
+    apart_ = before_.valid() && here_.valid() && ::unshare(CLONE_NEWNS) == 0;
+    private_ = apart_ && ::mount("", "/", "", MS_REC | MS_PRIVATE, "") == 0;
+  }
+  ~OwnMounts() {
+    if (!apart_) return;
+    EXPECT_EQ(::setns(before_.get(), CLONE_NEWNS), 0);
+    EXPECT_EQ(::fchdir(here_.get()), 0);
+  }
+  OwnMounts(const OwnMounts&) = delete;
+  OwnMounts& operator=(const OwnMounts&) = delete;
+
+  // False: it may not, and errno says why.
+  [[nodiscard]] bool add_tmpfs(const std::string& path, unsigned long flags = 0,
+                               const char* options = "") const {
+    return private_ && ::mount("none", path.c_str(), "tmpfs", flags, options) == 0;
+  }
+
+ private:
+  sys::Fd before_;
+  sys::Fd here_;
+  bool apart_ = false;
+  bool private_ = false;
+};
 
 class Scratch : public testing::Test {
  protected:

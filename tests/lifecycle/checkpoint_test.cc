@@ -10,7 +10,7 @@ namespace {
 
 Policy saves_by_signal() {
   Policy policy;
-  policy.checkpoint_signal = true;
+  policy.checkpoint_signal = SIGUSR1;
   policy.checkpoint_ms = 60'000;
   return policy;
 }
@@ -122,8 +122,8 @@ TEST(Checkpoint, IsFollowedByPreStopHooks) {
   Script job(policy);
   job.running(1, {kCheckpoint, kPreStop});
   job.checkpoint();
-  EXPECT_EQ(job.exited(1, 0), "cancel checkpoint, start 2#1, set tell#1@2000");
-  EXPECT_EQ(job.exited(2, 0), "cancel tell, signal 0#1=15, set kill#1@7000");
+  EXPECT_EQ(job.exited(1, 0), "cancel checkpoint, start 2#1, set notify#1@2000");
+  EXPECT_EQ(job.exited(2, 0), "cancel notify, signal 0#1=15, set kill#1@7000");
 }
 
 TEST(Checkpoint, IsCutShortByAStopAndEndsWith75AllTheSame) {

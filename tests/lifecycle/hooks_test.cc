@@ -113,9 +113,9 @@ Policy with_pre_stop(TimeMs pre_stop_ms, TimeMs drain_ms = 0) {
 TEST(PreStop, HooksRunBeforeTheMainTasksAreTold) {
   Script job(with_pre_stop(2000));
   job.running(1, 1, SuccessPolicy::kAll, {kPreStop, kPreStop});
-  EXPECT_EQ(job.stop(), "start 2#1, set tell#1@2000");
-  EXPECT_EQ(job.exited(2, 9), "start 3#1, set tell#2@2000") << "its failure changes nothing";
-  EXPECT_EQ(job.exited(3, 0), "cancel tell, signal 0#1=15, set kill#1@7000");
+  EXPECT_EQ(job.stop(), "start 2#1, set notify#1@2000");
+  EXPECT_EQ(job.exited(2, 9), "start 3#1, set notify#2@2000") << "its failure changes nothing";
+  EXPECT_EQ(job.exited(3, 0), "cancel notify, signal 0#1=15, set kill#1@7000");
 }
 
 TEST(PreStop, AHookThatTakesTooLongIsToldTogetherWithTheMainTasks) {
@@ -123,7 +123,7 @@ TEST(PreStop, AHookThatTakesTooLongIsToldTogetherWithTheMainTasks) {
   job.running(1, {kPreStop, kPreStop});
   job.stop();
   job.now = 2000;
-  EXPECT_EQ(job.fired(Timer::kTell), "signal 0#1=15, signal 1#1=15, set kill#1@7000");
+  EXPECT_EQ(job.fired(Timer::kNotify), "signal 0#1=15, signal 1#1=15, set kill#1@7000");
   EXPECT_EQ(job.exited(1, 0), "") << "the second has no time left";
   job.now = 7000;
   EXPECT_EQ(job.fired(Timer::kKill), "signal 0#1=9, set give-up#1@7250");
@@ -134,7 +134,7 @@ TEST(PreStop, AHookThatIgnoresTermIsKilledWithTheMainTasksTime) {
   job.running(1, {kPreStop});
   job.stop();
   job.now = 2000;
-  job.fired(Timer::kTell);
+  job.fired(Timer::kNotify);
   EXPECT_EQ(job.exited(0, 0), "") << "it is waited for";
   job.now = 7000;
   EXPECT_EQ(job.fired(Timer::kKill), "signal 1#1=9, set give-up#1@7250");
@@ -145,7 +145,7 @@ TEST(PreStop, IsOverWhenTheLastMainTaskEndsByItself) {
   Script job(with_pre_stop(2000));
   job.running(1, {kPreStop, kPreStop});
   job.stop();
-  EXPECT_EQ(job.exited(0, 3), "cancel tell, signal 1#1=15, set kill#1@7000");
+  EXPECT_EQ(job.exited(0, 3), "cancel notify, signal 1#1=15, set kill#1@7000");
   EXPECT_EQ(job.exited(1, 0), "cancel kill, sweep 15, set sweep#1@7500");
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
 }
@@ -169,13 +169,13 @@ TEST(PreStop, IsLeftOutWhereNoMainTaskRuns) {
 TEST(PreStop, ComesBeforeARestartForOtherNodesToo) {
   Script job(with_pre_stop(2000));
   job.running(1, {kPreStop});
-  EXPECT_EQ(job.other_nodes(), "start 1#1, set tell#1@2000");
-  EXPECT_EQ(job.exited(1, 0), "cancel tell, signal 0#1=15, set kill#1@7000");
+  EXPECT_EQ(job.other_nodes(), "start 1#1, set notify#1@2000");
+  EXPECT_EQ(job.exited(1, 0), "cancel notify, signal 0#1=15, set kill#1@7000");
   job.signaled(0, SIGTERM);
   job.nothing_left();
   job.fired(Timer::kRestart);
   job.started(0);
-  EXPECT_EQ(job.stop(), "start 1#2, set tell#2@2000") << "again in the next incarnation";
+  EXPECT_EQ(job.stop(), "start 1#2, set notify#2@2000") << "again in the next incarnation";
 }
 
 TEST(PreStop, NoLongerNamedIsLeftOutAndTakesNoTime) {
@@ -185,7 +185,7 @@ TEST(PreStop, NoLongerNamedIsLeftOutAndTakesNoTime) {
   job.exited(0, 0);
   job.started(1);
   job.other_nodes();
-  job.fired(Timer::kTell);
+  job.fired(Timer::kNotify);
   job.signaled(2, SIGTERM);
   job.signaled(1, SIGTERM);
   job.nothing_left();
@@ -206,14 +206,14 @@ TEST(PreStop, NoFurtherHookStartsWhenTheClockIsLate) {
   job.running(1, {kPreStop, kPreStop});
   job.stop();
   job.now = 3'600'000;  // and the timer fires after this
-  EXPECT_EQ(job.exited(1, 0), "cancel tell, signal 0#1=15, set kill#1@3600000");
+  EXPECT_EQ(job.exited(1, 0), "cancel notify, signal 0#1=15, set kill#1@3600000");
 }
 
 TEST(PreStop, IsKilledBySomeoneInAHurry) {
   Script job(with_pre_stop(2000));
   job.running(1, {kPreStop, kPreStop});
   job.stop(SIGINT);
-  EXPECT_EQ(job.stop(SIGINT), "cancel tell, signal 0#1=9, signal 1#1=9, set give-up#1@250");
+  EXPECT_EQ(job.stop(SIGINT), "cancel notify, signal 0#1=9, signal 1#1=9, set give-up#1@250");
   job.signaled(0, SIGKILL);
   EXPECT_EQ(job.signaled(1, SIGKILL), "cancel give-up, sweep 9, set give-up#2@250");
 }
@@ -221,26 +221,26 @@ TEST(PreStop, IsKilledBySomeoneInAHurry) {
 TEST(PreStop, TheJobsOtherHooksAreToldAtOnce) {
   Script job(with_pre_stop(2000));
   job.running(1, {kPostStart, kPreStop});
-  EXPECT_EQ(job.stop(), "signal 1#1=15, start 2#1, set tell#1@2000");
+  EXPECT_EQ(job.stop(), "signal 1#1=15, start 2#1, set notify#1@2000");
 }
 
 TEST(Drain, KeepsTheMainTasksUntoldForAWhile) {
   Script job(with_pre_stop(0, 1500));
   job.running(1);
-  EXPECT_EQ(job.stop(), "set tell#1@1500");
+  EXPECT_EQ(job.stop(), "set notify#1@1500");
   EXPECT_EQ(job.step(event::SignalReceived{SIGUSR1}), "signal 0#1=10");
   job.now = 1500;
-  EXPECT_EQ(job.fired(Timer::kTell), "signal 0#1=15, set kill#1@7000");
+  EXPECT_EQ(job.fired(Timer::kNotify), "signal 0#1=15, set kill#1@7000");
 }
 
 TEST(Drain, GoesOnAfterTheHooks) {
   Script job(with_pre_stop(3000, 1500));
   job.running(1, {kPreStop});
-  EXPECT_EQ(job.stop(), "start 1#1, set tell#1@3000");
+  EXPECT_EQ(job.stop(), "start 1#1, set notify#1@3000");
   job.now = 100;
-  EXPECT_EQ(job.exited(1, 0), "set tell#2@1500");
+  EXPECT_EQ(job.exited(1, 0), "set notify#2@1500");
   job.now = 1500;
-  EXPECT_EQ(job.fired(Timer::kTell, 2), "signal 0#1=15, set kill#1@7000");
+  EXPECT_EQ(job.fired(Timer::kNotify, 2), "signal 0#1=15, set kill#1@7000");
 }
 
 TEST(Drain, MayBeOverBeforeTheHooks) {
@@ -248,7 +248,7 @@ TEST(Drain, MayBeOverBeforeTheHooks) {
   job.running(1, {kPreStop});
   job.stop();
   job.now = 2000;
-  EXPECT_EQ(job.exited(1, 0), "cancel tell, signal 0#1=15, set kill#1@7000");
+  EXPECT_EQ(job.exited(1, 0), "cancel notify, signal 0#1=15, set kill#1@7000");
 }
 
 TEST(Drain, EndsWithTheLastMainTask) {
@@ -256,7 +256,7 @@ TEST(Drain, EndsWithTheLastMainTask) {
   job.running(2);
   job.stop();
   job.exited(0, 0);
-  EXPECT_EQ(job.exited(1, 0), "cancel tell, sweep 15, set sweep#1@7500");
+  EXPECT_EQ(job.exited(1, 0), "cancel notify, sweep 15, set sweep#1@7500");
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 143");
 }
 
@@ -276,7 +276,7 @@ TEST(Drain, TheEscalationCountsFromTheSignalNotFromTheStop) {
   job.running(1);
   job.stop();
   job.now = 1500;
-  EXPECT_EQ(job.fired(Timer::kTell), "signal 0#1=15, set kill#1@7000, set escalate#1@3500");
+  EXPECT_EQ(job.fired(Timer::kNotify), "signal 0#1=15, set kill#1@7000, set escalate#1@3500");
   job.now = 3500;
   EXPECT_EQ(job.fired(Timer::kEscalate), "signal 0#1=2") << "the next would come after the KILL";
 }
@@ -288,7 +288,7 @@ TEST(PreStop, AnEarlyKillOfTheMainTasksLeavesAHookItsTimeWhenTheyAreGone) {
   job.running(1, {kPreStop});
   job.stop();
   job.now = 2000;
-  EXPECT_EQ(job.fired(Timer::kTell),
+  EXPECT_EQ(job.fired(Timer::kNotify),
             "signal 0#1=15, signal 1#1=15, set kill#1@7000, set escalate#1@2100");
   job.exited(0, 0);
   job.now = 2100;
@@ -328,7 +328,7 @@ TEST(OnFailure, ComesBeforeARestartAndAfterEachFailure) {
   job.exited(0, 3);
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, start 1#1");
   job.now = 700;
-  EXPECT_EQ(job.exited(1, 0), "set restart#1@1700") << "the backoff follows it";
+  EXPECT_EQ(job.exited(1, 0), "set restart#1@700") << "the restart follows it";
   job.fired(Timer::kRestart);
   job.exited(0, 4);
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, start 1#2");
@@ -443,8 +443,7 @@ TEST(PostStop, AStopShortensTheTimeOfAJobThatEndedByItself) {
 TEST(PostStop, HasTheTimeThatTheAnswersPolicyKeepsForIt) {
   Script job(with_post_stop(500));
   job.begin();
-  EXPECT_EQ(job.ready({kMain, kPostStop, kService}, SuccessPolicy::kAll, with_post_stop(2000)),
-            "start 0#1, start 2#1");
+  EXPECT_EQ(job.ready({kMain, kPostStop, kService}, with_post_stop(2000)), "start 0#1, start 2#1");
   job.started(0);
   EXPECT_EQ(job.stop(), "signal 0#1=15, set kill#1@5000");
   EXPECT_EQ(job.exited(0, 3), "cancel kill, sweep 15, signal 2#1=15, set sweep#1@5500");

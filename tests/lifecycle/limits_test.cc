@@ -48,7 +48,7 @@ TEST(Expiry, HasPreStopHooksAndTheDrainAsAStopHas) {
   policy.pre_stop_ms = 2000;
   Script job(policy);
   job.running(1, {kPreStop});
-  EXPECT_EQ(job.fired(Timer::kExpire), "start 1#1, set tell#1@2000");
+  EXPECT_EQ(job.fired(Timer::kExpire), "start 1#1, set notify#1@2000");
 }
 
 TEST(Expiry, WhilePreparingToo) {
@@ -72,7 +72,7 @@ TEST(Expiry, DoesNotBeginAnewWithARestart) {
 TEST(Expiry, CallsOffARestart) {
   Policy policy = limited(1500);
   policy.max_restarts = 3;
-  policy.restart_backoff_ms = 5000;
+  policy.restart_delay_ms = 5000;
   Script job(policy);
   job.running(1, 1);
   job.exited(0, 1);
@@ -181,7 +181,7 @@ TEST(StopSignal, ToDieOfTheOtherIsHowAServerIsStopped) {
 
 TEST(StopSignal, ASecondTermHurriesOnRequest) {
   Policy policy;
-  policy.second_term_hurries = true;
+  policy.second_term_kills = true;
   Script job(policy);
   job.running(1);
   EXPECT_EQ(job.stop(), "signal 0#1=15, set kill#1@7000");

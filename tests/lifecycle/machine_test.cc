@@ -79,7 +79,7 @@ TEST(Machine, AResolverThatCrashesAfterItsAnswerFailsTheJob) {
 }
 
 TEST(Machine, TheResolverSaysWithWhichCodeItFails) {
-  for (const int code : {124, 125}) {
+  for (const int code : {69, 125}) {
     Script job(standard(), {kResolve});
     job.begin();
     EXPECT_EQ(job.step(event::ResolveFailed{code}), "set resolve#1@10000");
@@ -91,9 +91,9 @@ TEST(Machine, TheResolverSaysWithWhichCodeItFails) {
 TEST(Machine, AResolverThatFailsAndDoesNotEndIsKilledForIt) {
   Script job(standard(), {kResolve});
   job.begin();
-  job.step(event::ResolveFailed{124});
+  job.step(event::ResolveFailed{69});
   EXPECT_EQ(job.fired(Timer::kResolve), "report, signal 0#1=9, set give-up#1@250");
-  EXPECT_EQ(job.machine().cause()->exit_code, 124);
+  EXPECT_EQ(job.machine().cause()->exit_code, 69);
 }
 
 TEST(Machine, AnAnswerAfterAFailureIsNone) {
@@ -113,7 +113,7 @@ TEST(Machine, ResolvingTakesTooLong) {
   EXPECT_EQ(job.fired(Timer::kResolve), "report, signal 0#1=9, set give-up#1@60750");
   EXPECT_TRUE(job.machine().cause()->ends.empty());
   EXPECT_EQ(job.signaled(0, SIGKILL), "cancel give-up, sweep 15, set sweep#1@68000");
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 124");
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 69");
 }
 
 TEST(Machine, FailedDataEndsTheResolver) {
@@ -150,7 +150,7 @@ TEST(Machine, TheAnswersPolicyHoldsFromThenOn) {
   policy.grace_ms = 20'000;
   Script job(standard(), {kResolve});
   job.begin();
-  job.ready({kMain}, SuccessPolicy::kAll, policy);
+  job.ready({kMain}, policy);
   job.exited(0, 0);
   job.started(1);
   EXPECT_EQ(job.stop(), "signal 1#1=15, set kill#1@19000");
@@ -310,7 +310,7 @@ TEST(Machine, LateEventsChangeNothing) {
   job.started(1);
   EXPECT_EQ(job.begin(), "");
   EXPECT_EQ(job.ready({kMain, kMain}), "");
-  EXPECT_EQ(job.step(event::ResolveFailed{124}), "");
+  EXPECT_EQ(job.step(event::ResolveFailed{69}), "");
   EXPECT_EQ(job.fired(Timer::kResolve), "") << "it was cancelled";
   EXPECT_EQ(job.fired(Timer::kKill), "") << "it was never set";
   EXPECT_EQ(job.exited(0, 9), "") << "it has already ended";

@@ -13,7 +13,7 @@ namespace {
 constexpr TimeMs kStart = 100'000;
 constexpr Hooks kNone;
 constexpr Hooks kPreStop{.pre_stop = true};
-constexpr Hooks kPostStop{.post_stop = true};
+constexpr Hooks kWithPostStop{.post_stop = true};
 
 TEST(Budget, KeepsTheReserveForKillAndWhatFollowsIt) {
   Policy policy;
@@ -32,7 +32,7 @@ TEST(Budget, KeepsTimeForPostStopTasksWhereThereAreAny) {
   policy.kill_reserve_ms = 1000;
   policy.post_stop_ms = 4000;
   EXPECT_EQ(make_budget(policy, kNone, kStart).kill_at, kStart + 7000);
-  const Budget budget = make_budget(policy, kPostStop, kStart);
+  const Budget budget = make_budget(policy, kWithPostStop, kStart);
   EXPECT_EQ(budget.kill_at, kStart + 3000);
   EXPECT_EQ(budget.sweep_kill_at, kStart + 3500);
   EXPECT_EQ(budget.post_term_at, kStart + 6750);
@@ -47,15 +47,15 @@ TEST(Budget, KeepsTimeForPreStopTasksWhereThereAreAnyAndForTheDrain) {
   policy.drain_ms = 500;
   Budget budget = make_budget(policy, kPreStop, kStart);
   EXPECT_EQ(budget.drained_at, kStart + 500);
-  EXPECT_EQ(budget.tell_at, kStart + 2000) << "the drain runs beside the tasks";
+  EXPECT_EQ(budget.notify_at, kStart + 2000) << "the drain runs beside the tasks";
   EXPECT_EQ(budget.kill_at, kStart + 7000);
   budget = make_budget(policy, kNone, kStart);
   EXPECT_EQ(budget.drained_at, kStart + 500);
-  EXPECT_EQ(budget.tell_at, kStart + 500);
+  EXPECT_EQ(budget.notify_at, kStart + 500);
   policy.drain_ms = 3000;
   budget = make_budget(policy, kPreStop, kStart);
   EXPECT_EQ(budget.drained_at, kStart + 3000);
-  EXPECT_EQ(budget.tell_at, kStart + 3000);
+  EXPECT_EQ(budget.notify_at, kStart + 3000);
 }
 
 TEST(Budget, WithoutDrainOrTasksTellsAtOnce) {
@@ -63,7 +63,7 @@ TEST(Budget, WithoutDrainOrTasksTellsAtOnce) {
   policy.pre_stop_ms = 2000;
   const Budget budget = make_budget(policy, kNone, kStart);
   EXPECT_EQ(budget.drained_at, kStart);
-  EXPECT_EQ(budget.tell_at, kStart);
+  EXPECT_EQ(budget.notify_at, kStart);
 }
 
 TEST(Budget, ScalesAllSharesAlikeForASmallGrace) {
@@ -74,7 +74,7 @@ TEST(Budget, ScalesAllSharesAlikeForASmallGrace) {
   policy.post_stop_ms = 3000;
   policy.drain_ms = 1800;
   const Budget budget = make_budget(policy, {.pre_stop = true, .post_stop = true}, kStart);
-  EXPECT_EQ(budget.tell_at, kStart + 1000);
+  EXPECT_EQ(budget.notify_at, kStart + 1000);
   EXPECT_EQ(budget.drained_at, kStart + 1000) << "never after the tasks' time";
   EXPECT_EQ(budget.kill_at, kStart + 2000) << "a quarter of the grace for TERM";
   EXPECT_EQ(budget.post_kill_at, kStart + 4000 - 125);
@@ -98,7 +98,7 @@ TEST(Budget, IsInTheOrderOfTimeForAnyPolicy) {
     const TimeMs grace = std::min<TimeMs>(policy.grace_ms, 1'000'000'000);
     const std::array course = {kStart,
                                budget.drained_at,
-                               budget.tell_at,
+                               budget.notify_at,
                                budget.kill_at,
                                budget.sweep_kill_at,
                                budget.post_term_at,
@@ -106,7 +106,7 @@ TEST(Budget, IsInTheOrderOfTimeForAnyPolicy) {
                                kStart + grace};
     ASSERT_TRUE(std::is_sorted(course.begin(), course.end()))
         << "case " << i << ": " << ::testing::PrintToString(course);
-    ASSERT_GE(budget.kill_at - budget.tell_at, grace / 4) << "case " << i;
+    ASSERT_GE(budget.kill_at - budget.notify_at, grace / 4) << "case " << i;
   }
 }
 
@@ -115,7 +115,7 @@ TEST(Budget, LeavesTheTermPhaseAQuarterOfASmallGrace) {
   policy.grace_ms = 2000;
   policy.kill_reserve_ms = 3000;
   policy.post_stop_ms = 3000;
-  const Budget budget = make_budget(policy, kPostStop, kStart);
+  const Budget budget = make_budget(policy, kWithPostStop, kStart);
   EXPECT_EQ(budget.kill_at, kStart + 500);
   EXPECT_EQ(budget.sweep_kill_at, kStart + 875);
   EXPECT_LE(budget.post_kill_at, kStart + 2000);
@@ -124,7 +124,7 @@ TEST(Budget, LeavesTheTermPhaseAQuarterOfASmallGrace) {
 TEST(Budget, WithoutAnyGraceKillsAtOnce) {
   Policy policy;
   policy.grace_ms = 0;
-  const Budget budget = make_budget(policy, kPostStop, kStart);
+  const Budget budget = make_budget(policy, kWithPostStop, kStart);
   EXPECT_EQ(budget.kill_at, kStart);
   EXPECT_EQ(budget.sweep_kill_at, kStart);
   EXPECT_EQ(budget.reap_ms, kReapMs);
@@ -135,7 +135,7 @@ TEST(Budget, SurvivesAbsurdPolicies) {
   policy.grace_ms = std::numeric_limits<TimeMs>::max();
   policy.kill_reserve_ms = std::numeric_limits<TimeMs>::max();
   policy.post_stop_ms = -1;
-  const Budget budget = make_budget(policy, kPostStop, kStart);
+  const Budget budget = make_budget(policy, kWithPostStop, kStart);
   EXPECT_GE(budget.kill_at, kStart);
   EXPECT_GE(budget.post_kill_at, budget.kill_at);
 }
@@ -144,7 +144,7 @@ TEST(Budget, WithoutAStopPostStopTasksHaveAllTheirTime) {
   Policy policy;
   policy.grace_ms = 8000;
   policy.post_stop_ms = 60'000;
-  Budget budget = make_budget(policy, kPostStop, kStart);
+  Budget budget = make_budget(policy, kWithPostStop, kStart);
   allow_post_stop(policy, kStart + 5, &budget);
   EXPECT_EQ(budget.post_term_at, kStart + 5 + 45'000);
   EXPECT_EQ(budget.post_kill_at, kStart + 5 + 60'000);
@@ -160,32 +160,23 @@ TEST(AllowPostStop, GivesTasksTheTimeThatTheyHaveAlone) {
   EXPECT_EQ(make_budget(policy, {.post_stop = true}, 0).post_kill_at, 7750) << "of a stop";
 }
 
-TEST(RestartDelay, DoublesUpToItsMaximum) {
+TEST(RestartDelay, IsNoneAtFirstThenDoublesUpToItsMaximum) {
   Policy policy;
-  policy.restart_backoff_ms = 1000;
-  policy.restart_backoff_max_ms = 5000;
-  EXPECT_EQ(restart_delay(policy, 0), 1000);
-  EXPECT_EQ(restart_delay(policy, 1), 2000);
-  EXPECT_EQ(restart_delay(policy, 2), 4000);
-  EXPECT_EQ(restart_delay(policy, 3), 5000);
+  policy.restart_delay_ms = 1000;
+  policy.restart_delay_max_ms = 5000;
+  EXPECT_EQ(restart_delay(policy, 0), 0);
+  EXPECT_EQ(restart_delay(policy, 1), 1000);
+  EXPECT_EQ(restart_delay(policy, 2), 2000);
+  EXPECT_EQ(restart_delay(policy, 3), 4000);
+  EXPECT_EQ(restart_delay(policy, 4), 5000);
   EXPECT_EQ(restart_delay(policy, 4'000'000'000U), 5000);
 }
 
 TEST(RestartDelay, IsWhatWasAskedForWhereThatIsMoreThanTheUsualMaximum) {
   Policy policy;
-  policy.restart_backoff_ms = 300'000;
-  EXPECT_EQ(restart_delay(policy, 0), 300'000);
+  policy.restart_delay_ms = 300'000;
+  EXPECT_EQ(restart_delay(policy, 1), 300'000);
   EXPECT_EQ(restart_delay(policy, 5), 300'000);
-}
-
-TEST(RestartDelay, IsNeverLessThanTheDevicesNeed) {
-  Policy policy;
-  policy.restart_backoff_ms = 1000;
-  policy.restart_least_ms = 1500;
-  EXPECT_EQ(restart_delay(policy, 0), 1500);
-  EXPECT_EQ(restart_delay(policy, 1), 2000);
-  policy.restart_backoff_max_ms = 500;
-  EXPECT_EQ(restart_delay(policy, 9), 1500) << "not even where the most is less";
 }
 
 TEST(RestartsOn, AllButTheRangesWithTheirEnds) {
@@ -198,7 +189,7 @@ TEST(RestartsOn, AllButTheRangesWithTheirEnds) {
 
 TEST(RestartDelay, OfNothingStaysNothing) {
   Policy policy;
-  policy.restart_backoff_ms = 0;
+  policy.restart_delay_ms = 0;
   EXPECT_EQ(restart_delay(policy, 4'000'000'000U), 0);
 }
 

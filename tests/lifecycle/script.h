@@ -2,7 +2,6 @@
 // A Machine driven by hand: each call is an event, what comes back are the actions as text.
 
 #include <csignal>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,15 +25,15 @@ inline constexpr auto kPostStop = TaskKind::kPostStop;
 class Script {
  public:
   explicit Script(const Policy& policy = {}, const std::vector<TaskKind>& preparing = {})
-      : machine_(policy, preparing) {}
+      : machine_(policy, preparing), policy_(policy) {}
 
   TimeMs now = 0;
 
   std::string step(const Event& event) { return text(machine_.step(event, now)); }
   std::string begin() { return step(event::Begin{}); }
-  std::string ready(std::vector<TaskKind> tasks, SuccessPolicy success = SuccessPolicy::kAll,
-                    std::optional<Policy> policy = {}) {
-    return step(event::ClusterReady{std::move(tasks), success, std::move(policy)});
+  std::string ready(std::vector<TaskKind> tasks) { return ready(std::move(tasks), policy_); }
+  std::string ready(std::vector<TaskKind> tasks, Policy policy) {
+    return step(event::ClusterReady{std::move(tasks), std::move(policy)});
   }
   std::string started(std::uint32_t index) { return step(event::TaskStarted{ref(index)}); }
   std::string exited(std::uint32_t index, int code) {
@@ -49,15 +48,20 @@ class Script {
   std::string ended(std::vector<event::TaskEnd> ends) {
     return step(event::TasksEnded{std::move(ends)});
   }
-  std::string stop(int signal = SIGTERM, int told = 0) {
-    return step(event::StopRequested{signal, told});
+  std::string stop(int signal = SIGTERM, int sent = 0) {
+    return step(event::StopRequested{signal, sent});
   }
   std::string checkpoint() { return step(event::CheckpointRequested{}); }
   std::string checkpoint_and_go_on() { return step(event::CheckpointRequested{true}); }
   std::string other_nodes() { return step(event::MembershipChanged{}); }
+  std::string other_nodes_elsewhere() { return step(event::MembershipChanged{true}); }
   std::string stalled(std::uint32_t task, std::uint32_t incarnation = 1) {
     return step(event::TaskStalled{{task, incarnation}});
   }
+  std::string linked(bool up = true) { return step(event::Linked{.up = up}); }
+  std::string node0_ended() { return step(event::Linked{.ended = true}); }
+  std::string job_failed(event::JobFailed failure = {}) { return step(failure); }
+  std::string nodes_ready(std::uint32_t restarts = 0) { return step(event::NodesReady{restarts}); }
   std::string fired(Timer timer, std::uint32_t generation = 1) {
     return step(event::TimerFired{timer, generation});
   }
@@ -72,7 +76,8 @@ class Script {
     tasks.insert(tasks.end(), static_cast<std::size_t>(services), TaskKind::kService);
     tasks.insert(tasks.end(), hooks.begin(), hooks.end());
     begin();
-    ready(std::move(tasks), success);
+    policy_.success = success;
+    ready(std::move(tasks));
     for (int i = 0; i < mains + services; ++i) started(static_cast<std::uint32_t>(i));
     return *this;
   }
@@ -88,7 +93,17 @@ class Script {
 
  private:
   Machine machine_;
+  Policy policy_;
 };
+
+// What a node is told of the job's failure: not yet which was the first; its own; another node's.
+inline constexpr event::JobFailed kUnknown{};
+inline constexpr event::JobFailed kHere{.known = true, .here = true};
+inline constexpr event::JobFailed kHereAgain{.known = true, .here = true, .again = true};
+inline constexpr event::JobFailed kElsewhere{.known = true};
+inline constexpr event::JobFailed kElsewhereAgain{.known = true, .again = true};
+inline constexpr event::JobFailed kStoppedElsewhere{.known = true, .stopped = true};
+inline constexpr event::JobFailed kExpiredElsewhere{.known = true, .expired = true};
 
 // grace 8 s: KILL at 7 s, leftovers' KILL at 7.5 s, given up 250 ms later.
 inline Policy standard() { return {}; }
@@ -111,7 +126,13 @@ inline Policy with_escalation(std::vector<EscalationStep> steps) {
   return policy;
 }
 
-inline Policy with_restarts(std::uint32_t max_restarts) {
+inline Policy with_rendezvous(TimeMs rendezvous_ms) {
+  Policy policy;
+  policy.rendezvous_ms = rendezvous_ms;
+  return policy;
+}
+
+inline Policy with_restarts(int max_restarts) {
   Policy policy;
   policy.max_restarts = max_restarts;
   return policy;

@@ -14,13 +14,13 @@ TEST(Stall, OfAMainTaskIsAFailureOfIt) {
   EXPECT_EQ(job.stalled(1), "report, signal 0#1=15, signal 1#1=15, set kill#1@7000");
   ASSERT_NE(job.machine().cause(), nullptr);
   const Cause& cause = *job.machine().cause();
-  EXPECT_EQ(cause.exit_code, 124);
+  EXPECT_EQ(cause.exit_code, 70);
   ASSERT_EQ(cause.ends.size(), 1U);
   EXPECT_EQ(cause.ends[0].task, (TaskRef{1, 1}));
-  EXPECT_EQ(cause.ends[0].ending, (Ending{Ending::How::kStalled, 124}));
+  EXPECT_EQ(cause.ends[0].ending, (Ending{Ending::How::kStalled, 70}));
   job.signaled(0, SIGTERM);
   job.signaled(1, SIGTERM);
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 124");
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 70");
 }
 
 TEST(Stall, IsAnsweredByARestartLikeAnyFailureOfAMainTask) {

@@ -9,8 +9,9 @@
 namespace lifecycle {
 
 inline const char* timer_name(Timer timer) {
-  constexpr const char* kNames[] = {"kill",    "sweep",    "give-up", "resolve",    "hold",
-                                    "restart", "escalate", "tell",    "checkpoint", "expire"};
+  constexpr const char* kNames[] = {"kill",       "sweep",   "give-up",    "resolve",
+                                    "hold",       "restart", "escalate",   "notify",
+                                    "checkpoint", "expire",  "rendezvous", "verdict"};
   return kNames[static_cast<int>(timer)];
 }
 
@@ -39,9 +40,9 @@ struct EventText {
   std::string operator()(const event::Begin& /*e*/) const { return "Begin"; }
   std::string operator()(const event::ClusterReady& e) const {
     constexpr const char* kSuccess[] = {"all", "first", "serve"};
-    std::string out = std::string("ClusterReady success=") + kSuccess[static_cast<int>(e.success)];
+    std::string out =
+        std::string("ClusterReady success=") + kSuccess[static_cast<int>(e.policy.success)];
     for (const TaskKind kind : e.tasks) out += std::string(" ") + kind_name(kind);
-    if (e.policy) out += " policy";
     if (e.part_of_job) out += " part";
     return out;
   }
@@ -55,8 +56,8 @@ struct EventText {
     return "ResolveFailed " + std::to_string(e.exit_code);
   }
   std::string operator()(const event::StopRequested& e) const {
-    const std::string told = e.told == 0 ? "" : " told " + std::to_string(e.told);
-    return "Stop " + std::to_string(e.signal) + told;
+    const std::string sent = e.sent == 0 ? "" : " told " + std::to_string(e.sent);
+    return "Stop " + std::to_string(e.signal) + sent;
   }
   std::string operator()(const event::SignalReceived& e) const {
     return "Signal " + std::to_string(e.signal);
@@ -71,16 +72,29 @@ struct EventText {
     return "HoldFor " + std::to_string(e.duration_ms);
   }
   std::string operator()(const event::CheckpointRequested& e) const {
-    return e.keep_running ? "Checkpoint keep" : "Checkpoint";
+    return std::string("Checkpoint") + (e.elsewhere ? " elsewhere" : "") +
+           (e.keep_running ? " keep" : "");
   }
   std::string operator()(const event::ExtendBy& e) const {
     return "ExtendBy " + std::to_string(e.duration_ms);
   }
   std::string operator()(const event::NobodySaves& /*e*/) const { return "NobodySaves"; }
-  std::string operator()(const event::MembershipChanged& /*e*/) const {
-    return "MembershipChanged";
+  std::string operator()(const event::MembershipChanged& e) const {
+    return e.elsewhere ? "MembershipChanged elsewhere" : "MembershipChanged";
   }
   std::string operator()(const event::TaskStalled& e) const { return "Stalled " + text(e.task); }
+  std::string operator()(const event::Linked& e) const { return e.up ? "Linked" : "Linked not"; }
+  std::string operator()(const event::JobFailed& e) const {
+    std::string out = "JobFailed";
+    if (e.known) out += e.here ? " here" : " elsewhere";
+    if (e.stopped) out += " stopped";
+    if (e.expired) out += " expired";
+    if (e.again) out += " again";
+    return out;
+  }
+  std::string operator()(const event::NodesReady& e) const {
+    return "NodesReady " + std::to_string(e.restarts);
+  }
   std::string operator()(const event::Unreachable& e) const {
     return "Unreachable " + text(e.task);
   }

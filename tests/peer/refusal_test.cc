@@ -147,7 +147,7 @@ TEST_P(Refusal, OfKeysThatOthersMayWrite) {
     expect(rules::run(keyless), 125, "others may write " + weak + ", mode 0", "chmod go-w");
     // The job's key is enough.
     const Result with_key = rules::run(spec());
-    EXPECT_EQ(with_key.code, 124);
+    EXPECT_EQ(with_key.code, 69);
     EXPECT_THAT(with_key.err, HasSubstr("others may write " + weak));
     ASSERT_EQ(::chmod(weak.c_str(), before.st_mode & 07777), 0);
   }
@@ -214,12 +214,12 @@ INSTANTIATE_TEST_SUITE_P(As, Odd, testing::Values(kRoot, kWorker), peers::name_o
 TEST_P(Odd, WithoutHome) {
   rules::Spec homeless = spec();
   homeless.env = {"PATH=/usr/bin:/bin"};
-  EXPECT_EQ(rules::run(homeless).code, 124);
+  EXPECT_EQ(rules::run(homeless).code, 69);
 }
 
 TEST_P(Odd, WithoutProc) {
   const Result result = after([] { ::mount("none", "/proc", "tmpfs", 0, nullptr); });
-  EXPECT_EQ(result.code, 124) << result.err;
+  EXPECT_EQ(result.code, 69) << result.err;
 }
 
 TEST_P(Odd, WithAHostKeyThatWasCutShort) {
@@ -253,7 +253,7 @@ TEST_P(Odd, WithAuthorizedKeysInAMountedSecret) {
     peers::become(who);
   };
   const Result result = rules::run(serve);
-  EXPECT_EQ(result.code, 124) << result.err;
+  EXPECT_EQ(result.code, 69) << result.err;
   EXPECT_THAT(result.err, testing::Not(HasSubstr("others may write")));
   EXPECT_THAT(read(directory() + "/authorized_keys"), HasSubstr("ssh-ed25519 "));
   EXPECT_TRUE(sys::remove_tree(folder));

@@ -4,9 +4,12 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <string>
 
 #include "init/proc/tree.h"
+#include "init/sys/clock.h"
 #include "tests/peer/machine.h"
 
 namespace {
@@ -21,6 +24,33 @@ class Peer : public peers::PeerTest {
  protected:
   void SetUp() override {
     if (!peers::why_not().empty()) GTEST_SKIP() << peers::why_not();
+  }
+
+  // `peer end` of 127.0.0.1, or of these.
+  [[nodiscard]] rules::Spec ending(int code, const std::string& hosts = "127.0.0.1\n") const {
+    return peer("end", {"--hosts-file", write("hosts", hosts), "--port", std::to_string(port()),
+                        "--key", key(), "--code", std::to_string(code)});
+  }
+
+  [[nodiscard]] sys::Fd deaf_listener() const {
+    sys::Fd deaf(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    ::setsockopt(deaf.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port()));
+    const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+    const std::int64_t deadline_ms = sys::monotonic_ms() + 30'000;
+    // An sshd that has just been ended may still listen there.
+    while (::bind(deaf.get(), generic, sizeof address) != 0) {
+      if (sys::monotonic_ms() > deadline_ms) {
+        ADD_FAILURE() << "port " << port() << " does not get free";
+        break;
+      }
+      ::poll(nullptr, 0, 5);
+    }
+    EXPECT_EQ(::listen(deaf.get(), 8), 0);
+    return deaf;
   }
 
   // The pid of the listener: sshd's process whose parent is serve.
@@ -106,7 +136,7 @@ TEST_P(Peer, EndsWithTheToldCodeThoughASessionStays) {
 TEST_P(Peer, ExpiresWhenNobodyComes) {
   Instance serve(peer(
       "serve", {"--port", std::to_string(port()), "--key", key(), "--launcher-timeout-ms", "1"}));
-  EXPECT_EQ(serve.wait(), 124);
+  EXPECT_EQ(serve.wait(), 69);
   EXPECT_THAT(serve.err(), HasSubstr("--launcher-timeout"));
 }
 
@@ -117,10 +147,10 @@ TEST_P(Peer, DoesNotExpireWhileASessionIsOpen) {
   rules::Spec alone = peer("serve", {"--port", std::to_string(peers::free_port()), "--key", key(),
                                      "--launcher-timeout-ms", "4000"});
   alone.args[3] = path("alone");
-  EXPECT_EQ(rules::run(alone).code, 124);
+  EXPECT_EQ(rules::run(alone).code, 69);
   EXPECT_TRUE(serve->alive());
   close_session("open");
-  EXPECT_EQ(serve->wait(), 124);
+  EXPECT_EQ(serve->wait(), 69);
 }
 
 TEST_P(Peer, ExpiresBesideACommandWhoseLauncherWasKilled) {
@@ -128,7 +158,7 @@ TEST_P(Peer, ExpiresBesideACommandWhoseLauncherWasKilled) {
   const auto session = open_session("open");
   session->signal(SIGKILL);
   EXPECT_EQ(session->wait(), 137);
-  EXPECT_EQ(serve->wait(), 124);
+  EXPECT_EQ(serve->wait(), 69);
   close_session("open");
 }
 
@@ -197,6 +227,14 @@ TEST_P(Peer, RefusesAnEndMessageWithoutACode) {
   EXPECT_TRUE(serve->alive());
 }
 
+TEST_P(Peer, TakesNewsOfItsLauncher) {
+  const auto serve = worker();
+  EXPECT_EQ(ssh("trainit-peer-launcher gone").code, 0);
+  EXPECT_EQ(ssh("trainit-peer-launcher back").code, 0);
+  EXPECT_EQ(ssh("trainit-peer-launcher asleep").code, 125);
+  EXPECT_TRUE(serve->alive());
+}
+
 // --- what dies ---
 
 TEST_P(Peer, AKilledSshdIsStartedAgainAndItsSessionsLiveOn) {
@@ -248,23 +286,48 @@ TEST_P(Peer, ManySessionsAtOnce) {
 
 TEST_P(Peer, EndNamesTheHostsThatItCouldNotTell) {
   const auto serve = worker();
-  const Result result = end(5, "127.0.0.1\nno-such-host.invalid\n");
-  EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.err, HasSubstr("ended with 5: no-such-host.invalid: found 1 of 2"));
+  Instance end(ending(5, "127.0.0.1\nno-such-host.invalid\n"));
   EXPECT_EQ(serve->wait(), 5);
+  // The worker is told before its ssh ends. What has ended has no command line.
+  const auto calls_it = [](pid_t pid) {
+    const std::string command = read("/proc/" + std::to_string(pid) + "/cmdline");
+    return command.empty() || command.find("127.0.0.1") != std::string::npos;
+  };
+  while (std::ranges::any_of(rules::children_of(end.pid()), calls_it)) {
+    ASSERT_TRUE(end.alive()) << "its time is its caller's";
+    ASSERT_LT(end.age_ms(), 20'000) << "ssh does not end";
+  }
+  end.signal(SIGTERM);
+  EXPECT_EQ(end.wait(), 1);
+  EXPECT_THAT(end.err(), HasSubstr("ended with 5: no-such-host.invalid: found 1 of 2"));
+}
+
+// Each call is hung up on, and the pauses grow; then there is a worker.
+TEST_P(Peer, EndCallsUntilItIsHeard) {
+  const auto before = worker();  // makes the key's copy
+  before->signal(SIGTERM);
+  EXPECT_EQ(before->wait(), 143);
+  sys::Fd deaf = deaf_listener();
+  Instance end(ending(3));
+  std::vector<std::int64_t> at_ms;
+  for (int i = 0; i < 3; ++i) {
+    pollfd called{deaf.get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&called, 1, 20'000), 1) << i << (end.alive() ? "" : end.err());
+    const sys::Fd connection(::accept4(deaf.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    at_ms.push_back(sys::monotonic_ms());
+  }
+  EXPECT_GE(at_ms[1] - at_ms[0], 250);
+  EXPECT_GE(at_ms[2] - at_ms[1], 550);
+  deaf.reset();
+  const auto serve = worker();
+  EXPECT_EQ(serve->wait(), 3) << serve->err();
+  EXPECT_EQ(end.wait(), 0) << end.err();
 }
 
 TEST_P(Peer, EndSaysWhoIsLeftWhenItsOwnTimeIsOver) {
   // Takes the connection into its backlog and never says a word.
-  const sys::Fd deaf(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port()));
-  ASSERT_EQ(::bind(deaf.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(::listen(deaf.get(), 8), 0);
-  const std::string hosts = write("hosts", "127.0.0.1\n");
-  Instance end(
-      peer("end", {"--hosts-file", hosts, "--port", std::to_string(port()), "--code", "1"}));
+  const sys::Fd deaf = deaf_listener();
+  Instance end(ending(1));
   pollfd called{deaf.get(), POLLIN, 0};
   ASSERT_EQ(::poll(&called, 1, 60'000), 1);
   end.signal(SIGTERM);

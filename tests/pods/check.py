@@ -7,6 +7,7 @@ import shapes
 
 INSTALLER = 'my-registry/trainit:latest'
 RESERVE_S = 2  # of terminationGracePeriodSeconds, for the runtime
+AGAIN = [69, 70, 75, 76]  # exit codes of trainit's own after which the job may be started again
 
 
 def check(document):
@@ -177,13 +178,21 @@ def check_kind(document):
 
 
 def check_exit_code_policy(replicas):
-    """restartPolicy ExitCode takes 1 to 127 for final, and trainit's 75 asks to be started anew."""
+    """restartPolicy ExitCode takes 1 to 127 for final, and some of trainit's ask to be started anew."""
     for where, replica in replicas.items():
         env = {entry['name']: entry.get('value')
                for entry in replica['template']['spec']['containers'][0].get('env', [])}
-        asked = re.search(r'(^|,)75=(\d+)', env.get('TRAINIT_EXIT_CODES') or '')
-        if replica.get('restartPolicy') == 'ExitCode' and (not asked or int(asked.group(2)) < 128):
-            yield f'{where}: 75 is final for restartPolicy ExitCode'
+        final = [code for code in AGAIN if given_code(code, env.get('TRAINIT_EXIT_CODES') or '') < 128]
+        if replica.get('restartPolicy') == 'ExitCode' and final:
+            yield f'{where}: {", ".join(map(str, final))} are final for restartPolicy ExitCode'
+
+
+def given_code(code, rules):
+    """What trainit makes of a code by --exit-codes: the first rule that fits."""
+    for first, last, given in re.findall(r'(\d+)(?:-(\d+))?=(\d+)', rules):
+        if int(first) <= code <= int(last or first):
+            return int(given)
+    return code
 
 
 def check_job(spec, where):

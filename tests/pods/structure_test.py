@@ -35,6 +35,19 @@ EXPECTED = {
 }
 
 
+# The codes of trainit's own after which starting the job again does not help.
+NEVER = [124, 125, 126, 127]
+
+
+def reaction_to(code, policy):
+    """What a podFailurePolicy does with a container's exit code: the first rule that fits."""
+    for rule in policy['rules']:
+        codes = rule.get('onExitCodes')
+        if codes and (code in codes['values']) == (codes['operator'] == 'In'):
+            return rule['action']
+    return None
+
+
 def snapshot_of(pod):
     """What trainit finds in this pod."""
     paths = {path: {'kind': 'file', 'writable': False, 'error': 0, 'size': len(content),
@@ -112,9 +125,15 @@ class Manifests(unittest.TestCase):
         self.assertEqual(manifests.workload('job.yaml')['spec']['podFailurePolicy'], policy)
         jobs = manifests.workload('jobset.yaml')['spec']['replicatedJobs']
         self.assertEqual(jobs[0]['template']['spec']['podFailurePolicy'], policy)
-        codes = {rule['exitCode']: rule['action'] for rule in
-                 manifests.workload('volcano-gpu.yaml')['spec']['policies'] if 'exitCode' in rule}
-        self.assertEqual(codes, {75: 'RestartJob', **{code: 'AbortJob' for code in range(124, 128)}})
+        counted = {code: reaction_to(code, policy) for code in [*check.AGAIN, *NEVER, 1, 139]}
+        self.assertEqual(counted, {**{code: 'Ignore' for code in (75, 76)},
+                                   **{code: 'Count' for code in (69, 70, 1, 139)},
+                                   **{code: 'FailJob' for code in NEVER}})
+        for name in ('volcano-gpu.yaml', 'volcano-mlu.yaml'):
+            codes = {rule['exitCode']: rule['action'] for rule in
+                     manifests.workload(name)['spec']['policies'] if 'exitCode' in rule}
+            self.assertEqual(codes, {**{code: 'RestartJob' for code in check.AGAIN},
+                                     **{code: 'AbortJob' for code in NEVER}}, name)
 
 
 def broken(change):
@@ -182,7 +201,14 @@ class Checker(unittest.TestCase):
         pytorch = manifests.workload('pytorchjob.yaml')
         without(pytorch['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['containers'][0][
             'env'], name='TRAINIT_EXIT_CODES')
-        self.assertIn('Master: 75 is final', '\n'.join(check.check(pytorch)))
+        self.assertIn('Master: 69, 70, 75, 76 are final', '\n'.join(check.check(pytorch)))
+        pytorch = manifests.workload('pytorchjob.yaml')
+        pytorch['spec']['pytorchReplicaSpecs']['Worker']['template']['spec']['containers'][0][
+            'env'].append({'name': 'TRAINIT_EXIT_CODES', 'value': '75-76=138,1-70=137,70=1'})
+        self.assertEqual('', '\n'.join(check.check(pytorch)))
+        pytorch['spec']['pytorchReplicaSpecs']['Worker']['template']['spec']['containers'][0][
+            'env'].append({'name': 'TRAINIT_EXIT_CODES', 'value': '75=138,69=1,69=138'})
+        self.assertIn('Worker: 69, 70, 76 are final', '\n'.join(check.check(pytorch)))
 
     def test_a_wrong_option_is_refused_by_the_program(self):
         pod = manifests.pods_of(manifests.workload('job.yaml'))[0]

@@ -140,9 +140,9 @@ TEST_F(Control, AnExtensionIsNotForAJobThatIsHeld) {
 
 TEST_F(Control, StatusTellsWhenTheNextStartIs) {
   Instance instance(job("exit 3", {"--max-restarts", "2", "--restart-delay", "1h"}));
-  await_state("\"phase\": \"auto-restart\"");
+  await_state("\"restarts\": 1,\n  \"most_restarts\": 2,\n  \"restart_at_ms\": 1");
   EXPECT_THAT(tool({"status"}).out,
-              AllOf(HasSubstr("restart 1 of 2 in "), HasSubstr("main exited with code 3")));
+              AllOf(HasSubstr("restart 2 of 2 in "), HasSubstr("main exited with code 3")));
   instance.signal(SIGTERM);
   instance.wait();
 }

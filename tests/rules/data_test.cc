@@ -234,9 +234,9 @@ TEST_P(Data, ThatTakesTooLongEndsTheJobWhereThatIsAskedFor) {
   const Result result = rules::run(
       copying(joined(kOfVersion, {"--data-timeout", "500ms", "--data-on-failure", "fail"}),
               {"echo", "started"}));
-  EXPECT_EQ(result.code, 124) << result.err;
+  EXPECT_EQ(result.code, 69) << result.err;
   EXPECT_EQ(result.out, "");
-  EXPECT_THAT(tool({"status"}).out, HasSubstr("state expired"));
+  EXPECT_THAT(tool({"status"}).out, HasSubstr("state error"));
 }
 
 TEST_P(Data, ThatTakesLongIsStoppedAtOnce) {

@@ -134,9 +134,9 @@ class Fit {
   void check_cluster(const Plan& plan) {
     EXPECT_EQ(plan.node_count, job_.nodes);
     ASSERT_TRUE(plan.cluster);
-    ASSERT_TRUE(plan.self);
-    EXPECT_TRUE(node_ranks_.insert(plan.self->node_rank).second)
-        << "node rank " << plan.self->node_rank << " twice";
+    ASSERT_TRUE(plan.local_node);
+    EXPECT_TRUE(node_ranks_.insert(plan.local_node->node_rank).second)
+        << "node rank " << plan.local_node->node_rank << " twice";
     int slots = 0;
     for (const envgen::Node& node : plan.cluster->nodes) slots += node.slots;
     EXPECT_EQ(slots, plan.cluster->world_size);
@@ -171,11 +171,11 @@ class Fit {
     };
     EXPECT_EQ(either("--nnodes", "--nnodes"), std::to_string(job_.nodes));
     EXPECT_EQ(either("--nproc_per_node", "--nproc-per-node"), std::to_string(job_.slots));
-    EXPECT_EQ(either("--node_rank", "--node-rank"), std::to_string(plan.self->node_rank));
+    EXPECT_EQ(either("--node_rank", "--node-rank"), std::to_string(plan.local_node->node_rank));
     std::string master = either("--master_addr", "--master-addr");
     std::string port = either("--master_port", "--master-port");
     EXPECT_FALSE(master.empty());
-    if (plan.self->node_rank != 0 || master != "localhost") same("master", master);
+    if (plan.local_node->node_rank != 0 || master != "localhost") same("master", master);
     same("port", port);
   }
 
@@ -189,7 +189,7 @@ class Fit {
       EXPECT_EQ(value("WORLD_SIZE"), std::to_string(job_.rank_nodes * job_.slots));
       EXPECT_EQ(value("LOCAL_WORLD_SIZE"), std::to_string(job_.slots));
       same("MASTER_PORT", value("MASTER_PORT"));
-      if (plan.self->node_rank != 0) same("MASTER_ADDR", value("MASTER_ADDR"));
+      if (plan.local_node->node_rank != 0) same("MASTER_ADDR", value("MASTER_ADDR"));
     }
   }
 

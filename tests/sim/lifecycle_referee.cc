@@ -92,6 +92,7 @@ void Referee::judge(const Event& event, const std::vector<Action>& actions, cons
   check_table(after);
   check_phase(after, now);
   check_checkpoint(after, now);
+  check_nodes(after);
   check_way_down(after, now);
   check_cause(after);
   check_hold(after, now);
@@ -102,6 +103,7 @@ void Referee::judge(const Event& event, const std::vector<Action>& actions, cons
 void Referee::begin_down(TimeMs now) {
   down_at_ = now;
   reaps_ = 0;
+  waited_ = 0;
 }
 
 // Late timers, and the waits for killed processes that policy.h allows after the grace: as many as
@@ -113,7 +115,8 @@ void Referee::believe(const Event& event, TimeMs now) {
   nothing_left_ = false;
   quiet_ = false;
   asked_ = false;
-  told_to_save_ = false;
+  asked_to_save_ = false;
+  resolves_again_ = false;
   const bool open = verdict_ == Verdict::kOpen;
   if (std::holds_alternative<event::Begin>(event)) {
     quiet_ = begun_ || !open;
@@ -150,20 +153,27 @@ void Referee::believe(const Event& event, TimeMs now) {
 void Referee::believe_request(const Event& event, TimeMs now) {
   const bool runs = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
   if (const auto* ask = std::get_if<event::CheckpointRequested>(&event)) {
-    believe_checkpoint(ask->keep_running, now);
+    believe_checkpoint(*ask, now);
   } else if (std::holds_alternative<event::NobodySaves>(event)) {
     quiet_ = !saving_;
     signal_saves_ = false;
   } else if (const auto* extend = std::get_if<event::ExtendBy>(&event)) {
     quiet_ = expires_at_ == 0;
     if (!quiet_) expires_at_ += not_less_than_0(extend->duration_ms);
-  } else if (std::holds_alternative<event::MembershipChanged>(event)) {
-    quiet_ = !runs;
+  } else if (const auto* changed = std::get_if<event::MembershipChanged>(&event)) {
+    if (changed->elsewhere) return believe_changed_elsewhere();
+    resolves_again_ = nodes_due() && has_resolver_;
+    quiet_ = !runs && !resolves_again_;
     if (runs) end_as(Verdict::kReplanned);
+    if (resolves_again_) ready_ = false;
   } else if (const auto* stalled = std::get_if<event::TaskStalled>(&event)) {
     believe_stall(stalled->task);
   } else if (const auto* unreachable = std::get_if<event::Unreachable>(&event)) {
     believe_unreachable(unreachable->task, now);
+  } else if (std::holds_alternative<event::Linked>(event) ||
+             std::holds_alternative<event::JobFailed>(event) ||
+             std::holds_alternative<event::NodesReady>(event)) {
+    believe_nodes(event, now);
   } else {
     quiet_ = phase_ != Phase::kHold;  // Release, HoldFor
     const auto* hold = std::get_if<event::HoldFor>(&event);
@@ -173,15 +183,15 @@ void Referee::believe_request(const Event& event, TimeMs now) {
 }
 
 void Referee::believe_stall(TaskRef task) {
-  constexpr int kTimedOut = 124;
+  constexpr int kHangs = 70;
   const bool runs = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
   quiet_ = true;
   if (!runs || !known(task)) return;
   const Run& run = runs_[task.index];
-  const bool counts = success_ != SuccessPolicy::kFirst || run.ordinal == 0;
+  const bool counts = policy_.success != SuccessPolicy::kFirst || run.ordinal == 0;
   if (!run.live || run.kind != TaskKind::kMain || !counts) return;
   quiet_ = false;
-  fail(kTimedOut, {{task, {Ending::How::kStalled, kTimedOut}}});
+  fail(kHangs, {{task, {Ending::How::kStalled, kHangs}}});
 }
 
 // It counts as one that outlives its KILL.
@@ -190,29 +200,38 @@ void Referee::believe_unreachable(TaskRef task, TimeMs now) {
   quiet_ = true;
   if (!down || !known(task)) return;
   Run& run = runs_[task.index];
-  if (!run.live || run.unreachable || !(run.told || run.killed)) return;
+  if (!run.live || run.unreachable || !(run.notified || run.killed)) return;
   quiet_ = false;
   run.unreachable = true;
   if (!run.killed) run.killed_at = now;
   run.killed = true;
 }
 
-void Referee::believe_checkpoint(bool keep_running, TimeMs now) {
+void Referee::note_save(const event::CheckpointRequested& ask) {
+  if (ask.elsewhere) return;
+  ++saves_asked_;
+  save_keeps_running_ = ask.keep_running;
+}
+
+void Referee::believe_checkpoint(const event::CheckpointRequested& ask, TimeMs now) {
+  const bool keep_running = ask.keep_running;
   const bool runs = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
   if (!runs) {
     const bool to_be_run = phase_ == Phase::kPreparing || phase_ == Phase::kAutoRestart;
     quiet_ = !to_be_run || keep_running;
     if (quiet_) return;
+    note_save(ask);
     if (awaits_restart()) begin_down(now);
     return end_as(Verdict::kRescheduled);
   }
+  note_save(ask);
   if (!live(TaskKind::kCheckpoint, true)) {
     ++round_;
     for (Run& run : runs_) {
       if (run.live) run.round = round_;
     }
     round_open_ = true;
-    signal_saves_ = policy_.checkpoint_signal;
+    signal_saves_ = policy_.checkpoint_signal != 0;
     asked_ = true;
   }
   quiet_ = keep_running && !asked_;
@@ -224,10 +243,7 @@ void Referee::believe_checkpoint(bool keep_running, TimeMs now) {
 
 // For another reason than a failure.
 void Referee::end_as(Verdict verdict) {
-  if (awaits_restart()) {
-    mains_started_ = false;
-    pausing_ = false;
-  }
+  if (awaits_restart()) call_off_restart();
   verdict_ = verdict;
 }
 
@@ -240,9 +256,8 @@ void Referee::believe_ready(const event::ClusterReady& event) {
   quiet_ = verdict_ != Verdict::kOpen || !begun_ || ready_ || said_failed_ != 0 || !answerable;
   if (quiet_) return;
   ready_ = true;
-  success_ = event.success;
   part_of_job_ = event.part_of_job;
-  if (event.policy) policy_ = *event.policy;
+  policy_ = event.policy;
   counts_ = {};
   for (const TaskKind kind : event.tasks) {
     if (prepares(kind)) continue;
@@ -265,10 +280,11 @@ void Referee::believe_ends(const event::TasksEnded& event) {
     run.live = false;
     run.ending = end.ending;
     const bool counts = foreground(run.kind) && run.kind != TaskKind::kCheckpoint;
-    if (verdict_ != Verdict::kOpen || run.told || run.killed || !counts) continue;
+    if (verdict_ != Verdict::kOpen || run.notified || run.killed || !counts) continue;
     const bool resolve = run.kind == TaskKind::kResolve;
     if (end.ending.ok() && !(resolve && said_failed_ != 0)) continue;
-    if (run.kind == TaskKind::kMain && success_ == SuccessPolicy::kFirst && run.ordinal > 0) {
+    if (run.kind == TaskKind::kMain && policy_.success == SuccessPolicy::kFirst &&
+        run.ordinal > 0) {
       continue;
     }
     if (bad.empty()) {
@@ -282,17 +298,23 @@ void Referee::believe_ends(const event::TasksEnded& event) {
 void Referee::believe_stop(const event::StopRequested& event, TimeMs now) {
   if (event.signal == SIGINT) ++interrupts_;
   if (event.signal == SIGTERM) ++terms_;
-  const int told = event.told != 0 ? event.told : event.signal;
-  if (std::find(stops_.begin(), stops_.end(), told) == stops_.end()) stops_.push_back(told);
+  const int notified = event.sent != 0 ? event.sent : event.signal;
+  if (std::find(stops_.begin(), stops_.end(), notified) == stops_.end()) stops_.push_back(notified);
   if (stop_signal_ != 0) return;
   stop_signal_ = event.signal;
-  told_signal_ = told;
+  sent_signal_ = notified;
   stopped_at_ = now;
   saving_ = false;
   const bool waits = awaits_restart() || phase_ == Phase::kHold || phase_ == Phase::kOnFailure;
   if (waits) begin_down(now);
-  const bool replanned = verdict_ == Verdict::kReplanned && !code_;
-  if (verdict_ == Verdict::kOpen || awaits_restart() || replanned) end_as(Verdict::kStopped);
+  const bool by_others =
+      (verdict_ == Verdict::kReplanned || verdict_ == Verdict::kStoppedElsewhere) && !code_;
+  // What failed elsewhere may be no more than that another node was stopped before this one.
+  const bool unknown = verdict_ == Verdict::kFailed && elsewhere_ && !told_;
+  if (unknown) elsewhere_ = false;
+  if (verdict_ == Verdict::kOpen || awaits_restart() || by_others || unknown) {
+    end_as(Verdict::kStopped);
+  }
 }
 
 void Referee::believe_timer(const event::TimerFired& event, TimeMs now) {
@@ -303,7 +325,7 @@ void Referee::believe_timer(const event::TimerFired& event, TimeMs now) {
   switch (event.timer) {
     case Timer::kResolve: {
       const bool late = live(TaskKind::kResolve) && !ready_;
-      return fail(said_failed_ != 0 ? said_failed_ : late ? 124 : 125, {});
+      return fail(said_failed_ != 0 ? said_failed_ : late ? 69 : 125, {});
     }
     case Timer::kRestart:
       return believe_restart();
@@ -314,6 +336,12 @@ void Referee::believe_timer(const event::TimerFired& event, TimeMs now) {
       require(saving_, "the time of no checkpoint is over");
       saving_ = false;
       return;
+    case Timer::kRendezvous:
+      return fail(69, {});
+    case Timer::kVerdict:
+      if (stop_due()) stop_waited_out_ = true;
+      end_wait_for_verdict(now);
+      return forgo_verdict();
     case Timer::kExpire:
       expires_at_ = 0;
       if (awaits_restart()) begin_down(now);
@@ -327,12 +355,17 @@ void Referee::believe_timer(const event::TimerFired& event, TimeMs now) {
 
 void Referee::believe_restart() {
   ++restarts_;
+  ++job_;
+  nodes_ready_ = false;
+  nodes_until_ = 0;
+  elsewhere_ = false;
   for (Run& run : runs_) {
-    if (run.live) run.job = restarts_;  // a hook that hangs in the kernel is left out
+    if (run.live) run.job = job_;  // a hook that hangs in the kernel is left out
   }
   round_open_ = false;
   verdict_ = Verdict::kOpen;
-  main_failed_ = false;
+  closed_ = false;
+  restartable_ = false;
   mains_started_ = false;
   pausing_ = false;
   said_failed_ = 0;
@@ -343,20 +376,22 @@ void Referee::fail(int code, std::vector<event::TaskEnd> ends) {
   require(verdict_ == Verdict::kOpen, "a resolve timer outlived the preparation");
   verdict_ = Verdict::kFailed;
   failure_code_ = code;
-  main_failed_ = !ends.empty() && runs_[ends.front().task.index].kind == TaskKind::kMain;
+  restartable_ = !ends.empty() && runs_[ends.front().task.index].kind == TaskKind::kMain;
   // A command that is not there will not be there the next time.
   if (!ends.empty() && ends.front().ending.how == lifecycle::Ending::How::kNotStarted) {
-    main_failed_ =
-        main_failed_ && ends.front().ending.value != 126 && ends.front().ending.value != 127;
+    restartable_ =
+        restartable_ && ends.front().ending.value != 126 && ends.front().ending.value != 127;
   }
   failed_ = std::move(ends);
-  ++failures_;
+  elsewhere_ = false;
+  told_ = false;
+  ++reports_due_;
 }
 
 // Have all main tasks ended, or the one that counts?
 bool Referee::job_over() const {
   return mains_started_ && std::none_of(runs_.begin(), runs_.end(), [this](const Run& run) {
-           const bool counts = success_ != SuccessPolicy::kFirst || run.ordinal == 0;
+           const bool counts = policy_.success != SuccessPolicy::kFirst || run.ordinal == 0;
            return run.kind == TaskKind::kMain && in_job(run) && counts && run.live;
          });
 }
@@ -383,27 +418,29 @@ int Referee::expected_code() const {
     case Verdict::kRescheduled:
     case Verdict::kReplanned:
       return 75;
+    case Verdict::kStoppedElsewhere:
+      return 76;
     case Verdict::kOpen:
     case Verdict::kSucceeded:
       return 0;
     case Verdict::kStopped:
       break;
   }
-  const int told = 128 + stop_signal_;
+  const int stopped = 128 + stop_signal_;
   if (pausing_) return 0;
-  if (!mains_started_) return told;
-  bool served = success_ == SuccessPolicy::kServe;
+  if (!mains_started_) return stopped;
+  bool served = policy_.success == SuccessPolicy::kServe;
   const Run* single = nullptr;
   for (const Run& run : runs_) {
     if (run.kind != TaskKind::kMain || !in_job(run)) continue;
     single = &run;
     const int by = run.ending.value;
     const bool by_ours =
-        run.ending.how == Ending::How::kSignaled && (by == told_signal_ || has_had(run, by));
+        run.ending.how == Ending::How::kSignaled && (by == sent_signal_ || has_had(run, by));
     served = served && !run.live && (run.ending.ok() || by_ours);
   }
   if (served) return 0;
-  if (count(TaskKind::kMain) != 1 || part_of_job_) return told;
+  if (count(TaskKind::kMain) != 1 || part_of_job_) return stopped;
   return single->live ? 137 : single->ending.exit_code();
 }
 
@@ -432,10 +469,10 @@ void Referee::check(const action::Start& start, TimeMs now) {
   run = {.kind = run.kind,
          .ordinal = run.ordinal,
          .incarnation = start.task.incarnation,
-         .job = restarts_,
+         .job = job_,
          .round = round_,
          .live = true,
-         .told_again = {},
+         .notified_again = {},
          .passed_on = {},
          .ending = {}};
 }
@@ -486,10 +523,10 @@ void Referee::check_start_of_hook(const Run& run, TimeMs now) {
 void Referee::check_start_of_pre_stop(TimeMs now) {
   require(gets_ready(), "a pre-stop hook before an end that is none of a running job");
   require(live(TaskKind::kMain), "a pre-stop hook without a main task");
-  require(now < down_at_ + shares().tell + kRoundingMs, "a pre-stop hook after its time");
+  require(now < down_at_ + shares().notify + kRoundingMs, "a pre-stop hook after its time");
   for (const Run& run : runs_) {
-    const bool told = run.kind == TaskKind::kMain && run.live && (run.told || run.killed);
-    require(!told, "a pre-stop hook after the main tasks' signal");
+    const bool notified = run.kind == TaskKind::kMain && run.live && (run.notified || run.killed);
+    require(!notified, "a pre-stop hook after the main tasks' signal");
   }
 }
 
@@ -499,7 +536,7 @@ void Referee::check_start_of_post_stop(const Run& run) {
   require(!foreground_live(true), "post-stop beside a task that was not killed");
   require(!live(TaskKind::kPostStop), "two post-stop tasks at a time");
   require(begun_, "post-stop without a beginning");
-  require(!hurried(), "post-stop after somebody hurried");
+  require(!expedited(), "post-stop after somebody hurried");
   require(in_job(run), "a post-stop task that is no longer named");
   for (const Run& other : runs_) {
     const bool earlier = other.kind == TaskKind::kPostStop && other.ordinal < run.ordinal;
@@ -508,9 +545,9 @@ void Referee::check_start_of_post_stop(const Run& run) {
 }
 
 void Referee::check(const action::AskToSave& /*ask*/, TimeMs /*now*/) {
-  require(asked_ && !told_to_save_, "asked to save without a request");
-  require(policy_.checkpoint_signal, "asked to save by no signal");
-  told_to_save_ = true;
+  require(asked_ && !asked_to_save_, "asked to save without a request");
+  require(policy_.checkpoint_signal != 0, "asked to save by no signal");
+  asked_to_save_ = true;
 }
 
 void Referee::check(const action::Signal& signal, TimeMs now) {
@@ -529,7 +566,7 @@ void Referee::check(const action::Signal& signal, TimeMs now) {
     run.stop_signal = SIGKILL;
     return;
   }
-  if (run.told) {
+  if (run.notified) {
     const bool asked = std::find(stops_.begin(), stops_.end(), signal.signal) != stops_.end();
     if (run.kind != TaskKind::kMain || !asked || has_had(run, signal.signal)) {
       return check_escalation(run, signal.signal, now);
@@ -539,21 +576,21 @@ void Referee::check(const action::Signal& signal, TimeMs now) {
     run.stop_signal = signal.signal;
     return;
   }
-  check_tell(run, signal.signal, now);
-  run.told = true;
-  run.told_with = signal.signal;
+  check_notify(run, signal.signal, now);
+  run.notified = true;
+  run.notified_with = signal.signal;
   run.stop_signal = signal.signal;
-  run.told_at = now;
+  run.notified_at = now;
 }
 
-void Referee::check_tell(const Run& run, int signal, TimeMs now) {
+void Referee::check_notify(const Run& run, int signal, TimeMs now) {
   require(!prepares(run.kind), "TERM to what has nothing to save");
   const bool by_itself = verdict_ == Verdict::kFailed || verdict_ == Verdict::kSucceeded;
   const bool pass_on = run.kind == TaskKind::kMain && !by_itself && stop_signal_ != 0;
-  require(signal == (pass_on ? told_signal_ : SIGTERM), "the wrong stop signal");
+  require(signal == (pass_on ? sent_signal_ : SIGTERM), "the wrong stop signal");
   require(foreground(run.kind) || !foreground_live(true),
           "a service stopped before the main tasks");
-  const bool in_its_time = now < down_at_ + shares().tell - kRoundingMs;
+  const bool in_its_time = now < down_at_ + shares().notify - kRoundingMs;
   if (run.kind == TaskKind::kPreStop) {
     require(!in_its_time || !live(TaskKind::kMain), "a pre-stop hook was not given its time");
   }
@@ -566,64 +603,65 @@ void Referee::check_tell(const Run& run, int signal, TimeMs now) {
 // Whether the way down is one whose main tasks are told only after pre-stop hooks and the drain.
 bool Referee::gets_ready() const {
   const bool by_itself = verdict_ == Verdict::kFailed || verdict_ == Verdict::kSucceeded;
-  return !up() && !by_itself && !hurried();
+  return !up() && !by_itself && !expedited();
 }
 
 // Main tasks at the end of the drain and of the pre-stop hooks; all others at once.
-void Referee::check_told_in_time(TimeMs now) {
+void Referee::check_notified_in_time(TimeMs now) {
   const bool hooks = live(TaskKind::kPreStop, true) || left(TaskKind::kPreStop);
-  const TimeMs waits = hooks ? shares().tell : shares().drain;
+  const TimeMs waits = hooks ? shares().notify : shares().drain;
   const TimeMs until = down_at_ + waits + kRoundingMs + 2 * kTimerLatencyMs;
   const bool may_wait = gets_ready() && live(TaskKind::kMain) && now <= until;
   for (const Run& run : runs_) {
     const bool of_job = run.kind == TaskKind::kMain || run.kind == TaskKind::kPreStop;
     if (of_job && may_wait) continue;
     if (run.kind == TaskKind::kOnFailure && stop_signal_ == 0) continue;  // its turn is now
-    require(!run.live || !foreground(run.kind) || run.told || run.killed, "a task was not told");
+    require(!run.live || !foreground(run.kind) || run.notified || run.killed,
+            "a task was not told");
   }
 }
 
 void Referee::check_kill(const Run& run, TimeMs now) {
   require(!run.killed || run.kind == TaskKind::kService, "KILL twice");
-  if (prepares(run.kind) || hurried()) return;
-  require(run.told, "KILL before TERM");
+  if (prepares(run.kind) || expedited()) return;
+  require(run.notified, "KILL before TERM");
   if (!foreground(run.kind)) return;
   TimeMs earliest = down_at_ + shares().kill;
   std::size_t steps = 0;
   for (const Run& other : runs_) {  // a step that is the KILL reaches all that live
     const bool long_ago = other.killed && other.killed_at != now;
-    if (other.kind != TaskKind::kMain || !other.live || !other.told || long_ago) continue;
-    steps = std::max(steps, other.told_again.size());
+    if (other.kind != TaskKind::kMain || !other.live || !other.notified || long_ago) continue;
+    steps = std::max(steps, other.notified_again.size());
     for (const EscalationStep& step : policy_.escalation) {
-      if (step.signal == SIGKILL) earliest = std::min(earliest, other.told_at + step.after_ms);
+      if (step.signal == SIGKILL) earliest = std::min(earliest, other.notified_at + step.after_ms);
     }
   }
   const auto timers = static_cast<TimeMs>(2 + steps);
   require(now >= earliest - kRoundingMs, "KILL too early");
-  const TimeMs latest = std::max(earliest, run.told_at);
+  const TimeMs latest = std::max(earliest, run.notified_at);
   require(now <= latest + kRoundingMs + timers * kTimerLatencyMs, "KILL too late");
 }
 
 // What follows the first stop signal is the escalation, step by step, each at its time.
 void Referee::check_escalation(Run& run, int signal, TimeMs now) {
   require(run.kind == TaskKind::kMain && !run.killed, "a second stop signal");
-  const std::size_t step = run.told_again.size();
+  const std::size_t step = run.notified_again.size();
   if (step >= policy_.escalation.size()) return complain("a signal beyond the escalation");
   const EscalationStep& due = policy_.escalation[step];
   require(signal == due.signal, "another signal than the step's");
-  require(now >= run.told_at + due.after_ms, "a step before its time");
-  require(run.told_at + due.after_ms < down_at_ + shares().kill + kRoundingMs,
+  require(now >= run.notified_at + due.after_ms, "a step before its time");
+  require(run.notified_at + due.after_ms < down_at_ + shares().kill + kRoundingMs,
           "a step that comes after the KILL");
-  run.told_again.push_back(signal);
+  run.notified_again.push_back(signal);
   run.stop_signal = signal;
 }
 
 void Referee::check_no_step_left_out(TimeMs now) {
   for (const Run& run : runs_) {
-    const std::size_t next = run.told_again.size();
-    const bool waits = run.kind == TaskKind::kMain && run.live && run.told && !run.killed;
+    const std::size_t next = run.notified_again.size();
+    const bool waits = run.kind == TaskKind::kMain && run.live && run.notified && !run.killed;
     if (!waits || next >= policy_.escalation.size()) continue;
-    const TimeMs due = run.told_at + policy_.escalation[next].after_ms;
+    const TimeMs due = run.notified_at + policy_.escalation[next].after_ms;
     if (due >= down_at_ + shares().kill - kRoundingMs) continue;  // the KILL may come first
     const auto timers = static_cast<TimeMs>(1 + next);
     require(now <= due + timers * kTimerLatencyMs, "a step was left out");
@@ -633,7 +671,7 @@ void Referee::check_no_step_left_out(TimeMs now) {
 // Each stop signal that somebody sends reaches the main tasks, whatever came before.
 void Referee::check_no_stop_left_out() {
   for (const Run& run : runs_) {
-    if (run.kind != TaskKind::kMain || !run.live || !run.told || run.killed) continue;
+    if (run.kind != TaskKind::kMain || !run.live || !run.notified || run.killed) continue;
     for (const int stop : stops_) require(has_had(run, stop), "a stop signal was not passed on");
   }
 }
@@ -642,7 +680,8 @@ bool Referee::has_had(const Run& run, int signal) {
   const auto among = [signal](const std::vector<int>& signals) {
     return std::find(signals.begin(), signals.end(), signal) != signals.end();
   };
-  return (run.told && run.told_with == signal) || among(run.passed_on) || among(run.told_again);
+  return (run.notified && run.notified_with == signal) || among(run.passed_on) ||
+         among(run.notified_again);
 }
 
 Referee::Shares Referee::shares() const {
@@ -656,10 +695,10 @@ Referee::Shares Referee::shares() const {
   if (before + after <= most) {
     return {policy_.drain_ms, before, grace - after, grace - after + reserve / 2};
   }
-  const TimeMs tell = before * most / (before + after);
+  const TimeMs notify = before * most / (before + after);
   reserve = reserve * most / (before + after);
-  const TimeMs kill = tell + grace / 4;
-  return {std::min(policy_.drain_ms, tell), tell, kill, kill + reserve / 2};
+  const TimeMs kill = notify + grace / 4;
+  return {std::min(policy_.drain_ms, notify), notify, kill, kill + reserve / 2};
 }
 
 // What comes later, the end of a task that outlived its KILL, no longer counts.
@@ -671,7 +710,7 @@ void Referee::settle_code() {
 // stopped twice, only the machine knows whether there was.
 bool Referee::post_stop_due(TimeMs now) const {
   constexpr TimeMs kClearlyEnoughMs = 500;
-  if (count(TaskKind::kPostStop) == 0 || !begun_ || hurried()) return false;
+  if (count(TaskKind::kPostStop) == 0 || !begun_ || expedited()) return false;
   if (policy_.post_stop_ms < kClearlyEnoughMs) return false;
   const bool none = std::none_of(runs_.begin(), runs_.end(), [](const Run& run) {
     return run.kind == TaskKind::kPostStop && run.incarnation > 0;
@@ -685,21 +724,12 @@ bool Referee::post_stop_due(TimeMs now) const {
 void Referee::check(const action::SweepAdopted& sweep, TimeMs now) {
   require(!up(), "a sweep while the job is well");
   require(!foreground_live(true), "a sweep beside live tasks");
-  const bool gently = sweep_ == SIGTERM || sweep_ == SIGKILL || hurried();
+  const bool gently = sweep_ == SIGTERM || sweep_ == SIGKILL || expedited();
   require(sweep.signal != SIGKILL || gently, "adopted processes killed before TERM");
   require(sweep.signal != SIGTERM || sweep_ == 0, "a second sweep inside a sweep");
   require(sweep.signal != 0 || sweeping(), "the end of no sweep");
-  require(sweep.signal != SIGTERM || !hurried(), "patience with somebody who hurries");
-  // The job's time was over on the way down: it ends instead of beginning anew.
-  if (swept_ && sweep_ == 0 && expired_ && stop_signal_ == 0 && restart_due()) {
-    verdict_ = Verdict::kExpired;
-    mains_started_ = false;
-    begin_down(now);
-  }
-  if (sweep_ == 0) {
-    stuck_ = live(TaskKind::kMain);
-    nothing_left_ = false;  // to be said again
-  }
+  require(sweep.signal != SIGTERM || !expedited(), "patience with somebody who hurries");
+  if (sweep_ == 0) begin_sweep(now);
   sweep_ = sweep.signal;
   swept_ |= sweeping();
 }
@@ -715,23 +745,26 @@ void Referee::check(const action::SetTimer& timer, TimeMs now) {
   }
   if (timer.timer == Timer::kGiveUp) ++reaps_;
   if (timer.timer == Timer::kSweep) check_patience(timer.at, now);
+  if (timer.timer == Timer::kRendezvous) check_rendezvous(timer.at, now);
+  if (timer.timer == Timer::kVerdict) check_wait_for_verdict(timer.at, now);
   if (timer.timer == Timer::kCheckpoint) require(timer.at == saving_until_, "what was granted");
   if (timer.timer != Timer::kRestart) return;
-  TimeMs delay = policy_.restart_backoff_ms;
-  const TimeMs most = std::max(delay, policy_.restart_backoff_max_ms);
-  for (std::uint32_t i = 0; i < answered_; ++i) {
+  TimeMs delay = policy_.restart_delay_ms;
+  const TimeMs most = std::max(delay, policy_.restart_delay_max_ms);
+  for (std::uint32_t i = 1; i < answered_; ++i) {
     delay = std::min(2 * delay, most);
   }
-  if (verdict_ == Verdict::kReplanned) delay = 0;
+  // Other nodes, or the first failure: there is nothing to wait for.
+  if (verdict_ == Verdict::kReplanned || answered_ == 0) delay = 0;
   restart_was_due_ = restart_due();
   if (verdict_ == Verdict::kFailed) ++answered_;
-  require(timer.at == now + std::max(delay, policy_.restart_least_ms), "the wrong backoff");
+  require(timer.at == now + delay, "the wrong backoff");
 }
 
 // How long what is left behind may take for its TERM.
 void Referee::check_patience(TimeMs until, TimeMs now) {
   const bool stops_now = stop_signal_ != 0 && stopped_at_ == now;  // with the whole grace before it
-  const TimeMs from = stops_now ? now : down_at_;
+  const TimeMs from = stops_now ? now : down_at_ + waited_;
   require(until <= std::max(now, from + shares().sweep_kill + kRoundingMs),
           "leftovers are given more than the grace");
   const bool copied = std::any_of(runs_.begin(), runs_.end(), [](const Run& run) {
@@ -741,9 +774,10 @@ void Referee::check_patience(TimeMs until, TimeMs now) {
           "patience with what a copy leaves behind");
 }
 
-void Referee::check(const action::CancelTimer& timer, TimeMs /*now*/) {
+void Referee::check(const action::CancelTimer& timer, TimeMs now) {
   auto& pending = pending_[static_cast<std::size_t>(timer.timer)];
   require(pending.has_value(), "a timer cancelled that is not pending");
+  if (timer.timer == Timer::kVerdict) end_wait_for_verdict(now);
   pending.reset();
 }
 
@@ -826,7 +860,8 @@ void Referee::check_phase(const Machine& after, TimeMs now) {
   if (phase == Phase::kStarting) require(unconfirmed, "starting with nothing to start");
   if (phase == Phase::kPreparing && begun_) {
     const bool answer = !has_resolver_ && !ready_;
-    require(foreground_live(true) || pending(Timer::kResolve).has_value() || answer,
+    require(foreground_live(true) || pending(Timer::kResolve).has_value() ||
+                pending(Timer::kRendezvous).has_value() || answer,
             "preparing, and nothing to wait for");
   }
   if (phase != phase_) phase_since_ = now;
@@ -834,7 +869,9 @@ void Referee::check_phase(const Machine& after, TimeMs now) {
 
 void Referee::check_checkpoint(const Machine& after, TimeMs now) {
   require(!saving_ || now <= saving_until_ + kTimerLatencyMs, "a checkpoint longer than granted");
-  require(told_to_save_ == (asked_ && policy_.checkpoint_signal), "nobody was asked to save");
+  require(asked_to_save_ == (asked_ && policy_.checkpoint_signal != 0), "nobody was asked to save");
+  require(after.saves_asked() == saves_asked_, "how many checkpoints were asked for here");
+  require(after.save_keeps_running() == save_keeps_running_, "whether it goes on after the last");
   require(after.checkpoint_until() == (saving_ ? saving_until_ : 0), "the end of the checkpoint");
   require(pending(Timer::kCheckpoint).has_value() == saving_, "the checkpoint's timer");
   if (!up()) return;
@@ -864,12 +901,13 @@ void Referee::check_way_down(const Machine& after, TimeMs now) {
   bool pending = after.phase() == Phase::kOnFailure && live(TaskKind::kOnFailure, true);
   for (const auto& timer : pending_) pending |= timer.has_value();
   require(pending, "on the way down without a timer");
-  check_told_in_time(now);
+  check_notified_in_time(now);
   check_no_step_left_out(now);
   check_no_stop_left_out();
   require(!nothing_left_ || after.phase() != Phase::kStopping, "waiting for nothing");
   if (after.phase() == Phase::kStopping && stop_signal_ == 0) {
-    require(now - down_at_ <= policy_.grace_ms + overrun_ms(), "stopping takes too long");
+    require(now - down_at_ <= policy_.grace_ms + waited_ms(now) + overrun_ms(),
+            "stopping takes too long");
   }
   if (after.phase() == Phase::kPostStop && stop_signal_ == 0) {
     const TimeMs most = policy_.grace_ms + policy_.post_stop_ms + overrun_ms();
@@ -878,9 +916,9 @@ void Referee::check_way_down(const Machine& after, TimeMs now) {
 }
 
 void Referee::check_cause(const Machine& after) {
-  require(reports_ == failures_, "one report a failure");
+  require(reports_ == reports_due_, "one report a failure");
   const Cause* cause = after.cause();
-  if (verdict_ == Verdict::kFailed) {
+  if (verdict_ == Verdict::kFailed || verdict_ == Verdict::kStoppedElsewhere) {
     if (cause == nullptr) return complain("no cause");
     require(cause->exit_code == failure_code_, "the cause's code");
     const bool same = std::equal(
@@ -915,7 +953,7 @@ void Referee::check_hold(const Machine& after, TimeMs now) {
   require((verdict_ == Verdict::kFailed || again) && stop_signal_ == 0,
           "hold or restart after no failure");
   for (const Run& run : runs_) {
-    const bool touched = run.kind == TaskKind::kService && run.live && (run.told || run.killed);
+    const bool touched = run.kind == TaskKind::kService && run.live && (run.notified || run.killed);
     require(!touched, "a service was told to stop before the end");
   }
   if (phase == Phase::kAutoRestart) {
@@ -938,11 +976,13 @@ void Referee::check_hold(const Machine& after, TimeMs now) {
 bool Referee::restart_due() const {
   if (stuck_) return false;
   if (verdict_ == Verdict::kReplanned) return true;
-  if (verdict_ != Verdict::kFailed || !main_failed_ || held_) return false;
+  if (verdict_ != Verdict::kFailed || !restartable_ || held_) return false;
+  const bool left = std::cmp_less(answered_, policy_.max_restarts);
+  if (elsewhere_) return left && (mains_started_ || pausing_);
   for (const CodeRange& range : policy_.no_restart_on) {
     if (failure_code_ >= range.first && failure_code_ <= range.last) return false;
   }
-  return answered_ < policy_.max_restarts;
+  return left;
 }
 
 // --- Helpers ---
@@ -969,7 +1009,7 @@ bool Referee::in_job(const Run& run) const { return run.ordinal < count(run.kind
 
 // A hook's run in this incarnation of the job, or for this checkpoint.
 bool Referee::ran(const Run& run) const {
-  const bool this_job = run.incarnation > 0 && run.job == restarts_;
+  const bool this_job = run.incarnation > 0 && run.job == job_;
   return this_job && (run.kind != TaskKind::kCheckpoint || run.round == round_);
 }
 
@@ -985,9 +1025,10 @@ bool Referee::left(TaskKind kind) const {
 bool Referee::prepared(TaskKind kind, std::uint32_t ordinal) const {
   if (!begun_) return false;
   if (prepares(kind)) return true;
+  if (policy_.rendezvous_ms > 0 && !nodes_ready_) return false;
   for (const Run& run : runs_) {
     const bool ended_well = run.incarnation > 0 && !run.live && run.ending.ok();
-    const bool this_job = run.job == restarts_;
+    const bool this_job = run.job == job_;
     const bool earlier = kind != TaskKind::kPreStart || run.ordinal < ordinal;
     if (run.kind == TaskKind::kData && !ended_well) return false;
     if (run.kind == TaskKind::kResolve && !(ended_well && this_job)) return false;

@@ -25,15 +25,15 @@ struct Run {
   std::uint32_t round = 0;  // of checkpoints
   bool live = false;
   bool confirmed = false;
-  bool told = false;    // got a stop signal
-  bool killed = false;  // got SIGKILL, or can get none
+  bool notified = false;  // got a stop signal
+  bool killed = false;    // got SIGKILL, or can get none
   bool unreachable = false;
-  TimeMs told_at = 0;
+  TimeMs notified_at = 0;
   TimeMs killed_at = 0;
-  std::vector<int> told_again = {};  // the signals of the escalation that it got
-  int told_with = 0;                 // the first stop signal
-  std::vector<int> passed_on = {};   // those of further stop requests
-  int stop_signal = 0;               // the last one
+  std::vector<int> notified_again = {};  // the signals of the escalation that it got
+  int notified_with = 0;                 // the first stop signal
+  std::vector<int> passed_on = {};       // those of further stop requests
+  int stop_signal = 0;                   // the last one
   lifecycle::Ending ending;
 };
 
@@ -70,11 +70,12 @@ class Referee {
     kExpired,
     kRescheduled,  // while saving_, the job still runs
     kReplanned,
+    kStoppedElsewhere,
   };
   // What of the grace is whose, since the way down began; by rounding a little more or less.
   struct Shares {
     TimeMs drain = 0;
-    TimeMs tell = 0;
+    TimeMs notify = 0;
     TimeMs kill = 0;
     TimeMs sweep_kill = 0;
   };
@@ -87,8 +88,15 @@ class Referee {
   void believe_request(const lifecycle::Event& event, TimeMs now);
   void believe_stall(lifecycle::TaskRef task);
   void believe_unreachable(lifecycle::TaskRef task, TimeMs now);
-  void believe_checkpoint(bool keep_running, TimeMs now);
+  void believe_checkpoint(const lifecycle::event::CheckpointRequested& ask, TimeMs now);
+  void note_save(const lifecycle::event::CheckpointRequested& ask);
   void believe_restart();
+  void believe_nodes(const lifecycle::Event& event, TimeMs now);
+  void believe_job_failed(const lifecycle::event::JobFailed& event, TimeMs now);
+  void call_off_restart();
+  void fail_elsewhere(const lifecycle::event::JobFailed& event);
+  void believe_changed_elsewhere();
+  void hear_first(const lifecycle::event::JobFailed& event);
   void end_as(Verdict verdict);
   void believe_ready(const lifecycle::event::ClusterReady& event);
   void fail(int code, std::vector<lifecycle::event::TaskEnd> ends);
@@ -107,8 +115,14 @@ class Referee {
   void check(const lifecycle::action::Report& report, TimeMs now);
   void check(const lifecycle::action::Exit& exit, TimeMs now);
   void check_kill(const Run& run, TimeMs now);
-  void check_tell(const Run& run, int signal, TimeMs now);
-  void check_told_in_time(TimeMs now);
+  void check_rendezvous(TimeMs until, TimeMs now);
+  void check_wait_for_verdict(TimeMs until, TimeMs now);
+  void check_nodes(const lifecycle::Machine& after);
+  void end_wait_for_verdict(TimeMs now);
+  void forgo_verdict();
+  void begin_sweep(TimeMs now);
+  void check_notify(const Run& run, int signal, TimeMs now);
+  void check_notified_in_time(TimeMs now);
   void check_checkpoint(const lifecycle::Machine& after, TimeMs now);
   void check_limit(const lifecycle::Event& event, const std::vector<lifecycle::Action>& actions,
                    const lifecycle::Machine& after);
@@ -135,13 +149,18 @@ class Referee {
   [[nodiscard]] bool prepared(TaskKind kind, std::uint32_t ordinal = 0) const;
   [[nodiscard]] static bool has_had(const Run& run, int signal);
   [[nodiscard]] bool job_over() const;
+  [[nodiscard]] bool nodes_due() const;
+  [[nodiscard]] bool verdict_due() const;
+  [[nodiscard]] bool stop_due() const;
+  [[nodiscard]] bool ends_here() const;
+  [[nodiscard]] TimeMs waited_ms(TimeMs now) const;
   [[nodiscard]] int expected_code() const;
   [[nodiscard]] Shares shares() const;
   [[nodiscard]] TimeMs overrun_ms() const;
   [[nodiscard]] bool up() const { return verdict_ == Verdict::kOpen || saving_; }
   [[nodiscard]] bool gets_ready() const;
-  [[nodiscard]] bool hurried() const {
-    return interrupts_ >= 2 || (policy_.second_term_hurries && terms_ >= 2);
+  [[nodiscard]] bool expedited() const {
+    return interrupts_ >= 2 || (policy_.second_term_kills && terms_ >= 2);
   }
   [[nodiscard]] std::uint32_t count(TaskKind kind) const {
     return counts_[static_cast<std::size_t>(kind)];
@@ -166,7 +185,6 @@ class Referee {
   bool begun_ = false;
   bool ready_ = false;
   int said_failed_ = 0;
-  lifecycle::SuccessPolicy success_ = lifecycle::SuccessPolicy::kAll;
   bool part_of_job_ = false;
   std::array<std::uint32_t, lifecycle::kTaskKinds> counts_{};  // what the last answer named
   std::optional<int> code_;  // once all but post-stop tasks are over
@@ -174,10 +192,10 @@ class Referee {
   bool pausing_ = false;
   Verdict verdict_ = Verdict::kOpen;
   int failure_code_ = 0;
-  bool main_failed_ = false;
+  bool restartable_ = false;  // the failure is one of a main task
   std::vector<lifecycle::event::TaskEnd> failed_;
   int stop_signal_ = 0;
-  int told_signal_ = 0;
+  int sent_signal_ = 0;
   std::vector<int> stops_;  // what each stop request means to a main task, each once
   int interrupts_ = 0;
   int terms_ = 0;
@@ -187,11 +205,13 @@ class Referee {
 
   bool saving_ = false;  // a checkpoint that ends the job
   TimeMs saving_until_ = 0;
-  std::uint32_t round_ = 0;    // how many checkpoints there were
-  bool round_open_ = false;    // there was one in this incarnation of the job
-  bool signal_saves_ = false;  // in it the main tasks were asked, and one may answer
-  bool asked_ = false;         // the event asks for one,
-  bool told_to_save_ = false;  // and the main tasks were told
+  std::uint32_t round_ = 0;        // how many checkpoints there were
+  bool round_open_ = false;        // there was one in this incarnation of the job
+  std::uint32_t saves_asked_ = 0;  // here
+  bool save_keeps_running_ = false;
+  bool signal_saves_ = false;   // in it the main tasks were asked, and one may answer
+  bool asked_ = false;          // the event asks for one,
+  bool asked_to_save_ = false;  // and the main tasks were told
   TimeMs expires_at_ = 0;
   bool expired_ = false;  // on the way down
 
@@ -206,10 +226,23 @@ class Referee {
   bool held_ = false;
   bool restart_was_due_ = false;  // when its timer was set
   TimeMs hold_until_ = 0;
-  std::uint32_t restarts_ = 0;
+  std::uint32_t job_ = 0;       // how many incarnations there were before
+  std::uint32_t restarts_ = 0;  // as all nodes count
   std::uint32_t answered_ = 0;  // failures, by a restart
-  std::uint32_t failures_ = 0;
+  std::uint32_t reports_due_ = 0;
   std::uint32_t reports_ = 0;
+
+  // The other nodes.
+  bool nodes_ready_ = false;
+  bool resolves_again_ = false;  // the event says that they are others
+  TimeMs nodes_until_ = 0;       // awaited, in this incarnation of the job
+  bool linked_ = false;
+  bool elsewhere_ = false;  // the failure, or the stop, is another's
+  bool told_ = false;       // which failure was the first, or it is not waited for any more
+  bool stop_waited_out_ = false;
+  TimeMs waits_since_ = 0;  // for that
+  TimeMs waited_ = 0;       // since the way down began
+  bool closed_ = false;     // the services are told to end: neither restart nor hold any more
   bool exited_ = false;
 };
 

@@ -23,7 +23,7 @@ Policy small_policy() {
   return policy;
 }
 
-std::string told(const std::vector<Event>& path, const std::string& complaint) {
+std::string as_text(const std::vector<Event>& path, const std::string& complaint) {
   std::string out = complaint + "\n";
   for (const Event& event : path) out += "  " + text(event) + "\n";
   return out;
@@ -60,7 +60,7 @@ class Explorer {
     if (complaint.empty() || !failure.empty()) return failure.empty();
     std::vector<Event> path = path_;
     path.push_back(extra);
-    failure = told(path, complaint);
+    failure = as_text(path, complaint);
     return false;
   }
 
@@ -125,7 +125,7 @@ TEST(LifecycleScope, EverySequenceOfAnAnswerWithAServiceAndPostStopTasks) {
                 {TaskKind::kResolve},
                 {TaskKind::kMain, TaskKind::kService, TaskKind::kPostStop, TaskKind::kPostStop}};
   job.post_stop_ms = 400;
-  const std::string ready = "ClusterReady success=all main service post-stop post-stop policy";
+  const std::string ready = "ClusterReady success=all main service post-stop post-stop";
   EXPECT_GT(explore_after(job, {"Begin", ready, "Ended 0#1(exit 0)"}, 7), 10'000U);
 }
 
@@ -135,7 +135,7 @@ TEST(LifecycleScope, EverySequenceThroughARestartWithPostStopTasks) {
                 {TaskKind::kMain, TaskKind::kPostStop, TaskKind::kPostStop}};
   job.post_stop_ms = 400;
   job.policy.max_restarts = 1;
-  const std::string ready = "ClusterReady success=all main post-stop post-stop policy";
+  const std::string ready = "ClusterReady success=all main post-stop post-stop";
   EXPECT_GT(explore_after(job,
                           {"Begin", ready, "Ended 0#1(exit 0)", "Started 1#1", "Ended 1#1(exit 3)",
                            "NothingLeft"},
@@ -191,7 +191,7 @@ TEST(LifecycleScope, EverySequenceThroughACheckpoint) {
   for (const bool by_signal : {false, true}) {
     WalkedJob job{
         small_policy(), {}, {TaskKind::kMain, TaskKind::kCheckpoint, TaskKind::kCheckpoint}};
-    job.policy.checkpoint_signal = by_signal;
+    job.policy.checkpoint_signal = by_signal ? SIGUSR1 : 0;
     job.policy.checkpoint_ms = 600;
     job.asks = {event::CheckpointRequested{}, event::CheckpointRequested{true}};
     const std::string ready = "ClusterReady success=all main checkpoint checkpoint";
@@ -205,7 +205,7 @@ TEST(LifecycleScope, EverySequenceThroughACheckpointOfTwoRanks) {
                 {},
                 {TaskKind::kMain, TaskKind::kMain, TaskKind::kPreStop},
                 SuccessPolicy::kFirst};
-  job.policy.checkpoint_signal = true;
+  job.policy.checkpoint_signal = SIGUSR1;
   job.policy.checkpoint_ms = 600;
   job.policy.pre_stop_ms = 200;
   const std::string ready = "ClusterReady success=first main main pre-stop";
@@ -217,7 +217,7 @@ TEST(LifecycleScope, EverySequenceUntilTheTimeIsOver) {
   WalkedJob job{small_policy(), {TaskKind::kResolve}, {TaskKind::kMain, TaskKind::kOnFailure}};
   job.policy.max_duration_ms = 1500;
   job.policy.max_restarts = 1;
-  job.policy.restart_backoff_ms = 400;
+  job.policy.restart_delay_ms = 400;
   job.asks = {event::ExtendBy{500}};
   const std::string ready = "ClusterReady success=all main on-failure";
   EXPECT_GT(explore_after(job, {}, 6), 10'000U);
@@ -242,8 +242,41 @@ TEST(LifecycleScope, EverySequenceWhenTheNodesAreOthers) {
   EXPECT_GT(explore_after(job, prefix, 6), 10'000U);
   prefix.insert(prefix.end(), {"Started 1#1", "MembershipChanged"});
   EXPECT_GT(explore_after(job, prefix, 6), 10'000U);
-  prefix.insert(prefix.end(), {"Timer tell#1", "Ended 1#1(exit 0)"});
+  prefix.insert(prefix.end(), {"Timer notify#1", "Ended 1#1(exit 0)"});
   EXPECT_GT(explore_after(job, prefix, 6), 1'000U);
+}
+
+// Of a job of several nodes: while it runs and is waited for, through a restart, and at the end.
+TEST(LifecycleScope, EverySequenceWithALink) {
+  WalkedJob job{small_policy(),
+                {TaskKind::kResolve},
+                {TaskKind::kMain, TaskKind::kService, TaskKind::kOnFailure}};
+  job.linked = true;
+  job.policy.max_restarts = 1;
+  job.policy.hold_ms = 3000;
+  job.asks = {event::MembershipChanged{true}};
+  const std::string ready = "ClusterReady success=all main service on-failure";
+  std::vector<std::string> prefix = {"Linked", "Begin", ready, "Ended 0#1(exit 0)", "Started 1#1"};
+  EXPECT_GT(explore_after(job, prefix, 5), 10'000U);
+  prefix.emplace_back("Ended 1#1(exit 3)");
+  EXPECT_GT(explore_after(job, prefix, 5), 10'000U);
+  prefix.insert(prefix.end(), {"Timer verdict#1", "NothingAdopted", "Ended 3#1(exit 0)"});
+  EXPECT_GT(explore_after(job, prefix, 5), 1'000U);
+}
+
+TEST(LifecycleScope, EverySequenceOfARendezvous) {
+  WalkedJob job{small_policy(),
+                {TaskKind::kData, TaskKind::kResolve},
+                {TaskKind::kMain, TaskKind::kPreStart}};
+  job.policy.rendezvous_ms = 2000;
+  job.policy.max_restarts = 1;
+  job.asks = {event::MembershipChanged{}};
+  const std::string ready = "ClusterReady success=all main pre-start";
+  std::vector<std::string> prefix = {"Begin", ready};
+  EXPECT_GT(explore_after(job, prefix, 6), 10'000U);
+  prefix.insert(prefix.end(), {"Ended 0#1(exit 0)", "Ended 1#1(exit 0)", "NodesReady 1",
+                               "Ended 3#1(exit 0)", "Started 2#1", "Ended 2#1(exit 3)"});
+  EXPECT_GT(explore_after(job, prefix, 7), 1'000U);
 }
 
 TEST(LifecycleScope, EverySequenceWhenARankStalls) {
@@ -282,7 +315,7 @@ TEST(LifecycleScope, EverySequenceOfTwoPreStopHooksAndADrain) {
   WalkedJob job{small_policy(), {}, {TaskKind::kMain, TaskKind::kPreStop, TaskKind::kPreStop}};
   job.policy.pre_stop_ms = 200;
   job.policy.drain_ms = 100;
-  job.policy.second_term_hurries = true;
+  job.policy.second_term_kills = true;
   job.policy.escalation = {{SIGQUIT, 100}};
   const std::string ready = "ClusterReady success=all main pre-stop pre-stop";
   EXPECT_GT(explore_after(job, {"Begin", ready, "Started 0#1", "Stop 15"}, 7), 1'000U);
@@ -304,15 +337,16 @@ WalkedJob random_job(std::mt19937_64& random) {
   job.policy.resolve_timeout_ms = pick({0, 2000});
   job.policy.hold_ms = pick({0, 0, 1, 60000});
   job.policy.max_restarts = static_cast<std::uint32_t>(pick({0, 0, 1, 3}));
-  job.policy.restart_backoff_ms = pick({0, 1000, 90000});
-  job.policy.restart_least_ms = pick({0, 0, 3000});
+  job.policy.restart_delay_ms = pick({0, 1000, 90000});
   job.policy.drain_ms = pick({0, 0, 300, 9000});
   job.policy.pre_stop_ms = pick({0, 300, 9000});
   job.policy.max_duration_ms = pick({0, 0, 500, 20000});
   job.policy.checkpoint_ms = pick({0, 700, 300'000});
-  job.policy.checkpoint_signal = random() % 2 == 0;
-  job.policy.second_term_hurries = random() % 4 == 0;
+  job.policy.checkpoint_signal = random() % 2 == 0 ? SIGUSR1 : 0;
+  job.policy.second_term_kills = random() % 4 == 0;
   if (random() % 4 == 0) job.policy.no_restart_on = {{3, 3}};
+  job.policy.rendezvous_ms = pick({0, 0, 800, 70'000});
+  job.linked = random() % 2 == 0;
   const auto some = [&](TaskKind kind, std::uint64_t most, std::vector<TaskKind>* out) {
     out->insert(out->end(), random() % (most + 1), kind);
   };
@@ -324,9 +358,10 @@ WalkedJob random_job(std::mt19937_64& random) {
                               TaskKind::kPreStop, TaskKind::kOnFailure, TaskKind::kPostStop}) {
     some(hook, 2, &job.cluster);
   }
-  job.asks = {event::CheckpointRequested{}, event::CheckpointRequested{true},
-              event::ExtendBy{100},         event::MembershipChanged{},
-              event::NobodySaves{},         event::StopRequested{SIGTERM, SIGINT}};
+  job.asks = {event::CheckpointRequested{},  event::CheckpointRequested{true},
+              event::ExtendBy{100},          event::MembershipChanged{},
+              event::NobodySaves{},          event::StopRequested{SIGTERM, SIGINT},
+              event::MembershipChanged{true}};
   job.stalls = random() % 4 == 0;
   job.post_stop_ms = pick({0, 700, 6000});
   job.success = static_cast<SuccessPolicy>(random() % 3);
@@ -356,11 +391,11 @@ std::string walk(std::uint64_t seed, std::uint64_t* steps) {
     const TimeMs elapsed = until <= 0 ? 0 : static_cast<TimeMs>(random() % 4) * until / 8;
     path.push_back(event);
     const std::string& complaint = walker.take(event, elapsed);
-    if (!complaint.empty()) return told(path, complaint);
+    if (!complaint.empty()) return as_text(path, complaint);
   }
   *steps += path.size();
   const std::string& complaint = walker.finish_alone();
-  return complaint.empty() ? "" : told(path, complaint);
+  return complaint.empty() ? "" : as_text(path, complaint);
 }
 
 TEST(LifecycleScope, RandomWalksOfAnyEvents) {

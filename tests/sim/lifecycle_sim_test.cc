@@ -22,7 +22,8 @@ std::string report(const Scenario& scenario) {
   return outcome.complaint + "\n  grace " + std::to_string(policy.grace_ms) + " reserve " +
          std::to_string(policy.kill_reserve_ms) + " post-stop " +
          std::to_string(policy.post_stop_ms) + " hold " + std::to_string(policy.hold_ms) +
-         " restarts " + std::to_string(policy.max_restarts) + "\n" + outcome.trace;
+         " restarts " + std::to_string(policy.max_restarts) + " rendezvous " +
+         std::to_string(policy.rendezvous_ms) + "\n" + outcome.trace;
 }
 
 TEST(LifecycleSim, RandomJobs) {
@@ -58,7 +59,7 @@ TEST(LifecycleSim, EveryStateMeetsEveryEventAndEveryMoveIsMade) {
     moves.merge(outcome.moves);
   }
   constexpr std::size_t kPhases = 10;
-  constexpr std::size_t kEvents = 16 + lifecycle::kTimerCount;  // each timer counts as an event
+  constexpr std::size_t kEvents = 19 + lifecycle::kTimerCount;  // each timer counts as an event
   EXPECT_EQ(met.size(), kPhases * kEvents) << ::testing::PrintToString(met);
   const std::set<std::string> expected = {
       "preparing -> starting",    "preparing -> running",      "preparing -> stopping",
@@ -88,6 +89,7 @@ TEST(LifecycleSim, SameSeedSameCourse) {
 struct Fault {
   const char* name;
   void (*tamper)(std::vector<lifecycle::Action>& actions);
+  void (*mishear)(lifecycle::Event& event) = nullptr;
 };
 
 template <typename T>
@@ -100,6 +102,11 @@ void change(std::vector<lifecycle::Action>& actions, Change how) {
   for (auto& action : actions) {
     if (auto* found = std::get_if<T>(&action); found != nullptr) how(*found);
   }
+}
+
+template <typename T, typename Change>
+void hear(lifecycle::Event& event, Change how) {
+  if (auto* found = std::get_if<T>(&event); found != nullptr) how(*found);
 }
 
 template <lifecycle::Timer kTimer>
@@ -123,7 +130,7 @@ const Fault kFaults[] = {
        change<lifecycle::action::Exit>(actions, [](auto& exit) { exit.code ^= 1; });
      }},
     {"escalates not", never_set<lifecycle::Timer::kEscalate>},
-    {"never tells the main tasks", never_set<lifecycle::Timer::kTell>},
+    {"never tells the main tasks", never_set<lifecycle::Timer::kNotify>},
     {"waits for ever for a checkpoint", never_set<lifecycle::Timer::kCheckpoint>},
     {"knows no time limit", never_set<lifecycle::Timer::kExpire>},
     {"asks nobody to save", drop<lifecycle::action::AskToSave>},
@@ -155,6 +162,28 @@ const Fault kFaults[] = {
          if (std::holds_alternative<lifecycle::action::Start>(action)) actions.push_back(action);
        }
      }},
+    {"waits for ever for the verdict", never_set<lifecycle::Timer::kVerdict>},
+    {"waits for ever for the other nodes", never_set<lifecycle::Timer::kRendezvous>},
+    {"never waits for the verdict", nullptr,
+     [](auto& event) { hear<lifecycle::event::Linked>(event, [](auto& l) { l.up = false; }); }},
+    {"starts before the nodes are ready", nullptr,
+     [](auto& event) {
+       hear<lifecycle::event::ClusterReady>(event, [](auto& r) { r.policy.rendezvous_ms = 0; });
+     }},
+    {"takes each failure for its own", nullptr,
+     [](auto& event) { hear<lifecycle::event::JobFailed>(event, [](auto& f) { f.here = true; }); }},
+    {"believes a verdict that is none", nullptr,
+     [](auto& event) {
+       hear<lifecycle::event::JobFailed>(event, [](auto& f) { f.known = true; });
+     }},
+    {"starts again alone", nullptr,
+     [](auto& event) {
+       hear<lifecycle::event::JobFailed>(event, [](auto& f) { f.again = true; });
+     }},
+    {"counts restarts by itself", nullptr,
+     [](auto& event) {
+       hear<lifecycle::event::NodesReady>(event, [](auto& ready) { ready.restarts = 3; });
+     }},
 };
 
 TEST(LifecycleSim, NoticesAMachineThatDoesWrong) {
@@ -163,6 +192,7 @@ TEST(LifecycleSim, NoticesAMachineThatDoesWrong) {
     for (std::uint64_t seed = 1; seed <= 1000 && !noticed.empty(); ++seed) {
       Scenario scenario = make_scenario(seed);
       scenario.tamper = fault.tamper;
+      scenario.mishear = fault.mishear;
       if (run(scenario).complaint.empty()) continue;
       const Scenario small = shrink(scenario);
       EXPECT_NE(run(small).complaint, "") << fault.name;

@@ -21,8 +21,8 @@ std::vector<Ending> endings(const Run& run) {
   if (run.kind == TaskKind::kService) return all;
   const bool counts = run.kind < TaskKind::kCheckpoint;
   if (!counts && !run.killed) return all;  // whatever it says is the same
-  if (run.kind == TaskKind::kMain && run.told) all.push_back({Ending::How::kSignaled, SIGTERM});
-  for (const int signal : run.told_again) all.push_back({Ending::How::kSignaled, signal});
+  if (run.kind == TaskKind::kMain && run.notified) all.push_back({Ending::How::kSignaled, SIGTERM});
+  for (const int signal : run.notified_again) all.push_back({Ending::How::kSignaled, signal});
   for (const int signal : run.passed_on) all.push_back({Ending::How::kSignaled, signal});
   if (run.killed) return {{Ending::How::kSignaled, SIGKILL}};
   if (run.confirmed || run.kind != TaskKind::kMain) {
@@ -54,18 +54,49 @@ TimeMs Walker::until_next_timer() const {
   return next.has_value() ? std::max<TimeMs>(0, next->at - now_) : -1;
 }
 
+// What the other nodes may say where it counts.
+void Walker::add_nodes(std::vector<Event>* moves) const {
+  if (machine_.awaits_nodes()) moves->emplace_back(event::NodesReady{machine_.restarts() + 1});
+  const Phase phase = machine_.phase();
+  const bool over = phase == Phase::kHold || phase == Phase::kPostStop || phase == Phase::kExited;
+  if (!job_->linked || over) return;
+  moves->emplace_back(event::Linked{true});
+  moves->emplace_back(event::Linked{false});
+  if (phase != Phase::kPreparing) moves->emplace_back(event::JobFailed{});
+  moves->emplace_back(event::JobFailed{.known = true});
+  moves->emplace_back(event::JobFailed{.known = true, .again = true});
+  moves->emplace_back(event::JobFailed{.known = true, .stopped = true});
+  moves->emplace_back(event::JobFailed{.known = true, .expired = true});
+  if (phase != Phase::kStopping && phase < Phase::kOnFailure) return;
+  moves->emplace_back(event::JobFailed{.known = true, .here = true});
+  moves->emplace_back(event::JobFailed{.known = true, .here = true, .again = true});
+}
+
+// And where it does not.
+void Walker::add_noise_of_nodes(std::vector<Event>* noise) const {
+  if (!machine_.awaits_nodes()) noise->emplace_back(event::NodesReady{9});
+  const Phase phase = machine_.phase();
+  const bool runs = phase == Phase::kStarting || phase == Phase::kRunning;
+  if (!runs && phase != Phase::kCheckpointing) noise->emplace_back(event::JobFailed{});
+  if (runs) noise->emplace_back(event::JobFailed{.known = true, .here = true});
+  if (phase != Phase::kPreparing && phase != Phase::kHold && phase != Phase::kPostStop) return;
+  noise->emplace_back(event::JobFailed{.known = true, .again = true});
+  noise->emplace_back(event::JobFailed{.known = true, .here = true});
+  if (phase == Phase::kPreparing) return;
+  noise->emplace_back(event::JobFailed{.known = true});
+  noise->emplace_back(event::JobFailed{.known = true, .stopped = true});
+}
+
 std::vector<Event> Walker::moves() const {
   std::vector<Event> out;
   const Phase phase = machine_.phase();
   if (phase == Phase::kPreparing) {
     out.emplace_back(event::Begin{});
-    event::ClusterReady ready{.tasks = job_->cluster, .success = job_->success};
-    if (job_->post_stop_ms != 0) {
-      ready.policy = job_->policy;
-      ready.policy->post_stop_ms = job_->post_stop_ms;
-    }
+    event::ClusterReady ready{.tasks = job_->cluster, .policy = job_->policy};
+    ready.policy.success = job_->success;
+    if (job_->post_stop_ms != 0) ready.policy.post_stop_ms = job_->post_stop_ms;
     out.emplace_back(ready);
-    out.emplace_back(event::ResolveFailed{124});
+    out.emplace_back(event::ResolveFailed{69});
   }
   if (phase == Phase::kHold) {
     out.emplace_back(event::Release{});
@@ -78,6 +109,7 @@ std::vector<Event> Walker::moves() const {
   for (const Event& ask : job_->asks) {
     if (!down || phase == Phase::kAutoRestart) out.push_back(ask);
   }
+  add_nodes(&out);
   bool any_live = false;
   std::vector<event::TaskEnd> together;
   for (std::size_t i = 0; i < referee_.runs().size(); ++i) {
@@ -87,7 +119,7 @@ std::vector<Event> Walker::moves() const {
     const TaskRef task = ref_of(referee_, i);
     if (!run.confirmed && run.kind == TaskKind::kMain) out.emplace_back(event::TaskStarted{task});
     if (job_->stalls && run.kind == TaskKind::kMain) out.emplace_back(event::TaskStalled{task});
-    if (run.told && !run.unreachable) out.emplace_back(event::Unreachable{task});
+    if (run.notified && !run.unreachable) out.emplace_back(event::Unreachable{task});
     for (const Ending& ending : endings(run)) out.emplace_back(event::TasksEnded{{{task, ending}}});
     together.push_back({task, {Ending::How::kExited, static_cast<int>(4 + i)}});
   }
@@ -109,7 +141,7 @@ std::vector<Event> Walker::noise() const {
       out.emplace_back(event::TaskStalled{before});
     }
     if (run.kind != TaskKind::kMain) out.emplace_back(event::TaskStalled{task});
-    if (!run.told && !run.killed) out.emplace_back(event::Unreachable{task});
+    if (!run.notified && !run.killed) out.emplace_back(event::Unreachable{task});
     if (run.live) continue;
     out.emplace_back(event::TasksEnded{{{task, {Ending::How::kExited, 9}}}});
     out.emplace_back(event::TaskStarted{task});
@@ -121,10 +153,10 @@ std::vector<Event> Walker::noise() const {
   }
   const Phase phase = machine_.phase();
   const bool runs = phase == Phase::kStarting || phase == Phase::kRunning;
-  if (!runs) {
-    out.emplace_back(event::CheckpointRequested{true});
-    out.emplace_back(event::MembershipChanged{});
-  }
+  add_noise_of_nodes(&out);
+  if (!runs) out.emplace_back(event::CheckpointRequested{true});
+  if (!runs && !machine_.awaits_nodes()) out.emplace_back(event::MembershipChanged{});
+  if (!runs && phase != Phase::kStopping) out.emplace_back(event::MembershipChanged{true});
   if (!runs && phase != Phase::kPreparing && phase != Phase::kAutoRestart) {
     out.emplace_back(event::CheckpointRequested{});
   }
@@ -139,7 +171,7 @@ std::vector<Event> Walker::noise() const {
   }
   if (phase != Phase::kPreparing) {
     out.emplace_back(event::Begin{});
-    out.emplace_back(event::ClusterReady{{TaskKind::kMain}, SuccessPolicy::kAll});
+    out.emplace_back(event::ClusterReady{{TaskKind::kMain}});
     out.emplace_back(event::ResolveFailed{125});
   }
   return out;

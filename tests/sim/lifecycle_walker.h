@@ -17,9 +17,10 @@ struct WalkedJob {
   std::vector<TaskKind> preparing;
   std::vector<TaskKind> cluster;  // what ClusterReady brings
   lifecycle::SuccessPolicy success = lifecycle::SuccessPolicy::kAll;
-  TimeMs post_stop_ms = 0;                  // of the answer's policy; 0: it brings none
+  TimeMs post_stop_ms = 0;                  // of the answer's policy; 0: as before
   std::vector<lifecycle::Event> asks = {};  // what somebody may ask for, at any moment
   bool stalls = false;                      // main tasks may
+  bool linked = false;                      // other nodes say something, and the link may break
 };
 
 class Walker {
@@ -48,6 +49,8 @@ class Walker {
     TimeMs at = 0;
   };
   [[nodiscard]] std::optional<Due> next_timer() const;
+  void add_nodes(std::vector<lifecycle::Event>* moves) const;
+  void add_noise_of_nodes(std::vector<lifecycle::Event>* noise) const;
 
   const WalkedJob* job_;
   lifecycle::Machine machine_;

@@ -3,181 +3,14 @@
 #include <algorithm>
 #include <csignal>
 #include <functional>
-#include <map>
 #include <queue>
-#include <random>
 
 #include "tests/lifecycle/text.h"
+#include "tests/sim/random.h"
 
 namespace sim {
 
 using namespace lifecycle;
-
-namespace {
-
-// splitmix64: small, and good enough from any seed.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31U);
-  }
-  std::uint64_t below(std::uint64_t limit) { return next() % limit; }
-  bool one_in(std::uint64_t n) { return below(n) == 0; }
-  TimeMs pick(std::initializer_list<TimeMs> values) {
-    return *(values.begin() + static_cast<std::ptrdiff_t>(below(values.size())));
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-constexpr std::uint64_t kOrphanKey = 1ULL << 40U;
-constexpr TimeMs kNever = -1;
-constexpr TaskKind kHooks[] = {TaskKind::kPreStart, TaskKind::kPostStart, TaskKind::kCheckpoint,
-                               TaskKind::kPreStop,  TaskKind::kOnFailure, TaskKind::kPostStop};
-constexpr int kStepSignal = SIGUSR2;  // no input sends it
-
-}  // namespace
-
-std::uint64_t process_key(TaskKind kind, std::uint32_t ordinal, std::uint32_t incarnation) {
-  return (static_cast<std::uint64_t>(kind) << 32U) | (ordinal << 16U) | incarnation;
-}
-
-Behaviour make_behaviour(const Scenario& scenario, std::uint64_t process) {
-  Behaviour b;
-  if (scenario.plain.contains(process)) return b;
-  Random random(scenario.seed ^ (process * 0x2545f4914f6cdd1dULL));
-  const bool orphan = process >= kOrphanKey;
-  const auto kind = static_cast<TaskKind>(process >> 32U);
-  const bool lasting = orphan || kind == TaskKind::kMain || kind == TaskKind::kService;
-  b.confirm_ms = random.pick({0, 1, 1, 2, 50});
-  if (!orphan && random.one_in(24)) {
-    b.start_error = static_cast<int>(random.pick({125, 126, 127}));
-  }
-  b.life_ms = random.pick({0, 1, 5, 10, 100, 1000});
-  if (lasting) b.life_ms = random.pick({0, 5, 100, 1000, 5000, 20000, kNever, kNever});
-  if (!lasting && random.one_in(20)) b.life_ms = kNever;
-  if (random.one_in(lasting ? 3 : 16)) {
-    const bool by_signal = random.one_in(3);
-    b.ending.how = by_signal ? Ending::How::kSignaled : Ending::How::kExited;
-    b.ending.value = static_cast<int>(by_signal ? random.pick({SIGSEGV, SIGKILL, SIGTERM})
-                                                : random.pick({1, 3, 137, 255}));
-  }
-  b.ignores_term = random.one_in(5);
-  b.term_ms = random.pick({0, 0, 1, 20, 500, 3000, 7500, 30000});
-  if (random.one_in(2)) b.term_code = static_cast<int>(random.pick({0, 0, 1, 143}));
-  b.dies_of_others = random.one_in(6);
-  b.dies_of_steps = random.one_in(3);
-  if (random.one_in(2)) b.save_ms = random.pick({0, 10, 400, 20000});
-  b.unkillable = random.one_in(30);
-  b.unreachable = !orphan && random.one_in(30);
-  b.kill_ms = random.pick({0, 0, 0, 2, 100, 400});
-  b.orphans = random.one_in(3) ? static_cast<int>(random.below(4)) : 0;
-  b.generations = random.one_in(2) ? static_cast<int>(random.below(4)) : 0;
-  if (kind == TaskKind::kResolve) {
-    b.silent = random.one_in(16);
-    b.answer_failed = random.one_in(12) ? static_cast<int>(random.pick({124, 125})) : 0;
-    b.answer_ms = std::max<TimeMs>(0, b.life_ms) + random.pick({-1, 0, 0, 1, 2, 3000, 11000});
-    if (b.life_ms > 0 && random.one_in(2)) b.answer_ms = b.life_ms / 2;
-    b.answer_ms = std::max<TimeMs>(0, b.answer_ms);
-  }
-  return b;
-}
-
-namespace {
-
-Input make_input(Random& random, TimeMs span) {
-  using What = Input::What;
-  Input input;
-  input.at = static_cast<TimeMs>(random.below(static_cast<std::uint64_t>(span)));
-  input.what = static_cast<What>(random.below(static_cast<std::uint64_t>(What::kNobodyLeft) + 1));
-  if (random.one_in(3)) input.what = What::kStop;
-  if (input.what == What::kStop) input.value = random.pick({SIGTERM, SIGTERM, SIGINT, SIGQUIT});
-  if (input.what == What::kStop)
-    input.told = static_cast<int>(random.pick({0, 0, SIGINT, SIGQUIT}));
-  if (input.what == What::kCheckpoint) input.value = random.pick({0, 0, 1});
-  if (input.what == What::kExtend) input.value = random.pick({-5, 0, 10, 5000});
-  if (input.what == What::kSignal) input.value = random.pick({SIGUSR1, SIGHUP, SIGCONT});
-  if (input.what == What::kHoldFor) input.value = random.pick({-5, 0, 10, 5000});
-  return input;
-}
-
-// Up to three steps, early and late ones, some at nearly the same time; a few are the KILL.
-std::vector<EscalationStep> make_escalation(Random& random) {
-  std::vector<EscalationStep> steps;
-  TimeMs after_ms = 0;
-  for (std::uint64_t i = 1 + random.below(3); i > 0; --i) {
-    after_ms += random.pick({1, 2, 40, 700, 6000, 30'000});
-    const auto signal = random.pick({SIGINT, SIGQUIT, kStepSignal, kStepSignal, SIGTERM, SIGKILL});
-    steps.push_back({static_cast<int>(signal), after_ms});
-  }
-  return steps;
-}
-
-Policy make_policy(Random& random) {
-  Policy policy;
-  policy.grace_ms = random.pick({8000, 8000, 25000, 1000, 100, 0});
-  policy.kill_reserve_ms = random.pick({1000, 1000, 5000, 10, 0});
-  policy.drain_ms = random.pick({0, 0, 0, 300, 12000});
-  policy.pre_stop_ms = random.pick({0, 200, 2000, 20000});
-  policy.post_stop_ms = random.pick({0, 0, 500, 3000, 20000});
-  policy.resolve_timeout_ms = random.pick({0, 50, 1000, 60000});
-  policy.hold_ms = random.pick({0, 0, 0, 10, 4000});
-  policy.max_duration_ms = random.pick({0, 0, 0, 1, 100, 5000, 60000});
-  policy.checkpoint_ms = random.pick({0, 30, 1000, 5000, 300'000});
-  policy.checkpoint_signal = random.one_in(2);
-  policy.max_restarts = static_cast<std::uint32_t>(random.pick({0, 0, 0, 1, 3}));
-  policy.restart_backoff_ms = random.pick({0, 100, 1000});
-  policy.restart_backoff_max_ms = random.pick({150, 60000});
-  policy.restart_least_ms = random.pick({0, 0, 120, 5000});
-  if (random.one_in(4)) policy.no_restart_on = {{1, 2}, {126, 139}};
-  policy.second_term_hurries = random.one_in(4);
-  if (random.one_in(2)) policy.escalation = make_escalation(random);
-  return policy;
-}
-
-}  // namespace
-
-Scenario make_scenario(std::uint64_t seed) {
-  Random random(seed);
-  Scenario s;
-  s.seed = seed;
-  s.policy = make_policy(random);
-  const auto some = [&](TaskKind kind, std::uint64_t most, std::vector<TaskKind>* out) {
-    out->insert(out->end(), random.below(most + 1), kind);
-  };
-  if (random.one_in(2)) some(TaskKind::kData, 2, &s.preparing);
-  if (!random.one_in(8)) s.preparing.push_back(TaskKind::kResolve);
-  const std::uint64_t hooks = random.below(4);  // 0: none of any kind
-  const std::uint64_t mains = random.one_in(2) ? 1 : random.below(5);
-  const std::uint64_t services = random.one_in(3) ? random.below(3) : 0;
-  for (auto& cluster : s.clusters) {
-    // Elastic: the next incarnation may have another shape.
-    const std::uint64_t other = random.one_in(6) ? random.below(4) : mains;
-    cluster.assign(other, TaskKind::kMain);
-    some(TaskKind::kService, services, &cluster);
-    for (const TaskKind hook : kHooks) {
-      if (hooks > 0 && !random.one_in(3)) some(hook, hooks == 1 ? 1 : 2, &cluster);
-    }
-  }
-  for (TimeMs& post_stop_ms : s.post_stop_ms) post_stop_ms = random.pick({0, 0, 600, 4000, 40'000});
-  if (random.one_in(4)) s.success = static_cast<SuccessPolicy>(random.below(3));
-  const TimeMs span = random.pick({20, 20, 200, 3000, 20000});
-  for (std::uint64_t i = random.below(5); i > 0; --i) {
-    s.inputs.push_back(make_input(random, span));
-    // Twice at the same instant, or a little later.
-    if (random.one_in(4)) s.inputs.push_back(s.inputs.back());
-    if (random.one_in(4)) s.inputs.back().at += static_cast<TimeMs>(random.below(2000));
-  }
-  s.tells_adopted = !random.one_in(4);
-  s.part_of_job = random.one_in(4);
-  s.nobody_saves = random.one_in(8);
-  return s;
-}
 
 namespace {
 
@@ -224,6 +57,7 @@ class World {
   void adopt(int generations);
   void reap();
   void look_who_is_left();
+  void hear_verdict(Phase from);
   void fire_timer(const action::SetTimer& timer);
   void give_input(const Input& input);
   bool on_empty_queue();
@@ -261,7 +95,9 @@ void World::deliver(const Event& event) {
     outcome_.met.insert(std::string(phase_name(from)) + " " + kind);
   }
   const bool over = referee_.exited();
-  std::vector<Action> actions = machine_.step(event, now_);
+  Event heard = event;
+  if (scenario_.mishear != nullptr) scenario_.mishear(heard);
+  std::vector<Action> actions = machine_.step(heard, now_);
   if (scenario_.tamper != nullptr) scenario_.tamper(actions);
   if (watch_.met && from != machine_.phase()) {
     outcome_.moves.insert(std::string(phase_name(from)) + " -> " + phase_name(machine_.phase()));
@@ -273,7 +109,17 @@ void World::deliver(const Event& event) {
                       " [" + phase_name(machine_.phase()) + "]\n";
   }
   for (const Action& action : actions) obey(action);
+  hear_verdict(from);
   if (!over && referee_.exited()) check_exit();
+}
+
+// On the way down after a failure the others say in time which was the first, or late, or never.
+void World::hear_verdict(Phase from) {
+  const OtherNodes& nodes = scenario_.nodes[machine_.restarts() % scenario_.nodes.size()];
+  const bool fails = machine_.phase() == Phase::kStopping && machine_.cause() != nullptr;
+  if (!fails || from == Phase::kStopping || from >= Phase::kOnFailure || nodes.verdict_ms < 0)
+    return;
+  at(now_ + nodes.verdict_ms, [this, nodes] { deliver(nodes.verdict); });
 }
 
 void World::obey(const Action& action) {
@@ -310,6 +156,16 @@ void World::ask_to_save() {
 }
 
 void World::fire_timer(const action::SetTimer& timer) {
+  const OtherNodes& nodes = scenario_.nodes[machine_.restarts() % scenario_.nodes.size()];
+  if (timer.timer == Timer::kRendezvous && nodes.arrive_ms >= 0) {
+    at(now_ + nodes.arrive_ms, [this] { deliver(event::NodesReady{machine_.restarts()}); });
+  }
+  // The wait for a second restart comes late in a course: an input meets it once more.
+  if (timer.timer == Timer::kRestart && timer.at > now_ && !scenario_.inputs.empty()) {
+    const Input& input = scenario_.inputs[random_.below(scenario_.inputs.size())];
+    const auto wait = static_cast<std::uint64_t>(timer.at - now_);
+    at(now_ + static_cast<TimeMs>(random_.below(wait)), [this, &input] { give_input(input); });
+  }
   const bool late = !scenario_.orderly && random_.one_in(4);
   const auto latency = late ? random_.below(Referee::kTimerLatencyMs + 1) : 0;
   const bool even_if_cancelled = !scenario_.orderly && random_.one_in(3);
@@ -362,13 +218,11 @@ void World::deliver_answer() {
   const std::size_t incarnation = machine_.restarts();
   event::ClusterReady ready{
       .tasks = scenario_.clusters[std::min(incarnation, scenario_.clusters.size() - 1)],
-      .success = scenario_.success,
+      .policy = scenario_.policy,
       .part_of_job = scenario_.part_of_job};
   const TimeMs post_stop_ms = scenario_.post_stop_ms[incarnation % 4];
-  if (post_stop_ms != 0) {
-    ready.policy = scenario_.policy;
-    ready.policy->post_stop_ms = post_stop_ms;
-  }
+  ready.policy.success = scenario_.success;
+  if (post_stop_ms != 0) ready.policy.post_stop_ms = post_stop_ms;
   deliver(ready);
 }
 
@@ -378,7 +232,7 @@ void World::send(std::size_t process, int signal) {
   const Behaviour& b = self.behaviour;
   if (b.start_error != 0) return;  // there is no process; its failure is on the way
   const Ending by_signal{Ending::How::kSignaled, signal};
-  if (b.unreachable && referee_.runs()[self.task.index].told) {
+  if (b.unreachable && referee_.runs()[self.task.index].notified) {
     self.killed = true;  // as far as it can be
     return at(now_, [this, task = self.task] { deliver(event::Unreachable{task}); });
   }
@@ -468,7 +322,7 @@ void World::give_input(const Input& input) {
   const auto number = static_cast<int>(input.value);
   switch (input.what) {
     case What::kStop:
-      return deliver(event::StopRequested{number, input.told});
+      return deliver(event::StopRequested{number, input.notified});
     case What::kSignal:
       return deliver(event::SignalReceived{number});
     case What::kRelease:
@@ -476,13 +330,14 @@ void World::give_input(const Input& input) {
     case What::kHoldFor:
       return deliver(event::HoldFor{input.value});
     case What::kCheckpoint:
-      return deliver(event::CheckpointRequested{input.value != 0});
+      return deliver(event::CheckpointRequested{.keep_running = (input.value & 1) != 0,
+                                                .elsewhere = (input.value & 2) != 0});
     case What::kExtend:
       return deliver(event::ExtendBy{input.value});
     case What::kNobodySaves:
       return deliver(event::NobodySaves{});
     case What::kMembership:
-      return deliver(event::MembershipChanged{});
+      return deliver(event::MembershipChanged{(input.value & 1) != 0});
     case What::kLateEnd:
     case What::kLateStart:
       for (std::size_t i = 0; i < processes_.size(); ++i) {
@@ -506,7 +361,7 @@ void World::give_input(const Input& input) {
       return deliver(event::Begin{});
     case What::kLateAnswer:
       if (!nobody_asked) return;
-      deliver(event::ClusterReady{{TaskKind::kMain}, SuccessPolicy::kAll});
+      deliver(event::ClusterReady{{TaskKind::kMain}});
       return deliver(event::ResolveFailed{125});
     case What::kUnreachable:
       deliver(event::Unreachable{{99, 1}});
@@ -516,6 +371,12 @@ void World::give_input(const Input& input) {
         deliver(event::Unreachable{process.task});
       }
       return;
+    case What::kLinked:
+      return deliver(event::Linked{input.value != 0});
+    case What::kJobFailed:
+      return deliver(job_failed(input.value));
+    case What::kNodesReady:
+      return deliver(event::NodesReady{static_cast<std::uint32_t>(input.value)});
     case What::kNobodyLeft:
       if (sweep_ == 0) deliver(event::NothingLeft{});
       if (sweep_ == 0) deliver(event::NothingAdopted{});
@@ -555,6 +416,7 @@ Outcome World::run() {
   constexpr std::uint64_t kMaxSteps = 20'000;
   for (const Input& input : scenario_.inputs) at(input.at, [this, &input] { give_input(input); });
   at(0, [this] {
+    if (scenario_.linked) deliver(event::Linked{true});
     deliver(event::Begin{});
     const auto& preparing = scenario_.preparing;
     if (std::find(preparing.begin(), preparing.end(), TaskKind::kResolve) != preparing.end())
@@ -572,77 +434,8 @@ Outcome World::run() {
   return std::move(outcome_);
 }
 
-// The scenarios that are one piece smaller than this one.
-std::vector<Scenario> smaller(const Scenario& from, const std::set<std::uint64_t>& keys) {
-  std::vector<Scenario> all;
-  const auto add = [&](const std::function<void(Scenario&)>& change) {
-    all.push_back(from);
-    change(all.back());
-  };
-  for (std::size_t i = 0; i < from.inputs.size(); ++i) {
-    add([i](Scenario& s) { s.inputs.erase(s.inputs.begin() + static_cast<std::ptrdiff_t>(i)); });
-    if (from.inputs[i].at > 0) add([i](Scenario& s) { s.inputs[i].at /= 2; });
-  }
-  for (std::size_t i = 0; i < from.preparing.size(); ++i) {
-    add([i](Scenario& s) {
-      s.preparing.erase(s.preparing.begin() + static_cast<std::ptrdiff_t>(i));
-    });
-  }
-  for (std::size_t i = 0; i < from.clusters.size(); ++i) {
-    if (from.clusters[i].empty()) continue;
-    for (std::size_t task = 0; task < from.clusters[i].size(); ++task) {
-      add([i, task](Scenario& s) {
-        s.clusters[i].erase(s.clusters[i].begin() + static_cast<std::ptrdiff_t>(task));
-      });
-    }
-  }
-  for (std::size_t i = 0; i < from.post_stop_ms.size(); ++i) {
-    if (from.post_stop_ms[i] != 0) add([i](Scenario& s) { s.post_stop_ms[i] = 0; });
-  }
-  for (const std::uint64_t key : keys) {
-    if (!from.plain.contains(key)) add([key](Scenario& s) { s.plain.insert(key); });
-  }
-  const auto zero = [&](auto Policy::* member) {
-    if (from.policy.*member != 0) add([member](Scenario& s) { s.policy.*member = 0; });
-  };
-  zero(&Policy::hold_ms);
-  zero(&Policy::max_restarts);
-  zero(&Policy::resolve_timeout_ms);
-  zero(&Policy::drain_ms);
-  zero(&Policy::pre_stop_ms);
-  zero(&Policy::post_stop_ms);
-  zero(&Policy::max_duration_ms);
-  zero(&Policy::restart_least_ms);
-  zero(&Policy::checkpoint_signal);
-  zero(&Policy::second_term_hurries);
-  if (!from.policy.no_restart_on.empty()) add([](Scenario& s) { s.policy.no_restart_on = {}; });
-  if (!from.policy.escalation.empty()) {
-    add([](Scenario& s) { s.policy.escalation.pop_back(); });
-    add([](Scenario& s) { s.policy.escalation.erase(s.policy.escalation.begin()); });
-  }
-  if (from.policy.grace_ms != 8000) add([](Scenario& s) { s.policy.grace_ms = 8000; });
-  if (from.success != SuccessPolicy::kAll) add([](Scenario& s) { s.success = {}; });
-  if (!from.orderly) add([](Scenario& s) { s.orderly = true; });
-  return all;
-}
-
 }  // namespace
 
 Outcome run(const Scenario& scenario, Watch watch) { return World(scenario, watch).run(); }
-
-Scenario shrink(const Scenario& failing) {
-  Scenario best = failing;
-  bool progress = true;
-  while (progress) {
-    progress = false;
-    for (const Scenario& candidate : smaller(best, run(best).keys)) {
-      if (run(candidate).complaint.empty()) continue;
-      best = candidate;
-      progress = true;
-      break;
-    }
-  }
-  return best;
-}
 
 }  // namespace sim

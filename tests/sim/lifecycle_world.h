@@ -5,6 +5,7 @@
 // that from a seed.
 
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -22,7 +23,7 @@ struct Input {
     kSignal,       // value: the signal
     kRelease,      //
     kHoldFor,      // value: milliseconds
-    kCheckpoint,   // value: whether the job goes on
+    kCheckpoint,   // value: whether the job goes on, + 2: asked for elsewhere
     kExtend,       // value: milliseconds
     kMembership,   //
     kNobodySaves,  // when it may not have been asked
@@ -33,11 +34,14 @@ struct Input {
     kLateAnswer,   // ClusterReady or ResolveFailed when nobody asked
     kUnreachable,  // of what is gone
     kNobodyLeft,   // NothingLeft and NothingAdopted outside a sweep
+    kLinked,       // value: whether it is up
+    kJobFailed,    // value: what the other nodes say
+    kNodesReady,   // value: the restarts that they count; also when nobody asked
   };
   What what = What::kStop;
   TimeMs at = 0;
   TimeMs value = 0;
-  int told = 0;
+  int notified = 0;
 };
 
 // What a process does. The default is plain: it runs a little and exits with 0, and dies when told.
@@ -62,14 +66,23 @@ struct Behaviour {
   TimeMs answer_ms = 5;   // so long after its start, if it lives or has exited with 0 by then
 };
 
+// What the other nodes do in one incarnation of the job.
+struct OtherNodes {
+  TimeMs arrive_ms = 5;    // so long after they are awaited; -1: never
+  TimeMs verdict_ms = -1;  // so long after the way down began; -1: none
+  lifecycle::event::JobFailed verdict;
+};
+
 struct Scenario {
   std::uint64_t seed = 0;
   lifecycle::Policy policy;
   std::vector<TaskKind> preparing;
   std::array<std::vector<TaskKind>, 4> clusters;  // one for each incarnation of the job
   lifecycle::SuccessPolicy success = lifecycle::SuccessPolicy::kAll;
-  std::array<TimeMs, 4> post_stop_ms{};  // of each answer's policy; 0: it brings none
+  std::array<TimeMs, 4> post_stop_ms{};  // of each answer's policy; 0: as before
   bool part_of_job = false;
+  bool linked = false;
+  std::array<OtherNodes, 4> nodes;
   bool nobody_saves = false;  // no main task takes the signal for a checkpoint
   std::vector<Input> inputs;
   bool tells_adopted = true;      // has a /proc to tell adopted processes apart
@@ -77,11 +90,17 @@ struct Scenario {
   bool orderly = false;           // by shrinking: no late timers, no slow reaper
   // Falsifies the Machine's actions, to see that the referee notices.
   void (*tamper)(std::vector<lifecycle::Action>& actions) = nullptr;
+  // What the Machine takes for the event, likewise.
+  void (*mishear)(lifecycle::Event& event) = nullptr;
 };
 Scenario make_scenario(std::uint64_t seed);
 // The process of this run of a task, or an orphan of this number.
 Behaviour make_behaviour(const Scenario& scenario, std::uint64_t process);
 std::uint64_t process_key(TaskKind kind, std::uint32_t ordinal, std::uint32_t incarnation);
+inline constexpr std::uint64_t kOrphanKey = 1ULL << 40U;  // and from there
+inline constexpr int kStepSignal = SIGUSR2;               // no input sends it
+// What others tell of a failure: each combination of five bits.
+lifecycle::event::JobFailed job_failed(TimeMs bits);
 
 struct Outcome {
   std::string complaint;  // "" = all was well

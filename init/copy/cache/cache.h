@@ -2,18 +2,18 @@
 // A node's datasets: copies below one root that the jobs of a node share. Each has a key (its
 // source, what that holds, and what of it is wanted), a lock, and a record that is written last.
 //
-//   <store>/<name>-<16 digits>/data       the copy
+//   <cache>/<name>-<16 digits>/data       the copy
 //                             /record.json, manifest
-//   <store>/<name>-<16 digits>.partial/   while it is made, with its progress
-//   <store>/<name>-<16 digits>.lock       shared while it is used, exclusive while it is made or
+//   <cache>/<name>-<16 digits>.partial/   while it is made, with its progress
+//   <cache>/<name>-<16 digits>.lock       shared while it is used, exclusive while it is made or
 //                                         removed; its mtime is the last use
 //           <name>-<16 digits>.was        the record of a copy that is gone: a link to it
 //                                         (--data-link) leads to its source
 //
-// The store is <root>/trainit-datasets, or one of this user's own beside it (store.h).
-// A lock is the kernel's: it goes with its holder, whatever that dies of. A root must be a local
-// file system. Whoever owns it is trusted, and, without a sticky bit, whoever may write it: they
-// can move a store away.
+// The cache of a user is <root>/trainit-datasets, or one of its own beside it (user_cache.h). A
+// lock is the kernel's: it goes with its holder, whatever that dies of. A root must be a local file
+// system. Whoever owns it is trusted, and, without a sticky bit, whoever may write it: they can
+// move a cache away.
 
 #include <cstdint>
 #include <functional>

@@ -11,21 +11,21 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
   return a + std::min(b, std::numeric_limits<std::uint64_t>::max() - a);
 }
 
-std::vector<CacheEntry> choose_evictions(std::vector<CacheEntry> entries,
-                                         const CacheLimits& limits) {
+std::vector<CachedDataset> choose_evictions(std::vector<CachedDataset> entries,
+                                            const CacheLimits& limits) {
   std::uint64_t held = 0;
-  for (const CacheEntry& entry : entries) held = sum(held, entry.bytes);
-  const auto used = [&limits](const CacheEntry& entry) {
+  for (const CachedDataset& entry : entries) held = sum(held, entry.bytes);
+  const auto used = [&limits](const CachedDataset& entry) {
     return std::min(entry.used_ms, limits.now_ms);
   };
-  std::erase_if(entries, [](const CacheEntry& entry) { return entry.in_use; });
+  std::erase_if(entries, [](const CachedDataset& entry) { return entry.in_use; });
   // The least recently used first: those whose time is over are in front.
-  std::ranges::sort(entries, [&used](const CacheEntry& a, const CacheEntry& b) {
+  std::ranges::sort(entries, [&used](const CachedDataset& a, const CachedDataset& b) {
     return std::tuple(used(a), std::string_view(a.key)) <
            std::tuple(used(b), std::string_view(b.key));
   });
   std::uint64_t freed = 0;
-  const auto first_kept = std::ranges::find_if(entries, [&](const CacheEntry& entry) {
+  const auto first_kept = std::ranges::find_if(entries, [&](const CachedDataset& entry) {
     const bool expired = limits.now_ms - used(entry) >= limits.ttl_ms;
     const bool too_much = limits.max_bytes != 0 && held - freed > limits.max_bytes;
     const bool too_full =

@@ -1,6 +1,6 @@
 #pragma once
-// Which of a node's datasets may go, and which must to make room. Pure: sizes, times and who uses
-// what come from init/copy/cache/cache.h.
+// The eviction policy of a node's cache: which datasets may go, and which must to make room. Pure:
+// sizes, times and who uses what come from init/copy/cache/cache.h.
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace envgen {
 
-struct CacheEntry {
+struct CachedDataset {
   std::string key;     // "imagenet-0123456789abcdef"
   std::string source;  // "" where its record cannot be read
   std::uint64_t entries = 0;
@@ -17,9 +17,9 @@ struct CacheEntry {
   std::int64_t used_ms = 0;       // the last use, wall clock, UTC
   bool in_use = false;            // a job holds it
   bool partial = false;           // not finished; `in_use`: somebody is at it
-  std::string store = "";         // the directory that it lies in
+  std::string cache = "";         // the directory that it lies in
 
-  bool operator==(const CacheEntry&) const = default;
+  bool operator==(const CachedDataset&) const = default;
 };
 
 // Sizes that another user may have made up do not wrap.
@@ -36,7 +36,7 @@ struct CacheLimits {
 // The entries to remove, in this order: those unused for the time to live, then the least recently
 // used until both limits hold. Never one in use; a use in the future (a clock set back) counts as
 // now.
-std::vector<CacheEntry> choose_evictions(std::vector<CacheEntry> entries,
-                                         const CacheLimits& limits);
+std::vector<CachedDataset> choose_evictions(std::vector<CachedDataset> entries,
+                                            const CacheLimits& limits);
 
 }  // namespace envgen

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "init/copy/cache/cache.h"
-#include "init/copy/cache/store.h"
+#include "init/copy/cache/user_cache.h"
 #include "init/copy/space.h"
 #include "init/sys/files.h"
 
@@ -32,7 +32,7 @@ envgen::Status check_root(const std::string& root) {
   }
   // Where the cache is there already, others' copies may be used without.
   const int error = ::access(root.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
-  if (error != 0 && stores_of(root).empty()) {
+  if (error != 0 && user_caches(root).empty()) {
     return envgen::fail(kWhat, root, sys::errno_text(error),
                         "let it be written, or name another directory with --data-root");
   }
@@ -54,7 +54,7 @@ std::vector<std::string> data_roots(const std::string& asked) {
 envgen::Result<std::string> choose_root(const std::string& asked, std::uint64_t bytes,
                                         const envgen::Headroom& headroom) {
   if (!asked.empty()) {
-    if (auto status = check_root(asked); !status) return std::unexpected(status.error());
+    TRY(check_root(asked));
     return asked;
   }
   const std::vector<std::string> roots = data_roots("");

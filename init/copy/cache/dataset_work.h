@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "init/copy/cache/cache_entry.h"
 #include "init/copy/cache/preparation.h"
-#include "init/copy/cache/slot.h"
 #include "init/copy/copy_record.h"
-#include "init/copy/publish/place.h"
+#include "init/copy/publish/destination.h"
 #include "init/copy/tree/options.h"
 #include "init/sys/fd.h"
 
@@ -23,11 +23,11 @@ struct DatasetWork {
   envgen::CopyRecord wanted;  // source, identity, version, options
   std::optional<Scan> scan;
   std::string root;
-  Slot slot;
-  int variant = 0;  // of the key, where another slot for the same is not to be had
-  // Of a source that changed while it was copied: the slot that its copy was begun in, and its
+  CacheEntry cache_entry;
+  int variant = 0;  // of the key, where another entry for the same is not to be had
+  // Of a source that changed while it was copied: the entry that its copy was begun in, and its
   // lock.
-  Slot begun;
+  CacheEntry begun;
   sys::Fd begun_lock;
   bool copied = false;
   bool waited = false;
@@ -42,9 +42,9 @@ bool is_late(const Options& options);
 // Into `work.scan`.
 envgen::Status scan_source(DatasetWork& work);
 
-// With the slot to ourselves: what is published there is as it should be, or is made so. Where the
+// With the entry to ourselves: what is published there is as it should be, or is made so. Where the
 // source changed meanwhile it is not: `work.begun_lock` is valid then, and the copy of what it was
-// last is in the slot `work.begun`, unpublished.
+// last is in the entry `work.begun`, unpublished.
 envgen::Status make_ready(DatasetWork& work, sys::Fd lock);
 
 }  // namespace copy

@@ -21,28 +21,27 @@ envgen::Status no_room(const std::string& root, const Space& space, const Need& 
 }
 
 // All that may go, the least recently used first.
-std::vector<envgen::CacheEntry> all_unused(const std::vector<envgen::CacheEntry>& entries) {
+std::vector<envgen::CachedDataset> all_unused(const std::vector<envgen::CachedDataset>& entries) {
   return choose_evictions(entries, {.now_ms = sys::wall_ms(), .ttl_ms = 0});
 }
 
-envgen::Status evict_until_there_is_room(const std::string& root, const Slot& own, const Need& need,
-                                         const envgen::Headroom& headroom) {
+envgen::Status evict_until_there_is_room(const std::string& root, const CacheEntry& own,
+                                         const Need& need, const envgen::Headroom& headroom) {
   auto space = space_of(root, headroom);
   if (!space) return std::unexpected(space.error());
   if (has_room(*space, need)) return {};
-  auto entries = list_own(root);
-  if (!entries) return std::unexpected(entries.error());
-  std::erase_if(*entries, [&own](const auto& entry) {
-    return entry.key == own.key && entry.store == own.store;
+  TRY_ASSIGN(auto entries, list_own(root));
+  std::erase_if(entries, [&own](const auto& entry) {
+    return entry.key == own.key && entry.cache == own.cache;
   });
-  const std::vector<envgen::CacheEntry> unused = all_unused(*entries);
+  const std::vector<envgen::CachedDataset> unused = all_unused(entries);
   Space best = *space;
-  for (const envgen::CacheEntry& entry : unused) {
+  for (const envgen::CachedDataset& entry : unused) {
     best.free_bytes = envgen::sum(best.free_bytes, entry.bytes);
     best.free_inodes = envgen::sum(best.free_inodes, entry.entries);
   }
   if (!has_room(best, need)) return no_room(root, *space, need);
-  for (const envgen::CacheEntry& entry : unused) {
+  for (const envgen::CachedDataset& entry : unused) {
     std::ignore = evict(entry);
     space = space_of(root, headroom);
     if (!space) return std::unexpected(space.error());
@@ -53,24 +52,23 @@ envgen::Status evict_until_there_is_room(const std::string& root, const Slot& ow
 
 }  // namespace
 
-envgen::Status make_room(const std::string& root, const Slot& own, const Need& need,
+envgen::Status make_room(const std::string& root, const CacheEntry& own, const Need& need,
                          const envgen::DataRequest& request) {
   const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(request.cache_max_bytes, 0));
   if (most != 0 && need.bytes > most) {
     return envgen::fail(kWhat, root, envgen::size_text(need.bytes) + " to be copied",
                         "raise --cache-max-size, or copy less with --include and --exclude");
   }
-  auto entries = list_own(root);
-  if (!entries) return std::unexpected(entries.error());
-  std::erase_if(*entries, [&own](const auto& entry) {
-    return entry.key == own.key && entry.store == own.store;
+  TRY_ASSIGN(auto entries, list_own(root));
+  std::erase_if(entries, [&own](const auto& entry) {
+    return entry.key == own.key && entry.cache == own.cache;
   });
   const envgen::CacheLimits limits = {
       .now_ms = sys::wall_ms(),
       .ttl_ms = request.cache_ttl_ms,
       .max_bytes = most == 0 ? 0 : std::max<std::uint64_t>(most - need.bytes, 1)};
   // What cannot be removed stays: there may be room all the same.
-  for (const envgen::CacheEntry& entry : choose_evictions(std::move(*entries), limits)) {
+  for (const envgen::CachedDataset& entry : choose_evictions(std::move(entries), limits)) {
     std::ignore = evict(entry);
   }
   return evict_until_there_is_room(root, own, need, request.headroom);

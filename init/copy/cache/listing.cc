@@ -16,8 +16,8 @@
 #include <tuple>
 #include <utility>
 
-#include "init/copy/cache/slot.h"
-#include "init/copy/cache/store.h"
+#include "init/copy/cache/cache_entry.h"
+#include "init/copy/cache/user_cache.h"
 #include "init/copy/progress.h"
 #include "init/copy/space.h"
 #include "init/sys/as_user.h"
@@ -41,7 +41,7 @@ std::int64_t mtime_ms(const std::string& path) {
   return (seconds * kMsPerSecond) + (status.st_mtim.tv_nsec / kNsPerMs);
 }
 
-// "" for what is no slot of the cache: a lock, a file of somebody else.
+// "" for what is no entry of the cache: a lock, a file of somebody else.
 std::string key_in(std::string_view name) {
   constexpr std::size_t kDigits = 16;
   if (name.ends_with(kPartial)) name.remove_suffix(kPartial.size());
@@ -53,11 +53,11 @@ std::string key_in(std::string_view name) {
   return right ? std::string(name) : "";
 }
 
-bool is_in_use(const Slot& slot) {
+bool is_in_use(const CacheEntry& cache_entry) {
   struct stat status{};
-  if (::lstat(slot.lock().c_str(), &status) != 0 && errno == ENOENT) return false;
-  if (::access(slot.store.c_str(), W_OK) != 0) return is_held(slot);
-  const auto lock = try_lock(slot, Hold::kExclusive);
+  if (::lstat(cache_entry.lock().c_str(), &status) != 0 && errno == ENOENT) return false;
+  if (::access(cache_entry.cache.c_str(), W_OK) != 0) return is_held(cache_entry);
+  const auto lock = try_lock(cache_entry, Hold::kExclusive);
   return !lock || !lock->valid();
 }
 
@@ -68,22 +68,24 @@ std::uint64_t credible(std::uint64_t number) {
 }
 
 // Of an unfinished one, as much as its copiers say.
-envgen::CacheEntry describe(const Slot& slot, bool partial) {
-  envgen::CacheEntry entry;
-  entry.store = slot.store;
-  entry.key = slot.key;
+envgen::CachedDataset describe(const CacheEntry& cache_entry, bool partial) {
+  envgen::CachedDataset entry;
+  entry.cache = cache_entry.cache;
+  entry.key = cache_entry.key;
   entry.partial = partial;
-  entry.in_use = is_in_use(slot);
-  entry.used_ms = mtime_ms(slot.lock());
-  if (entry.used_ms == 0) entry.used_ms = mtime_ms(partial ? slot.partial() : slot.published());
+  entry.in_use = is_in_use(cache_entry);
+  entry.used_ms = mtime_ms(cache_entry.lock());
+  if (entry.used_ms == 0)
+    entry.used_ms = mtime_ms(partial ? cache_entry.partial() : cache_entry.published());
   if (partial) {
-    if (const auto counters = SharedCounters::open(slot.progress())) {
+    if (const auto counters = SharedCounters::open(cache_entry.progress())) {
       entry.entries = credible(counters->get().entries);
       entry.bytes = credible(counters->get().bytes);
       entry.total_bytes = credible(counters->get().total_bytes);
     }
-    entry.source = sys::look(slot.partial() + "/source", true).content.substr(0, PATH_MAX);
-  } else if (const auto record = read_record(slot); record && *record) {
+    entry.source =
+        sys::inspect(cache_entry.partial() + "/source", true).content.substr(0, PATH_MAX);
+  } else if (const auto record = read_record(cache_entry); record && *record) {
     entry.source = (*record)->source;
     entry.entries = (*record)->entries;
     entry.bytes = (*record)->allocated;
@@ -91,18 +93,18 @@ envgen::CacheEntry describe(const Slot& slot, bool partial) {
   return entry;
 }
 
-// Root looks after other users' stores as these users: what lies there is what they like.
+// Root looks after other users' caches as these users: what lies there is what they like.
 class AsOwner {
  public:
-  explicit AsOwner(const std::string& store) {
+  explicit AsOwner(const std::string& cache) {
     struct stat status{};
     if (::geteuid() != 0) return;
-    if (::lstat(store.c_str(), &status) != 0) {
+    if (::lstat(cache.c_str(), &status) != 0) {
       gone_ = true;
       return;
     }
     if (status.st_uid == 0) return;
-    constexpr gid_t kNobody = 65534;  // the store's group may be one that its owner is not in
+    constexpr gid_t kNobody = 65534;  // the cache's group may be one that its owner is not in
     envgen::Identity owner;
     owner.uid = status.st_uid;
     owner.gid = kNobody;
@@ -116,36 +118,37 @@ class AsOwner {
 };
 
 // A job that takes weeks has used its copy until now, not only when it began.
-void note_use(const std::vector<envgen::CacheEntry>& entries) {
-  for (const envgen::CacheEntry& entry : entries) {
-    const Slot slot{.store = entry.store, .key = entry.key};
-    const AsOwner owner(entry.store);
+void note_use(const std::vector<envgen::CachedDataset>& entries) {
+  for (const envgen::CachedDataset& entry : entries) {
+    const CacheEntry cache_entry{.cache = entry.cache, .key = entry.key};
+    const AsOwner owner(entry.cache);
     if (entry.in_use && owner.may()) {
-      ::utimensat(AT_FDCWD, slot.lock().c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+      ::utimensat(AT_FDCWD, cache_entry.lock().c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
     }
   }
 }
 
 // Whoever has not asked for a dataset for so long has no link to its copy any more.
-void forget_old_sources(const std::string& store, std::int64_t now_ms) {
+void forget_old_sources(const std::string& cache, std::int64_t now_ms) {
   constexpr std::int64_t kYearMs = 365LL * 24 * 60 * 60 * 1000;
-  const sys::Dir directory(::opendir(store.c_str()));
+  const sys::Dir directory(::opendir(cache.c_str()));
   while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
-    const std::string path = store + "/" + entry->d_name;
+    const std::string path = cache + "/" + entry->d_name;
     const bool due = path.ends_with(".was") && now_ms - mtime_ms(path) > kYearMs;
     if (due) ::unlink(path.c_str());
   }
 }
 
-envgen::Status list_store(const std::string& store, std::vector<envgen::CacheEntry>& entries) {
+envgen::Status list_user_cache(const std::string& cache,
+                               std::vector<envgen::CachedDataset>& entries) {
   constexpr std::size_t kMost = 100'000;
-  const AsOwner owner(store);
+  const AsOwner owner(cache);
   if (!owner.may()) return {};
-  const sys::Dir directory(::opendir(store.c_str()));
+  const sys::Dir directory(::opendir(cache.c_str()));
   if (!directory) {
     // Another user's that we may not look into is that one's matter.
     if (errno == ENOENT || errno == EACCES) return {};
-    return envgen::fail(kWhat, store, sys::errno_text(errno), "name another --data-root");
+    return envgen::fail(kWhat, cache, sys::errno_text(errno), "name another --data-root");
   }
   std::vector<std::pair<std::string, bool>> found;
   while (const dirent* entry = ::readdir(directory.get())) {
@@ -156,18 +159,19 @@ envgen::Status list_store(const std::string& store, std::vector<envgen::CacheEnt
   std::ranges::sort(found);
   entries.reserve(entries.size() + found.size());
   for (const auto& [key, partial] : found) {
-    entries.push_back(describe({.store = store, .key = key}, partial));
+    entries.push_back(describe({.cache = cache, .key = key}, partial));
   }
   return {};
 }
 
-envgen::Result<std::vector<envgen::CacheEntry>> list_stores(const std::string& root, bool own) {
-  std::vector<envgen::CacheEntry> entries;
+envgen::Result<std::vector<envgen::CachedDataset>> list_user_caches(const std::string& root,
+                                                                    bool own) {
+  std::vector<envgen::CachedDataset> entries;
   envgen::Status last;
-  for (const Store& store : stores_of(root)) {
+  for (const UserCache& cache : user_caches(root)) {
     // Where others may write, a name may lead anywhere.
-    if (!store.safe || (own && !store.is_ours())) continue;
-    if (auto listed = list_store(store.path, entries); !listed) last = std::move(listed);
+    if (!cache.safe || (own && !cache.is_ours())) continue;
+    if (auto listed = list_user_cache(cache.path, entries); !listed) last = std::move(listed);
   }
   if (entries.empty() && !last) return std::unexpected(last.error());
   return entries;
@@ -175,29 +179,28 @@ envgen::Result<std::vector<envgen::CacheEntry>> list_stores(const std::string& r
 
 }  // namespace
 
-envgen::Result<std::vector<envgen::CacheEntry>> list_cache(const std::string& root) {
-  return list_stores(root, false);
+envgen::Result<std::vector<envgen::CachedDataset>> list_cache(const std::string& root) {
+  return list_user_caches(root, false);
 }
 
-envgen::Result<std::vector<envgen::CacheEntry>> list_own(const std::string& root) {
-  return list_stores(root, true);
+envgen::Result<std::vector<envgen::CachedDataset>> list_own(const std::string& root) {
+  return list_user_caches(root, true);
 }
 
-envgen::Result<bool> evict(const envgen::CacheEntry& entry) {
-  const Slot slot{.store = entry.store, .key = entry.key};
-  const AsOwner owner(entry.store);
+envgen::Result<bool> evict(const envgen::CachedDataset& entry) {
+  const CacheEntry cache_entry{.cache = entry.cache, .key = entry.key};
+  const AsOwner owner(entry.cache);
   if (!owner.may()) return false;
-  if (::access(slot.store.c_str(), W_OK) != 0) {
-    return envgen::fail(kWhat, slot.published(), sys::errno_text(errno),
+  if (::access(cache_entry.cache.c_str(), W_OK) != 0) {
+    return envgen::fail(kWhat, cache_entry.published(), sys::errno_text(errno),
                         "remove it as its owner, or as root");
   }
-  const bool known = mtime_ms(slot.lock()) != 0;
-  const auto lock = try_lock(slot, Hold::kExclusive);
-  if (!lock) return std::unexpected(lock.error());
-  if (!lock->valid()) return false;
-  const bool used_since = known && mtime_ms(slot.lock()) > entry.used_ms;
+  const bool known = mtime_ms(cache_entry.lock()) != 0;
+  TRY_ASSIGN(const auto lock, try_lock(cache_entry, Hold::kExclusive));
+  if (!lock.valid()) return false;
+  const bool used_since = known && mtime_ms(cache_entry.lock()) > entry.used_ms;
   if (used_since) return false;
-  if (auto removed = remove_slot(slot); !removed) return std::unexpected(removed.error());
+  TRY(remove_cache_entry(cache_entry));
   return true;
 }
 
@@ -205,28 +208,28 @@ namespace {
 
 // Each user's copies by themselves, by the time to live and the size. Sizes and times are that
 // user's word, and cost nobody else a copy.
-std::vector<envgen::CacheEntry> choose_by_store(const std::vector<envgen::CacheEntry>& entries,
-                                                envgen::CacheLimits limits) {
+std::vector<envgen::CachedDataset> choose_by_cache(
+    const std::vector<envgen::CachedDataset>& entries, envgen::CacheLimits limits) {
   limits.free_bytes = limits.want_free = 0;
-  std::map<std::string_view, std::vector<envgen::CacheEntry>> stores;
-  for (const envgen::CacheEntry& entry : entries) stores[entry.store].push_back(entry);
-  std::vector<envgen::CacheEntry> chosen;
-  for (auto& [store, held] : stores) {
+  std::map<std::string_view, std::vector<envgen::CachedDataset>> caches;
+  for (const envgen::CachedDataset& entry : entries) caches[entry.cache].push_back(entry);
+  std::vector<envgen::CachedDataset> chosen;
+  for (auto& [cache, held] : caches) {
     std::ranges::move(choose_evictions(std::move(held), limits), std::back_inserter(chosen));
   }
   return chosen;
 }
 
 // All the others that may go, the least recently used first.
-std::vector<envgen::CacheEntry> choose_for_room(std::vector<envgen::CacheEntry> entries,
-                                                const std::vector<envgen::CacheEntry>& chosen,
-                                                const envgen::CacheLimits& limits) {
+std::vector<envgen::CachedDataset> choose_for_room(std::vector<envgen::CachedDataset> entries,
+                                                   const std::vector<envgen::CachedDataset>& chosen,
+                                                   const envgen::CacheLimits& limits) {
   // Others may have put any number there.
   std::set<std::tuple<std::string_view, std::string_view, bool>> names;
-  for (const envgen::CacheEntry& entry : chosen)
-    names.emplace(entry.store, entry.key, entry.partial);
-  std::erase_if(entries, [&names](const envgen::CacheEntry& entry) {
-    return names.contains({entry.store, entry.key, entry.partial});
+  for (const envgen::CachedDataset& entry : chosen)
+    names.emplace(entry.cache, entry.key, entry.partial);
+  std::erase_if(entries, [&names](const envgen::CachedDataset& entry) {
+    return names.contains({entry.cache, entry.key, entry.partial});
   });
   return choose_evictions(std::move(entries), {.now_ms = limits.now_ms, .ttl_ms = 0});
 }
@@ -237,8 +240,8 @@ class Collector {
       : root_(root), free_bytes_(limits.free_bytes), dry_run_(dry_run) {}
 
   // Until so much is free, by what the file system says.
-  void collect(std::vector<envgen::CacheEntry> chosen, std::optional<std::uint64_t> want_free) {
-    for (envgen::CacheEntry& entry : chosen) {
+  void collect(std::vector<envgen::CachedDataset> chosen, std::optional<std::uint64_t> want_free) {
+    for (envgen::CachedDataset& entry : chosen) {
       if (want_free && free_bytes_ >= *want_free) return;
       auto gone = dry_run_ ? envgen::Result<bool>(true) : evict(entry);
       if (!gone) {
@@ -265,15 +268,14 @@ class Collector {
 
 envgen::Result<Collected> collect_garbage(const std::string& root,
                                           const envgen::CacheLimits& limits, bool dry_run) {
-  const auto entries = list_cache(root);
-  if (!entries) return std::unexpected(entries.error());
-  if (!dry_run) note_use(*entries);
-  const std::vector<envgen::CacheEntry> due = choose_by_store(*entries, limits);
-  const auto store = dry_run ? std::nullopt : own_store(root);
-  if (store) forget_old_sources(store->path, limits.now_ms);
+  TRY_ASSIGN(const auto entries, list_cache(root));
+  if (!dry_run) note_use(entries);
+  const std::vector<envgen::CachedDataset> due = choose_by_cache(entries, limits);
+  const auto cache = dry_run ? std::nullopt : own_cache(root);
+  if (cache) forget_old_sources(cache->path, limits.now_ms);
   Collector collector(root, limits, dry_run);
   collector.collect(due, std::nullopt);
-  collector.collect(choose_for_room(*entries, due, limits), limits.want_free);
+  collector.collect(choose_for_room(entries, due, limits), limits.want_free);
   Collected collected = std::move(collector).take();
   if (collected.removed.empty() && !collected.failed.empty()) {
     return std::unexpected(std::move(collected.error));

@@ -1,5 +1,5 @@
 #pragma once
-// What a node's cache holds, and the removal of what may go.
+// The listing of a node's cache, and the removal of what may go.
 
 #include <string>
 #include <vector>
@@ -10,20 +10,20 @@
 namespace copy {
 
 // What `trainit cache ls` shows, by name.
-envgen::Result<std::vector<envgen::CacheEntry>> list_cache(const std::string& root);
+envgen::Result<std::vector<envgen::CachedDataset>> list_cache(const std::string& root);
 
 struct Collected {
-  std::vector<envgen::CacheEntry> removed;
-  std::vector<envgen::CacheEntry> failed;  // due, and still there
-  envgen::Error error;                     // why, of the last one
+  std::vector<envgen::CachedDataset> removed;
+  std::vector<envgen::CachedDataset> failed;  // due, and still there
+  envgen::Error error;                        // why, of the last one
 };
 
 // Of list_cache() those that we have copied. Of others' copies, sizes and times are what
 // these say.
-envgen::Result<std::vector<envgen::CacheEntry>> list_own(const std::string& root);
+envgen::Result<std::vector<envgen::CachedDataset>> list_own(const std::string& root);
 
-// Removes the slot of `entry`; false where it is in use, or was used since it was looked at.
-envgen::Result<bool> evict(const envgen::CacheEntry& entry);
+// Removes `entry`; false where it is in use, or was used since it was looked at.
+envgen::Result<bool> evict(const envgen::CachedDataset& entry);
 
 // Removes what may go (init/copy/cache/cache_policy.h), never what is in use. The time to live and
 // the size hold for each user's copies by themselves. `dry_run`: only says. An error: nothing of it

@@ -5,8 +5,8 @@
 #include <array>
 #include <climits>
 
-#include "init/copy/cache/slot.h"
-#include "init/copy/cache/store.h"
+#include "init/copy/cache/cache_entry.h"
+#include "init/copy/cache/user_cache.h"
 #include "init/sys/clock.h"
 
 namespace copy {
@@ -18,8 +18,8 @@ std::string origin_of(const std::string& path) {
   if (!path.ends_with(kData) || path.find("/trainit-datasets") == std::string::npos) return "";
   const std::string entry = path.substr(0, path.size() - kData.size());
   const std::size_t slash = entry.rfind('/');
-  if (slash == std::string::npos || !is_in_trusted_store(entry.substr(0, slash))) return "";
-  return source_of({.store = entry.substr(0, slash), .key = entry.substr(slash + 1)});
+  if (slash == std::string::npos || !is_in_trusted_cache(entry.substr(0, slash))) return "";
+  return source_of({.cache = entry.substr(0, slash), .key = entry.substr(slash + 1)});
 }
 
 std::string origin_of_link(const std::string& path) {
@@ -31,19 +31,19 @@ std::string origin_of_link(const std::string& path) {
 }  // namespace
 
 envgen::Result<Source> locate_source(const std::string& path, std::int64_t deadline_ms,
-                                     const envgen::Identity* job) {
+                                     const envgen::Identity* job_user) {
   constexpr int kMostLinks = 8;
-  auto source = find_source(path, deadline_ms, job);
+  auto source = find_source(path, deadline_ms, job_user);
   // One that did not answer would hang this process, too.
   const bool late = deadline_ms != 0 && sys::monotonic_ms() >= deadline_ms;
   if (!source && !late) {
     const std::string origin = origin_of_link(path);
-    if (!origin.empty()) source = find_source(origin, deadline_ms, job);
+    if (!origin.empty()) source = find_source(origin, deadline_ms, job_user);
   }
   for (int left = kMostLinks; source && left > 0; --left) {
     const std::string origin = origin_of(source->path);
     if (origin.empty()) break;
-    source = find_source(origin, deadline_ms, job);
+    source = find_source(origin, deadline_ms, job_user);
   }
   return source;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What a job asks of a dataset, and what it gets.
+// A job's request for a dataset, and the answer to it.
 
 #include <functional>
 #include <optional>
@@ -32,8 +32,8 @@ struct Report {
 struct Preparation {
   envgen::Dataset dataset;
   envgen::DataRequest request;
-  std::optional<Owner> owner;             // the job's user, where that is another one
-  const envgen::Identity* job = nullptr;  // the same
+  std::optional<Owner> owner;                  // the job's user, where that is another one
+  const envgen::Identity* job_user = nullptr;  // the same
   std::function<void(const Report&)> report = {};
 };
 

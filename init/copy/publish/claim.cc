@@ -12,7 +12,7 @@
 
 #include "base/content_hash.h"
 #include "init/copy/progress.h"
-#include "init/copy/tree/identity.h"
+#include "init/copy/tree/tree_digest.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -32,7 +32,7 @@ struct Seen {
 };
 
 // Opened each time: of NFS that is what asks the server.
-Seen look_at(const std::string& path) {
+Seen read_claim(const std::string& path) {
   const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd.valid()) return {};
   struct stat status{};
@@ -84,7 +84,7 @@ envgen::Result<Claim> Claim::take(const std::string& state, const Options& optio
     // What is there can be found all the same, and nothing be copied.
     if (errno == ENOSPC || errno == EDQUOT) return Claim(path, "", 0);
     if (errno != EEXIST) return cannot_write(path, errno);
-    const Seen seen = look_at(path);
+    const Seen seen = read_claim(path);
     const std::int64_t now_ms = sys::monotonic_ms();
     if (seen != before) since_ms = now_ms;
     before = seen;
@@ -124,7 +124,7 @@ Claim::~Claim() {
 }
 
 envgen::Status Claim::check() const {
-  if (text_.empty() || look_at(path_).text == text_) return {};
+  if (text_.empty() || read_claim(path_).text == text_) return {};
   return envgen::fail(kWhat, path_, "that another machine has taken over the place",
                       "let one machine copy to a place that several share");
 }

@@ -1,14 +1,15 @@
 #pragma once
-// Who works at a place, for machines that share its file system but no locks: a file in the state
-// directory that one machine makes, touches every few seconds, and removes. Processes of one
-// machine keep each other out by a lock; whoever takes a claim has that lock.
+// A claim says which machine works at a destination, where machines share its file system but no
+// locks: a file in the state directory that one machine makes, touches every few seconds, and
+// removes. Processes of one machine keep each other out by a lock; whoever takes a claim has that
+// lock.
 //
 //   <state>/claim   "<boot id> <pid> <a number>\n"
 //
 // One of this boot is of a process that was killed: it had the lock. One of another boot that
 // nobody has touched for `patience_ms`, by our own clock, is of a machine that has gone. Whoever
 // was only asleep so long finds its claim taken, and ends. It is no proof on a file system that
-// shows names late to others: what is at the place is still complete, but of either.
+// shows names late to others: what is at the destination is still complete, but of either.
 
 #include <cstdint>
 #include <string>

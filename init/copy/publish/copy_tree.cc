@@ -6,19 +6,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "init/copy/copy_record.h"
 #include "init/copy/publish/claim.h"
+#include "init/copy/publish/destination.h"
 #include "init/copy/publish/lease.h"
-#include "init/copy/publish/place.h"
-#include "init/copy/publish/place_journal.h"
+#include "init/copy/publish/publication_journal.h"
 #include "init/copy/publish/publish.h"
 #include "init/copy/publish/room.h"
 #include "init/copy/tree/copy.h"
-#include "init/copy/tree/phase.h"
+#include "init/copy/tree/pass.h"
 #include "init/sys/boot.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
@@ -29,16 +28,16 @@ namespace {
 
 constexpr const char* kWhat = "copying";
 
-void show_waiting(const Destination& place, const Options& options) {
+void show_waiting(const Destination& destination, const Options& options) {
   if (!options.waiting) return;
-  const auto counters = SharedCounters::open(place.state + "/progress");
+  const auto counters = SharedCounters::open(destination.state + "/progress");
   options.waiting(counters ? &counters->get() : nullptr);
 }
 
-// The lock of the place, when whoever has it is done or dead.
-envgen::Result<sys::Fd> lock(const Destination& place, const Options& options) {
+// The lock of the destination, when whoever has it is done or dead.
+envgen::Result<sys::Fd> lock(const Destination& destination, const Options& options) {
   constexpr int kEveryMs = 100;
-  const std::string path = place.state + "/lock";
+  const std::string path = destination.state + "/lock";
   while (true) {
     sys::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!fd.valid()) return fail_on(path, errno);
@@ -46,10 +45,10 @@ envgen::Result<sys::Fd> lock(const Destination& place, const Options& options) {
       if (errno == EINTR) continue;
       if (errno != EWOULDBLOCK) return fail_on(path, errno);
       if (options.deadline_ms != 0 && sys::monotonic_ms() >= options.deadline_ms) {
-        return envgen::fail(kWhat, place.path, "another copy to the same place that is not done",
-                            "give it more time");
+        return envgen::fail(kWhat, destination.path,
+                            "another copy to the same place that is not done", "give it more time");
       }
-      show_waiting(place, options);
+      show_waiting(destination, options);
       ::poll(nullptr, 0, kEveryMs);
     }
     // Somebody may have removed the directory, and another copy made it anew.
@@ -59,17 +58,15 @@ envgen::Result<sys::Fd> lock(const Destination& place, const Options& options) {
         ours.st_ino == there.st_ino) {
       return fd;
     }
-    if (auto made = sys::make_directories(place.state, 0755); !made) {
-      return std::unexpected(made.error());
-    }
+    TRY(sys::make_directories(destination.state, 0755));
   }
 }
 
 // The copy that is there is one of this source and of these options. What a crash of the machine
 // may have harmed can be proven by its hashes only.
-bool is_of(const envgen::CopyRecord& record, const Source& source, const Destination& place,
+bool is_of(const envgen::CopyRecord& record, const Source& source, const Destination& destination,
            const Options& options) {
-  return record.source == source.path && record.path == place.real_data() &&
+  return record.source == source.path && record.path == destination.real_data() &&
          record.options == to_text(options) && (record.hashed || !options.verify) &&
          (record.synced || !options.durable) &&
          (record.hashed || can_be_trusted(record, sys::boot_id()));
@@ -77,24 +74,23 @@ bool is_of(const envgen::CopyRecord& record, const Source& source, const Destina
 
 // What is there, when neither it nor the source has changed since. `scan` gets what the source
 // holds, where it was looked at.
-envgen::Result<std::optional<Copied>> find_unchanged(const Source& source, const Destination& place,
+envgen::Result<std::optional<Copied>> find_unchanged(const Source& source,
+                                                     const Destination& destination,
                                                      const Options& options,
                                                      const SharedCounters& counters,
                                                      std::optional<Scan>& scan) {
-  const envgen::PathState file = sys::look(record_of(place), true);
-  const auto record = envgen::parse_record(file.content, record_of(place));
-  if (!record || !is_of(*record, source, place, options)) return std::nullopt;
-  auto scanned = scan_tree(root_of(source.path, source.directory), options, counters);
-  if (!scanned) return std::unexpected(scanned.error());
-  scan = *scanned;
-  if (to_text(scan->identity) != record->identity) return std::nullopt;
-  auto standing = check_published(place, source.path, options, counters);
+  const envgen::PathState file = sys::inspect(record_of(destination), true);
+  const auto record = envgen::parse_record(file.content, record_of(destination));
+  if (!record || !is_of(*record, source, destination, options)) return std::nullopt;
+  TRY_ASSIGN(scan, scan_tree(root_of(source.path, source.directory), options, counters));
+  if (to_text(scan->digest) != record->digest) return std::nullopt;
+  auto standing = check_published(destination, source.path, options, counters);
   if (standing && (options.verify || !can_be_trusted(*record, sys::boot_id()))) {
-    standing = verify_tree(place.data() + (place.mount_point ? "/" : ""), place.state + "/manifest",
-                           options, counters);
+    standing = verify_tree(destination.data() + (destination.mount_point ? "/" : ""),
+                           destination.state + "/manifest", options, counters);
   }
   if (!standing) {
-    if (options.warn && place.exists) {
+    if (options.warn && destination.exists) {
       options.warn(standing.error().where + ": " + standing.error().found + "; copying it anew");
     }
     return std::nullopt;
@@ -102,10 +98,9 @@ envgen::Result<std::optional<Copied>> find_unchanged(const Source& source, const
   if (!can_be_trusted(*record, sys::boot_id())) {
     envgen::CopyRecord proven = *record;
     proven.boot_id = sys::boot_id();
-    auto written = sys::write_file_atomic(record_of(place), 0644, record_to_json(proven));
-    if (!written) return std::unexpected(written.error());
+    TRY(sys::write_file_atomic(record_of(destination), 0644, record_to_json(proven)));
   }
-  return Copied{.path = place.real_data(),
+  return Copied{.path = destination.real_data(),
                 .how = Published::kUnchanged,
                 .size = scan->size,
                 .kept = scan->size,
@@ -114,13 +109,13 @@ envgen::Result<std::optional<Copied>> find_unchanged(const Source& source, const
                 .lease = {}};
 }
 
-envgen::CopyRecord record_for(const Source& source, const Destination& place,
+envgen::CopyRecord record_for(const Source& source, const Destination& destination,
                               const Options& options, const Scan& scan) {
   return {.source = source.path,
-          .identity = to_text(scan.identity),
+          .digest = to_text(scan.digest),
           .version = "",
           .options = to_text(options),
-          .path = place.real_data(),
+          .path = destination.real_data(),
           .entries = scan.size.entries,
           .bytes = scan.size.bytes,
           .allocated = scan.size.allocated,
@@ -130,56 +125,52 @@ envgen::CopyRecord record_for(const Source& source, const Destination& place,
           .hashed = options.verify};
 }
 
-envgen::Status check_room_for(const Source& source, const Destination& place,
+envgen::Status check_room_for(const Source& source, const Destination& destination,
                               const Options& options, const SharedCounters& counters,
                               std::optional<Scan>& scan) {
   if (!scan) {
-    auto scanned = scan_tree(root_of(source.path, source.directory), options, counters);
-    if (!scanned) return std::unexpected(scanned.error());
-    scan = *scanned;
+    TRY_ASSIGN(scan, scan_tree(root_of(source.path, source.directory), options, counters));
   }
-  return check_room_for(scan->size, source, place, options);
+  return check_room_for(scan->size, source, destination, options);
 }
 
 // What an earlier run left counts for the same source only: in another one a file of the same name,
 // size and time, as a build that fixes all times leaves it, is another file.
-envgen::Status begin_filling(const Source& source, const Destination& place, const Keep& keep) {
-  const std::string filling = filling_of(place);
+envgen::Status begin_filling(const Source& source, const Destination& destination,
+                             const Keep& keep) {
+  const std::string filling = filling_of(destination);
   const std::string note = filling + "/source";
   const std::string text = std::to_string(source.inode) + " " + source.path + "\n";
-  if (sys::look(note, true).content == text) return {};
-  auto status = remove_tree(tree_of(place), keep);
+  if (sys::inspect(note, true).content == text) return {};
+  auto status = remove_tree(tree_of(destination), keep);
   if (status) status = remove_tree(filling, keep);
   if (status) status = sys::make_directories(filling, 0755);
   return status ? sys::write_file_atomic(note, 0644, text) : status;
 }
 
-envgen::Result<Copied> copy_anew(const Source& source, const Destination& place,
+envgen::Result<Copied> copy_anew(const Source& source, const Destination& destination,
                                  const Options& options, const SharedCounters& counters) {
-  const std::string filling = filling_of(place);
-  const auto unused = hold_unused(place, options.keep);
-  if (!unused) return std::unexpected(unused.error());
-  if (auto begun = begin_filling(source, place, options.keep); !begun) {
-    return std::unexpected(begun.error());
-  }
-  auto scan =
-      fill_tree(root_of(source.path, source.directory), tree_of(place), filling, options, counters);
-  if (!scan) return std::unexpected(scan.error());
-  auto free = check_above(place);
+  const std::string filling = filling_of(destination);
+  // Until it is published: nobody may begin to use what it replaces.
+  TRY_ASSIGN(const auto unused, hold_unused(destination, options.keep));
+  TRY(begin_filling(source, destination, options.keep));
+  TRY_ASSIGN(auto scan, run_copy_job(root_of(source.path, source.directory), tree_of(destination),
+                                     filling, options, counters));
+  auto free = check_above(destination);
   if (free && options.keep) free = options.keep();
   if (!free) return std::unexpected(free.error());
   counters.get().phase = Phase::kPublishing;
   if (options.report) options.report(counters.get());
-  auto publication = publish(place, record_for(source, place, options, *scan), options.keep);
-  if (!publication) return std::unexpected(publication.error());
-  return Copied{.path = place.real_data(),
-                .how = publication->how,
-                .size = scan->size,
+  TRY_ASSIGN(auto publication,
+             publish(destination, record_for(source, destination, options, scan), options.keep));
+  return Copied{.path = destination.real_data(),
+                .how = publication.how,
+                .size = scan.size,
                 .kept = {.entries = counters.get().kept_entries,
                          .bytes = counters.get().kept_bytes,
                          .allocated = 0},
-                .replaced = std::move(publication->replaced),
-                .why = std::move(publication->why),
+                .replaced = std::move(publication.replaced),
+                .why = std::move(publication.why),
                 .lease = {}};
 }
 
@@ -192,79 +183,70 @@ std::string kept_line(const std::string& where, const std::string& why) {
 
 namespace {
 
-envgen::Result<Copied> copy_to(HeldPlace& held, const Source& source, const Options& asked) {
-  const Destination& place = held.place;
-  auto locked = lock(place, asked);
-  if (!locked) return std::unexpected(locked.error());
-  auto claim = Claim::take(place.state, asked, sys::boot_id());
+envgen::Result<Copied> copy_to(HeldDestination& held, const Source& source, const Options& asked) {
+  const Destination& destination = held.destination;
+  TRY_ASSIGN(auto locked, lock(destination, asked));
+  auto claim = Claim::take(destination.state, asked, sys::boot_id());
   if (!claim) return std::unexpected(claim.error());
   const Keep keep = [&claim] { return claim->keep(); };
-  auto settled = settle(place, keep);
-  if (!settled) return std::unexpected(settled.error());
-  if (!settled->replaced.empty() && asked.warn) {
-    asked.warn(kept_line(settled->replaced, settled->why));
+  TRY_ASSIGN(auto settled, settle(destination, keep));
+  if (!settled.replaced.empty() && asked.warn) {
+    asked.warn(kept_line(settled.replaced, settled.why));
   }
   envgen::Status status;
   if (claim->abandoned()) {
     // What the other machine may still write to goes away under it.
-    status = remove_tree(tree_of(place), keep);
-    if (status) status = remove_tree(filling_of(place), keep);
+    status = remove_tree(tree_of(destination), keep);
+    if (status) status = remove_tree(filling_of(destination), keep);
   }
   // Others may have been there in the meantime.
-  if (status) status = look_again(held);
-  if (status) status = check_apart(source, place);
-  if (status) status = check_publishable(place);
+  if (status) status = refresh(held);
+  if (status) status = check_apart(source, destination);
+  if (status) status = check_publishable(destination);
   if (!status) return std::unexpected(status.error());
-  auto counters = SharedCounters::create(place.state + "/progress");
-  if (!counters) return std::unexpected(counters.error());
-  counters->get().started_ms = sys::wall_ms();
+  TRY_ASSIGN(auto counters, SharedCounters::create(destination.state + "/progress"));
+  counters.get().started_ms = sys::wall_ms();
   Options options = asked;
   options.report = [&](const Counters& now) {
-    counters->save();
+    counters.save();
     if (asked.report) asked.report(now);
   };
   options.keep = keep;
-  options.lock_fd = locked->get();
+  options.lock_fd = locked.get();
   std::optional<Scan> scan;
-  auto found = find_unchanged(source, place, options, *counters, scan);
-  if (!found) return std::unexpected(found.error());
-  if (!*found) status = check_room_for(source, place, options, *counters, scan);
+  TRY_ASSIGN(auto found, find_unchanged(source, destination, options, counters, scan));
+  if (!found) status = check_room_for(source, destination, options, counters, scan);
   if (!status) return std::unexpected(status.error());
-  auto copied = *found ? envgen::Result<Copied>(std::move(**found))
-                       : copy_anew(source, place, options, *counters);
+  auto copied = found ? envgen::Result<Copied>(std::move(*found))
+                      : copy_anew(source, destination, options, counters);
   if (!copied) return copied;
-  counters->get().phase = Phase::kDone;
-  auto lease = take_lease(place, asked);
-  if (!lease) return std::unexpected(lease.error());
-  copied->lease = std::move(*lease);
+  counters.get().phase = Phase::kDone;
+  TRY_ASSIGN(auto lease, take_lease(destination, asked));
+  copied->lease = std::move(lease);
   return copied;
 }
 
 }  // namespace
 
-envgen::Result<Copied> copy_tree(const std::string& source_path, const std::string& destination,
-                                 const Options& asked) {
-  auto source = find_source(source_path, asked.deadline_ms, asked.job);
-  if (!source) return std::unexpected(source.error());
+envgen::Result<Copied> copy_tree(const std::string& source_path,
+                                 const std::string& destination_path, const Options& asked) {
+  TRY_ASSIGN(auto source, find_source(source_path, asked.deadline_ms, asked.job_user));
   // Before anything is made.
-  const auto place = find_place(destination);
-  if (!place) return std::unexpected(place.error());
-  if (auto apart = check_apart(*source, *place); !apart) return std::unexpected(apart.error());
-  auto held = hold_place(destination, asked.job);
-  if (!held) return std::unexpected(held.error());
-  if (auto apart = check_apart(*source, held->place); !apart) {
-    return std::unexpected(apart.error());
-  }
+  TRY_ASSIGN(const auto destination, find_destination(destination_path));
+  TRY(check_apart(source, destination));
+  TRY_ASSIGN(auto held, hold_destination(destination_path, asked.job_user));
+  TRY(check_apart(source, held.destination));
   Options options = asked;
-  if (asked.warn) options.warn = [&](const std::string& line) { asked.warn(held->told(line)); };
-  auto copied = copy_to(*held, *source, options);
+  if (asked.warn)
+    options.warn = [&](const std::string& line) { asked.warn(held.with_named_paths(line)); };
+  auto copied = copy_to(held, source, options);
   if (!copied) {
     envgen::Error error = std::move(copied.error());
-    error.where = held->told(std::move(error.where));
-    error.found = held->told(std::move(error.found));
+    error.where = held.with_named_paths(std::move(error.where));
+    error.found = held.with_named_paths(std::move(error.found));
     return std::unexpected(std::move(error));
   }
-  copied->replaced = held->told(std::move(copied->replaced));
+  copied->replaced = held.with_named_paths(std::move(copied->replaced));
   return copied;
 }
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "init/copy/publish/place_journal.h"
+#include "init/copy/publish/publication_journal.h"
 #include "init/copy/tree/directory.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
@@ -30,8 +30,8 @@ std::unexpected<envgen::Error> in_use(const std::string& where) {
                       "cache keeps a copy for each");
 }
 
-envgen::Result<sys::Fd> open_lease(const Destination& place) {
-  const std::string path = place.state + "/lease";
+envgen::Result<sys::Fd> open_lease(const Destination& destination) {
+  const std::string path = destination.state + "/lease";
   sys::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.valid()) return fail_on(path, errno);
   return fd;
@@ -67,8 +67,8 @@ envgen::Result<bool> counts(int directory, const std::string& name, mode_t type)
   return (status.st_mode & S_IFMT) == type && (status.st_uid == 0 || status.st_uid == ::geteuid());
 }
 
-// Of another place, whose state directory this is: adds what has to be held to `held`. False: it is
-// in use.
+// Of another destination, whose state directory this is: adds what has to be held to `held`. False:
+// it is in use.
 envgen::Result<bool> hold_other(int directory, const std::string& state,
                                 std::vector<sys::Fd>& held) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -92,9 +92,10 @@ envgen::Result<bool> hold_other(int directory, const std::string& state,
   return true;
 }
 
-// Of one directory below the place: the copies in it, and into `left` the directories in it.
-envgen::Status hold_in(const Destination& place, const sys::Fd& directory, const std::string& path,
-                       std::vector<std::string>& left, std::vector<sys::Fd>& held) {
+// Of one directory below the destination: the copies in it, and into `left` the directories in it.
+envgen::Status hold_in(const Destination& destination, const sys::Fd& directory,
+                       const std::string& path, std::vector<std::string>& left,
+                       std::vector<sys::Fd>& held) {
   DirectoryReader reader;
   std::vector<Name> names;
   while (reader.read(directory.get(), names)) {
@@ -109,27 +110,29 @@ envgen::Status hold_in(const Destination& place, const sys::Fd& directory, const
       }
       auto free = hold_other(directory.get(), name.c_str(), held);
       if (!free) {
-        free.error().where = place.real + "/" + entry;
+        free.error().where = destination.real + "/" + entry;
         return std::unexpected(free.error());
       }
-      if (!*free) return in_use(place.real + "/" + entry);
+      if (!*free) return in_use(destination.real + "/" + entry);
     }
   }
-  return fail_on(place.real + "/" + path, errno);
+  return fail_on(destination.real + "/" + path, errno);
 }
 
 // The copies below a directory. What is mounted there stays where it is.
-envgen::Status hold_below(const Destination& place, const Keep& keep, std::vector<sys::Fd>& held) {
+envgen::Status hold_below(const Destination& destination, const Keep& keep,
+                          std::vector<sys::Fd>& held) {
   constexpr std::int64_t kKeepMs = 200;
-  const sys::Fd root(::open(place.path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const sys::Fd root(
+      ::open(destination.path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!root.valid() && is_no_path(errno)) return {};
-  if (!root.valid()) return fail_on(place.real, errno);
+  if (!root.valid()) return fail_on(destination.real, errno);
   const std::uint64_t mount = sys::mount_id_of(root.get());
   std::vector<std::string> left = {""};
   std::int64_t next_ms = 0;
   while (!left.empty()) {
     if (keep && sys::monotonic_ms() >= next_ms) {
-      if (auto ours = keep(); !ours) return ours;
+      TRY(keep());
       next_ms = sys::monotonic_ms() + kKeepMs;
     }
     const std::string path = std::move(left.back());
@@ -137,18 +140,17 @@ envgen::Status hold_below(const Destination& place, const Keep& keep, std::vecto
     const std::string_view below = path.empty() ? "." : std::string_view(path);
     const sys::Fd entry = open_below(root.get(), below, O_PATH | O_DIRECTORY);
     if (!entry.valid() && is_no_path(errno)) continue;
-    if (!entry.valid()) return fail_on(place.real + "/" + path, errno);
+    if (!entry.valid()) return fail_on(destination.real + "/" + path, errno);
     const std::uint64_t entry_mount = sys::mount_id_of(entry.get());
     if ((entry_mount == 0) != (mount == 0)) {
-      return envgen::fail(kWhat, place.real + "/" + path, "a mount that cannot be told",
+      return envgen::fail(kWhat, destination.real + "/" + path, "a mount that cannot be told",
                           "allow more open files");
     }
     if (entry_mount != mount) continue;
     const sys::Fd directory = open_below(entry.get(), ".", O_RDONLY | O_DIRECTORY);
     if (!directory.valid() && is_no_path(errno)) continue;
-    if (!directory.valid()) return fail_on(place.real + "/" + path, errno);
-    auto free = hold_in(place, directory, path, left, held);
-    if (!free) return free;
+    if (!directory.valid()) return fail_on(destination.real + "/" + path, errno);
+    TRY(hold_in(destination, directory, path, left, held));
   }
   return {};
 }
@@ -159,9 +161,8 @@ envgen::Status check_path(std::string path) {
     const std::size_t slash = path.rfind('/');
     const std::string state = path.substr(0, slash + 1) + state_name(path.substr(slash + 1));
     std::vector<sys::Fd> looked;  // not held
-    const auto free = hold_other(AT_FDCWD, state, looked);
-    if (!free) return std::unexpected(free.error());
-    if (!*free) return in_use(path);
+    TRY_ASSIGN(const auto free, hold_other(AT_FDCWD, state, looked));
+    if (!free) return in_use(path);
     path.resize(slash);
   }
   return {};
@@ -169,8 +170,8 @@ envgen::Status check_path(std::string path) {
 
 }  // namespace
 
-envgen::Result<sys::Fd> take_lease(const Destination& place, const Options& options) {
-  auto lease = open_lease(place);
+envgen::Result<sys::Fd> take_lease(const Destination& destination, const Options& options) {
+  auto lease = open_lease(destination);
   if (!lease) return lease;
   const int error = lock_patiently(*lease, LOCK_SH);
   if (error == 0) return lease;
@@ -178,7 +179,7 @@ envgen::Result<sys::Fd> take_lease(const Destination& place, const Options& opti
   if (options.warn) {
     const std::string why =
         error == EWOULDBLOCK ? "it is just being replaced" : sys::errno_text(error);
-    options.warn(place.real_data() +
+    options.warn(destination.real_data() +
                  ": no lease on it, so another copy may replace it while it is "
                  "used: " +
                  why);
@@ -186,32 +187,31 @@ envgen::Result<sys::Fd> take_lease(const Destination& place, const Options& opti
   return lease;
 }
 
-envgen::Result<std::vector<sys::Fd>> hold_unused(const Destination& place, const Keep& keep) {
+envgen::Result<std::vector<sys::Fd>> hold_unused(const Destination& destination, const Keep& keep) {
   std::vector<sys::Fd> held;
-  if (place.exists) {
-    auto lease = open_lease(place);
-    if (!lease) return std::unexpected(lease.error());
-    const int error = lock_patiently(*lease, LOCK_EX);
-    if (error == EWOULDBLOCK) return in_use(place.data());
-    if (error != 0) return fail_on(place.state, error);
-    held.push_back(std::move(*lease));
+  if (destination.exists) {
+    TRY_ASSIGN(auto lease, open_lease(destination));
+    const int error = lock_patiently(lease, LOCK_EX);
+    if (error == EWOULDBLOCK) return in_use(destination.data());
+    if (error != 0) return fail_on(destination.state, error);
+    held.push_back(std::move(lease));
   }
-  auto free = check_above(place);
-  if (free && place.exists && place.directory && !place.mount_point) {
-    free = hold_below(place, keep, held);
+  auto free = check_above(destination);
+  if (free && destination.exists && destination.directory && !destination.mount_point) {
+    free = hold_below(destination, keep, held);
   }
   if (!free) return std::unexpected(free.error());
   return held;
 }
 
-envgen::Status check_above(const Destination& place) {
-  const std::string from = place.mount_point ? place.real : place.parent_as_told();
+envgen::Status check_above(const Destination& destination) {
+  const std::string from = destination.mount_point ? destination.real : destination.named_parent();
   const sys::Fd held(::open(from.c_str(), O_PATH | O_CLOEXEC));
-  const std::string mountinfo = sys::look("/proc/self/mountinfo", true).content;
+  const std::string mountinfo = sys::inspect("/proc/self/mountinfo", true).content;
   std::vector<std::string> paths = sys::other_paths(mountinfo, sys::mount_id_of(held.get()), from);
-  if (!place.mount_point) paths.push_back(from);
+  if (!destination.mount_point) paths.push_back(from);
   for (const std::string& path : paths) {
-    if (auto free = check_path(path); !free) return free;
+    TRY(check_path(path));
   }
   return {};
 }

@@ -54,18 +54,18 @@ Need need_of(const TreeSize& size, const Space& space, const std::vector<std::st
   return need;
 }
 
-envgen::Status check_room_for(const TreeSize& size, const Source& source, const Destination& place,
-                              const Options& options) {
-  const auto space = space_of(place.state, options.headroom);
+envgen::Status check_room_for(const TreeSize& size, const Source& source,
+                              const Destination& destination, const Options& options) {
+  const auto space = space_of(destination.state, options.headroom);
   // A file system that does not say has what it has.
   if (!space) return {};
-  const Need need = need_of(size, *space, {tree_of(place), filling_of(place)}, options);
+  const Need need = need_of(size, *space, {tree_of(destination), filling_of(destination)}, options);
   if (has_room(*space, need)) return {};
   struct stat status{};
-  const bool near = ::stat(place.state.c_str(), &status) == 0 &&
+  const bool near = ::stat(destination.state.c_str(), &status) == 0 &&
                     may_be_one(status.st_dev, static_cast<dev_t>(source.device));
-  if (near && !options.verify && shares_blocks(place.state)) return {};
-  return envgen::fail("looking for room for a copy", place.path, shortage(*space, need),
+  if (near && !options.verify && shares_blocks(destination.state)) return {};
+  return envgen::fail("looking for room for a copy", destination.path, shortage(*space, need),
                       "make room there, name another place, or lower the headroom");
 }
 

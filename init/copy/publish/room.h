@@ -1,10 +1,10 @@
 #pragma once
-// Whether there is room for a copy, before anything of it is written.
+// The check for room, before anything of a copy is written.
 
 #include <vector>
 
 #include "base/result.h"
-#include "init/copy/publish/place.h"
+#include "init/copy/publish/destination.h"
 #include "init/copy/space.h"
 #include "init/copy/tree/options.h"
 
@@ -16,7 +16,7 @@ Need need_of(const TreeSize& size, const Space& space, const std::vector<std::st
              const Options& options);
 
 // For a copy by itself. One that shares its blocks with the source takes none.
-envgen::Status check_room_for(const TreeSize& size, const Source& source, const Destination& place,
-                              const Options& options);
+envgen::Status check_room_for(const TreeSize& size, const Source& source,
+                              const Destination& destination, const Options& options);
 
 }  // namespace copy

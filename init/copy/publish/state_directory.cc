@@ -22,8 +22,8 @@ constexpr const char* kWhat = "looking at the place of a copy";
 constexpr mode_t kState = 0711;
 constexpr const char* kMark = "mark";
 
-std::string mark_of(const std::string& told) {
-  return "trainit " + told.substr(told.rfind('/') + 1) + "\n";
+std::string mark_of(const std::string& shown) {
+  return "trainit " + shown.substr(shown.rfind('/') + 1) + "\n";
 }
 
 bool is_known(std::string_view name) {
@@ -59,9 +59,9 @@ bool may_be_marked(int directory) {
   return false;
 }
 
-envgen::Status check_mark(int directory, const std::string& told) {
+envgen::Status check_mark(int directory, const std::string& shown) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  const std::string mark = mark_of(told);
+  const std::string mark = mark_of(shown);
   std::array<char, NAME_MAX + 32> text{};
   if (is_our_file(directory, kMark)) {
     const sys::Fd there(::openat(directory, kMark, O_RDONLY | kFlags));
@@ -70,46 +70,44 @@ envgen::Status check_mark(int directory, const std::string& told) {
       return {};
     }
     if (size < 0) {
-      return envgen::fail(kWhat, told, sys::errno_text(errno), "see that it may be read");
+      return envgen::fail(kWhat, shown, sys::errno_text(errno), "see that it may be read");
     }
     if (size != 0) {
-      return envgen::fail(kWhat, told, "a directory that was made for another place",
+      return envgen::fail(kWhat, shown, "a directory that was made for another place",
                           "look at what is in it, and remove it, or name another place");
     }
   }
   if (!may_be_marked(directory)) {
-    return envgen::fail(kWhat, told, "a directory that is not trainit's",
+    return envgen::fail(kWhat, shown, "a directory that is not trainit's",
                         "look at what is in it, and remove it, or name another place");
   }
   const sys::Fd made(::openat(directory, kMark, O_WRONLY | O_CREAT | kFlags, 0600));
   const bool wrote = made.valid() && ::write(made.get(), mark.data(), mark.size()) >= 0;
   // On a full disk what is there may be found all the same.
   if (wrote || errno == ENOSPC || errno == EDQUOT) return {};
-  return envgen::fail(kWhat, told, sys::errno_text(errno), "name a place that may be written");
+  return envgen::fail(kWhat, shown, sys::errno_text(errno), "name a place that may be written");
 }
 
 }  // namespace
 
-envgen::Result<sys::Fd> open_state(const std::string& path, const std::string& told) {
+envgen::Result<sys::Fd> open_state(const std::string& path, const std::string& shown) {
   if (::mkdir(path.c_str(), kState) != 0 && errno != EEXIST) {
-    return envgen::fail(kWhat, told, sys::errno_text(errno), "name a place that may be written");
+    return envgen::fail(kWhat, shown, sys::errno_text(errno), "name a place that may be written");
   }
   sys::Fd state(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status{};
   if (!state.valid() || ::fstat(state.get(), &status) != 0) {
     const bool other = errno == ENOTDIR || errno == ELOOP;
-    return envgen::fail(kWhat, told, other ? "no directory" : sys::errno_text(errno), "remove it");
+    return envgen::fail(kWhat, shown, other ? "no directory" : sys::errno_text(errno), "remove it");
   }
   if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return envgen::fail(kWhat, told,
+    return envgen::fail(kWhat, shown,
                         status.st_uid != ::geteuid()
                             ? "a directory of user " + std::to_string(status.st_uid)
                             : "a directory that others may write",
                         "remove it, or name another place");
   }
-  if (auto marked = check_mark(state.get(), told); !marked) {
-    return std::unexpected(marked.error());
-  }
+  TRY(check_mark(state.get(), shown));
   // Whatever the umask.
   if ((status.st_mode & kState) != kState) ::fchmod(state.get(), kState);
   return state;

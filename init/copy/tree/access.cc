@@ -25,7 +25,7 @@ mode_t without_acl(mode_t mode, std::string_view buffer, ssize_t size) {
 
 // The bits that the way to the root lets the copy's group and the others have.
 mode_t passed_on_the_way(Worker& worker, gid_t group) {
-  const Job& job = worker.job;
+  const CopyJob& job = worker.job;
   const auto above = [](const std::string& path) {
     return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
   };
@@ -49,7 +49,7 @@ mode_t passed_on_the_way(Worker& worker, gid_t group) {
 
 bool keeps_owners(const Worker& worker) {
   return (worker.job.options->owner.has_value() || worker.uid == 0) &&
-         !worker.job.board->no_owners.load(std::memory_order_relaxed);
+         !worker.job.header->no_owners.load(std::memory_order_relaxed);
 }
 
 Owner owner_for(const Worker& worker, const struct stat& status) {

@@ -1,5 +1,5 @@
 #pragma once
-// What a copy lets others do: never more than its source did.
+// The access that a copy gives others: never more than its source did.
 
 #include <sys/stat.h>
 

@@ -45,16 +45,17 @@ bool write_all(int file, const char* from, std::uint64_t size, std::uint64_t at)
 
 }  // namespace
 
-Pump::Pump(std::atomic<std::uint64_t>& moved) : buffer_(new char[kBuffer]), moved_(&moved) {}
+FileCopier::FileCopier(std::atomic<std::uint64_t>& moved)
+    : buffer_(new char[kBuffer]), moved_(&moved) {}
 
-std::uint64_t Pump::move_in_kernel(const Stretch& stretch) {
-  std::uint64_t at = stretch.begin;
-  if (stretch.end - at < kWorthKernel) return at;
-  while (kernel_moves_ && at < stretch.end) {
+std::uint64_t FileCopier::move_in_kernel(const ByteRange& range) {
+  std::uint64_t at = range.begin;
+  if (range.end - at < kWorthKernel) return at;
+  while (kernel_moves_ && at < range.end) {
     auto from = static_cast<off_t>(at);
     off_t to = from;
-    const std::uint64_t size = std::min(kAtOnce, stretch.end - at);
-    const ssize_t count = ::copy_file_range(stretch.from, &from, stretch.to, &to, size, 0);
+    const std::uint64_t size = std::min(kAtOnce, range.end - at);
+    const ssize_t count = ::copy_file_range(range.from, &from, range.to, &to, size, 0);
     if (count < 0) {
       kernel_moves_ = errno != EXDEV && errno != ENOSYS && errno != EINVAL && errno != EPERM &&
                       errno != EOPNOTSUPP;
@@ -66,15 +67,14 @@ std::uint64_t Pump::move_in_kernel(const Stretch& stretch) {
   return at;
 }
 
-Moved Pump::move(const Stretch& stretch, envgen::ContentHash* hash) {
-  for (std::uint64_t at = hash == nullptr ? move_in_kernel(stretch) : stretch.begin;
-       at < stretch.end;) {
-    const std::uint64_t size = std::min(kBuffer, stretch.end - at);
-    const ssize_t count = read_all(stretch.from, buffer_.get(), size, at);
+Moved FileCopier::move(const ByteRange& range, envgen::ContentHash* hash) {
+  for (std::uint64_t at = hash == nullptr ? move_in_kernel(range) : range.begin; at < range.end;) {
+    const std::uint64_t size = std::min(kBuffer, range.end - at);
+    const ssize_t count = read_all(range.from, buffer_.get(), size, at);
     if (count < 0) return {.error = errno};
     if (hash != nullptr) hash->update({buffer_.get(), static_cast<std::size_t>(count)});
     const auto got = static_cast<std::uint64_t>(count);
-    if (!write_all(stretch.to, buffer_.get(), got, at)) return {.error = errno, .writing = true};
+    if (!write_all(range.to, buffer_.get(), got, at)) return {.error = errno, .writing = true};
     moved_->fetch_add(got, std::memory_order_relaxed);
     if (got < size) return {.cut = true};
     at += got;
@@ -82,37 +82,37 @@ Moved Pump::move(const Stretch& stretch, envgen::ContentHash* hash) {
   return {};
 }
 
-Moved Pump::move_data(const Stretch& stretch) {
-  std::uint64_t at = stretch.begin;
-  while (at < stretch.end) {
-    const off_t data = ::lseek(stretch.from, static_cast<off_t>(at), SEEK_DATA);
+Moved FileCopier::move_data(const ByteRange& range) {
+  std::uint64_t at = range.begin;
+  while (at < range.end) {
+    const off_t data = ::lseek(range.from, static_cast<off_t>(at), SEEK_DATA);
     if (data < 0 && errno == ENXIO) break;
     // It knows nothing of holes: all is data.
-    if (data < 0) return move({stretch.from, stretch.to, at, stretch.end}, nullptr);
-    const off_t hole = ::lseek(stretch.from, data, SEEK_HOLE);
-    const std::uint64_t end = std::min(static_cast<std::uint64_t>(hole), stretch.end);
-    if (hole < 0) return move({stretch.from, stretch.to, at, stretch.end}, nullptr);
-    const auto begin = std::min(static_cast<std::uint64_t>(data), stretch.end);
+    if (data < 0) return move({range.from, range.to, at, range.end}, nullptr);
+    const off_t hole = ::lseek(range.from, data, SEEK_HOLE);
+    const std::uint64_t end = std::min(static_cast<std::uint64_t>(hole), range.end);
+    if (hole < 0) return move({range.from, range.to, at, range.end}, nullptr);
+    const auto begin = std::min(static_cast<std::uint64_t>(data), range.end);
     moved_->fetch_add(begin - at, std::memory_order_relaxed);
-    const Moved moved = move({stretch.from, stretch.to, begin, end}, nullptr);
+    const Moved moved = move({range.from, range.to, begin, end}, nullptr);
     if (!moved.whole()) return moved;
     at = std::max(end, begin);
   }
-  if (at < stretch.end) moved_->fetch_add(stretch.end - at, std::memory_order_relaxed);
+  if (at < range.end) moved_->fetch_add(range.end - at, std::memory_order_relaxed);
   return {};
 }
 
-Moved Pump::compare(const Stretch& stretch, envgen::ContentHash& hash, bool& same) {
+Moved FileCopier::compare(const ByteRange& range, envgen::ContentHash& hash, bool& same) {
   if (other_ == nullptr) other_.reset(new char[kBuffer]);
   same = true;
-  for (std::uint64_t at = stretch.begin; at < stretch.end;) {
-    const std::uint64_t size = std::min(kBuffer, stretch.end - at);
-    const ssize_t count = read_all(stretch.from, buffer_.get(), size, at);
+  for (std::uint64_t at = range.begin; at < range.end;) {
+    const std::uint64_t size = std::min(kBuffer, range.end - at);
+    const ssize_t count = read_all(range.from, buffer_.get(), size, at);
     if (count < 0) return {.error = errno};
     const auto got = static_cast<std::uint64_t>(count);
     if (got < size) return {.cut = true};
     hash.update({buffer_.get(), got});
-    const ssize_t there = read_all(stretch.to, other_.get(), size, at);
+    const ssize_t there = read_all(range.to, other_.get(), size, at);
     if (there < 0) return {.error = errno, .writing = true};
     if (there != count || std::memcmp(buffer_.get(), other_.get(), got) != 0) {
       same = false;
@@ -123,10 +123,10 @@ Moved Pump::compare(const Stretch& stretch, envgen::ContentHash& hash, bool& sam
   return {};
 }
 
-Moved Pump::read_back(const Stretch& stretch, envgen::ContentHash& hash) {
-  for (std::uint64_t at = stretch.begin; at < stretch.end;) {
-    const std::uint64_t size = std::min(kBuffer, stretch.end - at);
-    const ssize_t count = read_all(stretch.to, buffer_.get(), size, at);
+Moved FileCopier::read_back(const ByteRange& range, envgen::ContentHash& hash) {
+  for (std::uint64_t at = range.begin; at < range.end;) {
+    const std::uint64_t size = std::min(kBuffer, range.end - at);
+    const ssize_t count = read_all(range.to, buffer_.get(), size, at);
     if (count < 0) return {.error = errno, .writing = true};
     if (count == 0) break;  // shorter: the hash says it
     hash.update({buffer_.get(), static_cast<std::size_t>(count)});
@@ -135,7 +135,7 @@ Moved Pump::read_back(const Stretch& stretch, envgen::ContentHash& hash) {
   return {};
 }
 
-bool Pump::clone(int from, int to) {
+bool FileCopier::clone(int from, int to) {
   if (!may_clone_) return false;
   may_clone_ = ::ioctl(to, FICLONE, from) == 0;
   return may_clone_;

@@ -1,5 +1,6 @@
 #pragma once
-// Moves and compares the bytes of files. Kernel facilities that are not there are tried once.
+// Contents of files: their bytes are copied and compared. Kernel facilities that are not there are
+// tried once.
 
 #include <atomic>
 #include <cstdint>
@@ -19,33 +20,33 @@ struct Moved {
   [[nodiscard]] bool whole() const { return error == 0 && !cut; }
 };
 
-// Bytes [begin, end) of a file that go to the same place of another one.
-struct Stretch {
+// Bytes [begin, end) of a file that go to the same offset of another one.
+struct ByteRange {
   int from = -1;
   int to = -1;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 
-class Pump {
+class FileCopier {
  public:
   // `moved` counts bytes as they go.
-  explicit Pump(std::atomic<std::uint64_t>& moved);
+  explicit FileCopier(std::atomic<std::uint64_t>& moved);
 
   // `hash`, where it is not nullptr, gets what was read.
-  Moved move(const Stretch& stretch, envgen::ContentHash* hash);
+  Moved move(const ByteRange& range, envgen::ContentHash* hash);
   // Leaves holes where there are some. What it is moved to reads as zeros there already.
-  Moved move_data(const Stretch& stretch);
+  Moved move_data(const ByteRange& range);
   // Whether both are the same; `hash` gets them.
-  Moved compare(const Stretch& stretch, envgen::ContentHash& hash, bool& same);
-  // The hash of what is in `stretch.to`.
-  Moved read_back(const Stretch& stretch, envgen::ContentHash& hash);
+  Moved compare(const ByteRange& range, envgen::ContentHash& hash, bool& same);
+  // The hash of what is in `range.to`.
+  Moved read_back(const ByteRange& range, envgen::ContentHash& hash);
   // The whole file, in no time, where the file system can share blocks between files.
   bool clone(int from, int to);
 
  private:
   // As far as the kernel copies it by itself; the rest is for `move`, which knows what fails.
-  std::uint64_t move_in_kernel(const Stretch& stretch);
+  std::uint64_t move_in_kernel(const ByteRange& range);
 
   std::unique_ptr<char[]> buffer_;
   std::unique_ptr<char[]> other_;

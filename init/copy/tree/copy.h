@@ -1,6 +1,6 @@
 #pragma once
-// Copies a directory tree (or one file) with several processes, so that it can be killed at any
-// instant and continued.
+// A copy of a directory tree (or one file) by several processes, which can be killed at any instant
+// and continued.
 //
 // Kept: contents, permissions, mtimes, owners (as root), symbolic and hard links, holes, empty
 // directories, names of any bytes, paths of any length. Not kept: extended attributes, ACLs,
@@ -24,9 +24,9 @@ envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
 // see init/copy/manifest.h). What is proven of an earlier run is kept. Processes that it starts die
 // with the caller; it may be killed at any instant. Errors: the source changes all the time, a
 // special file, no space, no permission; each names the file and what to do.
-envgen::Result<Scan> fill_tree(const Root& source, const std::string& tree,
-                               const std::string& state_dir, const Options& options,
-                               const SharedCounters& counters);
+envgen::Result<Scan> run_copy_job(const Root& source, const std::string& tree,
+                                  const std::string& state_dir, const Options& options,
+                                  const SharedCounters& counters);
 
 // What verify_tree is to ask.
 struct Standing {

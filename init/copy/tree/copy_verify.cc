@@ -15,7 +15,7 @@
 #include "init/copy/tree/copy.h"
 #include "init/copy/tree/file_copy.h"
 #include "init/copy/tree/foreign_source.h"
-#include "init/copy/tree/phase.h"
+#include "init/copy/tree/pass.h"
 #include "init/sys/files.h"
 #include "init/sys/mounts.h"
 
@@ -43,7 +43,7 @@ std::unexpected<envgen::Error> no_manifest(const std::string& path, const std::s
 }
 
 // The lines that begin in [begin, end); job.state is the manifest.
-envgen::Result<std::string> read_lines(const Job& job, std::uint64_t begin, std::uint64_t end) {
+envgen::Result<std::string> read_lines(const CopyJob& job, std::uint64_t begin, std::uint64_t end) {
   const sys::Fd file(::open(job.state.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!file.valid()) return no_manifest(job.state, sys::errno_text(errno));
   std::uint64_t at = begin == 0 ? 0 : begin - 1;
@@ -74,7 +74,7 @@ envgen::Status check_hash(Worker& worker, int file, const envgen::ManifestLine& 
     return not_as_noted(worker, dropped.error().found);
   }
   envgen::ContentHash hash;
-  const Moved moved = worker.pump.read_back({-1, file, begin, begin + line.size}, hash);
+  const Moved moved = worker.copier.read_back({-1, file, begin, begin + line.size}, hash);
   if (!moved.whole()) return cannot_read(worker, moved.error);
   if (hash.value() == *line.hash) return {};
   return not_as_noted(worker, "other bytes than were copied");
@@ -93,7 +93,7 @@ envgen::Status check_link(Worker& worker, int directory, const envgen::ManifestL
 // Touched since it was published, and of the same size and mtime: its contents decide.
 envgen::Status compare_touched(Worker& worker, const envgen::ManifestLine& line) {
   const Standing& standing = *worker.job.standing;
-  worker.job.board->touched = true;
+  worker.job.header->touched = true;
   const sys::Fd copy = open_below(worker.source.get(), worker.path, O_RDONLY | O_NONBLOCK);
   if (!copy.valid()) return not_opened(worker, errno);
   if (line.hash) return check_hash(worker, copy.get(), line);
@@ -107,7 +107,7 @@ envgen::Status compare_touched(Worker& worker, const envgen::ManifestLine& line)
   }
   envgen::ContentHash hash;
   bool same = true;
-  const Moved moved = worker.pump.compare({source.get(), copy.get(), 0, line.size}, hash, same);
+  const Moved moved = worker.copier.compare({source.get(), copy.get(), 0, line.size}, hash, same);
   if (!moved.whole()) return cannot_read(worker, moved.error);
   return same ? envgen::Status() : not_as_noted(worker, "other bytes than the source has");
 }
@@ -192,9 +192,8 @@ envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
 }
 
 envgen::Status check_piece(Worker& worker, std::uint64_t begin, std::uint64_t end) {
-  auto text = read_lines(worker.job, begin, end);
-  if (!text) return std::unexpected(text.error());
-  std::string_view rest = *text;
+  TRY_ASSIGN(auto text, read_lines(worker.job, begin, end));
+  std::string_view rest = text;
   if (begin == 0) {
     if (!rest.starts_with(envgen::kManifestTitle)) {
       return no_manifest(worker.job.state, "no manifest of this version");
@@ -205,7 +204,7 @@ envgen::Status check_piece(Worker& worker, std::uint64_t begin, std::uint64_t en
     const std::size_t size = rest.find('\n');
     const auto line = envgen::parse_manifest_line(rest.substr(0, size));
     if (!line) return no_manifest(worker.job.state, "a line that it cannot have");
-    if (auto checked = check_line(worker, *line); !checked) return checked;
+    TRY(check_line(worker, *line));
     rest.remove_prefix(size + 1);
   }
   return {};
@@ -215,13 +214,11 @@ envgen::Status check_pieces(Worker& worker) {
   worker.source.reset(::open(worker.job.source.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!worker.source.valid()) return cannot_read(worker, errno);
   for (;;) {
-    auto item = worker.list.take();
-    if (!item) return std::unexpected(item.error());
-    if (!*item) break;
-    auto checked = check_piece(worker, (*item)->first, (*item)->last);
-    if (!checked) return checked;
+    TRY_ASSIGN(auto item, worker.list.take());
+    if (!item) break;
+    TRY(check_piece(worker, item->first, item->last));
   }
-  worker.job.board->sums.add(worker.sums);
+  worker.job.header->sums.add(worker.sums);
   return {};
 }
 
@@ -243,36 +240,33 @@ std::vector<Item> pieces_of(std::uint64_t size) {
 envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
                            const Options& options, const SharedCounters& counters,
                            Standing* standing) {
-  auto board = make_board();
-  if (!board) return std::unexpected(board.error());
+  TRY_ASSIGN(auto header, make_shared_header());
   struct stat status{};
   if (::stat(manifest.c_str(), &status) != 0) {
     return no_manifest(manifest, sys::errno_text(errno));
   }
   if (status.st_size == 0) return no_manifest(manifest, "nothing");
   const Root root = root_of_copy(tree);
-  Job job;
+  CopyJob job;
   job.source = root.path;
   job.only = root.only;
   job.state = manifest;
   job.standing = standing;
   job.options = &options;
   job.counters = &counters.get();
-  job.board = board->get();
+  job.header = header.get();
   counters.get().phase = Phase::kChecking;
   const auto pieces = pieces_of(static_cast<std::uint64_t>(status.st_size));
-  auto done = run_phase(job, team_size(options.workers), pieces, false, check_pieces);
-  if (!done) return done;
-  const std::uint64_t noted = job.board->sums.value().size.entries;
-  if (standing != nullptr) standing->touched = job.board->touched;
+  TRY(run_pass(job, pool_size(options.workers), pieces, false, check_pieces));
+  const std::uint64_t noted = job.header->sums.value().size.entries;
+  if (standing != nullptr) standing->touched = job.header->touched;
   if (standing == nullptr) warn_of_memory(job, tree);
   Options all = options;
   all.filter = {};
-  auto scan = scan_tree(root, all, counters);
-  if (!scan) return std::unexpected(scan.error());
-  if (scan->size.entries == noted) return {};
+  TRY_ASSIGN(auto scan, scan_tree(root, all, counters));
+  if (scan.size.entries == noted) return {};
   return envgen::fail("checking a copy by its manifest", tree,
-                      std::to_string(scan->size.entries) + " entries, not " + std::to_string(noted),
+                      std::to_string(scan.size.entries) + " entries, not " + std::to_string(noted),
                       "remove it, and copy again");
 }
 

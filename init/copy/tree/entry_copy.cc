@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <tuple>
 
 #include "base/content_hash.h"
 #include "init/copy/tree/access.h"
@@ -36,7 +37,7 @@ envgen::Status empty_trash(Worker& worker, std::uint64_t first) {
       if (names.empty()) break;
       for (const Name& name : names) {
         if (::unlinkat(opened.get(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
-        ::fchmodat(opened.get(), name.c_str(), S_IRWXU, 0);
+        std::ignore = ::fchmodat(opened.get(), name.c_str(), S_IRWXU, 0);  // the rename tells
         const std::string next = prefix + std::to_string(++last);
         if (::renameat(opened.get(), name.c_str(), trash, next.c_str()) != 0) {
           return cannot_write(worker, errno);
@@ -64,7 +65,7 @@ envgen::Status remove_entry(Worker& worker, int directory, const char* name) {
     const std::string path = worker.job.state + "/trash";
     worker.trash.reset(::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   }
-  ::fchmodat(directory, name, S_IRWXU, 0);
+  std::ignore = ::fchmodat(directory, name, S_IRWXU, 0);  // the rename tells
   const std::string first = std::to_string(worker.number) + ".0";
   if (::renameat(directory, name, worker.trash.get(), first.c_str()) != 0) {
     return cannot_write(worker, errno);
@@ -72,21 +73,21 @@ envgen::Status remove_entry(Worker& worker, int directory, const char* name) {
   return empty_trash(worker, 0);
 }
 
-envgen::Status copy_link(Worker& worker, const Place& place, const char* name) {
+envgen::Status copy_link(Worker& worker, const DirectoryPair& directories, const char* name) {
   struct stat status{};
-  if (::fstatat(place.from, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISLNK(status.st_mode) ||
-      !read_target(worker.target, place.from, name)) {
+  if (::fstatat(directories.from, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !S_ISLNK(status.st_mode) || !read_target(worker.target, directories.from, name)) {
     if (errno != ENOENT && errno != EINVAL && errno != 0) return cannot_read(worker, errno);
     note_change(worker);
     return {};
   }
   add_entry(worker.sums, worker.path, status, worker.target, worker.scratch);
   worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
-  if (place.fresh || !is_same_link(place.to, name, worker.target)) {
-    if (!place.fresh) {
-      if (auto removed = remove_entry(worker, place.to, name); !removed) return removed;
+  if (directories.fresh || !is_same_link(directories.to, name, worker.target)) {
+    if (!directories.fresh) {
+      TRY(remove_entry(worker, directories.to, name));
     }
-    if (::symlinkat(worker.target.c_str(), place.to, name) != 0) {
+    if (::symlinkat(worker.target.c_str(), directories.to, name) != 0) {
       return cannot_write(worker, errno);
     }
   } else {
@@ -94,15 +95,15 @@ envgen::Status copy_link(Worker& worker, const Place& place, const char* name) {
   }
   const Owner owner = owner_for(worker, status);
   if (keeps_owners(worker) &&
-      ::fchownat(place.to, name, owner.uid, owner.gid, AT_SYMLINK_NOFOLLOW) != 0) {
+      ::fchownat(directories.to, name, owner.uid, owner.gid, AT_SYMLINK_NOFOLLOW) != 0) {
     if (worker.job.options->owner || (errno != EPERM && errno != EINVAL)) {
       return cannot_write(worker, errno);
     }
-    worker.job.board->no_owners = true;
+    worker.job.header->no_owners = true;
   }
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, status.st_mtim};
   // A file system that keeps no times of links is none the worse for it.
-  if (::utimensat(place.to, name, times, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOTSUP) {
+  if (::utimensat(directories.to, name, times, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOTSUP) {
     return cannot_write(worker, errno);
   }
   return note_entry(worker, envgen::ManifestType::kLink, status, envgen::hash_of(worker.target));
@@ -114,7 +115,7 @@ envgen::Status note_entry(Worker& worker, envgen::ManifestType type, const struc
   const bool file = type == envgen::ManifestType::kFile;
   constexpr mode_t kForAll = S_IROTH | S_IXOTH;
   if (S_ISDIR(status.st_mode) && (status.st_mode & kForAll) != kForAll) {
-    worker.job.board->closed = true;
+    worker.job.header->closed = true;
   }
   return worker.manifest.add({.type = type,
                               .size = file ? static_cast<std::uint64_t>(status.st_size) : 0,

@@ -1,5 +1,5 @@
 #pragma once
-// What of a copy is no file's contents: links, what is removed, lines of the manifest.
+// Entries of a copy beside files' contents: links, what is removed, lines of the manifest.
 
 #include <sys/stat.h>
 
@@ -13,8 +13,8 @@
 
 namespace copy {
 
-// Of an entry, `worker.path`, of a place.
-envgen::Status copy_link(Worker& worker, const Place& place, const char* name);
+// Of an entry, `worker.path`, of a pair of directories.
+envgen::Status copy_link(Worker& worker, const DirectoryPair& directories, const char* name);
 // Removes what is not wanted, whatever it is.
 envgen::Status remove_entry(Worker& worker, int directory, const char* name);
 // The target of a link; false with errno.

@@ -93,7 +93,7 @@ envgen::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::ui
     written = ::fdatasync(file) == 0;
   }
   if (!written) return cannot_write(worker, errno);
-  if (::posix_fadvise(file, at, size, POSIX_FADV_DONTNEED) != 0) worker.job.board->cached = true;
+  if (::posix_fadvise(file, at, size, POSIX_FADV_DONTNEED) != 0) worker.job.header->cached = true;
   return {};
 }
 
@@ -103,15 +103,15 @@ namespace {
 // wanted: of what was read, and it is then also that of what was written.
 envgen::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin, std::uint64_t end,
                           std::uint64_t* hash) {
-  const Stretch stretch{pair.from, pair.to, begin, end};
+  const ByteRange range{pair.from, pair.to, begin, end};
   const bool verify = worker.job.options->verify;
   if (!pair.fresh) {
     if (verify) {
-      if (auto dropped = drop_pages(worker, pair.to, begin, end); !dropped) return dropped;
+      TRY(drop_pages(worker, pair.to, begin, end));
     }
     bool same = false;
     envgen::ContentHash there;
-    const Moved moved = worker.pump.compare(stretch, there, same);
+    const Moved moved = worker.copier.compare(range, there, same);
     if (!moved.whole()) return failed(worker, moved);
     if (same) {
       *hash = there.value();
@@ -122,16 +122,16 @@ envgen::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin,
   envgen::ContentHash read;
   const bool holes = pair.sparse && pair.fresh;
   Moved moved =
-      holes ? worker.pump.move_data(stretch) : worker.pump.move(stretch, verify ? &read : nullptr);
+      holes ? worker.copier.move_data(range) : worker.copier.move(range, verify ? &read : nullptr);
   if (!moved.whole()) return failed(worker, moved);
   if (!verify) return {};
-  if (auto dropped = drop_pages(worker, pair.to, begin, end); !dropped) return dropped;
+  TRY(drop_pages(worker, pair.to, begin, end));
   envgen::ContentHash written;
   bool same = true;
   if (holes) {
-    moved = worker.pump.compare(stretch, written, same);
+    moved = worker.copier.compare(range, written, same);
   } else {
-    moved = worker.pump.read_back(stretch, written);
+    moved = worker.copier.read_back(range, written);
     same = read.value() == written.value();
   }
   if (!moved.whole()) return failed(worker, moved);
@@ -144,12 +144,12 @@ envgen::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin,
 
 // The parts that are not there yet; those at the end are given to who has nothing to do.
 envgen::Status copy_parts(Worker& worker, Pair& pair) {
-  const Job& job = worker.job;
+  const CopyJob& job = worker.job;
   std::vector<bool> done;
   if (!pair.fresh && !job.compare) done = job.journal->done(pair.state, parts_of(pair.size));
   for (std::uint64_t part = pair.first; part < pair.last; ++part) {
     // Writers of one file wait for each other, on a CPU: other files first, and CPUs to spare.
-    if (auto shared = share_rest(worker, 1); !shared) return shared;
+    TRY(share_rest(worker, 1));
     if (pair.last - part > 1 && worker.list.hungry() && worker.list.busy() < worker.writers) {
       const std::uint64_t middle = part + ((pair.last - part + 1) / 2);
       Item item;
@@ -159,7 +159,7 @@ envgen::Status copy_parts(Worker& worker, Pair& pair) {
       item.last = pair.last;
       item.source = pair.state;
       item.path = worker.path;
-      if (auto given = worker.list.push(item); !given) return given;
+      TRY(worker.list.push(item));
       pair.last = middle;
       pair.divided = true;
     }
@@ -173,39 +173,36 @@ envgen::Status copy_parts(Worker& worker, Pair& pair) {
     std::uint64_t hash = 0;
     Pair bytes = pair;
     bytes.fresh = pair.fresh || !job.compare;
-    if (auto copied = copy_bytes(worker, bytes, begin, end, &hash); !copied) return copied;
-    if (auto noted = job.journal->add(pair.state, part); !noted) return noted;
+    TRY(copy_bytes(worker, bytes, begin, end, &hash));
+    TRY(job.journal->add(pair.state, part));
     if (!job.options->verify) continue;
-    if (auto noted = note_part(worker, begin, end - begin, hash); !noted) return noted;
+    TRY(note_part(worker, begin, end - begin, hash));
   }
   return {};
 }
 
 // What is in the file's place from an earlier run.
-enum class There : unsigned char { kNothing, kKept, kPart };
+enum class ExistingFile : unsigned char { kNothing, kKept, kPart };
 
-envgen::Result<There> make_room(Worker& worker, const Place& place, const char* name) {
-  if (auto removed = remove_entry(worker, place.to, name); !removed) {
-    return std::unexpected(removed.error());
-  }
-  return There::kNothing;
+envgen::Result<ExistingFile> make_room(Worker& worker, const DirectoryPair& directories,
+                                       const char* name) {
+  TRY(remove_entry(worker, directories.to, name));
+  return ExistingFile::kNothing;
 }
 
 // Compares the contents of what is there, and writes what differs.
-envgen::Result<There> compare_file(Worker& worker, const Place& place, const char* name, int from,
-                                   const struct stat& status) {
-  const sys::Fd to(::openat(place.to, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
-  if (!to.valid()) return make_room(worker, place, name);
+envgen::Result<ExistingFile> compare_file(Worker& worker, const DirectoryPair& directories,
+                                          const char* name, int from, const struct stat& status) {
+  const sys::Fd to(::openat(directories.to, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  if (!to.valid()) return make_room(worker, directories, name);
   const auto size = static_cast<std::uint64_t>(status.st_size);
   std::uint64_t hash = 0;
   const Pair pair{.from = from, .to = to.get(), .size = size, .fresh = false};
-  if (auto copied = copy_bytes(worker, pair, 0, size, &hash); !copied) {
-    return std::unexpected(copied.error());
-  }
+  TRY(copy_bytes(worker, pair, 0, size, &hash));
   auto done = finish_file(worker, to.get(), status, false, true);
   if (done) done = note_entry(worker, envgen::ManifestType::kFile, status, hash);
   if (!done) return std::unexpected(done.error());
-  return There::kKept;
+  return ExistingFile::kKept;
 }
 
 bool any_part_done(const Worker& worker, const struct stat& status) {
@@ -214,71 +211,66 @@ bool any_part_done(const Worker& worker, const struct stat& status) {
   return std::ranges::find(done, true) != done.end();
 }
 
-envgen::Result<There> look_there(Worker& worker, const Place& place, const char* name, int from,
-                                 const struct stat& status) {
+envgen::Result<ExistingFile> check_existing(Worker& worker, const DirectoryPair& directories,
+                                            const char* name, int from, const struct stat& status) {
   struct stat copy{};
-  if (::fstatat(place.to, name, &copy, AT_SYMLINK_NOFOLLOW) != 0) {
-    if (errno == ENOENT) return There::kNothing;
+  if (::fstatat(directories.to, name, &copy, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return ExistingFile::kNothing;
     return std::unexpected(cannot_write(worker, errno).error());
   }
-  const Job& job = worker.job;
+  const CopyJob& job = worker.job;
   envgen::ProofRules rules = job.rules;
   rules.owners = keeps_owners(worker);
   if (!job.compare &&
       envgen::is_proven(state_for_proof(worker, status), state_of_copy(copy), rules)) {
     if (status.st_nlink > 1) {
-      const auto keeps = keep_link(worker, place, name, status, copy);
-      if (!keeps) return std::unexpected(keeps.error());
-      if (!*keeps) return make_room(worker, place, name);
+      TRY_ASSIGN(const auto keeps, keep_link(worker, directories, name, status, copy));
+      if (!keeps) return make_room(worker, directories, name);
     }
     const auto size = static_cast<std::uint64_t>(status.st_size);
     job.counters->bytes.fetch_add(size, std::memory_order_relaxed);
     job.counters->kept_bytes.fetch_add(size, std::memory_order_relaxed);
     job.counters->kept_entries.fetch_add(1, std::memory_order_relaxed);
-    const auto noted = note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt);
-    if (!noted) return std::unexpected(noted.error());
-    return There::kKept;
+    TRY(note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt));
+    return ExistingFile::kKept;
   }
   // Its other names, of an earlier run, would get what is written.
   const bool whole = S_ISREG(copy.st_mode) && copy.st_size == status.st_size &&
                      status.st_nlink == 1 && copy.st_nlink == 1;
-  if (!whole) return make_room(worker, place, name);
+  if (!whole) return make_room(worker, directories, name);
   const bool parts = has_parts(static_cast<std::uint64_t>(status.st_size));
-  if (job.compare && !parts) return compare_file(worker, place, name, from, status);
-  if (parts && (job.compare || any_part_done(worker, status))) return There::kPart;
-  return make_room(worker, place, name);
+  if (job.compare && !parts) return compare_file(worker, directories, name, from, status);
+  if (parts && (job.compare || any_part_done(worker, status))) return ExistingFile::kPart;
+  return make_room(worker, directories, name);
 }
 
 // A large file, new or begun by an earlier run.
 envgen::Status copy_large(Worker& worker, Pair& pair, const struct stat& status) {
-  if (auto noted = note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt); !noted) {
-    return noted;
-  }
-  if (!pair.fresh || worker.job.options->verify || !worker.pump.clone(pair.from, pair.to)) {
+  TRY(note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt));
+  if (!pair.fresh || worker.job.options->verify || !worker.copier.clone(pair.from, pair.to)) {
     if (pair.fresh && ::ftruncate(pair.to, status.st_size) != 0) {
       return cannot_write(worker, errno);
     }
     pair.last = parts_of(pair.size);
-    if (auto copied = copy_parts(worker, pair); !copied) return copied;
+    TRY(copy_parts(worker, pair));
   }
   // Who is the last of several cannot be known here: it is finished when all is copied.
   return pair.divided ? envgen::Status() : finish_file(worker, pair.to, status, false, true);
 }
 
-envgen::Status copy_small(Worker& worker, const Place& place, Pair& pair,
+envgen::Status copy_small(Worker& worker, const DirectoryPair& directories, Pair& pair,
                           const struct stat& status) {
   std::uint64_t hash = 0;
   const bool verify = worker.job.options->verify;
   const bool cloned =
-      !verify && pair.size >= kWorthCloning && worker.pump.clone(pair.from, pair.to);
+      !verify && pair.size >= kWorthCloning && worker.copier.clone(pair.from, pair.to);
   if (!cloned && pair.sparse && ::ftruncate(pair.to, status.st_size) != 0) {
     return cannot_write(worker, errno);
   }
   if (!cloned) {
-    if (auto copied = copy_bytes(worker, pair, 0, pair.size, &hash); !copied) return copied;
+    TRY(copy_bytes(worker, pair, 0, pair.size, &hash));
   }
-  auto done = finish_file(worker, pair.to, status, true, place.inherits_group);
-  if (!done) return done;
+  TRY(finish_file(worker, pair.to, status, true, directories.inherits_group));
   return note_entry(worker, envgen::ManifestType::kFile, status,
                     verify ? std::optional(hash) : std::nullopt);
 }
@@ -297,14 +289,14 @@ envgen::Status check_empty(Worker& worker, int file) {
 }
 
 // Opens the source; not valid, with no error, where it has gone.
-envgen::Result<sys::Fd> open_source(Worker& worker, const Place& place, const char* name,
-                                    struct stat& status) {
+envgen::Result<sys::Fd> open_source(Worker& worker, const DirectoryPair& directories,
+                                    const char* name, struct stat& status) {
   const Reader reader(worker);
   if (!reader.may_read()) return std::unexpected(cannot_read(worker, errno).error());
-  sys::Fd from(::openat(place.from, name, worker.read_flags));
+  sys::Fd from(::openat(directories.from, name, worker.read_flags));
   if (!from.valid() && errno == EPERM && (worker.read_flags & O_NOATIME) != 0) {
     worker.read_flags &= ~O_NOATIME;  // only a file's owner, or root, may ask for it
-    from.reset(::openat(place.from, name, worker.read_flags));
+    from.reset(::openat(directories.from, name, worker.read_flags));
   }
   if (!from.valid()) {
     if (errno != ENOENT && errno != ELOOP)
@@ -320,27 +312,24 @@ envgen::Result<sys::Fd> open_source(Worker& worker, const Place& place, const ch
     return sys::Fd();
   }
   if (status.st_size == 0) {
-    if (auto empty = check_empty(worker, from.get()); !empty) {
-      return std::unexpected(empty.error());
-    }
+    TRY(check_empty(worker, from.get()));
   }
   return from;
 }
 
 // Not valid, with no error, where it is one more name of what is there.
-envgen::Result<sys::Fd> open_copy(Worker& worker, const Place& place, const char* name,
-                                  const struct stat& status, int flags, mode_t mode) {
+envgen::Result<sys::Fd> open_copy(Worker& worker, const DirectoryPair& directories,
+                                  const char* name, const struct stat& status, int flags,
+                                  mode_t mode) {
   const bool linked = status.st_nlink > 1;
   for (;;) {
-    const auto link = linked ? link_to_first(worker, place, name, status) : false;
-    if (!link) return std::unexpected(link.error());
-    if (*link) return sys::Fd();
-    sys::Fd to(::openat(place.to, name, flags | O_NOFOLLOW | O_CLOEXEC, mode));
+    TRY_ASSIGN(const auto link, linked ? link_to_first(worker, directories, name, status) : false);
+    if (link) return sys::Fd();
+    sys::Fd to(::openat(directories.to, name, flags | O_NOFOLLOW | O_CLOEXEC, mode));
     if (!to.valid()) return std::unexpected(cannot_write(worker, errno).error());
-    const auto first = linked ? claim_first(worker, place, name, status) : true;
-    if (!first) return std::unexpected(first.error());
-    if (*first) return to;
-    if (::unlinkat(place.to, name, 0) != 0) {
+    TRY_ASSIGN(const auto first, linked ? claim_first(worker, directories, name, status) : true);
+    if (first) return to;
+    if (::unlinkat(directories.to, name, 0) != 0) {
       return std::unexpected(cannot_write(worker, errno).error());
     }
   }
@@ -357,7 +346,7 @@ envgen::Status finish_file(Worker& worker, int file, const struct stat& status, 
     if (worker.job.options->owner || (errno != EPERM && errno != EINVAL)) {
       return cannot_write(worker, errno);
     }
-    worker.job.board->no_owners = true;
+    worker.job.header->no_owners = true;
   }
   mode_t mode = status.st_mode & kPermissions;
   if ((mode & kSetIds) != 0) {
@@ -375,31 +364,29 @@ envgen::Status finish_file(Worker& worker, int file, const struct stat& status, 
   return {};
 }
 
-envgen::Status copy_file(Worker& worker, const Place& place, const char* name) {
+envgen::Status copy_file(Worker& worker, const DirectoryPair& directories, const char* name) {
   struct stat status{};
-  auto from = open_source(worker, place, name, status);
-  if (!from) return std::unexpected(from.error());
-  if (!from->valid()) return {};
+  TRY_ASSIGN(auto from, open_source(worker, directories, name, status));
+  if (!from.valid()) return {};
   add_entry(worker.sums, worker.path, status, {}, worker.scratch);
-  narrow(worker, from->get(), status);
+  narrow(worker, from.get(), status);
   worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
   Pair pair;
-  pair.from = from->get();
+  pair.from = from.get();
   pair.size = static_cast<std::uint64_t>(status.st_size);
   pair.sparse = static_cast<std::uint64_t>(status.st_blocks) * kBlock < pair.size;
   if (pair.size >= kWorthSharing) {
-    if (auto shared = share_rest(worker, 1); !shared) return shared;
+    TRY(share_rest(worker, 1));
   }
   const bool large = has_parts(pair.size);
   if (large) pair.state = state_of(worker.path, status);
-  if (!place.fresh) {
-    auto there = look_there(worker, place, name, from->get(), status);
-    if (!there) return std::unexpected(there.error());
-    if (*there == There::kKept) return {};
-    pair.fresh = *there == There::kNothing;
+  if (!directories.fresh) {
+    TRY_ASSIGN(auto there, check_existing(worker, directories, name, from.get(), status));
+    if (there == ExistingFile::kKept) return {};
+    pair.fresh = there == ExistingFile::kNothing;
   }
   if (large && pair.fresh) {
-    if (auto begun = worker.job.journal->begin(pair.state); !begun) return begun;
+    TRY(worker.job.journal->begin(pair.state));
   }
   const bool reads = worker.job.options->verify || !pair.fresh;
   const int create = pair.fresh ? O_CREAT | O_EXCL : 0;
@@ -407,13 +394,12 @@ envgen::Status copy_file(Worker& worker, const Place& place, const char* name) {
   const mode_t mode =
       (status.st_mode & kPermissions & ~kSpecial) | (large ? S_IRUSR | S_IWUSR : 0U);
   const int flags = (reads ? O_RDWR : O_WRONLY) | create;
-  const auto to = open_copy(worker, place, name, status, flags, mode);
-  if (!to) return std::unexpected(to.error());
-  if (!to->valid()) {
+  TRY_ASSIGN(const auto to, open_copy(worker, directories, name, status, flags, mode));
+  if (!to.valid()) {
     return note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt);
   }
-  pair.to = to->get();
-  return large ? copy_large(worker, pair, status) : copy_small(worker, place, pair, status);
+  pair.to = to.get();
+  return large ? copy_large(worker, pair, status) : copy_small(worker, directories, pair, status);
 }
 
 envgen::Status copy_range(Worker& worker, const Item& item) {

@@ -8,11 +8,11 @@
 
 namespace copy {
 
-// Of an entry, `worker.path`, of a place.
-envgen::Status copy_file(Worker& worker, const Place& place, const char* name);
+// Of an entry, `worker.path`, of a pair of directories.
+envgen::Status copy_file(Worker& worker, const DirectoryPair& directories, const char* name);
 envgen::Status copy_range(Worker& worker, const Item& item);
-// What is read of a copy then comes from the disk, and not from the page cache; else the board says
-// so.
+// What is read of a copy then comes from the disk, and not from the page cache; else the shared
+// header says so.
 envgen::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::uint64_t end);
 // Gives it the attributes of the source; the mtime is the last act. `created`: by us with its mode
 // just now; `chown`: though it would be ours.

@@ -15,8 +15,8 @@ namespace copy {
 namespace {
 
 const envgen::Identity* other_user(const Worker& worker) {
-  const envgen::Identity* job = worker.job.options->job;
-  return worker.uid == 0 && job != nullptr && job->uid != 0 ? job : nullptr;
+  const envgen::Identity* job_user = worker.job.options->job_user;
+  return worker.uid == 0 && job_user != nullptr && job_user->uid != 0 ? job_user : nullptr;
 }
 
 // The mounts are read once for each: one device may be mounted read-only here and not there.
@@ -29,10 +29,10 @@ bool is_written_nowhere(Worker& worker, int fd) {
   return worker.written_nowhere;
 }
 
-bool others_may_change(Worker& worker, int fd, const envgen::Identity& job) {
+bool others_may_change(Worker& worker, int fd, const envgen::Identity& job_user) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) return true;
-  return sys::lets_others_change(fd, status, &job) && !is_written_nowhere(worker, fd);
+  return sys::lets_others_change(fd, status, &job_user) && !is_written_nowhere(worker, fd);
 }
 
 sys::Fd open_at(const Worker& worker, int directory, const std::string& name, int flags) {
@@ -42,10 +42,10 @@ sys::Fd open_at(const Worker& worker, int directory, const std::string& name, in
 }
 
 sys::Fd open_root(Worker& worker, const std::string& path) {
-  const envgen::Identity* job = other_user(worker);
-  if (job == nullptr) return sys::Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  const envgen::Identity* job_user = other_user(worker);
+  if (job_user == nullptr) return sys::Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
   // A copy on a volume lies behind a link of ours.
-  const auto reached = sys::reach(path, {.job = job, .follow_last = true});
+  const auto reached = sys::reach(path, {.job_user = job_user, .follow_last = true});
   worker.foreign_way = !reached || !reached->weakness.empty();
   worker.foreign = worker.foreign_way;
   if (!worker.foreign) return open_at(worker, reached->directory.get(), reached->name, O_PATH);
@@ -55,12 +55,12 @@ sys::Fd open_root(Worker& worker, const std::string& path) {
 }
 
 sys::Fd open_from(Worker& worker, int from, std::string_view path, int flags) {
-  const envgen::Identity* job = other_user(worker);
-  if (job == nullptr) return open_below(from, path, flags);
+  const envgen::Identity* job_user = other_user(worker);
+  if (job_user == nullptr) return open_below(from, path, flags);
   worker.foreign = worker.foreign_way;
   sys::Fd directory;
   while (!path.empty()) {
-    if (!worker.foreign) worker.foreign = others_may_change(worker, from, *job);
+    if (!worker.foreign) worker.foreign = others_may_change(worker, from, *job_user);
     const std::size_t slash = path.find('/');
     if (slash == std::string_view::npos) break;
     directory = open_at(worker, from, std::string(path.substr(0, slash)), O_PATH | O_DIRECTORY);
@@ -70,7 +70,7 @@ sys::Fd open_from(Worker& worker, int from, std::string_view path, int flags) {
   }
   sys::Fd opened = open_at(worker, from, path.empty() ? "." : std::string(path), flags);
   if (opened.valid() && !worker.foreign) {
-    worker.foreign = others_may_change(worker, opened.get(), *job);
+    worker.foreign = others_may_change(worker, opened.get(), *job_user);
   }
   return opened;
 }
@@ -79,7 +79,7 @@ sys::Fd open_from(Worker& worker, int from, std::string_view path, int flags) {
 
 Reader::Reader(const Worker& worker) {
   if (!worker.foreign) return;
-  user_.emplace(*worker.job.options->job);
+  user_.emplace(*worker.job.options->job_user);
   if (!user_->switched()) errno = EPERM;
 }
 

@@ -3,13 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
 
 #include "base/content_hash.h"
-#include "init/copy/tree/identity.h"
+#include "init/copy/tree/tree_digest.h"
 #include "init/sys/files.h"
 
 namespace copy {
@@ -44,7 +43,7 @@ envgen::Status append(int file, std::uint64_t state, std::uint64_t part) {
 }  // namespace
 
 std::uint64_t state_of(std::string_view path, const struct stat& status) {
-  // Without the inode, as in identity.h.
+  // Without the inode, as in tree_digest.h.
   const std::array<std::uint64_t, 4> state = {
       static_cast<std::uint64_t>(status.st_size), static_cast<std::uint64_t>(to_ns(status.st_mtim)),
       static_cast<std::uint64_t>(to_ns(status.st_ctim)), status.st_dev};

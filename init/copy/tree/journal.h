@@ -1,6 +1,7 @@
 #pragma once
-// Which parts of the large files an unfinished run has written: records in a file that is only
-// appended to. One of a part follows its bytes; when a file is begun anew its parts count no more.
+// The journal of the parts of large files that an unfinished run has written: records in a file
+// that is only appended to. One of a part follows its bytes; when a file is begun anew its parts
+// count no more.
 
 #include <sys/stat.h>
 

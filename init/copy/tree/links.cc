@@ -29,38 +29,38 @@ bool has_no_links(int error) {
 // That of a call which made no link.
 envgen::Status take_failure(Worker& worker, int error) {
   if (!has_no_links(error)) return cannot_write(worker, error);
-  worker.job.board->no_links = true;
+  worker.job.header->no_links = true;
   return {};
 }
 
 }  // namespace
 
-envgen::Result<bool> link_to_first(Worker& worker, const Place& place, const char* name,
-                                   const struct stat& status) {
-  if (worker.job.board->no_links) return false;
+envgen::Result<bool> link_to_first(Worker& worker, const DirectoryPair& directories,
+                                   const char* name, const struct stat& status) {
+  if (worker.job.header->no_links) return false;
   const std::string key = key_of(status);
   const int links = links_of(worker);
-  if (::linkat(links, key.c_str(), place.to, name, 0) == 0) return true;
+  if (::linkat(links, key.c_str(), directories.to, name, 0) == 0) return true;
   if (errno == ENOENT) return false;
   // It has as many names as it may: there is another first one from here on.
   if (errno == EMLINK && ::unlinkat(links, key.c_str(), 0) == 0) return false;
   if (errno == ENOENT) return false;  // somebody else has done that
-  if (auto taken = take_failure(worker, errno); !taken) return std::unexpected(taken.error());
+  TRY(take_failure(worker, errno));
   return false;
 }
 
-envgen::Result<bool> claim_first(Worker& worker, const Place& place, const char* name,
+envgen::Result<bool> claim_first(Worker& worker, const DirectoryPair& directories, const char* name,
                                  const struct stat& status) {
-  if (worker.job.board->no_links) return true;
-  if (::linkat(place.to, name, links_of(worker), key_of(status).c_str(), 0) == 0) return true;
+  if (worker.job.header->no_links) return true;
+  if (::linkat(directories.to, name, links_of(worker), key_of(status).c_str(), 0) == 0) return true;
   if (errno == EEXIST) return false;
-  if (auto taken = take_failure(worker, errno); !taken) return std::unexpected(taken.error());
+  TRY(take_failure(worker, errno));
   return true;
 }
 
-envgen::Result<bool> keep_link(Worker& worker, const Place& place, const char* name,
+envgen::Result<bool> keep_link(Worker& worker, const DirectoryPair& directories, const char* name,
                                const struct stat& status, const struct stat& copy) {
-  auto claimed = claim_first(worker, place, name, status);
+  auto claimed = claim_first(worker, directories, name, status);
   if (!claimed || *claimed) return claimed;
   struct stat first{};
   return ::fstatat(links_of(worker), key_of(status).c_str(), &first, AT_SYMLINK_NOFOLLOW) == 0 &&

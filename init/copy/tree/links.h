@@ -12,13 +12,13 @@ namespace copy {
 // itself may be many times as large, and is made only where the file system has no hard links.
 
 // Makes `name` one more name of the copy, where there is one. False: copy it.
-envgen::Result<bool> link_to_first(Worker& worker, const Place& place, const char* name,
-                                   const struct stat& status);
+envgen::Result<bool> link_to_first(Worker& worker, const DirectoryPair& directories,
+                                   const char* name, const struct stat& status);
 // False: somebody else was faster.
-envgen::Result<bool> claim_first(Worker& worker, const Place& place, const char* name,
+envgen::Result<bool> claim_first(Worker& worker, const DirectoryPair& directories, const char* name,
                                  const struct stat& status);
 // Of an earlier run: whether `name`, which is `copy`, may stay.
-envgen::Result<bool> keep_link(Worker& worker, const Place& place, const char* name,
+envgen::Result<bool> keep_link(Worker& worker, const DirectoryPair& directories, const char* name,
                                const struct stat& status, const struct stat& copy);
 
 }  // namespace copy

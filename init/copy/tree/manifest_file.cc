@@ -29,16 +29,6 @@ sys::Fd open_new(const std::string& path) {
   return sys::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
 }
 
-bool write_text(int file, std::string_view text) {
-  while (!text.empty()) {
-    errno = ENOSPC;
-    const ssize_t count = ::write(file, text.data(), text.size());
-    if (count <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
-}
-
 }  // namespace
 
 envgen::Result<ManifestFile> ManifestFile::create(const std::string& directory, int number) {
@@ -55,7 +45,8 @@ envgen::Status ManifestFile::add(const envgen::ManifestLine& line) {
 }
 
 envgen::Status ManifestFile::flush() {
-  if (file_.valid() && !write_text(file_.get(), text_)) return not_written("the copy's directory");
+  if (file_.valid() && sys::write_all(file_.get(), text_) < text_.size())
+    return not_written("the copy's directory");
   text_.clear();
   return {};
 }
@@ -65,7 +56,7 @@ envgen::Status join_manifests(const std::string& directory, int count, std::uint
   const std::string made = path + ".new";
   const sys::Fd whole = open_new(made);
   if (!whole.valid() || ::fchmod(whole.get(), mode) != 0 ||
-      !write_text(whole.get(), envgen::kManifestTitle)) {
+      sys::write_all(whole.get(), envgen::kManifestTitle) < envgen::kManifestTitle.size()) {
     return not_written(made);
   }
   std::string buffer(kBuffer, '\0');
@@ -77,9 +68,8 @@ envgen::Status join_manifests(const std::string& directory, int count, std::uint
       const ssize_t size = ::read(file.get(), buffer.data(), buffer.size());
       if (size < 0) return not_written(part);
       if (size == 0) break;
-      if (!write_text(whole.get(), {buffer.data(), static_cast<std::size_t>(size)})) {
-        return not_written(made);
-      }
+      const std::string_view lines(buffer.data(), static_cast<std::size_t>(size));
+      if (sys::write_all(whole.get(), lines) < lines.size()) return not_written(made);
     }
     ::unlink(part.c_str());
   }

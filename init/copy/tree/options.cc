@@ -16,11 +16,11 @@ std::string to_text(const Options& options) {
   return text;
 }
 
-std::string to_text(const Identity& identity) {
+std::string to_text(const TreeDigest& digest) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   constexpr unsigned kBits = 4;
   std::string text;
-  for (const std::uint64_t part : {identity.high, identity.low}) {
+  for (const std::uint64_t part : {digest.high, digest.low}) {
     for (unsigned shift = 64; shift > 0; shift -= kBits) {
       text += kDigits[(part >> (shift - kBits)) & 0xfU];
     }

@@ -1,5 +1,5 @@
 #pragma once
-// What is copied and how, and what a tree comes to.
+// Options of a copy, and the size and digest that a tree comes to.
 
 #include <cstdint>
 #include <functional>
@@ -19,8 +19,8 @@ struct Owner {
   std::uint32_t gid = 0;
 };
 
-// To be called several times a second by whoever works at a place: an error ends the work, as the
-// place is another machine's by now.
+// To be called several times a second by whoever works at a destination: an error ends the work, as
+// the destination is another machine's by now.
 using Keep = std::function<envgen::Status()>;
 
 struct Options {
@@ -34,8 +34,8 @@ struct Options {
   // Of an earlier run nothing is trusted: contents are compared. A copy that the machine has been
   // started anew since is always looked at like that.
   bool compare = false;
-  // The user that a place is for, where that is another one than ours: see place.h.
-  const envgen::Identity* job = nullptr;
+  // The user that a destination is for, where that is another one than ours: see destination.h.
+  const envgen::Identity* job_user = nullptr;
   envgen::Headroom headroom;
   std::int64_t deadline_ms = 0;  // sys::monotonic_ms; 0 = none
   // A descriptor with an flock, which every process that writes keeps open: when the caller is
@@ -45,7 +45,8 @@ struct Options {
   Keep keep = {};
   // Called several times a second by the process that called, while others work.
   std::function<void(const Counters&)> report = {};
-  // The same while another copy has the place, with its counters; nullptr where they are not there.
+  // The same while another copy has the destination, with its counters; nullptr where they are not
+  // there.
   std::function<void(const Counters*)> waiting = {};
   std::function<void(const std::string&)> warn = {};  // a line, of what could not be kept
 };
@@ -55,13 +56,13 @@ std::string to_text(const Options& options);
 
 // The sum over a tree's entries, whatever their order: path, type, size, mtime, mode, owner, the
 // target of a link. Two scans of an unchanged tree are equal.
-struct Identity {
+struct TreeDigest {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
 
-  bool operator==(const Identity&) const = default;
+  bool operator==(const TreeDigest&) const = default;
 };
-std::string to_text(const Identity& identity);  // 32 hexadecimal digits
+std::string to_text(const TreeDigest& digest);  // 32 hexadecimal digits
 
 struct TreeSize {
   std::uint64_t entries = 0;
@@ -70,7 +71,7 @@ struct TreeSize {
 };
 
 struct Scan {
-  Identity identity;
+  TreeDigest digest;
   TreeSize size;
 };
 

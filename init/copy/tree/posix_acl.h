@@ -1,6 +1,7 @@
 #pragma once
-// What is left of an access control list when it is dropped. The format is that of the attribute
-// system.posix_acl_access (linux/posix_acl_xattr.h): a version, then {tag, permissions, id} each.
+// The mode that is left of an access control list when it is dropped. The format is that of the
+// attribute system.posix_acl_access (linux/posix_acl_xattr.h): a version, then {tag, permissions,
+// id} each.
 
 #include <cstdint>
 #include <string_view>

@@ -10,8 +10,8 @@
 
 #include "init/copy/copy_record.h"
 #include "init/copy/tree/copy.h"
-#include "init/copy/tree/identity.h"
-#include "init/copy/tree/team.h"
+#include "init/copy/tree/tree_digest.h"
+#include "init/copy/tree/worker_pool.h"
 #include "init/sys/files.h"
 
 namespace copy {
@@ -22,7 +22,7 @@ int workers_for(const std::string& manifest, int asked) {
   constexpr off_t kForOne = 65536;  // bytes of the manifest
   struct stat status{};
   if (::stat(manifest.c_str(), &status) != 0) return asked;
-  return std::min(team_size(asked),
+  return std::min(pool_size(asked),
                   static_cast<int>(std::min<off_t>(status.st_size / kForOne, 63)) + 1);
 }
 
@@ -45,9 +45,7 @@ envgen::Status check_standing(const Standee& copy, Standing asked, const Options
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
   Options walk = options;
   walk.workers = workers_for(copy.manifest, options.workers);
-  if (auto checked = verify_tree(copy.tree, copy.manifest, walk, counters, &asked); !checked) {
-    return checked;
-  }
+  TRY(verify_tree(copy.tree, copy.manifest, walk, counters, &asked));
   const std::array<timespec, 2> times = {now, now};
   if (asked.touched && to_ns(now) > asked.published_ns) {
     ::utimensat(AT_FDCWD, copy.record.c_str(), times.data(), AT_SYMLINK_NOFOLLOW);
@@ -56,17 +54,15 @@ envgen::Status check_standing(const Standee& copy, Standing asked, const Options
 }
 
 envgen::Status check_removable(const Standee& copy, bool moved, const Keep& keep) {
-  const envgen::PathState file = sys::look(copy.record, true);
-  const auto record = envgen::parse_record(file.content, copy.record);
-  if (!record) return std::unexpected(record.error());
-  auto counters = SharedCounters::anonymous();
-  if (!counters) return std::unexpected(counters.error());
-  const Standing asked{.hashed = record->hashed, .source = "", .moved = moved};
+  const envgen::PathState file = sys::inspect(copy.record, true);
+  TRY_ASSIGN(const auto record, envgen::parse_record(file.content, copy.record));
+  TRY_ASSIGN(auto counters, SharedCounters::anonymous());
+  const Standing asked{.hashed = record.hashed, .source = "", .moved = moved};
   Options options;
   options.keep = keep;
   // Once more: a process of ours that was killed meanwhile proves nothing.
-  if (auto proven = check_standing(copy, asked, options, *counters); proven) return proven;
-  return check_standing(copy, asked, options, *counters);
+  if (auto proven = check_standing(copy, asked, options, counters); proven) return proven;
+  return check_standing(copy, asked, options, counters);
 }
 
 }  // namespace copy

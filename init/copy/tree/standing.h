@@ -1,9 +1,9 @@
 #pragma once
-// Whether a published copy is still what it was when it was published: a walk over it against its
-// manifest. Everything is there and nothing else is; types, sizes, mtimes, targets of links are the
-// same, and no permission was taken away. A file whose ctime is younger than the publication (the
-// mtime of its record) has been touched: its bytes are compared by their hash or with the source,
-// or, where there is neither, count as changed. Nothing else is read.
+// The check that a published copy is still what it was when it was published: a walk over it
+// against its manifest. Everything is there and nothing else is; types, sizes, mtimes, targets of
+// links are the same, and no permission was taken away. A file whose ctime is younger than the
+// publication (the mtime of its record) has been touched: its bytes are compared by their hash or
+// with the source, or, where there is neither, count as changed. Nothing else is read.
 
 #include <cstdint>
 #include <string>

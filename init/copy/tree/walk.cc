@@ -5,7 +5,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <span>
@@ -14,8 +13,8 @@
 #include "init/copy/tree/access.h"
 #include "init/copy/tree/entry_copy.h"
 #include "init/copy/tree/file_copy.h"
+#include "init/copy/tree/finalize.h"
 #include "init/copy/tree/foreign_source.h"
-#include "init/copy/tree/seal.h"
 #include "init/sys/files.h"
 #include "init/sys/mounts.h"
 
@@ -29,7 +28,8 @@ constexpr std::size_t kLeast = 16;  // entries that are worth to be given away
 envgen::Status make_tree(const Worker& worker, bool& fresh) {
   const std::string& tree = worker.job.tree;
   fresh = ::mkdir(tree.c_str(), kWorkingMode) == 0;
-  // What is made in it shall have the modes of the source, and not what the place would give it.
+  // What is made in it shall have the modes of the source, and not what the destination would give
+  // it.
   if (fresh) ::removexattr(tree.c_str(), "system.posix_acl_default");
   if (fresh) return {};
   struct stat status{};
@@ -46,10 +46,10 @@ envgen::Status make_tree(const Worker& worker, bool& fresh) {
 }
 
 // What lies in the copy and not in the source, or is not wanted from it.
-envgen::Status remove_others(Worker& worker, const Place& place) {
+envgen::Status remove_others(Worker& worker, const DirectoryPair& directories) {
   const std::size_t below = worker.path.size();
   for (;;) {
-    if (!worker.reader.read(place.to, worker.names)) return cannot_write(worker, errno);
+    if (!worker.reader.read(directories.to, worker.names)) return cannot_write(worker, errno);
     if (worker.names.empty()) break;
     for (const Name& name : worker.names) {
       worker.path.resize(below);
@@ -57,14 +57,14 @@ envgen::Status remove_others(Worker& worker, const Place& place) {
       worker.path += name.text;
       struct stat status{};
       const envgen::PathFilter& filter = worker.job.options->filter;
-      bool wanted = ::fstatat(place.from, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+      bool wanted = ::fstatat(directories.from, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
       if (!wanted && !is_gone(errno)) return cannot_read(worker, errno);
       if (wanted && !filter.takes_all()) {
         wanted =
             S_ISDIR(status.st_mode) ? filter.enters(worker.path) : filter.takes_file(worker.path);
       }
       if (wanted) continue;
-      if (auto done = remove_entry(worker, place.to, name.c_str()); !done) return done;
+      TRY(remove_entry(worker, directories.to, name.c_str()));
     }
   }
   worker.path.resize(below);
@@ -72,24 +72,24 @@ envgen::Status remove_others(Worker& worker, const Place& place) {
 }
 
 // Makes the copy's directory, and leaves what is in it to whoever takes it.
-envgen::Status do_subdirectory(Worker& worker, const Place& place, const char* name) {
+envgen::Status do_subdirectory(Worker& worker, const DirectoryPair& directories, const char* name) {
   bool fresh = false;
-  if (!worker.job.seal) {
-    fresh = ::mkdirat(place.to, name, kWorkingMode) == 0;
+  if (!worker.job.finalize) {
+    fresh = ::mkdirat(directories.to, name, kWorkingMode) == 0;
     struct stat status{};
     if (!fresh && errno != EEXIST) return cannot_write(worker, errno);
-    if (!fresh && ::fstatat(place.to, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (!fresh && ::fstatat(directories.to, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
       return cannot_write(worker, errno);
     }
     // Who is not root could not open it.
     const bool closed = (status.st_mode & kWorkingMode) != kWorkingMode;
     if (!fresh && S_ISDIR(status.st_mode) && closed &&
-        ::fchmodat(place.to, name, kWorkingMode, 0) != 0) {
+        ::fchmodat(directories.to, name, kWorkingMode, 0) != 0) {
       return cannot_write(worker, errno);
     }
     if (!fresh && !S_ISDIR(status.st_mode)) {
-      if (auto done = remove_entry(worker, place.to, name); !done) return done;
-      if (::mkdirat(place.to, name, kWorkingMode) != 0) return cannot_write(worker, errno);
+      TRY(remove_entry(worker, directories.to, name));
+      if (::mkdirat(directories.to, name, kWorkingMode) != 0) return cannot_write(worker, errno);
       fresh = true;
     }
   }
@@ -110,11 +110,12 @@ envgen::Status refuse(const Worker& worker, unsigned char type) {
 
 unsigned char type_of(mode_t mode) { return static_cast<unsigned char>(IFTODT(mode)); }
 
-envgen::Status do_entry(Worker& worker, const Place& place, const char* name, unsigned char type) {
+envgen::Status do_entry(Worker& worker, const DirectoryPair& directories, const char* name,
+                        unsigned char type) {
   const envgen::PathFilter& filter = worker.job.options->filter;
   if (type == DT_UNKNOWN) {
     struct stat status{};
-    if (::fstatat(place.from, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (::fstatat(directories.from, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
       if (!is_gone(errno)) return cannot_read(worker, errno);
       note_change(worker);
       return {};
@@ -125,28 +126,29 @@ envgen::Status do_entry(Worker& worker, const Place& place, const char* name, un
       !(type == DT_DIR ? filter.enters(worker.path) : filter.takes_file(worker.path))) {
     return {};
   }
-  if (type == DT_DIR) return do_subdirectory(worker, place, name);
+  if (type == DT_DIR) return do_subdirectory(worker, directories, name);
   if (type != DT_REG && type != DT_LNK) return refuse(worker, type);
-  if (worker.job.seal) return look_at(worker, place, name);
-  return type == DT_LNK ? copy_link(worker, place, name) : copy_file(worker, place, name);
+  if (worker.job.finalize) return check_unchanged(worker, directories, name);
+  return type == DT_LNK ? copy_link(worker, directories, name)
+                        : copy_file(worker, directories, name);
 }
 
 // The entries in `worker.names`; those that others could do meanwhile are given to them.
-envgen::Status do_names(Worker& worker, const Place& place) {
+envgen::Status do_names(Worker& worker, const DirectoryPair& directories) {
   Rest& rest = worker.rest;
-  rest = {worker.path, place.fresh, worker.names};
+  rest = {worker.path, directories.fresh, worker.names};
   std::size_t until_look = 0;
   while (!rest.names.empty()) {
     if (until_look-- == 0) {
       until_look = kLook;
-      if (auto shared = share_rest(worker, 2 * kLeast); !shared) return shared;
+      TRY(share_rest(worker, 2 * kLeast));
     }
     const Name name = rest.names.front();
     rest.names = rest.names.subspan(1);
     worker.path = rest.directory;
     if (!worker.path.empty()) worker.path += '/';
     worker.path += name.text;
-    if (auto done = do_entry(worker, place, name.c_str(), name.type); !done) return done;
+    TRY(do_entry(worker, directories, name.c_str(), name.type));
   }
   worker.path = rest.directory;
   return {};
@@ -184,7 +186,7 @@ envgen::Result<Opened> open_both(Worker& worker, int access) {
   return opened;
 }
 
-Place place_of(const Worker& worker, const Opened& opened, bool fresh) {
+DirectoryPair directories_of(const Worker& worker, const Opened& opened, bool fresh) {
   return {opened.from.get(), opened.to.get(), fresh, opened.copy.st_gid != worker.gid};
 }
 
@@ -198,55 +200,48 @@ envgen::Status make_writable(const Worker& worker, const Opened& opened) {
 envgen::Status do_directory(Worker& worker, const Item& item) {
   worker.path = item.path;
   bool fresh = item.fresh;
-  auto opened = open_both(worker, O_RDONLY);
-  if (!opened) return std::unexpected(opened.error());
-  if (opened->gone) return {};
+  TRY_ASSIGN(auto opened, open_both(worker, O_RDONLY));
+  if (opened.gone) return {};
   if (!fresh && !worker.job.tree.empty() &&
-      sys::mount_id_of(opened->to.get()) != sys::mount_id_of(worker.tree.get())) {
+      sys::mount_id_of(opened.to.get()) != sys::mount_id_of(worker.tree.get())) {
     return envgen::fail("copying", shown(worker.job.tree, worker.path),
                         "something that is mounted there", "unmount it, or copy to another place");
   }
-  if (worker.job.seal) {
-    if (auto done = seal_directory(worker, opened->from.get(), opened->to.get(), opened->source);
-        !done)
-      return done;
+  if (worker.job.finalize) {
+    TRY(finalize_directory(worker, opened.from.get(), opened.to.get(), opened.source));
   } else {
-    add_entry(worker.sums, worker.path, opened->source, {}, worker.scratch);
-    narrow(worker, opened->from.get(), opened->source);
+    add_entry(worker.sums, worker.path, opened.source, {}, worker.scratch);
+    narrow(worker, opened.from.get(), opened.source);
     worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
-    if (auto done =
-            note_entry(worker, envgen::ManifestType::kDirectory, opened->source, std::nullopt);
-        !done)
-      return done;
-    if (auto done = make_writable(worker, *opened); !done) return done;
+    TRY(note_entry(worker, envgen::ManifestType::kDirectory, opened.source, std::nullopt));
+    TRY(make_writable(worker, opened));
   }
-  const Place place = place_of(worker, *opened, fresh);
-  if (!worker.job.seal && !fresh) {
-    if (auto done = remove_others(worker, place); !done) return done;
+  const DirectoryPair directories = directories_of(worker, opened, fresh);
+  if (!worker.job.finalize && !fresh) {
+    TRY(remove_others(worker, directories));
   }
   for (;;) {
-    if (!worker.reader.read(place.from, worker.names)) return cannot_read(worker, errno);
+    if (!worker.reader.read(directories.from, worker.names)) return cannot_read(worker, errno);
     if (worker.names.empty()) return {};
-    if (auto done = do_names(worker, place); !done) return done;
+    TRY(do_names(worker, directories));
   }
 }
 
 envgen::Status do_batch(Worker& worker, const Item& item) {
   worker.path = item.path;
   // Names are known: the directory need not be readable.
-  auto opened = open_both(worker, O_PATH);
-  if (!opened) return std::unexpected(opened.error());
-  if (opened->gone) return {};
+  TRY_ASSIGN(auto opened, open_both(worker, O_PATH));
+  if (opened.gone) return {};
   // The item's memory is the list's, which is used meanwhile.
   const std::string packed(item.names);
-  const Place place = place_of(worker, *opened, item.fresh);
+  const DirectoryPair directories = directories_of(worker, opened, item.fresh);
   worker.names.clear();
   for (std::size_t at = 0; at < packed.size();) {
     const std::string_view name(packed.c_str() + at + 1);
     worker.names.push_back({0, static_cast<unsigned char>(packed[at]), name});
     at += name.size() + 2;
   }
-  return do_names(worker, place);
+  return do_names(worker, directories);
 }
 
 envgen::Status do_root(Worker& worker) {
@@ -262,8 +257,8 @@ envgen::Status do_root(Worker& worker) {
     only = std::string(1, static_cast<char>(DT_REG)) + worker.job.only + '\0';
     item.names = only;
   }
-  if (!worker.job.seal) {
-    if (auto made = make_tree(worker, item.fresh); !made) return made;
+  if (!worker.job.finalize) {
+    TRY(make_tree(worker, item.fresh));
   }
   return worker.list.push(item);
 }
@@ -295,12 +290,11 @@ envgen::Status work_on(Worker& worker) {
   worker.source = open_source_root(worker);
   if (!worker.source.valid()) return cannot_read(worker, errno);
   for (;;) {
-    auto item = worker.list.take();
-    if (!item) return std::unexpected(item.error());
-    if (!*item) break;
-    if (auto done = do_item(worker, **item); !done) return done;
+    TRY_ASSIGN(auto item, worker.list.take());
+    if (!item) break;
+    TRY(do_item(worker, *item));
   }
-  worker.job.board->sums.add(worker.sums);
+  worker.job.header->sums.add(worker.sums);
   return worker.manifest.flush();
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// What is still to be done, shared by the processes of one copy: a stack of items in a file without
-// a name, so that no tree is too large for memory. Last in, first out: it stays as short as the
-// tree is deep, and not as long as it is wide.
+// The work that is still to be done, shared by the processes of one copy: a stack of items in a
+// file without a name, so that no tree is too large for memory. Last in, first out: it stays as
+// short as the tree is deep, and not as long as it is wide.
 
 #include <pthread.h>
 

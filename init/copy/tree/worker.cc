@@ -56,27 +56,27 @@ bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error ==
 
 std::unexpected<envgen::Error> cannot_read(const Worker& worker, int error) {
   std::string found = sys::errno_text(error);
-  if (worker.foreign) found += " as user " + std::to_string(worker.job.options->job->uid);
+  if (worker.foreign) found += " as user " + std::to_string(worker.job.options->job_user->uid);
   return envgen::fail("reading what is to be copied", shown(worker.job.source, worker.path),
                       std::move(found), fix_for(error, false));
 }
 
 std::unexpected<envgen::Error> cannot_write(const Worker& worker, int error) {
-  if (is_full(error)) worker.job.board->full = true;
+  if (is_full(error)) worker.job.header->full = true;
   return envgen::fail("writing a copy", shown(worker.job.tree, worker.path), sys::errno_text(error),
                       fix_for(error, true));
 }
 
 void note_change(Worker& worker) {
-  worker.job.board->unstable = true;
+  worker.job.header->unstable = true;
   name_change(worker);
 }
 
 void name_change(Worker& worker) {
-  Board& board = *worker.job.board;
-  const std::uint32_t slot = board.noted.fetch_add(1);
+  SharedHeader& header = *worker.job.header;
+  const std::uint32_t slot = header.noted.fetch_add(1);
   if (slot >= kNoted) return;
-  auto& text = board.changed.at(slot);
+  auto& text = header.changed.at(slot);
   const std::size_t size = std::min(worker.path.size(), text.size() - 1);
   std::memcpy(text.data(), worker.path.data(), size);
   text.at(size) = '\0';
@@ -86,13 +86,13 @@ envgen::Status share_rest(Worker& worker, std::size_t least) {
   std::span<const Name>& names = worker.rest.names;
   while (names.size() >= least && worker.list.hungry()) {
     const std::size_t kept = names.size() / 2;
-    if (auto given = give_away(worker, names.subspan(kept)); !given) return given;
+    TRY(give_away(worker, names.subspan(kept)));
     names = names.first(kept);
   }
   return {};
 }
 
-Worker::Worker(const Job& what, WorkList& work, int index)
+Worker::Worker(const CopyJob& what, WorkList& work, int index)
     : job(what),
       list(work),
       number(index),
@@ -100,6 +100,6 @@ Worker::Worker(const Job& what, WorkList& work, int index)
       gid(::getegid()),
       writers(static_cast<std::uint32_t>(what.options->workers > 0 ? what.options->workers
                                                                    : available_cpus())),
-      pump(what.counters->bytes) {}
+      copier(what.counters->bytes) {}
 
 }  // namespace copy

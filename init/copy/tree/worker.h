@@ -18,12 +18,12 @@
 #include "init/copy/copy_proof.h"
 #include "init/copy/tree/contents.h"
 #include "init/copy/tree/directory.h"
-#include "init/copy/tree/identity.h"
 #include "init/copy/tree/journal.h"
 #include "init/copy/tree/manifest_file.h"
 #include "init/copy/tree/options.h"
-#include "init/copy/tree/team.h"
+#include "init/copy/tree/tree_digest.h"
 #include "init/copy/tree/work_list.h"
+#include "init/copy/tree/worker_pool.h"
 
 namespace copy {
 
@@ -32,7 +32,7 @@ inline constexpr std::size_t kNoted = 5;
 struct Standing;
 
 // In memory that all processes of a copy share.
-struct Board {
+struct SharedHeader {
   WorkState work;
   FailureSlot failure;
   SharedSums sums;
@@ -48,19 +48,19 @@ struct Board {
 };
 
 // What is to be done, the same for all.
-struct Job {
+struct CopyJob {
   std::string source;  // a directory
   std::string only;    // of it, see Root; "" = all of it
   std::string tree;    // a directory; "" = there is none: the source is only looked at
   std::string state;   // a directory
   const Options* options = nullptr;
   Counters* counters = nullptr;
-  Board* board = nullptr;
+  SharedHeader* header = nullptr;
   Journal* journal = nullptr;
   const Standing* standing = nullptr;  // verify_tree: no more than this is asked
   envgen::ProofRules rules;
-  bool compare = false;  // what is there is proven by its contents
-  bool seal = false;     // look whether the source is what was copied, and finish directories
+  bool compare = false;   // what is there is proven by its contents
+  bool finalize = false;  // look whether the source is what was copied, and finish directories
 };
 
 // What of a directory is not begun.
@@ -71,9 +71,9 @@ struct Rest {
 };
 
 struct Worker {
-  Worker(const Job& what, WorkList& work, int index);
+  Worker(const CopyJob& what, WorkList& work, int index);
 
-  const Job& job;
+  const CopyJob& job;
   WorkList& list;
   int number;
   uid_t uid;
@@ -98,13 +98,13 @@ struct Worker {
   std::string target;
   std::string acl = std::string(4096, '\0');  // the attribute of a file
   std::optional<dev_t> no_acls;               // a file system that has none
-  Pump pump;
+  FileCopier copier;
   ManifestFile manifest;
   int read_flags = O_RDONLY | O_NOATIME | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
 };
 
 // A directory of both trees, while its entries are done.
-struct Place {
+struct DirectoryPair {
   int from = -1;
   int to = -1;
   bool fresh = false;           // the copy's was empty

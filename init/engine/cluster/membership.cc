@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/content_hash.h"
 #include "init/sys/clock.h"
 
 namespace engine {
@@ -42,8 +43,25 @@ class Hash {
   std::uint64_t value_ = 0xcbf29ce484222325;
 };
 
+// The same bytes themselves.
+struct Text {
+  std::string bytes;
+  void add(std::string_view text) {
+    bytes += std::to_string(text.size()) + ":" + std::string(text);
+  }
+  void add(std::int64_t number) { bytes += std::to_string(number) + ","; }
+};
+
+std::string hex16(std::uint64_t value) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text(16, '0');
+  for (std::size_t i = 0; i < text.size(); ++i) text[15 - i] = kDigits[(value >> (4 * i)) & 0xF];
+  return text;
+}
+
 // What all nodes are told alike.
-void add_common(Hash& hash, const envgen::Node& node) {
+template <class Into>
+void add_common(Into& hash, const envgen::Node& node) {
   hash.add(node.role);
   hash.add(node.role_index);
   hash.add(node.slots);
@@ -53,6 +71,18 @@ void add_common(Hash& hash, const envgen::Node& node) {
     hash.add(device.rank);
     hash.add(device.ip);
   }
+}
+
+template <class Into>
+void add_all_common(Into& into, const envgen::Cluster& cluster) {
+  into.add(static_cast<std::int64_t>(cluster.nodes.size()));
+  for (std::size_t rank = 0; rank < cluster.nodes.size(); ++rank) {
+    const envgen::Node& node = cluster.nodes[rank];
+    add_common(into, node);
+    if (rank > 0) into.add(node.host);
+    into.add(node.port);
+  }
+  into.add(cluster.world_size);
 }
 
 // Without their place: a node that nothing names cannot be told from another.
@@ -84,9 +114,9 @@ std::int64_t ns_of(const timespec& time) {
 
 // Its bytes or names were read; where it is no file at all, that it is none.
 bool has_content(const envgen::PathState& state) {
-  using Kind = envgen::PathState::Kind;
-  if (state.kind == Kind::kDirectory) return state.listed;
-  return state.kind != Kind::kFile || !state.content.empty() || state.size_bytes == 0;
+  using PathKind = envgen::PathState::Kind;
+  if (state.kind == PathKind::kDirectory) return state.listed;
+  return state.kind != PathKind::kFile || !state.content.empty() || state.size_bytes == 0;
 }
 
 }  // namespace
@@ -111,15 +141,16 @@ std::uint64_t cluster_id(const envgen::Cluster& cluster) {
 
 std::uint64_t common_id(const envgen::Cluster& cluster) {
   Hash hash;
-  hash.add(static_cast<std::int64_t>(cluster.nodes.size()));
-  for (std::size_t rank = 0; rank < cluster.nodes.size(); ++rank) {
-    const envgen::Node& node = cluster.nodes[rank];
-    add_common(hash, node);
-    if (rank > 0) hash.add(node.host);
-    hash.add(node.port);
-  }
-  hash.add(cluster.world_size);
+  add_all_common(hash, cluster);
   return hash.value();
+}
+
+std::string common_key(const envgen::Cluster& cluster) {
+  Text text;
+  add_all_common(text, cluster);
+  std::string key;
+  for (const std::uint64_t seed : {1U, 2U}) key += hex16(envgen::hash_of(text.bytes, seed));
+  return key;
 }
 
 std::string node_name(const envgen::Cluster& cluster, std::size_t rank) {
@@ -158,27 +189,27 @@ std::string difference(const envgen::Cluster& before, const envgen::Cluster& now
   return text + ")";
 }
 
-LookedAt::Sign LookedAt::sign_of(const std::string& path, bool whole) {
+LookedAt::FileStamp LookedAt::stamp_of(const std::string& path, bool whole) {
   struct stat status{};
-  Sign sign;
-  sign.whole = whole;
+  FileStamp stamp;
+  stamp.whole = whole;
   if (::stat(path.c_str(), &status) != 0) {
-    sign.error = errno;
-    return sign;
+    stamp.error = errno;
+    return stamp;
   }
-  sign.device = status.st_dev;
-  sign.inode = status.st_ino;
-  if (!whole) return sign;
-  sign.size_bytes = static_cast<std::uint64_t>(status.st_size);
-  sign.modified_ns = ns_of(status.st_mtim);
-  sign.changed_ns = ns_of(status.st_ctim);
-  return sign;
+  stamp.device = status.st_dev;
+  stamp.inode = status.st_ino;
+  if (!whole) return stamp;
+  stamp.size_bytes = static_cast<std::uint64_t>(status.st_size);
+  stamp.modified_ns = ns_of(status.st_mtim);
+  stamp.changed_ns = ns_of(status.st_ctim);
+  return stamp;
 }
 
 bool LookedAt::may_have_changed() {
-  Signs now;
-  for (const auto& [path, sign] : signs_) now[path] = sign_of(path, sign.whole);
-  const bool same = std::exchange(signs_, now) == now;
+  FileStamps now;
+  for (const auto& [path, stamp] : stamps_) now[path] = stamp_of(path, stamp.whole);
+  const bool same = std::exchange(stamps_, now) == now;
   if (same && settled_) return false;
   settled_ = same;
   look_began_ns_ = sys::wall_ms() * kNsPerMs;
@@ -188,14 +219,14 @@ bool LookedAt::may_have_changed() {
 // The signs of before the look must be those of after it: a link may have been swapped meanwhile
 // for an old file.
 void LookedAt::seen(const std::map<std::string, envgen::PathState>& paths) {
-  Signs now;
+  FileStamps now;
   for (const auto& [path, state] : paths) {
-    const Sign sign = sign_of(path, has_content(state));
-    const std::int64_t newest_ns = std::max(sign.modified_ns, sign.changed_ns);
-    if (sign.error == 0 && newest_ns > look_began_ns_ - kTickNs) settled_ = false;
-    now[path] = sign;
+    const FileStamp stamp = stamp_of(path, has_content(state));
+    const std::int64_t newest_ns = std::max(stamp.modified_ns, stamp.changed_ns);
+    if (stamp.error == 0 && newest_ns > look_began_ns_ - kTickNs) settled_ = false;
+    now[path] = stamp;
   }
-  if (std::exchange(signs_, now) != now) settled_ = false;
+  if (std::exchange(stamps_, now) != now) settled_ = false;
 }
 
 }  // namespace engine

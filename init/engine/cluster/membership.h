@@ -1,5 +1,5 @@
 #pragma once
-// Who belongs to a job, as far as it can change while the job runs: two lists of nodes compared,
+// The membership of a job, as far as it can change while the job runs: two lists of nodes compared,
 // and whether there is a reason to read them again.
 
 #include <cstdint>
@@ -20,6 +20,8 @@ std::uint64_t cluster_id(const envgen::Cluster& cluster);
 // words: how the first node is called (which is the one that answers at the master's address), and
 // the master's address.
 std::uint64_t common_id(const envgen::Cluster& cluster);
+// The same as 32 hex digits. Who knows the nodes can make it.
+std::string common_key(const envgen::Cluster& cluster);
 
 // "b", else the pod's name or an address, else "node 1".
 std::string node_name(const envgen::Cluster& cluster, std::size_t rank);
@@ -40,7 +42,7 @@ class LookedAt {
   void seen(const std::map<std::string, envgen::PathState>& paths);
 
  private:
-  struct Sign {
+  struct FileStamp {
     bool whole = true;  // what is in it counts
     int error = 0;
     std::uint64_t device = 0;
@@ -48,12 +50,12 @@ class LookedAt {
     std::uint64_t size_bytes = 0;
     std::int64_t modified_ns = 0;
     std::int64_t changed_ns = 0;
-    bool operator==(const Sign&) const = default;
+    bool operator==(const FileStamp&) const = default;
   };
-  using Signs = std::map<std::string, Sign>;
-  static Sign sign_of(const std::string& path, bool whole);
+  using FileStamps = std::map<std::string, FileStamp>;
+  static FileStamp stamp_of(const std::string& path, bool whole);
 
-  Signs signs_;
+  FileStamps stamps_;
   std::int64_t look_began_ns_ = 0;  // wall clock
   bool settled_ = false;
 };

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/exit_codes.h"
+#include "base/peer_words.h"
 #include "init/proc/reap.h"
 #include "init/proc/spawn.h"
 #include "init/sys/clock.h"
@@ -138,7 +140,7 @@ class PeerWaiting {
     proc::SpawnSpec spec;
     spec.argv = wait_.probe;
     spec.argv.push_back(peer.host);
-    spec.argv.emplace_back(kPeerPing);
+    spec.argv.emplace_back(envgen::kPeerPing);
     spec.env = env_;
     spec.no_input = true;
     spec.output_fd = write_end.get();
@@ -255,7 +257,7 @@ class PeerWaiting {
 
   [[nodiscard]] PeerFailure timed_out() const {
     const std::string why = complaint();
-    return {124,
+    return {exit_code::kUnavailable,
             {"waiting for the peers' sshd", missing_names(),
              std::to_string(missing()) + " of " + std::to_string(peers_.size()) +
                  " that did not answer within " + std::to_string(wait_.timeout_ms / 1000) + " s" +
@@ -268,7 +270,7 @@ class PeerWaiting {
     envgen::Error error = failure.error;
     error.what = "waiting for the peers' sshd: " + error.what;
     error.fix = "install an ssh client in the image (openssh-client)";
-    return {125, std::move(error)};
+    return {exit_code::kOwnFailure, std::move(error)};
   }
 
   const envgen::PeerWait& wait_;

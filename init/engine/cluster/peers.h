@@ -9,16 +9,15 @@
 #include <string>
 
 #include "base/environ.h"
+#include "base/exit_codes.h"
 #include "envgen/plan/plan.h"
 #include "init/proc/signals.h"
 
 namespace engine {
 
-// What our own sshd's sessions answer with success.
-inline constexpr const char* kPeerPing = "trainit-peer-ping";
-
 struct PeerFailure {
-  int exit_code = 125;  // 124: not all answered in time; 125: there is no ssh client
+  int exit_code =
+      exit_code::kOwnFailure;  // 69: not all answered in time; 125: there is no ssh client
   envgen::Error error;
 };
 

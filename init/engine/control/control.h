@@ -26,7 +26,7 @@ struct ControlRequest {
 
 enum class ControlAnswer : std::uint32_t {
   kDone = 0,
-  kNotNow = 1,        // the job is at another point of its course
+  kNotNow = 1,        // the job is in another phase
   kRefused = 2,       // another user
   kUnknown = 3,       // a record of another size, version or operation
   kBusy = 4,          // a checkpoint is under way

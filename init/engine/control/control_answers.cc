@@ -45,7 +45,7 @@ ControlDecision decide_extend(std::int64_t by_ms, const ControlView& view) {
 
 }  // namespace
 
-ControlView view_of(const lifecycle::Machine& machine, const envgen::PlanPolicy& policy,
+ControlView view_of(const lifecycle::Machine& machine, const envgen::Policy& policy,
                     bool checkpoint_hooks, lifecycle::TimeMs now) {
   const lifecycle::TimeMs end = machine.expires_at();
   return {.phase = machine.phase(),

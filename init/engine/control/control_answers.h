@@ -1,6 +1,6 @@
 #pragma once
-// What a request of the control socket means for the job as it stands: an event for its machine, or
-// why not. Pure: plain values in, plain values out.
+// The answer to a request of the control socket, for the job as it stands: an event for its
+// machine, or why not. Pure: plain values in, plain values out.
 
 #include <cstdint>
 #include <optional>
@@ -21,7 +21,7 @@ struct ControlView {
   bool has_limit = false;          // of its time
   std::int64_t limit_left_ms = 0;  // from now on
 };
-ControlView view_of(const lifecycle::Machine& machine, const envgen::PlanPolicy& policy,
+ControlView view_of(const lifecycle::Machine& machine, const envgen::Policy& policy,
                     bool checkpoint_hooks, lifecycle::TimeMs now);
 
 // The answer is kDone when, and only when, there is an event.

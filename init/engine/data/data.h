@@ -1,76 +1,58 @@
 #pragma once
-// The datasets of a job (--data), as PID 1 knows them: it touches neither source nor copy, but
-// hears of a child (data_worker.h) how far that is and where the data is, and holds the lease that
-// keeps a copy in the node's cache for as long as the job lives.
-
-#include <sys/types.h>
+// The worker that prepares a dataset of the job (--data), as PID 1 knows it: it touches neither
+// source nor copy, but hears of the child (data_worker.h) how far that is and where the data is.
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "base/environ.h"
-#include "envgen/plan/request.h"
-#include "init/copy/copy_progress.h"
+#include "base/result.h"
 #include "init/engine/data/data_news.h"
-#include "init/engine/state/state.h"
-#include "init/proc/signals.h"
-#include "init/sys/fd.h"
+#include "init/engine/tasks/worker_context.h"
+#include "init/engine/workers/child_worker.h"
 #include "lifecycle/task.h"
 
 namespace engine {
 
-struct DataRecord {
-  enum class State : unsigned char { kIdle, kRunning, kReady, kFailed };
-  envgen::Dataset dataset;
-  State state = State::kIdle;
-  DataProgress progress;
-  envgen::RateWindow window;
-  std::string path;      // of the copy or, where that failed, of the source; "" = not known yet
-  std::string how;       // "copied"; of one that failed why
-  int exit_code = 0;     // that a failure stands for
-  bool missing = false;  // there is no source
-  sys::Fd lease;         // closed by the kernel when this process ends
-  sys::Fd socket;        // to hear of the child
-  std::int64_t began_ms = 0;  // wall clock, UTC
-  std::int64_t ended_ms = 0;
-  std::int64_t stage_since_ms = 0;  // the progress has said the same phase for so long
-  std::int64_t overdue_ms = 0;  // sys::monotonic_ms: killed then, and given up soon after; 0: never
-  bool killed = false;
-  std::int64_t held_ms = 0;  // sys::monotonic_ms: its failure is not told before; 0: it is
+class DataTask : public ChildWorker {
+ public:
+  // Of the task with this index. The hooks that run on a failure are the plan's: while `resolver`
+  // makes it, a failure is held back, but not for as long as a cluster may take.
+  DataTask(const WorkerContext& context, std::uint32_t index, const ChildWorker& resolver)
+      : context_(context), index_(index), resolver_(resolver) {}
+
+  envgen::Status start();
+  // Its task has ended so, or was never started (`failure` says why then): `ending` becomes what
+  // the job takes it for. True: it is held back, to be posted later.
+  bool settle(lifecycle::Ending& ending, const std::string& failure = {});
+  // Posts what was held back, once that is due.
+  void post_held();
+
+  [[nodiscard]] int channel() const override { return socket_.valid() ? socket_.get() : -1; }
+  [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;
+  void read() override;
+  // One that does not end in time is killed; one that hangs in the kernel is left behind.
+  void tend(std::int64_t now_ms) override;
+
+ private:
+  [[nodiscard]] bool may_hold() const;
+  [[nodiscard]] TaskRecord& task() const { return context_.job.records[index_]; }
+  [[nodiscard]] DataRecord& data() const;
+  void take(DataNews news, sys::Fd lease);
+  void take_progress(const DataProgress& progress);
+  void end_stage();
+  void warn(const std::string& text);
+  [[nodiscard]] std::string how_ended(const lifecycle::Ending& ending) const;
+  lifecycle::Ending outcome(const lifecycle::Ending& ending, const std::string& failure);
+
+  const WorkerContext& context_;
+  std::uint32_t index_;
+  const ChildWorker& resolver_;
+  sys::Fd socket_;
+  bool killed_ = false;
+  int exit_code_ = 0;                    // that its failure stands for
+  std::int64_t stage_since_ms_ = 0;      // the progress has said the same phase for so long
+  std::optional<std::int64_t> held_ms_;  // its failure is held back until then
 };
-
-// A stage of a copy that is over: "copying", "waiting".
-struct DataStage {
-  std::string name;
-  std::int64_t since_ms = 0;  // wall clock, UTC
-  std::int64_t until_ms = 0;
-};
-
-std::vector<DataRecord> data_records(const envgen::DataRequest& request);
-
-// Forks the child of data[which]; its pid.
-envgen::Result<pid_t> start_data(std::vector<DataRecord>& data, std::size_t which,
-                                 const envgen::Request& request, const proc::SavedSignals& saved);
-
-// What the child has said since; never blocks.
-struct DataHeard {
-  std::vector<std::string> warnings;
-  std::vector<DataStage> stages;
-  bool any = false;
-};
-DataHeard hear_data(DataRecord& data);
-
-// The child is gone, or never came to be (`failure` says why then): what its task has ended with,
-// by what the job wants of a failure. Says how it ended.
-lifecycle::Ending settle_data(DataRecord& data, const envgen::DataRequest& request,
-                              const lifecycle::Ending& ending, const std::string& failure,
-                              DataHeard& heard);
-
-// The variables of those that are known.
-void add_data_env(const std::vector<DataRecord>& data, envgen::Environ& env);
-
-DataReport data_report(const DataRecord& data);
 
 }  // namespace engine

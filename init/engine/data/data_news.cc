@@ -3,59 +3,18 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "base/wire.h"
 #include "init/engine/state/failure.h"
 
 namespace engine {
 namespace {
 
-constexpr std::size_t kNumberBytes = 8;
 constexpr std::size_t kMostTextBytes = 4096;
-constexpr auto kKinds = static_cast<std::uint64_t>(DataNews::Kind::kMissing);
-
-void put(std::string& out, std::uint64_t value) {
-  for (std::size_t i = 0; i < kNumberBytes; ++i) out += static_cast<char>(value >> (8 * i));
-}
-
-void put_text(std::string& out, std::string_view text) {
-  text = cut_text(text, kMostTextBytes);
-  put(out, text.size());
-  out += text;
-}
-
-// Takes values off the front; wrong from the first that is not there.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-
-  std::uint64_t number() {
-    std::uint64_t value = 0;
-    const std::string_view taken = take(kNumberBytes);
-    for (std::size_t i = 0; i < taken.size(); ++i) {
-      value |= static_cast<std::uint64_t>(static_cast<unsigned char>(taken[i])) << (8 * i);
-    }
-    return value;
-  }
-  std::string text() { return std::string(take(number())); }
-  [[nodiscard]] bool is_whole() const { return sound_ && bytes_.empty(); }
-
- private:
-  std::string_view take(std::uint64_t size) {
-    sound_ = sound_ && size <= bytes_.size();
-    if (!sound_) return {};
-    const std::string_view taken = bytes_.substr(0, size);
-    bytes_.remove_prefix(size);
-    return taken;
-  }
-
-  std::string_view bytes_;
-  bool sound_ = true;
-};
 
 union Control {
   cmsghdr header;
@@ -76,43 +35,16 @@ sys::Fd take_descriptor(msghdr& message) {
 }  // namespace
 
 std::string encode_data_news(const DataNews& news) {
-  std::string packet;
-  put(packet, static_cast<std::uint64_t>(news.kind));
-  const DataProgress& progress = news.progress;
-  for (const std::uint64_t value :
-       {std::uint64_t{progress.phase}, std::uint64_t{progress.waiting}, progress.entries,
-        progress.bytes, progress.total_entries, progress.total_bytes,
-        static_cast<std::uint64_t>(news.exit_code)}) {
-    put(packet, value);
+  DataNews sent = news;
+  for (std::string* text : {&sent.path, &sent.text}) {
+    text->resize(cut_text(*text, kMostTextBytes).size());
   }
-  put_text(packet, news.path);
-  put_text(packet, news.text);
-  return packet;
+  return envgen::to_wire(sent);
 }
 
 std::optional<DataNews> decode_data_news(std::string_view packet) {
-  Reader in(packet);
-  DataNews news;
-  const std::uint64_t kind = in.number();
-  news.kind = static_cast<DataNews::Kind>(kind);
-  const std::uint64_t phase = in.number();
-  const std::uint64_t waiting = in.number();
-  DataProgress& progress = news.progress;
-  progress.phase = static_cast<std::uint32_t>(phase);
-  progress.waiting = waiting == 1;
-  for (std::uint64_t* value :
-       {&progress.entries, &progress.bytes, &progress.total_entries, &progress.total_bytes}) {
-    *value = in.number();
-  }
-  const std::uint64_t exit_code = in.number();
-  news.exit_code = static_cast<int>(exit_code);
-  news.path = in.text();
-  news.text = in.text();
-  constexpr std::uint64_t kMostPhase = 255;
-  constexpr std::uint64_t kMostCode = 255;
-  const bool sane = kind >= 1 && kind <= kKinds && phase <= kMostPhase && waiting <= 1 &&
-                    exit_code <= kMostCode && news.path.find('\0') == std::string::npos;
-  if (!in.is_whole() || !sane) return std::nullopt;
+  auto news = envgen::from_wire<DataNews>(packet);
+  if (news && news->path.find('\0') != std::string::npos) news.reset();
   return news;
 }
 

@@ -1,27 +1,17 @@
 #pragma once
-// What the child that prepares a dataset tells PID 1: packets on a socket, {u32 kind, the rest},
-// little endian. The last one may bring a descriptor, the lease of the copy.
+// The news that the child that prepares a dataset sends PID 1: packets on a socket. The last one
+// may bring a descriptor, the lease of the copy.
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/fields.h"
+#include "init/engine/state/data_record.h"
 #include "init/sys/fd.h"
 
 namespace engine {
-
-// How far a copy is. Entries are files, directories and links.
-struct DataProgress {
-  std::uint32_t phase = 0;  // copy::Phase
-  bool waiting = false;     // for another job, whose copy this is
-  std::uint64_t entries = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t total_entries = 0;  // 0 = not known yet
-  std::uint64_t total_bytes = 0;
-
-  bool operator==(const DataProgress&) const = default;
-};
 
 struct DataNews {
   enum class Kind : std::uint32_t {
@@ -39,6 +29,13 @@ struct DataNews {
 
   bool operator==(const DataNews&) const = default;
 };
+inline void fields(envgen::FieldVisitor& v, DataNews& news) {
+  v("kind", news.kind, DataNews::Kind::kMissing, DataNews::Kind::kProgress);
+  v("progress", news.progress);
+  v("exit_code", news.exit_code, {.least = 0, .most = 255});
+  v("path", news.path);
+  v("text", news.text);
+}
 
 // Texts are cut so that a packet has at most kMostPacketBytes.
 std::string encode_data_news(const DataNews& news);

@@ -16,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "base/exit_codes.h"
 #include "init/copy/cache/cache.h"
 #include "init/copy/progress_view.h"
 #include "init/engine/data/data_news.h"
@@ -31,8 +32,6 @@
 namespace engine {
 namespace {
 
-constexpr int kTimedOut = 124;
-constexpr int kOwnFailure = 125;
 constexpr std::int64_t kNewsEveryMs = 500;
 // For what is done at the source once the copy is there.
 constexpr int kAfterwardsMs = 5000;
@@ -199,9 +198,8 @@ envgen::Result<std::optional<envgen::Identity>> job_of(const envgen::Request& re
   if (request.sandbox.user.empty()) return std::nullopt;
   envgen::SandboxRequest user;
   user.user = request.sandbox.user;
-  const auto prepared = sandbox::prepare(user, false);
-  if (!prepared) return std::unexpected(prepared.error());
-  return prepared->sandbox.identity;
+  TRY_ASSIGN(const auto prepared, sandbox::prepare(user, false));
+  return prepared.sandbox.identity;
 }
 
 int say_failed(int socket, const envgen::Error& error, DataNews::Kind kind, int code) {
@@ -217,7 +215,7 @@ int prepare_data(const DataOrder& order, int socket) {
   ::signal(SIGCHLD, SIG_DFL);
   ::signal(SIGTERM, SIG_DFL);
   const auto job = job_of(order.request);
-  if (!job) return say_failed(socket, job.error(), DataNews::Kind::kFailed, kOwnFailure);
+  if (!job) return say_failed(socket, job.error(), DataNews::Kind::kFailed, exit_code::kOwnFailure);
   std::optional<copy::Owner> owner;
   if (*job) owner = copy::Owner{.uid = (*job)->uid, .gid = (*job)->gid};
   Reporter reporter(order, socket);
@@ -225,16 +223,17 @@ int prepare_data(const DataOrder& order, int socket) {
       {.dataset = order.dataset,
        .request = order.request.data,
        .owner = owner,
-       .job = *job ? &**job : nullptr,
+       .job_user = *job ? &**job : nullptr,
        .report = [&reporter](const copy::Report& report) { reporter.report(report); }});
   reporter.end();
   if (!prepared) {
     const std::int64_t timeout_ms = order.request.data.timeout_ms;
     const bool late = timeout_ms > 0 && sys::monotonic_ms() - began_ms >= timeout_ms;
-    if (late) return say_failed(socket, prepared.error(), DataNews::Kind::kFailed, kTimedOut);
+    if (late)
+      return say_failed(socket, prepared.error(), DataNews::Kind::kFailed, exit_code::kUnavailable);
     const auto kind = is_missing(order, *job ? &**job : nullptr, socket) ? DataNews::Kind::kMissing
                                                                          : DataNews::Kind::kFailed;
-    return say_failed(socket, prepared.error(), kind, kOwnFailure);
+    return say_failed(socket, prepared.error(), kind, exit_code::kOwnFailure);
   }
   for (const std::string& warning : prepared->warnings) warn(socket, warning);
   DataNews ready{.kind = DataNews::Kind::kReady, .path = prepared->path, .text = prepared->how};

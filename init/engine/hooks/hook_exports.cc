@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/text.h"
 #include "envgen/conda/environment.h"
 
 namespace envgen {
@@ -29,11 +30,8 @@ class Lines {
 
   std::optional<std::string_view> next() {
     if (rest_.empty()) return std::nullopt;
-    const std::size_t end = std::min(rest_.find('\n'), rest_.size());
-    const std::string_view line = rest_.substr(0, end);
-    rest_.remove_prefix(std::min(end + 1, rest_.size()));
     ++number_;
-    return line;
+    return envgen::take_line(rest_);
   }
   [[nodiscard]] std::size_t number() const { return number_; }
 
@@ -79,7 +77,7 @@ Result<EnvEdit> take_edit(std::string_view line, Lines& lines) {
                    "write NAME=VALUE; a value of several lines is NAME<<END, the lines, and END");
   }
   const std::string_view name = line.substr(0, std::min(mark, equals));
-  if (auto known = check_name(name, first); !known) return std::unexpected(known.error());
+  TRY(check_name(name, first));
   EnvEdit edit{EnvEdit::Kind::kSet, std::string(name), {}};
   if (equals < mark) {
     edit.value = line.substr(equals + 1);
@@ -87,9 +85,7 @@ Result<EnvEdit> take_edit(std::string_view line, Lines& lines) {
     const std::string_view delimiter = line.substr(mark + kMark.size());
     if (delimiter.empty())
       return fail_at(first, "nothing behind the <<", "name a line that ends it");
-    auto value = lines_until(delimiter, lines);
-    if (!value) return std::unexpected(value.error());
-    edit.value = std::move(*value);
+    TRY_ASSIGN(edit.value, lines_until(delimiter, lines));
   }
   const std::size_t entry_bytes = edit.name.size() + 1 + edit.value.size();
   if (entry_bytes > kMostEntryBytes) {
@@ -115,9 +111,8 @@ Result<std::vector<EnvEdit>> parse_hook_exports(std::string_view text) {
   Lines lines(text);
   while (const auto line = lines.next()) {
     if (line->empty() || line->starts_with('#')) continue;
-    auto edit = take_edit(*line, lines);
-    if (!edit) return std::unexpected(edit.error());
-    edits.push_back(std::move(*edit));
+    TRY_ASSIGN(auto edit, take_edit(*line, lines));
+    edits.push_back(std::move(edit));
   }
   return edits;
 }

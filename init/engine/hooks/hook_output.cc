@@ -13,7 +13,7 @@ namespace {
 // Less than PIPE_BUF: the log cuts a longer line.
 constexpr std::size_t kMostLineBytes = 3500;
 constexpr std::size_t kLastLines = 5;
-constexpr std::size_t kMostLastBytes = 300;  // of each
+constexpr std::size_t kKeptLineBytes = 300;  // of each
 constexpr int kMostLinesOfATurn = 64;
 
 }  // namespace
@@ -49,7 +49,7 @@ void HookOutput::take_line() {
   while (line.ends_with('\r')) line.pop_back();
   line.erase(0, line.rfind('\r') + 1);
   if (line.empty()) return;
-  last_.push_back(line.substr(0, kMostLastBytes));
+  last_.push_back(line.substr(0, kKeptLineBytes));
   if (last_.size() > kLastLines) last_.pop_front();
   const std::size_t bytes = prefix_.size() + line.size() + 1;
   if (hidden_bytes_ > 0 || shown_bytes_ + bytes > kMostBytes) {
@@ -81,7 +81,7 @@ void HookOutput::write_all() {
   while (waits()) write_first();
 }
 
-std::string HookOutput::last_words() const {
+std::string HookOutput::output_tail() const {
   std::string words;
   for (const std::string& line : last_) {
     if (!words.empty()) words += " | ";

@@ -1,6 +1,6 @@
 #pragma once
-// What a hook prints, as lines of our log: whole, "hook <name>: " before each, and bounded. Nothing
-// here waits for whoever reads stderr, so a hook never does either.
+// The output of a hook, as lines of our log: whole, "hook <name>: " before each, and bounded.
+// Nothing here waits for whoever reads stderr, so a hook never does either.
 
 #include <cstddef>
 #include <deque>
@@ -31,7 +31,7 @@ class HookOutput {
   void write_all();
 
   // The hook's last lines, shown or not, as one line of printable characters without credentials.
-  [[nodiscard]] std::string last_words() const;
+  [[nodiscard]] std::string output_tail() const;
 
  private:
   struct Line {

@@ -15,6 +15,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/exit_codes.h"
+#include "base/text.h"
+#include "base/wire.h"
 #include "init/engine/hooks/hook_exports.h"
 #include "init/engine/hooks/hook_file.h"
 #include "init/engine/hooks/hook_output.h"
@@ -29,12 +32,11 @@ namespace engine {
 namespace {
 
 enum class Kind : std::uint32_t { kFailed = 1, kExports = 2 };
-// Exports are at most envgen::kMostExportBytes, and a failure repeats some lines of a hook.
-constexpr std::uint32_t kMostMessageBytes = 4U << 20;
+// Exports are at most envgen::kMostExportBytes, of which a variable takes three at least, and 13 in
+// a message; a failure repeats some lines of a hook.
+constexpr std::uint32_t kMostMessageBytes = 5 * envgen::kMostExportBytes;
 
-constexpr int kTimedOut = 124;
-constexpr int kOwnFailure = 125;
-constexpr int kStopped = 128 + SIGTERM;
+constexpr int kStopped = exit_code::kSignalBase + SIGTERM;
 constexpr std::int64_t kTermMs = 2000;  // from SIGTERM to SIGKILL
 // A hook that does not die even by SIGKILL hangs in the kernel; the others have their turn.
 constexpr std::int64_t kKillMs = 2000;
@@ -43,38 +45,22 @@ constexpr std::int64_t kFlushMs = 1000;
 constexpr std::string_view kFile = "TRAINIT_ENV";
 
 struct Failure {
-  int exit_code = kOwnFailure;
+  int exit_code = exit_code::kOwnFailure;
   envgen::Error error;
 };
 
-// "exported as NAME=VALUE, each with a NUL behind it": no name has a '=', no value a NUL.
-std::string encode(const std::vector<envgen::EnvEdit>& edits) {
-  std::string bytes;
-  for (const envgen::EnvEdit& edit : edits) {
-    bytes += edit.name + '=' + edit.value;
-    bytes += '\0';
-  }
+// As the environment of a process has it: NAME=VALUE and a NUL.
+std::size_t bytes_of(const std::vector<envgen::EnvEdit>& edits) {
+  std::size_t bytes = 0;
+  for (const envgen::EnvEdit& edit : edits) bytes += edit.name.size() + edit.value.size() + 2;
   return bytes;
 }
 
-std::optional<std::vector<envgen::EnvEdit>> decode(std::string_view bytes) {
-  std::vector<envgen::EnvEdit> edits;
-  while (!bytes.empty()) {
-    const std::size_t end = bytes.find('\0');
-    const std::size_t equals = bytes.substr(0, end).find('=');
-    if (end == std::string_view::npos || equals == std::string_view::npos || equals == 0) {
-      return std::nullopt;
-    }
-    edits.push_back({envgen::EnvEdit::Kind::kSet, std::string(bytes.substr(0, equals)),
-                     std::string(bytes.substr(equals + 1, end - equals - 1))});
-    bytes.remove_prefix(end + 1);
-  }
-  return edits;
-}
-
-std::string seconds(std::int64_t ms) {
-  constexpr std::int64_t kSecond = 1000;
-  return ms % kSecond == 0 ? std::to_string(ms / kSecond) + " s" : std::to_string(ms) + " ms";
+bool is_assignment(const envgen::EnvEdit& edit) {
+  constexpr std::string_view kNoName("=\0", 2);
+  return edit.kind == envgen::EnvEdit::Kind::kSet && !edit.name.empty() &&
+         edit.name.find_first_of(kNoName) == std::string::npos &&
+         edit.value.find('\0') == std::string::npos;
 }
 
 class Worker {
@@ -99,14 +85,13 @@ class Worker {
         failure = run_hook(path);
       }
       if (stopped()) {
-        tell_stop(nullptr);
+        report_stop(nullptr);
         flush();
         return kStopped;
       }
       if (!failure) continue;
       if (group_.fatal) {
-        send_message(messages_, static_cast<std::uint32_t>(Kind::kFailed),
-                     static_cast<char>(failure->exit_code) + to_line(failure->error));
+        send(Kind::kFailed, HookFailed{failure->exit_code, to_line(failure->error)});
         return failure->exit_code;
       }
       say(to_line(failure->error) + ", ignoring");
@@ -115,7 +100,7 @@ class Worker {
   }
 
  private:
-  enum class Phase : unsigned char { kRuns, kTold, kKilled };
+  enum class Phase : unsigned char { kRuns, kNotified, kKilled };
   struct Hook {
     std::string path;
     std::string name;
@@ -128,6 +113,10 @@ class Worker {
     std::optional<siginfo_t> end;
   };
 
+  template <class News>
+  void send(Kind kind, const News& news) const {
+    send_message(messages_, static_cast<std::uint32_t>(kind), envgen::to_wire(news));
+  }
   std::optional<Failure> run_hook(const std::string& path);
   envgen::Status start(Hook& hook, const HookFile* file);
   void watch(Hook& hook);
@@ -136,7 +125,7 @@ class Worker {
   void read_output(Hook& hook);
   void look_at_signals();
   [[nodiscard]] bool stopped() const { return stops_ > 0; }
-  void tell_stop(const Hook* hook);
+  void report_stop(const Hook* hook);
   void flush();
   void say(std::string text);
   [[nodiscard]] std::string title(const Hook& hook) const;
@@ -154,11 +143,11 @@ class Worker {
   proc::SignalSource signals_;
   HookOutput output_;
   std::size_t exported_bytes_ = 0;
-  bool no_file_told_ = false;
+  bool no_file_reported_ = false;
   bool stalled_ = false;   // stderr took nothing for too long
   std::size_t begun_ = 0;  // of the group's paths
   int stops_ = 0;          // so often we were told to stop
-  bool stop_told_ = false;
+  bool stop_reported_ = false;
 };
 
 std::optional<Failure> Worker::run_hook(const std::string& path) {
@@ -167,18 +156,18 @@ std::optional<Failure> Worker::run_hook(const std::string& path) {
   hook.name = path.substr(path.rfind('/') + 1);
   output_.begin(hook.name);
   const auto file = HookFile::make(run_dir_, name_of(group_.event));
-  if (!file && !std::exchange(no_file_told_, true)) {
+  if (!file && !std::exchange(no_file_reported_, true)) {
     say(to_line(file.error()) + "; going on without TRAINIT_ENV");
   }
   if (auto started = start(hook, file ? &*file : nullptr); !started) {
     started.error().what = "starting " + title(hook);
-    return Failure{kOwnFailure, std::move(started.error())};
+    return Failure{exit_code::kOwnFailure, std::move(started.error())};
   }
   watch(hook);
   output_.end();
   flush();
   if (stopped()) {
-    if (hook.phase != Phase::kRuns) tell_stop(&hook);
+    if (hook.phase != Phase::kRuns) report_stop(&hook);
     return std::nullopt;
   }
   auto failure = failure_of(hook);
@@ -189,7 +178,7 @@ std::optional<Failure> Worker::run_hook(const std::string& path) {
 envgen::Status Worker::start(Hook& hook, const HookFile* file) {
   // Right before it runs; what passes nobody can change any more.
   if (::geteuid() == 0) {
-    if (auto ours = sys::check_ours_alone(hook.path, job_ ? &*job_ : nullptr); !ours) return ours;
+    TRY(sys::check_ours_alone(hook.path, job_ ? &*job_ : nullptr));
   }
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -211,10 +200,9 @@ envgen::Status Worker::start(Hook& hook, const HookFile* file) {
   spec.output_fd = write_end.get();
   spec.new_session = true;  // a group that reads from our terminal would be stopped
   spec.die_with_parent = true;
-  auto spawned = proc::spawn(spec, saved_);
-  if (!spawned) return std::unexpected(std::move(spawned.error()));
-  hook.pid = spawned->pid;
-  hook.start_pipe = std::move(spawned->start_pipe);
+  TRY_ASSIGN(auto spawned, proc::spawn(spec, saved_));
+  hook.pid = spawned.pid;
+  hook.start_pipe = std::move(spawned.start_pipe);
   if (group_.timeout_ms > 0) hook.next_phase_ms = sys::monotonic_ms() + group_.timeout_ms;
   return {};
 }
@@ -251,18 +239,18 @@ void Worker::advance(Hook& hook) {
   const bool due = hook.next_phase_ms && now_ms >= *hook.next_phase_ms;
   const bool at_once = stops_ > 1 && hook.phase != Phase::kKilled;
   // Not after its end: whoever stops us may kill us before that.
-  if (stopped() && !hook.end) tell_stop(&hook);
+  if (stopped() && !hook.end) report_stop(&hook);
   if (hook.end) {
     if (hook.phase != Phase::kRuns) signal(SIGKILL);
     ::waitpid(hook.pid, nullptr, 0);
-  } else if (at_once || (hook.phase == Phase::kTold && due)) {
+  } else if (at_once || (hook.phase == Phase::kNotified && due)) {
     signal(SIGKILL);
     hook.phase = Phase::kKilled;
     hook.next_phase_ms = now_ms + kKillMs;
   } else if (hook.phase == Phase::kRuns && (stopped() || due)) {
     signal(SIGTERM);
     hook.timed_out = !stopped();
-    hook.phase = Phase::kTold;
+    hook.phase = Phase::kNotified;
     hook.next_phase_ms = now_ms + kTermMs;
   }
 }
@@ -296,8 +284,8 @@ void Worker::look_at_signals() {
 }
 
 // Once. `hook` is the one that is cut short, nullptr: none.
-void Worker::tell_stop(const Hook* hook) {
-  if (std::exchange(stop_told_, true)) return;
+void Worker::report_stop(const Hook* hook) {
+  if (std::exchange(stop_reported_, true)) return;
   std::string left;
   for (const std::string& path : std::span(group_.paths).subspan(begun_)) {
     left += (left.empty() ? "; not run: " : ", ") + path.substr(path.rfind('/') + 1);
@@ -342,23 +330,23 @@ std::optional<Failure> Worker::failure_of(const Hook& hook) const {
   }
   Failure failure{0, {"running " + title(hook), hook.path, "", ""}};
   if (hook.timed_out) {
-    failure.exit_code = kTimedOut;
-    failure.error.found = "no end after " + seconds(group_.timeout_ms);
+    failure.exit_code = exit_code::kUnavailable;
+    failure.error.found = "no end after " + envgen::seconds(group_.timeout_ms);
     failure.error.fix = "see what it waits for, or raise --hook-timeout";
     if (!hook.end) failure.error.found += ", nor by SIGKILL: it hangs in the kernel";
   } else if (hook.end->si_code == CLD_EXITED) {
     failure.exit_code = hook.end->si_status;
     failure.error.found = "exit code " + std::to_string(hook.end->si_status);
   } else {
-    failure.exit_code = 128 + hook.end->si_status;
+    failure.exit_code = exit_code::kSignalBase + hook.end->si_status;
     failure.error.found = "an end by " + proc::signal_name(hook.end->si_status);
   }
   if (failure.exit_code == 0) return std::nullopt;
-  if (group_.fatal && is_of_course(group_.event) && failure.error.fix.empty()) {
+  if (group_.fatal && is_phase_event(group_.event) && failure.error.fix.empty()) {
     failure.error.fix =
         "correct it, or take " + std::string(name_of(group_.event)) + " out of --fatal-hooks";
   }
-  const std::string words = output_.last_words();
+  const std::string words = output_.output_tail();
   if (!words.empty()) failure.error.found += "; its last lines: " + words;
   return failure;
 }
@@ -366,7 +354,7 @@ std::optional<Failure> Worker::failure_of(const Hook& hook) const {
 std::optional<Failure> Worker::take_exports(const Hook& hook, const HookFile& file) {
   auto failed = [&](envgen::Error error) {
     error.what = "reading what " + title(hook) + " exports";
-    return Failure{kOwnFailure, std::move(error)};
+    return Failure{exit_code::kOwnFailure, std::move(error)};
   };
   const auto text = file.read();
   if (!text) return failed(text.error());
@@ -374,15 +362,14 @@ std::optional<Failure> Worker::take_exports(const Hook& hook, const HookFile& fi
   if (!edits) return failed(edits.error());
   std::erase_if(*edits, [&](const auto& edit) { return !may_export(hook, edit); });
   if (edits->empty()) return std::nullopt;
-  const std::string bytes = encode(*edits);
-  exported_bytes_ += bytes.size();
+  exported_bytes_ += bytes_of(*edits);
   if (exported_bytes_ > envgen::kMostExportBytes) {
     return failed({"", std::string("$").append(kFile),
                    "with the hooks before it " + std::to_string(exported_bytes_) + " bytes",
                    "write files, and export their paths"});
   }
   for (const envgen::EnvEdit& edit : *edits) env_.apply(edit);
-  send_message(messages_, static_cast<std::uint32_t>(Kind::kExports), bytes);
+  send(Kind::kExports, HookExports{std::move(*edits)});
   return std::nullopt;
 }
 
@@ -394,50 +381,59 @@ bool Worker::may_export(const Hook& hook, const envgen::EnvEdit& edit) {
   return false;
 }
 
+// A worker keeps its hooks to their time by itself; each may take some seconds to be killed.
+std::optional<std::int64_t> deadline_of(const envgen::HookGroup& group) {
+  constexpr std::int64_t kSlackMs = 10'000;
+  constexpr std::int64_t kLongestMs = 1'000'000'000;
+  if (group.timeout_ms <= 0) return std::nullopt;
+  const auto count = static_cast<std::int64_t>(group.paths.size());
+  return sys::monotonic_ms() + count * (std::min(group.timeout_ms, kLongestMs) + kSlackMs);
+}
+
 }  // namespace
 
-envgen::Result<HookRun> HookRun::start(const envgen::HookGroup& group, const envgen::Environ& env,
-                                       const std::string& run_dir,
-                                       const std::vector<std::string>& forced_names,
-                                       const std::optional<envgen::Identity>& job,
-                                       const proc::SavedSignals& saved) {
+HookRun::HookRun(std::function<void(HookNews)> take)
+    : ChildWorker(static_cast<std::uint32_t>(Kind::kExports), kMostMessageBytes),
+      take_(std::move(take)) {}
+
+envgen::Status HookRun::start(const envgen::HookGroup& group, const envgen::Environ& env,
+                              const std::string& run_dir,
+                              const std::vector<std::string>& forced_names,
+                              const std::optional<envgen::Identity>& job,
+                              const proc::SavedSignals& saved) {
   auto body = [&](int fd) {
     proc::take_over_signals();
     // PID 1 may not be dumpable; a hook opens its TRAINIT_ENV by our /proc/PID/fd.
     ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     return Worker(group, env, run_dir, forced_names, job, fd, saved).run();
   };
-  auto messenger =
-      fork_messenger("starting the " + std::string(name_of(group.event)) + " hooks", saved, body);
-  if (!messenger) return std::unexpected(messenger.error());
-  return HookRun(messenger->pid, std::move(messenger->pipe));
+  TRY(fork("starting the " + std::string(name_of(group.event)) + " hooks", saved, body));
+  event_ = group.event;
+  deadline_ms_ = deadline_of(group);
+  return {};
 }
 
-HookRun::HookRun(pid_t pid, sys::Fd pipe)
-    : pid_(pid),
-      messages_(std::move(pipe), static_cast<std::uint32_t>(Kind::kExports), kMostMessageBytes) {}
-
-std::vector<HookNews> HookRun::read_news() {
-  std::vector<HookNews> news;
-  bool whole = true;
-  auto take = [&](std::uint32_t kind, std::string_view bytes) {
-    if (kind == static_cast<std::uint32_t>(Kind::kFailed)) {
-      whole = bytes.size() > 1 && bytes[0] != '\0';
-      if (whole) {
-        news.emplace_back(
-            HookFailed{static_cast<unsigned char>(bytes[0]), std::string(bytes.substr(1))});
-      }
-      return false;
-    }
-    auto edits = decode(bytes);
-    whole = edits.has_value();
-    if (whole) news.emplace_back(HookExports{std::move(*edits)});
-    return whole;
-  };
-  if (!messages_.read(take) || !whole) {
-    news.emplace_back(HookFailed{kOwnFailure, "the worker for hooks sent a damaged message"});
+ChildWorker::Heard HookRun::on_message(std::uint32_t kind, std::string_view bytes) {
+  if (kind == static_cast<std::uint32_t>(Kind::kFailed)) {
+    auto failed = envgen::from_wire<HookFailed>(bytes);
+    if (!failed || failed->message.empty()) return Heard::kDamaged;
+    take_(std::move(*failed));
+    return Heard::kLast;
   }
-  return news;
+  auto exports = envgen::from_wire<HookExports>(bytes);
+  if (!exports || !std::ranges::all_of(exports->edits, is_assignment)) return Heard::kDamaged;
+  take_(std::move(*exports));
+  return Heard::kMore;
+}
+
+void HookRun::on_silence(bool damaged) {
+  if (damaged)
+    take_(HookFailed{exit_code::kOwnFailure, "the worker for hooks sent a damaged message"});
+}
+
+void HookRun::on_overdue() {
+  sys::log::warning("the worker of the " + std::string(name_of(event_)) +
+                    " hooks has not ended in its time, so it gets SIGKILL");
 }
 
 }  // namespace engine

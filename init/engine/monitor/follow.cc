@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 #include <vector>
@@ -21,8 +20,8 @@ constexpr std::int64_t kKeptBytes = 1LL << 20;   // of that: its end
 
 }  // namespace
 
-FileFollower::FileFollower(std::string path, const envgen::Identity* job)
-    : path_(std::move(path)), job_(job) {
+FileFollower::FileFollower(std::string path, const envgen::Identity* job_user)
+    : path_(std::move(path)), job_(job_user) {
   open_at(true);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Reads what is added to a file by others, from its end on; a file that is cut or replaced is read
+// A reader of what others add to a file, from its end on; a file that is cut or replaced is read
 // from its beginning. Of more than can be read in one go the middle is passed over.
 
 #include <sys/types.h>
@@ -22,8 +22,8 @@ class FileFollower {
   };
 
   // A file that is not there yet is read from its beginning when it comes.
-  // `job`: its user, where it is another than ours (sys::open_to_read); outlives this.
-  explicit FileFollower(std::string path, const envgen::Identity* job = nullptr);
+  // `job_user`: its user, where it is another than ours (sys::open_to_read); outlives this.
+  explicit FileFollower(std::string path, const envgen::Identity* job_user = nullptr);
 
   // What has come since the last time.
   void read(const Sink& sink);

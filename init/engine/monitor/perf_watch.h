@@ -1,7 +1,7 @@
 #pragma once
-// What the ranks' own lines say about their iterations (envgen/formats/perf_line.h). Whoever reads
-// a rank's output counts on a board in shared memory; PID 1 and the patrol look at the board, and
-// nobody waits for anybody.
+// The performance watch: what the ranks' own lines say about their iterations
+// (envgen/formats/perf_line.h). Whoever reads a rank's output counts on a board in shared memory;
+// PID 1 and the monitor look at the board, and nobody waits for anybody.
 
 #include <atomic>
 #include <cstddef>

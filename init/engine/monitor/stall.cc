@@ -4,15 +4,15 @@
 
 namespace engine {
 
-StallJudge::Verdict StallJudge::look(const Signs& signs, std::int64_t now_ms) {
+StallJudge::Verdict StallJudge::look(const ActivitySample& sample, std::int64_t now_ms) {
   constexpr std::int64_t kIdleShare = 100;
   const bool first = !last_;
-  const Signs before = last_.value_or(signs);
-  const std::int64_t used_ms = std::abs(signs.cpu_ms - before.cpu_ms);
+  const ActivitySample before = last_.value_or(sample);
+  const std::int64_t used_ms = std::abs(sample.cpu_ms - before.cpu_ms);
   const bool busy = !rule_.by_output && used_ms * kIdleShare > now_ms - last_ms_;
-  const bool unseen = rule_.by_output && !signs.output;
-  const bool moves = first || busy || unseen || signs.output != before.output;
-  last_ = signs;
+  const bool unseen = rule_.by_output && !sample.output;
+  const bool moves = first || busy || unseen || sample.output != before.output;
+  last_ = sample;
   last_ms_ = now_ms;
   if (moves) {
     since_ms_ = now_ms;

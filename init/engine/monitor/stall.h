@@ -1,5 +1,6 @@
 #pragma once
-// Whether one process makes progress, judged from what is seen of it now and then. Pure.
+// The stall watch: whether one process makes progress, judged from what is seen of it now and then.
+// Pure.
 //
 // Output is progress. So is CPU time of its tree: more than a hundredth of one CPU between two
 // looks, which is more than the idle threads of a collective's watchdog use and less than any
@@ -11,7 +12,7 @@
 
 namespace engine {
 
-struct Signs {
+struct ActivitySample {
   std::optional<std::uint64_t> output;  // bytes, or any number that changes with it; none: not seen
   std::int64_t cpu_ms = 0;              // of the whole tree; it may fall
 };
@@ -31,7 +32,7 @@ class StallJudge {
 
   explicit StallJudge(StallRule rule) : rule_(rule) {}
 
-  Verdict look(const Signs& signs, std::int64_t now_ms);
+  Verdict look(const ActivitySample& sample, std::int64_t now_ms);
   // The time since the last look does not count: everything stood still.
   void begin_anew();
   [[nodiscard]] bool stalled() const { return stalled_; }
@@ -40,7 +41,7 @@ class StallJudge {
 
  private:
   StallRule rule_;
-  std::optional<Signs> last_;
+  std::optional<ActivitySample> last_;
   std::int64_t last_ms_ = 0;
   std::int64_t since_ms_ = 0;
   bool stalled_ = false;

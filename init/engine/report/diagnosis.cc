@@ -1,14 +1,12 @@
 #include "init/engine/report/diagnosis.h"
 
 #include <poll.h>
-#include <signal.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <string>
 #include <utility>
 
-#include "init/engine/report/describe.h"
+#include "init/engine/report/job_messages.h"
 #include "init/engine/state/failure.h"
 #include "init/sys/cgroup.h"
 #include "init/sys/clock.h"
@@ -42,16 +40,17 @@ void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::S
     const bool alive = task.live() && job.records[i].pid > 0 && !is_cause(machine, i);
     if (task.kind == lifecycle::TaskKind::kMain && alive) others_.push_back({i, task.incarnation});
   }
-  unsaid_ = true;
+  job.failure_complete = false;
+  unsaid_ = !job.first_failure.empty();  // what failed here was a consequence of other nodes
   tearing_down_ = true;
   // Before anything that may take its time: the container may be killed any moment.
   write(job, machine);
-  read_last_words(job, machine, saved, seen);
+  read_output_tail(job, machine, saved, seen);
   advance(job, machine);
 }
 
-void Diagnosis::read_last_words(Job& job, const lifecycle::Machine& machine,
-                                const proc::SavedSignals& saved, const logtee::Shared* seen) {
+void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
+                                 const proc::SavedSignals& saved, const logtee::Shared* seen) {
   const lifecycle::Cause* cause = machine.cause();
   if (cause == nullptr || cause->ends.empty()) return;
   const TaskRecord& record = job.records[cause->ends[0].task.index];
@@ -60,31 +59,24 @@ void Diagnosis::read_last_words(Job& job, const lifecycle::Machine& machine,
   const bool teed = record.kind == lifecycle::TaskKind::kMain && process->tee && seen != nullptr;
   if (!teed && process->log.empty()) return;
   const auto& identity = job.plan.sandbox.identity;
-  auto words = LastWords::start(
-      [&] {
-        return teed ? last_lines_of_tee(*seen, static_cast<std::size_t>(record.process))
-                    : last_lines_in(process->log, identity ? &*identity : nullptr,
-                                    record.started_ms);
-      },
-      saved);
-  if (!words) return sys::log::debug(to_line(words.error()) + ", ignoring");
-  words_ = std::move(*words);
-  reader_ = words_->pid();
-  job.helpers.push_back(reader_);
-  until_ms_ = sys::monotonic_ms() + kLongestWaitMs;
+  const auto read = [&] {
+    return teed ? last_lines_of_tee(*seen, static_cast<std::size_t>(record.process))
+                : last_lines_in(process->log, identity ? &*identity : nullptr, record.started_ms);
+  };
+  auto status = tail_.start(read, saved, kLongestWaitMs);
+  if (!status) return sys::log::debug(to_line(status.error()) + ", ignoring");
+  job.helpers.push_back(tail_.pid());
 }
 
 bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
   bool news = false;
-  if (words_) {
-    if (auto lines = words_->read()) {
-      job.failure.last_lines = std::move(*lines);
-      words_.reset();
-    } else if (sys::monotonic_ms() >= until_ms_) {
-      give_up();
-    }
+  if (!job.failure_complete && !tail_.awaited()) {
+    auto lines = tail_.take_lines();
+    if (!lines.empty()) job.failure.last_lines = std::move(lines);
+    job.failure_complete = true;
+    news = true;
   }
-  if (unsaid_ && !words_) {
+  if (unsaid_ && job.failure_complete && !machine.awaits_verdict()) {
     say(job);
     news = true;
   }
@@ -100,16 +92,18 @@ bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
 }
 
 void Diagnosis::finish(Job& job, const lifecycle::Machine& machine) {
-  while (words_ && !advance(job, machine)) {
-    const std::int64_t left_ms = until_ms_ - sys::monotonic_ms();
-    pollfd ready{words_->pipe().get(), POLLIN, 0};
+  while (tail_.awaited()) {
+    const std::int64_t left_ms = *tail_.deadline_ms() - sys::monotonic_ms();
+    pollfd ready{tail_.channel(), POLLIN, 0};
     ::poll(&ready, 1, static_cast<int>(std::clamp<std::int64_t>(left_ms, 0, kLongestWaitMs)));
+    tail_.read();
+    tail_.tend(sys::monotonic_ms());
   }
   forget(job, machine);
 }
 
 void Diagnosis::forget(Job& job, const lifecycle::Machine& machine) {
-  if (words_) give_up();
+  if (tail_.awaited()) tail_.give_up();
   advance(job, machine);
   if (std::exchange(tearing_down_, false) && !others_.empty()) {
     for (const lifecycle::TaskRef& task : others_) {
@@ -119,21 +113,11 @@ void Diagnosis::forget(Job& job, const lifecycle::Machine& machine) {
   }
 }
 
-void Diagnosis::reaped(Job& job, pid_t pid) {
-  std::erase(job.helpers, pid);
-  if (pid == reader_) reader_ = 0;
-}
-
 void Diagnosis::say(Job& job) {
   unsaid_ = false;
+  if (job.remote && !job.remote->is_failure) return sys::log::info(job.first_failure);
   sys::log::error("first failure: " + failure_line(job.first_failure, job.failure),
                   job.failure.rank);
-}
-
-// It hangs on the mount that the file is on.
-void Diagnosis::give_up() {
-  words_.reset();
-  if (reader_ > 0) ::kill(reader_, SIGKILL);
 }
 
 bool Diagnosis::all_ended(const lifecycle::Machine& machine) const {

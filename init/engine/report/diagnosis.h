@@ -1,17 +1,14 @@
 #pragma once
-// Says the first failure of a job: in the log as soon as what the failed process printed last is
-// known, two seconds later at the latest; in the termination message; and in the job, from which
-// the state is written. Who was torn down because of it, and how that ended, comes when it is
-// known.
+// The diagnosis of the first failure of a job. It is said in the log as soon as what the failed
+// process printed last is known, two seconds later at the latest; in the termination message; and
+// in the job, from which the state is written. Who was torn down because of it, and how that ended,
+// comes when it is known.
 
-#include <sys/types.h>
-
-#include <cstdint>
-#include <optional>
 #include <vector>
 
-#include "init/engine/report/last_words.h"
+#include "init/engine/report/output_tail.h"
 #include "init/engine/tasks/job.h"
+#include "init/engine/workers/worker_list.h"
 #include "init/proc/signals.h"
 #include "lifecycle/machine.h"
 
@@ -19,6 +16,8 @@ namespace engine {
 
 class Diagnosis {
  public:
+  explicit Diagnosis(WorkerList& workers) : tail_(workers.add<OutputTail>()) {}
+
   // The machine asks for its report: there is a cause. `seen`: by the tee, nullptr where there is
   // none. `termination_log`: nullptr for an instance that has none of its own.
   void begin(Job& job, const lifecycle::Machine& machine, const proc::SavedSignals& saved,
@@ -29,26 +28,15 @@ class Diagnosis {
   void finish(Job& job, const lifecycle::Machine& machine);
   // The job is started anew: what has not been said yet is said.
   void forget(Job& job, const lifecycle::Machine& machine);
-  // A child of ours was reaped.
-  void reaped(Job& job, pid_t pid);
-
-  // The pipe to wait for, -1 for none, and until when (milliseconds of the monotonic clock).
-  [[nodiscard]] int pipe() const { return words_ ? words_->pipe().get() : -1; }
-  [[nodiscard]] std::optional<std::int64_t> deadline() const {
-    return words_ ? std::optional(until_ms_) : std::nullopt;
-  }
 
  private:
-  void read_last_words(Job& job, const lifecycle::Machine& machine, const proc::SavedSignals& saved,
-                       const logtee::Shared* seen);
+  void read_output_tail(Job& job, const lifecycle::Machine& machine,
+                        const proc::SavedSignals& saved, const logtee::Shared* seen);
   void say(Job& job);
-  void give_up();
   [[nodiscard]] bool all_ended(const lifecycle::Machine& machine) const;
   void write(const Job& job, const lifecycle::Machine& machine) const;
 
-  std::optional<LastWords> words_;  // while they are waited for
-  pid_t reader_ = 0;                // it lives
-  std::int64_t until_ms_ = 0;
+  OutputTail& tail_;
   bool unsaid_ = false;
   bool tearing_down_ = false;
   std::vector<lifecycle::TaskRef> others_;  // that lived when it happened

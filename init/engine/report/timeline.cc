@@ -28,7 +28,7 @@ constexpr off_t kMostBytes = off_t{4} << 20;
 constexpr int kMostSignals = 2000;
 
 // The threads of a trace: what tasks are not comes first.
-constexpr std::uint32_t kCourse = 0;
+constexpr std::uint32_t kPhaseThread = 0;
 constexpr std::uint32_t kWaits = 1;
 constexpr std::uint32_t kFirstTask = 2;
 
@@ -116,72 +116,72 @@ void Timeline::set_node(int rank, const std::string& host) {
   node_ = rank;
   const std::string name = "node " + std::to_string(rank) + (host.empty() ? "" : " " + host);
   trace({.phase = 'M', .name = "process_name", .text = name});
-  name_thread(kCourse, "course");
+  name_thread(kPhaseThread, "phases");
   for (const TraceEvent& one : std::exchange(early_, {})) trace(one);
 }
 
 void Timeline::stepped(const lifecycle::Event& event, const std::vector<lifecycle::Action>& actions,
                        lifecycle::Phase before, const Job& job, const lifecycle::Machine& machine) {
   if (!open_) return;
-  tell(event, job);
+  record_event(event, job);
   if (machine.phase() != before) {
     const std::int64_t now_ms = sys::wall_ms();
     span({.name = lifecycle::phase_name(before), .category = "phase"},
          std::exchange(phase_since_ms_, now_ms), now_ms);
     record({.event = "phase", .text = lifecycle::phase_name(machine.phase())});
   }
-  for (const lifecycle::Action& one : actions) tell_action(one, job);
+  for (const lifecycle::Action& one : actions) record_action(one, job);
 }
 
-void Timeline::tell(const lifecycle::Event& event, const Job& job) {
+void Timeline::record_event(const lifecycle::Event& event, const Job& job) {
   if (const auto* started = std::get_if<event::TaskStarted>(&event)) {
-    tell_task("exec", job, started->task.index);
+    record_task("exec", job, started->task.index);
   } else if (const auto* ended = std::get_if<event::TasksEnded>(&event)) {
     for (const event::TaskEnd& end : ended->ends) task_ended(job, end.task.index);
   } else if (std::holds_alternative<event::ClusterReady>(event)) {
     waits("");
     record({.event = "plan", .text = job.plan.platform + "/" + job.plan.framework});
   } else if (const auto* stop = std::get_if<event::StopRequested>(&event)) {
-    tell_signal("stop_requested", stop->signal);
+    record_signal("stop_requested", stop->signal);
   } else if (const auto* signal = std::get_if<event::SignalReceived>(&event)) {
-    tell_signal("signal_received", signal->signal);
+    record_signal("signal_received", signal->signal);
   } else if (std::holds_alternative<event::CheckpointRequested>(event)) {
     record({.event = "checkpoint_requested"});
-    moment("checkpoint requested", "checkpoint", kCourse, "");
-  } else if (std::holds_alternative<event::MembershipChanged>(event)) {
-    note("membership_changed", "");
+    moment("checkpoint requested", "checkpoint", kPhaseThread, "");
+  } else if (const auto* changed = std::get_if<event::MembershipChanged>(&event)) {
+    note("membership_changed", changed->elsewhere ? "on another node" : "");
   }
 }
 
-void Timeline::tell_action(const lifecycle::Action& one, const Job& job) {
+void Timeline::record_action(const lifecycle::Action& one, const Job& job) {
   if (const auto* start = std::get_if<action::Start>(&one)) {
-    tell_task("start", job, start->task.index);
+    record_task("start", job, start->task.index);
   } else if (const auto* signal = std::get_if<action::Signal>(&one)) {
     if (++signals_ > kMostSignals) return;
-    tell_task("signal_sent", job, signal->task.index, signal->signal);
+    record_task("signal_sent", job, signal->task.index, signal->signal);
     moment(proc::signal_name(signal->signal).c_str(), "signal", kFirstTask + signal->task.index,
            "sent");
   } else if (const auto* sweep = std::get_if<action::SweepAdopted>(&one)) {
-    if (sweep->signal != 0) tell_signal("sweep", sweep->signal);
-  } else if (std::holds_alternative<action::Report>(one)) {
+    if (sweep->signal != 0) record_signal("sweep", sweep->signal);
+  } else if (std::holds_alternative<action::Report>(one) && !job.first_failure.empty()) {
     TimelineEvent failure{.event = "first_failure", .text = job.first_failure};
     failure.task = job.failure.task;
     failure.rank = job.failure.rank;
     record(failure);
-    moment("first failure", "failure", kCourse, job.first_failure);
+    moment("first failure", "failure", kPhaseThread, job.first_failure);
   } else if (const auto* exit = std::get_if<action::Exit>(&one)) {
     record({.event = "exit", .exit_code = exit->code});
   }
 }
 
-void Timeline::tell_signal(const char* event, int signal) {
+void Timeline::record_signal(const char* event, int signal) {
   if (++signals_ > kMostSignals) return;
   const std::string name = proc::signal_name(signal);
   record({.event = event, .signal = name});
-  moment(name.c_str(), "signal", kCourse, event);
+  moment(name.c_str(), "signal", kPhaseThread, event);
 }
 
-void Timeline::tell_task(const char* event, const Job& job, std::uint32_t index, int signal) {
+void Timeline::record_task(const char* event, const Job& job, std::uint32_t index, int signal) {
   const TaskRecord& record_of_it = job.records[index];
   const std::string name = signal == 0 ? "" : proc::signal_name(signal);
   record({.event = event,
@@ -235,28 +235,7 @@ void Timeline::stage(const Job& job, std::uint32_t index, const std::string& nam
 void Timeline::note(const char* event, std::string_view text, int rank) {
   if (!open_) return;
   record({.event = event, .rank = rank, .text = text});
-  moment(event, "watch", kCourse, std::string(text));
-}
-
-void Timeline::finish(const Job& job, const lifecycle::Machine& machine) {
-  if (!open_) return;
-  waits("");
-  set_node(0, job.host);  // where there never was a plan
-  const std::int64_t now_ms = sys::wall_ms();
-  for (std::uint32_t i = 0; i < job.records.size() && i < machine.tasks().size(); ++i) {
-    const TaskRecord& left = job.records[i];
-    if (!machine.tasks()[i].live() || left.started_ms == 0) continue;
-    name_thread(kFirstTask + i, left.name);
-    span({.name = left.name,
-          .category = "task",
-          .thread = kFirstTask + i,
-          .incarnation = left.incarnation,
-          .text = "not ended"},
-         left.started_ms, now_ms);
-  }
-  span({.name = lifecycle::phase_name(machine.phase()), .category = "phase"}, phase_since_ms_,
-       now_ms);
-  open_ = false;
+  moment(event, "watch", kPhaseThread, std::string(text));
 }
 
 // --- How it is written ---
@@ -297,36 +276,37 @@ void Timeline::span(TraceEvent event, std::int64_t start_ms, std::int64_t end_ms
   trace(event);
 }
 
-// --- The copy ---
+// --- Its end ---
 
 namespace {
 
 envgen::Status copy_file(const std::string& from, const std::string& to,
                          const envgen::Identity* job) {
-  const envgen::PathState file = sys::look(from, true);
+  const envgen::PathState file = sys::inspect(from, true);
   return sys::with_rights_of(job, to, {.make_parents = 0755}, [&](const sys::Reached& place) {
     return sys::write_file_atomic(place, to, 0644, file.content);
   });
 }
 
-int copy_both(const std::string& run_dir, const TimelineCopy& copy) {
-  const std::string to = copy.directory + "/";
-  const envgen::Identity* job = copy.job ? &*copy.job : nullptr;
-  auto status = copy_file(run_dir + "/events.jsonl", to + "events" + copy.suffix + ".jsonl", job);
+int copy_both(const std::string& run_dir, const std::string& directory, const envgen::Plan& plan) {
+  const std::string to = directory + "/";
+  const int node = plan.local_node ? plan.local_node->node_rank : 0;
+  const std::string suffix = plan.node_count > 1 ? "-node" + std::to_string(node) : "";
+  const envgen::Identity* job = plan.sandbox.identity ? &*plan.sandbox.identity : nullptr;
+  auto status = copy_file(run_dir + "/events.jsonl", to + "events" + suffix + ".jsonl", job);
   if (status) {
-    status = copy_file(run_dir + "/trace.json", to + "trace" + copy.suffix + ".json", job);
+    status = copy_file(run_dir + "/trace.json", to + "trace" + suffix + ".json", job);
   }
   if (status) return 0;
   sys::log::warning("copying the timeline (--timeline): " + to_line(status.error()) + ", ignoring");
   return 1;
 }
 
-}  // namespace
-
-void copy_timeline(const std::string& run_dir, const TimelineCopy& copy, std::int64_t most_ms,
+void copy_timeline(const std::string& run_dir, const std::string& directory,
+                   const envgen::Plan& plan, std::int64_t most_ms,
                    const proc::SavedSignals& saved) {
-  auto copier =
-      fork_messenger("copying the timeline", saved, [&](int) { return copy_both(run_dir, copy); });
+  auto copier = fork_messenger("copying the timeline", saved,
+                               [&](int) { return copy_both(run_dir, directory, plan); });
   if (!copier) return sys::log::warning(to_line(copier.error()) + ", ignoring");
   const std::int64_t until_ms = sys::monotonic_ms() + most_ms;
   pollfd end{copier->pipe.get(), POLLIN, 0};
@@ -336,9 +316,36 @@ void copy_timeline(const std::string& run_dir, const TimelineCopy& copy, std::in
     if (ready > 0) return;
     if (ready < 0 && errno == EINTR) continue;
     ::kill(copier->pid, SIGKILL);
-    return sys::log::warning("copying the timeline (--timeline): " + copy.directory +
+    return sys::log::warning("copying the timeline (--timeline): " + directory +
                              " does not answer, ignoring");
   }
+}
+
+}  // namespace
+
+void Timeline::finish(const Job& job, const lifecycle::Machine& machine, const std::string& copy_to,
+                      const proc::SavedSignals& saved) {
+  if (!open_) return;
+  waits("");
+  set_node(0, job.host);  // where there never was a plan
+  const std::int64_t now_ms = sys::wall_ms();
+  for (std::uint32_t i = 0; i < job.records.size() && i < machine.tasks().size(); ++i) {
+    const TaskRecord& left = job.records[i];
+    if (!machine.tasks()[i].live() || left.started_ms == 0) continue;
+    name_thread(kFirstTask + i, left.name);
+    span({.name = left.name,
+          .category = "task",
+          .thread = kFirstTask + i,
+          .incarnation = left.incarnation,
+          .text = "not ended"},
+         left.started_ms, now_ms);
+  }
+  span({.name = lifecycle::phase_name(machine.phase()), .category = "phase"}, phase_since_ms_,
+       now_ms);
+  open_ = false;
+  if (copy_to.empty()) return;
+  // Whoever has asked for the end will not wait long.
+  copy_timeline(dir_, copy_to, job.plan, machine.stop_signal() != 0 ? 1000 : 5000, saved);
 }
 
 }  // namespace engine

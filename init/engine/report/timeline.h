@@ -1,17 +1,15 @@
 #pragma once
-// What happened when: RUN_DIR/events.jsonl, a line an event, and RUN_DIR/trace.json, which is a
+// The timeline of a job: RUN_DIR/events.jsonl, a line an event, and RUN_DIR/trace.json, which is a
 // whole trace at any moment, so that one is left also where the kernel ends us. Nothing of it is
 // needed to run a job: what cannot be written is said once, and each file ends at 4 MiB.
 
 #include <sys/types.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "envgen/plan/sandbox.h"
 #include "init/engine/report/trace.h"
 #include "init/engine/tasks/job.h"
 #include "init/proc/signals.h"
@@ -57,16 +55,18 @@ class Timeline {
              std::int64_t until_ms);
   // What a watch or a check has found: `event` names it.
   void note(const char* event, std::string_view text, int rank = -1);
-  // What is still open ends now.
-  void finish(const Job& job, const lifecycle::Machine& machine);
-
-  [[nodiscard]] bool is_open() const { return open_; }
+  // What is still open ends now. Both files are copied to the directory `copy_to` ("": nowhere)
+  // with the rights of the job's user, as events.jsonl and trace.json, with several nodes as
+  // events-node1.jsonl and trace-node1.json; by a worker, which has little time: it may lie on a
+  // mount that hangs.
+  void finish(const Job& job, const lifecycle::Machine& machine, const std::string& copy_to,
+              const proc::SavedSignals& saved);
 
  private:
-  void tell(const lifecycle::Event& event, const Job& job);
-  void tell_action(const lifecycle::Action& action, const Job& job);
-  void tell_task(const char* event, const Job& job, std::uint32_t index, int signal = 0);
-  void tell_signal(const char* event, int signal);
+  void record_event(const lifecycle::Event& event, const Job& job);
+  void record_action(const lifecycle::Action& action, const Job& job);
+  void record_task(const char* event, const Job& job, std::uint32_t index, int signal = 0);
+  void record_signal(const char* event, int signal);
   void task_ended(const Job& job, std::uint32_t index);
   void name_thread(std::uint32_t thread, const std::string& name);
   void record(TimelineEvent event);
@@ -86,15 +86,5 @@ class Timeline {
   std::string wait_;
   std::int64_t wait_since_ms_ = 0;
 };
-
-// As events.jsonl and trace.json, with several nodes as events-node1.jsonl and trace-node1.json.
-struct TimelineCopy {
-  std::string directory;
-  std::string suffix;                   // "-node1"
-  std::optional<envgen::Identity> job;  // whose rights it is made with (sys::with_rights_of)
-};
-// Of both files of `run_dir`. By a worker, for it may lie on a mount that hangs: it has `most_ms`.
-void copy_timeline(const std::string& run_dir, const TimelineCopy& copy, std::int64_t most_ms,
-                   const proc::SavedSignals& saved);
 
 }  // namespace engine

@@ -29,12 +29,12 @@ envgen::PathState ask_npu_smi(const envgen::Environ& base) {
        {"/usr/local/Ascend/driver/lib64/common", "/usr/local/Ascend/driver/lib64/driver"}) {
     env.apply({envgen::EnvEdit::Kind::kPrependPath, "LD_LIBRARY_PATH", directory});
   }
-  auto told = proc::capture({tool->path, "info", "-t", "topo"}, env, kLimitMs, kMostBytes);
+  auto answered = proc::capture({tool->path, "info", "-t", "topo"}, env, kLimitMs, kMostBytes);
   envgen::PathState state;
-  if (!told) return state;
-  state.kind = told->late ? envgen::PathState::Kind::kError : envgen::PathState::Kind::kFile;
-  state.error = told->late ? ETIMEDOUT : 0;
-  if (!told->late) state.content = std::move(told->output);
+  if (!answered) return state;
+  state.kind = answered->late ? envgen::PathState::Kind::kError : envgen::PathState::Kind::kFile;
+  state.error = answered->late ? ETIMEDOUT : 0;
+  if (!answered->late) state.content = std::move(answered->output);
   return state;
 }
 
@@ -51,7 +51,7 @@ envgen::PathState look_at(const envgen::Want& want, const envgen::Environ& env,
                           const std::optional<envgen::Identity>& job) {
   if (want.path == envgen::kNpuTopologyCommand) return ask_npu_smi(env);
   // What an input says comes to messages and to files that the job may read.
-  return sys::look_as(job ? &*job : nullptr, want.path, want.content);
+  return sys::inspect_as(job ? &*job : nullptr, want.path, want.content);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
-// Looks at what a resolution wants, until it wants nothing more. May hang on a dead mount: PID 1
-// never calls it, its resolver child does.
+// The collector: it looks at what a resolution wants, until it wants nothing more. May hang on a
+// dead mount: PID 1 never calls it, its resolver child does.
 
 #include "envgen/plan/snapshot.h"
 #include "envgen/resolve/resolve.h"

@@ -13,10 +13,13 @@
 #include <exception>
 #include <new>
 
+#include "base/exit_codes.h"
+#include "base/wire.h"
+#include "init/engine/cluster/job_secret.h"
 #include "init/engine/cluster/membership.h"
 #include "init/engine/cluster/peers.h"
-#include "init/engine/cluster/rendezvous.h"
 #include "init/engine/resolve/collect.h"
+#include "init/engine/resolve/device_wait.h"
 #include "init/engine/resolve/preflight.h"
 #include "init/engine/resolve/source_scripts.h"
 #include "init/engine/tasks/start.h"
@@ -46,10 +49,10 @@ bool send_news(int fd, const ResolverNews& news) {
     return send_message(fd, static_cast<std::uint32_t>(kind), bytes);
   };
   if (const auto* waits = std::get_if<ResolverWaits>(&news)) {
-    return send_kind(Kind::kWaits, waits->reason);
+    return send_kind(Kind::kWaits, envgen::to_wire(*waits));
   }
   if (const auto* failed = std::get_if<ResolverFailed>(&news)) {
-    return send_kind(Kind::kFailed, static_cast<char>(failed->exit_code) + failed->message);
+    return send_kind(Kind::kFailed, envgen::to_wire(*failed));
   }
   return send_kind(Kind::kPlan, envgen::encode_plan(std::get<envgen::Plan>(news)));
 }
@@ -72,7 +75,7 @@ ResolverFailed timed_out(const envgen::Pending& pending, std::int64_t timeout_ms
       is_file ? "see why the platform did not complete it, or raise --rank-table-timeout"
               : "see why the others did not come, lower --min-nodes, or raise "
                 "--rank-table-timeout"};
-  return {124, to_line(error)};
+  return {exit_code::kUnavailable, to_line(error)};
 }
 
 std::uint64_t id_of(const envgen::Plan& plan) {
@@ -118,7 +121,7 @@ namespace {
 
 envgen::Result<std::string> content_of(const envgen::PlannedFile& file) {
   if (file.copy_of.empty()) return file.content;
-  envgen::PathState state = sys::look(file.copy_of, true);
+  envgen::PathState state = sys::inspect(file.copy_of, true);
   if (state.kind == envgen::PathState::Kind::kFile) return std::move(state.content);
   const bool absent = state.kind == envgen::PathState::Kind::kAbsent;
   return envgen::fail("copying to " + file.path, file.copy_of,
@@ -139,7 +142,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
   constexpr int kOpen = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   const auto make = [&](const sys::Reached& place) -> envgen::Status {
     if (directory.clean) {
-      if (auto status = sys::remove_tree(place, directory.path); !status) return status;
+      TRY(sys::remove_tree(place, directory.path));
     }
     const mode_t mask = ::umask(0);
     const bool made = ::mkdirat(place.directory.get(), place.name.c_str(), kDirectoryMode) == 0;
@@ -170,7 +173,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
 envgen::Status let_through(const std::string& run_dir, const envgen::Identity& job) {
   constexpr mode_t kSearch = 0111;
   if (run_dir.empty()) return {};
-  const auto inside = sys::reach(run_dir + "/.not-there", {.job = &job});
+  const auto inside = sys::reach(run_dir + "/.not-there", {.job_user = &job});
   if (!inside || !inside->weakness.empty()) {
     return envgen::fail(
         "keeping trainit's state from the job's user", run_dir,
@@ -195,16 +198,14 @@ envgen::Status let_through(const std::string& run_dir, const envgen::Identity& j
 envgen::Status carry_out_files(const envgen::Plan& plan) {
   const auto& who = plan.sandbox.identity;
   for (const envgen::PlannedDirectory& directory : plan.directories) {
-    if (auto status = make_directory(directory, who); !status) return status;
+    TRY(make_directory(directory, who));
   }
   for (const envgen::PlannedFile& file : plan.files) {
-    auto content = content_of(file);
-    if (!content) return std::unexpected(content.error());
+    TRY_ASSIGN(auto content, content_of(file));
     const auto write = [&](const sys::Reached& place) {
-      return sys::write_file_atomic(place, file.path, file.mode, *content);
+      return sys::write_file_atomic(place, file.path, file.mode, content);
     };
-    auto status = sys::with_rights_of(who ? &*who : nullptr, file.path, {}, write);
-    if (!status) return status;
+    TRY(sys::with_rights_of(who ? &*who : nullptr, file.path, {}, write));
   }
   return {};
 }
@@ -212,8 +213,8 @@ envgen::Status carry_out_files(const envgen::Plan& plan) {
 namespace {
 
 // The peers that answered wait for a launcher that will not come: they are told as after a job.
-void tell_peers(const envgen::Plan& plan, const envgen::Snapshot& base, const PeerFailure& failure,
-                const proc::SavedSignals& saved) {
+void notify_peers(const envgen::Plan& plan, const envgen::Snapshot& base,
+                  const PeerFailure& failure, const proc::SavedSignals& saved) {
   constexpr int kLookMs = 20;
   const std::int64_t deadline_ms = sys::monotonic_ms() + plan.policy.post_stop_ms;
   const std::vector<std::string> none;
@@ -238,53 +239,21 @@ void tell_peers(const envgen::Plan& plan, const envgen::Snapshot& base, const Pe
   }
 }
 
-// What stays the same however often the cluster is resolved.
-struct Work {
-  const envgen::Request& request;
-  const sandbox::Prepared& confinement;
-  const std::function<bool(const ResolverNews&)>& send;
-  const Planner& planner;
-  std::uint32_t restarts;
-  std::int64_t meeting_deadline_ms = 0;  // 0: no meeting has begun
-
-  [[nodiscard]] envgen::Answer look(envgen::Snapshot& snapshot) const {
-    snapshot.paths.clear();
-    return planner ? planner(snapshot, request) : collect_and_resolve(snapshot, request);
+// What the process that keeps the connection has to know of the cluster, which PID 1 is not sent.
+// Where a secret tells who is of the job, a node with another list of nodes can be told so.
+void complete_link(const envgen::Cluster& cluster, envgen::NodeLink& link) {
+  link.cluster = common_id(cluster);
+  if (link.secret.empty()) link.common = common_key(cluster);
+  const std::size_t named = link.node_rank == 0 ? cluster.nodes.size() : 1;
+  for (std::size_t rank = 0; rank < named; ++rank) {
+    link.names.push_back(node_name(cluster, rank));
   }
-};
-
-// The other nodes, before a restart. Its window counts from the first try, however often the list
-// of nodes changes.
-MeetingEnd meet_nodes(const envgen::Plan& plan, const envgen::Snapshot& base, Work& work) {
-  Meeting meeting{.place = *plan.rendezvous, .names = {}, .restarts = work.restarts};
-  if (plan.cluster) {
-    meeting.cluster = common_id(*plan.cluster);
-    for (std::size_t rank = 0; rank < plan.cluster->nodes.size(); ++rank) {
-      meeting.names.push_back(node_name(*plan.cluster, rank));
-    }
-  }
-  if (work.meeting_deadline_ms == 0) {
-    work.meeting_deadline_ms = sys::monotonic_ms() + plan.rendezvous->window_ms;
-  }
-  meeting.deadline_ms = work.meeting_deadline_ms;
-  envgen::Snapshot snapshot{.argv = base.argv, .env = base.env, .facts = base.facts, .paths = {}};
-  LookedAt looked;
-  auto changed = [&] {
-    if (!looked.may_have_changed()) return false;
-    const envgen::Answer answer = work.look(snapshot);
-    looked.seen(snapshot.paths);
-    // A list that is being written, or is short of nodes, is none to go by.
-    const auto* planned = std::get_if<envgen::Planned>(&answer.outcome);
-    return planned != nullptr && id_of(planned->plan) != plan.cluster_id;
-  };
-  auto say = [&work](const std::string& reason) { work.send(ResolverWaits{reason}); };
-  return meet(meeting, base.env, say, changed);
 }
 
-// What is left to do between the plan and the start. Nothing: to be resolved again.
-std::optional<int> prepare(envgen::Plan plan, const envgen::Snapshot& base, Work& work) {
-  const auto& send = work.send;
-  const sandbox::Prepared& confinement = work.confinement;
+// What is left to do between the plan and the start.
+int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Request& request,
+            const sandbox::Prepared& confinement,
+            const std::function<bool(const ResolverNews&)>& send, std::uint32_t restarts) {
   auto fail = [&send](int exit_code, const envgen::Error& error) {
     send(ResolverFailed{exit_code, to_line(error)});
     return exit_code;
@@ -292,36 +261,40 @@ std::optional<int> prepare(envgen::Plan plan, const envgen::Snapshot& base, Work
   plan.cluster_id = id_of(plan);
   ::signal(SIGCHLD, SIG_DFL);  // a caller may have left it ignored: no end could be awaited
   envgen::confine(plan, confinement.sandbox);
-  auto edits = source_scripts(plan, base.env, plan.policy.script_timeout_ms);
-  if (!edits) return fail(125, edits.error());
+  auto edits = source_scripts(plan, base.env, request.script_timeout_ms);
+  if (!edits) return fail(exit_code::kOwnFailure, edits.error());
   plan.env.insert(plan.env.end(), edits->begin(), edits->end());
   plan.warnings.insert(plan.warnings.end(), confinement.warnings.begin(),
                        confinement.warnings.end());
+  wait_for_devices(plan, base, restarts,
+                   [&send](const std::string& reason) { send(ResolverWaits{reason}); });
   // Before its files are written: a full disk is told in full.
-  if (auto status = preflight(plan, base); !status) return fail(125, status.error());
+  if (auto status = preflight(plan, base); !status)
+    return fail(exit_code::kOwnFailure, status.error());
   if (const auto& who = plan.sandbox.identity; who && who->uid != ::geteuid()) {
     if (auto status = let_through(base.facts.run_dir, *who); !status) {
-      return fail(125, status.error());
+      return fail(exit_code::kOwnFailure, status.error());
     }
   }
-  if (auto status = carry_out_files(plan); !status) return fail(125, status.error());
+  if (auto status = carry_out_files(plan); !status)
+    return fail(exit_code::kOwnFailure, status.error());
   if (plan.peers) {
     auto say = [&send](const std::string& reason) { send(ResolverWaits{reason}); };
     const proc::SavedSignals saved = proc::take_over_signals();
     if (auto failure = wait_for_peers(*plan.peers, base.env, saved, say)) {
-      tell_peers(plan, base, *failure, saved);
+      notify_peers(plan, base, *failure, saved);
       return fail(failure->exit_code, failure->error);
     }
   }
-  if (plan.rendezvous) {
-    const MeetingEnd end = meet_nodes(plan, base, work);
-    if (std::holds_alternative<ClusterChanged>(end)) return std::nullopt;
-    if (const auto* failed = std::get_if<MeetingFailed>(&end)) {
-      return fail(failed->exit_code, failed->error);
-    }
-    plan.restarts = std::get<Met>(end).restarts;
+  if (plan.link && plan.cluster) {
+    const auto& who = plan.sandbox.identity;
+    auto secret = read_job_secret(request, who ? &*who : nullptr);
+    if (!secret) return fail(exit_code::kOwnFailure, secret.error());
+    if (!secret->warning.empty()) plan.warnings.push_back(std::move(secret->warning));
+    plan.link->secret = std::move(secret->bytes);
+    complete_link(*plan.cluster, *plan.link);
   }
-  return send(std::move(plan)) ? 0 : 125;
+  return send(std::move(plan)) ? 0 : exit_code::kOwnFailure;
 }
 
 }  // namespace
@@ -333,31 +306,30 @@ int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& reques
   // Before anything is waited for: a wrong name of a user does not get better.
   const auto confinement = sandbox::prepare(request.sandbox, request.strict);
   if (!confinement) {
-    send(ResolverFailed{125, to_line(confinement.error())});
-    return 125;
+    send(ResolverFailed{exit_code::kOwnFailure, to_line(confinement.error())});
+    return exit_code::kOwnFailure;
   }
-  Work work{request, *confinement, send, planner, restarts};
   Waiting waiting;
   while (true) {
-    envgen::Answer answer = work.look(snapshot);
+    snapshot.paths.clear();
+    envgen::Answer answer =
+        planner ? planner(snapshot, request) : collect_and_resolve(snapshot, request);
     if (auto* planned = std::get_if<envgen::Planned>(&answer.outcome)) {
-      if (auto code = prepare(std::move(planned->plan), snapshot, work)) return *code;
-      deadline = sys::monotonic_ms() + request.rank_table_timeout_ms;
-      continue;
+      return prepare(std::move(planned->plan), snapshot, request, *confinement, send, restarts);
     }
     const auto* pending = std::get_if<envgen::Pending>(&answer.outcome);
     if (pending != nullptr) {
       waiting.pending(*pending, send);
       if (sys::monotonic_ms() >= deadline) {
         send(timed_out(*pending, request.rank_table_timeout_ms));
-        return 124;
+        return exit_code::kUnavailable;
       }
     } else {
       const auto& error = std::get<envgen::Error>(answer.outcome);
       // One that changes at each look is bounded by the deadline alone.
       if (waiting.settled(error, !snapshot.paths.empty()) || sys::monotonic_ms() >= deadline) {
-        send(ResolverFailed{125, to_line(error)});
-        return 125;
+        send(ResolverFailed{exit_code::kOwnFailure, to_line(error)});
+        return exit_code::kOwnFailure;
       }
     }
     std::int64_t left = std::max<std::int64_t>(deadline - sys::monotonic_ms(), 1);
@@ -366,50 +338,47 @@ int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& reques
   }
 }
 
-envgen::Result<Resolver> Resolver::start(const envgen::Snapshot& base,
-                                         const envgen::Request& request,
-                                         const proc::SavedSignals& saved, const Planner& planner,
-                                         std::uint32_t restarts) {
+Resolver::Resolver(std::function<void(ResolverNews)> take)
+    : ChildWorker(static_cast<std::uint32_t>(Kind::kPlan), kMostMessageBytes),
+      take_(std::move(take)) {}
+
+envgen::Status Resolver::start(const envgen::Snapshot& base, const envgen::Request& request,
+                               const proc::SavedSignals& saved, const Planner& planner,
+                               std::uint32_t restarts) {
   auto body = [&base, &request, &planner, restarts](int fd) {
     auto send = [fd](const ResolverNews& news) { return send_news(fd, news); };
     try {
       return resolve_and_prepare(base, request, send, planner, restarts);
     } catch (const std::exception& error) {
-      send(ResolverFailed{125, out_of(error)});
-      return 125;
+      send(ResolverFailed{exit_code::kOwnFailure, out_of(error)});
+      return exit_code::kOwnFailure;
     }
   };
-  auto messenger = fork_messenger("starting the resolver", saved, body);
-  if (!messenger) return std::unexpected(messenger.error());
-  return Resolver(messenger->pid, std::move(messenger->pipe));
+  return fork("starting the resolver", saved, body);
 }
 
-Resolver::Resolver(pid_t pid, sys::Fd pipe)
-    : pid_(pid),
-      messages_(std::move(pipe), static_cast<std::uint32_t>(Kind::kPlan), kMostMessageBytes) {}
-
-std::vector<ResolverNews> Resolver::read_news() {
-  std::vector<ResolverNews> news;
-  auto take = [&news](std::uint32_t kind, std::string_view payload) {
-    if (kind == static_cast<std::uint32_t>(Kind::kWaits)) {
-      news.emplace_back(ResolverWaits{std::string(payload)});
-      return true;
-    }
-    // A plan and a failure are answers: nothing may follow them.
-    if (kind == static_cast<std::uint32_t>(Kind::kFailed)) {
-      const int code = payload.empty() ? 125 : static_cast<unsigned char>(payload[0]);
-      news.emplace_back(ResolverFailed{code, std::string(payload.substr(payload.empty() ? 0 : 1))});
-    } else if (auto plan = envgen::decode_plan(payload)) {
-      news.emplace_back(std::move(*plan));
-    } else {
-      news.emplace_back(ResolverFailed{125, to_line(plan.error())});
-    }
-    return false;
-  };
-  if (!messages_.read(take)) {
-    news.emplace_back(ResolverFailed{125, "the resolver sent a damaged message"});
+// A plan and a failure are answers: nothing may follow them.
+ChildWorker::Heard Resolver::on_message(std::uint32_t kind, std::string_view payload) {
+  if (kind == static_cast<std::uint32_t>(Kind::kWaits)) {
+    auto waits = envgen::from_wire<ResolverWaits>(payload);
+    if (!waits) return Heard::kDamaged;
+    take_(std::move(*waits));
+    return Heard::kMore;
   }
-  return news;
+  if (kind == static_cast<std::uint32_t>(Kind::kFailed)) {
+    auto failed = envgen::from_wire<ResolverFailed>(payload);
+    if (!failed) return Heard::kDamaged;
+    take_(std::move(*failed));
+  } else if (auto plan = envgen::decode_plan(payload)) {
+    take_(std::move(*plan));
+  } else {
+    take_(ResolverFailed{exit_code::kOwnFailure, to_line(plan.error())});
+  }
+  return Heard::kLast;
+}
+
+void Resolver::on_silence(bool damaged) {
+  if (damaged) take_(ResolverFailed{exit_code::kOwnFailure, "the resolver sent a damaged message"});
 }
 
 }  // namespace engine

@@ -17,6 +17,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/exit_codes.h"
+#include "base/text.h"
 #include "envgen/conda/environment.h"
 #include "init/proc/exec.h"
 #include "init/proc/signals.h"
@@ -41,18 +43,6 @@ constexpr int kFirstEnvironmentFd = 64;
 constexpr int kLookMs = 20;
 constexpr std::size_t kMostReportBytes = 64U << 20;
 
-std::string quoted(std::string_view text) {
-  std::string result = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      result += "'\\''";
-    } else {
-      result += c;
-    }
-  }
-  return result + "'";
-}
-
 // Says on kReportFd which script begins (B) and which one has failed (F), then becomes the program
 // that writes its environment to `environment_fd`: no tool of the image can write every value. A
 // script that took kReportFd for its own (flock's manual does) has these lines, which say nothing.
@@ -63,10 +53,12 @@ std::string shell_text(const std::vector<std::string>& scripts, const std::strin
   for (std::size_t i = 0; i < scripts.size(); ++i) {
     const std::string index = std::to_string(i);
     text += "printf 'B %s\\n' " + index + report;
-    text += ". " + quoted(scripts[i]) + " || printf 'F %s %s\\n' " + index + " $?" + report;
+    text += ". " + envgen::shell_quoted(scripts[i]) + " || printf 'F %s %s\\n' " + index + " $?" +
+            report;
   }
   text += "printf 'B %s\\n' " + std::to_string(scripts.size()) + report;
-  return text + "exec " + quoted(program) + " print-environment " + std::to_string(environment_fd);
+  return text + "exec " + envgen::shell_quoted(program) + " print-environment " +
+         std::to_string(environment_fd);
 }
 
 // Ours, also where it has been replaced meanwhile, or lies where the job's user may not go. It
@@ -135,7 +127,8 @@ void confine(const envgen::Sandbox& sandbox, pid_t parent) {
   if (sandbox.identity) proc::give_standard_fds(*sandbox.identity, parent == 1);
   // PID 1 may not be dumpable, and its copy's /proc/self, which has oom_score_adj, is root's then.
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-  if (auto dropped = sandbox::drop(sandbox); !dropped) give_up(dropped.error(), 125);
+  if (auto dropped = sandbox::drop_privileges(sandbox); !dropped)
+    give_up(dropped.error(), exit_code::kOwnFailure);
   sys::die_with(parent, SIGKILL);
 }
 
@@ -152,7 +145,8 @@ void confine(const envgen::Sandbox& sandbox, pid_t parent) {
   const std::array<int, 3> keep = {kReportFd, environment_fd, program_fd};
   sys::close_descriptors(STDERR_FILENO + 1, keep);
   confine(sandbox, parent);
-  if (auto sealed = sandbox::seal(sandbox); !sealed) give_up(sealed.error(), 125);
+  if (auto installed = sandbox::install_seccomp(sandbox); !installed)
+    give_up(installed.error(), exit_code::kOwnFailure);
   const proc::StartFailure failure = program.exec();
   give_up(failure.error, failure.exit_code);
 }
@@ -249,10 +243,9 @@ envgen::Result<envgen::Environ> after_scripts(const envgen::Plan& plan,
                                               std::int64_t deadline_ms) {
   if (scripts.empty()) return env;
   const std::int64_t timeout_ms = deadline_ms - sys::monotonic_ms();
-  auto shell = start_shell(plan, scripts, without_doubles(env));
-  if (!shell) return std::unexpected(shell.error());
-  const bool ended = await_end(*shell, deadline_ms);
-  Report report = read_report(shell->bytes);
+  TRY_ASSIGN(auto shell, start_shell(plan, scripts, without_doubles(env)));
+  const bool ended = await_end(shell, deadline_ms);
+  Report report = read_report(shell.bytes);
   const bool all_done = report.script >= scripts.size();
   const std::string& script = all_done ? plan.shell : scripts[report.script];
   if (!ended) {
@@ -267,10 +260,10 @@ envgen::Result<envgen::Environ> after_scripts(const envgen::Plan& plan,
   }
   if (report.environment) return envgen::Environ(std::move(*report.environment));
   if (all_done) {
-    return envgen::fail(kWhat, script, "a shell that ended with " + end_text(*shell->status),
+    return envgen::fail(kWhat, script, "a shell that ended with " + end_text(*shell.status),
                         "it could not run trainit to tell the environment: see its message above");
   }
-  return envgen::fail(kWhat, script, "it ended the shell with " + end_text(*shell->status),
+  return envgen::fail(kWhat, script, "it ended the shell with " + end_text(*shell.status),
                       "a script that is sourced must not exit: correct it, or remove it");
 }
 
@@ -345,23 +338,21 @@ envgen::Result<std::vector<envgen::EnvEdit>> source_scripts(const envgen::Plan& 
   }
   const std::int64_t deadline_ms = sys::monotonic_ms() + timeout_ms;
   const envgen::Environ base = at_home(environment, plan.sandbox.identity);
-  auto left = after_scripts(plan, plan.leave_scripts, base, deadline_ms);
-  if (!left) return std::unexpected(left.error());
+  TRY_ASSIGN(auto left, after_scripts(plan, plan.leave_scripts, base, deadline_ms));
 
   envgen::Environ planned = base;
-  envgen::Environ entered = *left;
+  envgen::Environ entered = left;
   for (const envgen::EnvEdit& edit : plan.env) {
     planned.apply(edit);
     entered.apply(edit);
   }
-  copy_variable(kLibraries, *left, entered);
-  auto done = after_scripts(plan, plan.scripts, entered, deadline_ms);
-  if (!done) return std::unexpected(done.error());
+  copy_variable(kLibraries, left, entered);
+  TRY_ASSIGN(auto done, after_scripts(plan, plan.scripts, entered, deadline_ms));
 
   const std::string libraries = envgen::with_planned_libraries(
-      base.get_or(kLibraries, ""), planned.get_or(kLibraries, ""), done->get_or(kLibraries, ""));
-  if (!libraries.empty() || done->get(kLibraries)) done->set(kLibraries, libraries);
-  return difference(planned, *done);
+      base.get_or(kLibraries, ""), planned.get_or(kLibraries, ""), done.get_or(kLibraries, ""));
+  if (!libraries.empty() || done.get(kLibraries)) done.set(kLibraries, libraries);
+  return difference(planned, done);
 }
 
 }  // namespace engine

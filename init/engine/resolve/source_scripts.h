@@ -1,5 +1,5 @@
 #pragma once
-// What a shell's scripts (conda's activate.d, CANN's set_env.sh) do to an environment, as edits.
+// The edits that a shell's scripts (conda's activate.d, CANN's set_env.sh) make to an environment.
 // Blocks until the shell is done: for the resolver's child, never for PID 1.
 
 #include <cstdint>

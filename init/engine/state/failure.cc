@@ -8,8 +8,6 @@
 namespace engine {
 namespace {
 
-namespace json = envgen::json;
-
 constexpr std::size_t kMostLineBytes = 400;
 constexpr std::size_t kLinesInLog = 3;
 
@@ -67,39 +65,6 @@ std::string joined(const std::vector<std::string>& items, std::size_t from,
     text += items[i];
   }
   return text;
-}
-
-void write_texts(json::Writer& out, const char* name, const std::vector<std::string>& texts) {
-  out.key(name).begin_array();
-  for (const std::string& text : texts) out.string(envgen::mask_secrets(text));
-  out.end_array();
-}
-
-std::vector<std::string> texts_of(const json::Value& object, const char* name) {
-  std::vector<std::string> texts;
-  const auto list = object.find(name);
-  if (!list || !list->is(json::Type::kArray)) return texts;
-  for (const json::Value item : *list) texts.emplace_back(item.text());
-  return texts;
-}
-
-std::string text_of(const json::Value& object, const char* name) {
-  const auto value = object.find(name);
-  return value ? std::string(value->text()) : "";
-}
-
-std::int64_t number_of(const json::Value& object, const char* name, std::int64_t fallback) {
-  const auto value = object.find(name);
-  return value ? value->integer().value_or(fallback) : fallback;
-}
-
-void write_known(json::Writer& out, const char* name, std::int64_t value) {
-  out.key(name);
-  if (value < 0) {
-    out.null();
-  } else {
-    out.integer(value);
-  }
 }
 
 }  // namespace
@@ -170,49 +135,6 @@ std::string termination_text(std::string_view message, const FailureDetail& deta
     text += "  " + detail.last_lines[i] + "\n";
   }
   return text;
-}
-
-void write_failure(json::Writer& out, const FailureDetail& detail) {
-  out.key("first_failure_detail");
-  if (detail.task.empty()) {
-    out.null();
-    return;
-  }
-  out.begin_object();
-  out.key("task").string(detail.task);
-  write_known(out, "rank", detail.rank);
-  out.key("node").integer(detail.node);
-  out.key("host").string(detail.host);
-  write_known(out, "device", detail.device);
-  out.key("signal").string(detail.signal);
-  write_known(out, "exit_code", detail.exit_code);
-  out.key("oom").boolean(detail.oom);
-  write_known(out, "at_ms", detail.at_ms);
-  write_known(out, "after_ms", detail.after_ms);
-  out.key("log").string(detail.log);
-  write_texts(out, "last_lines", detail.last_lines);
-  write_texts(out, "torn_down", detail.torn_down);
-  out.end_object();
-}
-
-FailureDetail failure_from(const json::Value& value) {
-  FailureDetail detail;
-  if (!value.is(json::Type::kObject)) return detail;
-  detail.task = text_of(value, "task");
-  detail.rank = static_cast<int>(number_of(value, "rank", -1));
-  detail.node = static_cast<int>(number_of(value, "node", 0));
-  detail.host = text_of(value, "host");
-  detail.device = static_cast<int>(number_of(value, "device", -1));
-  detail.signal = text_of(value, "signal");
-  detail.exit_code = static_cast<int>(number_of(value, "exit_code", -1));
-  const auto oom = value.find("oom");
-  detail.oom = oom && oom->text() == "true";
-  detail.at_ms = number_of(value, "at_ms", 0);
-  detail.after_ms = number_of(value, "after_ms", -1);
-  detail.log = text_of(value, "log");
-  detail.last_lines = texts_of(value, "last_lines");
-  detail.torn_down = texts_of(value, "torn_down");
-  return detail;
 }
 
 }  // namespace engine

@@ -1,6 +1,7 @@
 #pragma once
 // The first failure as a value: what state.json holds of it beside the message, and the texts made
-// of it. No system calls; what a process printed comes from a worker that has read it (last_words).
+// of it. No system calls; what a process printed comes from a worker that has read it
+// (output_tail).
 
 #include <cstddef>
 #include <cstdint>
@@ -8,9 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/fields.h"
 
 namespace engine {
+
+// In state.json: null for a wall clock that is 0, and for what is -1.
+inline constexpr envgen::Rule kWallClock{.null = 0};
+inline constexpr envgen::Rule kKnown{.null = -1};
+inline constexpr envgen::Rule kMasked{.masked = true};
 
 struct FailureDetail {
   std::string task;    // "rank-3", "main", "resolver"; "" = there was no failure
@@ -30,6 +36,21 @@ struct FailureDetail {
 
   bool operator==(const FailureDetail&) const = default;
 };
+inline void fields(envgen::FieldVisitor& v, FailureDetail& detail) {
+  v("task", detail.task);
+  v("rank", detail.rank, kKnown);
+  v("node", detail.node);
+  v("host", detail.host);
+  v("device", detail.device, kKnown);
+  v("signal", detail.signal);
+  v("exit_code", detail.exit_code, kKnown);
+  v("oom", detail.oom);
+  v("at_ms", detail.at_ms, kKnown);
+  v("after_ms", detail.after_ms, kKnown);
+  v("log", detail.log);
+  v("last_lines", detail.last_lines, kMasked);
+  v("torn_down", detail.torn_down, kMasked);
+}
 
 inline constexpr std::size_t kMostLastLines = 20;
 inline constexpr std::size_t kMostLastBytes = 4096;
@@ -50,9 +71,5 @@ std::string termination_text(std::string_view message, const FailureDetail& deta
 
 // The first `most_bytes` bytes, cut between UTF-8 characters.
 std::string_view cut_text(std::string_view text, std::size_t most_bytes);
-
-// "first_failure_detail": an object, null without a failure.
-void write_failure(envgen::json::Writer& out, const FailureDetail& detail);
-FailureDetail failure_from(const envgen::json::Value& value);
 
 }  // namespace engine

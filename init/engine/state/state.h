@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/result.h"
 #include "init/engine/state/failure.h"
 
@@ -34,6 +35,23 @@ struct TaskReport {
   std::int64_t perf_ppm = -1;         // hardware / end-to-end time, last seen; -1: not known
   std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: it is not
 };
+inline void fields(envgen::FieldVisitor& v, TaskReport& task) {
+  v("name", task.name);
+  v("kind", task.kind);
+  v("state", task.state);
+  v("rank", task.rank, kKnown);
+  v("device", task.device, kKnown);
+  v("pid", task.pid);
+  v("exit_code", task.exit_code, kKnown);
+  v("signal", task.signal);
+  v("log", task.log);
+  v("started_ms", task.started_ms, kWallClock);
+  v("ended_ms", task.ended_ms, kWallClock);
+  v("incarnation", task.incarnation);
+  v("last_output_ms", task.last_output_ms, kWallClock);
+  v("perf_ppm", task.perf_ppm, kKnown);
+  v("stalled_since_ms", task.stalled_since_ms, kWallClock);
+}
 
 struct DataReport {
   std::string name;
@@ -53,6 +71,23 @@ struct DataReport {
 
   bool operator==(const DataReport&) const = default;
 };
+inline void fields(envgen::FieldVisitor& v, DataReport& data) {
+  constexpr envgen::Rule kCount{.least = 0};
+  v("name", data.name);
+  v("variable", data.variable);
+  v("source", data.source);
+  v("path", data.path);
+  v("state", data.state);
+  v("how", data.how, kMasked);
+  v("waiting", data.waiting);
+  v("entries", data.entries, kCount);
+  v("bytes", data.bytes, kCount);
+  v("total_entries", data.total_entries, kCount);
+  v("total_bytes", data.total_bytes, kCount);
+  v("bytes_per_second", data.bytes_per_second, kCount);
+  v("began_ms", data.began_ms, kWallClock);
+  v("ended_ms", data.ended_ms, kWallClock);
+}
 
 struct JobReport {
   int pid = 0;
@@ -85,8 +120,40 @@ struct JobReport {
   std::string health;                    // what the last round of checks found; "" = none yet
   std::vector<std::string> warnings;
 };
+inline void fields(envgen::FieldVisitor& v, JobReport& report) {
+  v("pid", report.pid);
+  v("phase", report.phase);
+  v("state", report.state);
+  v("platform", report.platform);
+  v("framework", report.framework);
+  v("node_rank", report.node_rank);
+  v("node_count", report.node_count);
+  v("world_size", report.world_size);
+  v("started_ms", report.started_ms, kWallClock);
+  v("updated_ms", report.updated_ms, kWallClock);
+  v("expires_ms", report.expires_ms, kWallClock);
+  v("waiting_for", report.waiting_for, kMasked);
+  v("tasks", report.tasks);
+  v("data", report.data);
+  v("hook", report.hook);
+  v("restarts", report.restarts);
+  v("most_restarts", report.most_restarts);
+  v("restart_at_ms", report.restart_at_ms, kWallClock);
+  v("checkpoint_under_way", report.checkpoint_under_way);
+  v("checkpoint_until_ms", report.checkpoint_until_ms, kWallClock);
+  v("first_failure", report.first_failure, kMasked);
+  v.when(!report.failure.task.empty(), "first_failure_detail", report.failure);
+  v("stop_signal", report.stop_signal);
+  v("exit_code", report.exit_code, kKnown);
+  v("given_exit_code", report.given_code, kKnown);
+  v("reschedule", report.reschedule);
+  v("hold_until_ms", report.hold_until_ms, kWallClock);
+  v("health", report.health, kMasked);
+  v("warnings", report.warnings, kMasked);
+}
 
 std::string state_to_json(const JobReport& report);
+// What is missing or of another type is as in a new JobReport: another trainit may have written it.
 envgen::Result<JobReport> state_from_json(std::string_view text, std::string_view where);
 
 }  // namespace engine

@@ -168,7 +168,7 @@ std::string data_line(const DataReport& data) {
 }
 
 // What the job is about, beyond its tasks.
-std::string course_text(const JobReport& report, std::int64_t now_ms) {
+std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
   std::string text;
   for (const DataReport& data : report.data) text += data_line(data);
   if (!report.waiting_for.empty())
@@ -271,7 +271,7 @@ std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyl
   }
   text += "\nstarted " + sys::utc_text(report.started_ms) + ", updated " +
           sys::utc_text(report.updated_ms) + "\n";
-  text += course_text(report, now_ms) + failure_text(report, now_ms) + exit_text(report) +
+  text += phase_lines(report, now_ms) + failure_text(report, now_ms) + exit_text(report) +
           task_table(report.tasks, now_ms, style);
   if (!report.health.empty()) text += "health: " + sys::printable(report.health) + "\n";
   for (const std::string& warning : report.warnings) {

@@ -20,7 +20,6 @@ using lifecycle::TaskKind;
 using lifecycle::TaskState;
 
 constexpr std::size_t kMostNames = 8;
-constexpr int kTimedOut = 124;
 
 const std::vector<envgen::Process>* planned_list(const envgen::Plan& plan, TaskKind kind) {
   switch (kind) {
@@ -38,7 +37,7 @@ const std::vector<envgen::Process>* planned_list(const envgen::Plan& plan, TaskK
 std::optional<envgen::HookEvent> event_of(TaskKind kind) {
   for (std::size_t i = 0; i < envgen::kHookEvents; ++i) {
     const auto event = static_cast<envgen::HookEvent>(i);
-    if (is_of_course(event) && kind_of(event) == kind) return event;
+    if (is_phase_event(event) && kind_of(event) == kind) return event;
   }
   return std::nullopt;
 }
@@ -116,21 +115,13 @@ TaskReport task_report(const Job& job, const lifecycle::Task& task, std::size_t 
   return report;
 }
 
-// A rank that happens to exit with 124 failed; what expired is the wait.
-bool wait_expired(const Machine& machine) {
-  const lifecycle::Cause& cause = *machine.cause();
-  const TaskKind kind =
-      cause.ends.empty() ? TaskKind::kResolve : machine.tasks()[cause.ends[0].task.index].kind;
-  return (kind == TaskKind::kResolve || kind == TaskKind::kData) && cause.exit_code == kTimedOut;
-}
-
 const char* state_word(const Machine& machine) {
   if (machine.expired()) return "expired";
   if (machine.rescheduled()) {
     return machine.phase() == lifecycle::Phase::kExited ? "stopped" : "running";
   }
   if (machine.phase() == lifecycle::Phase::kAutoRestart) return "running";  // it goes on
-  if (machine.cause() != nullptr) return wait_expired(machine) ? "expired" : "error";
+  if (machine.cause() != nullptr) return "error";
   if (machine.stopped()) return "stopped";
   return machine.phase() == lifecycle::Phase::kExited ? "success" : "running";
 }
@@ -147,6 +138,18 @@ std::string names_list(const std::vector<std::string>& names, std::string_view s
     text += " and " + std::to_string(names.size() - kMostNames) + " more";
   }
   return text;
+}
+
+bool is_main(const TaskRecord& record) {
+  return record.kind == TaskKind::kMain && record.process >= 0;
+}
+
+std::vector<pid_t> main_pids(const Job& job) {
+  std::vector<pid_t> pids;
+  for (const TaskRecord& record : job.records) {
+    if (is_main(record) && record.pid > 0) pids.push_back(record.pid);
+  }
+  return pids;
 }
 
 const envgen::Process* planned(const Job& job, const TaskRecord& record) {
@@ -198,11 +201,6 @@ TaskKind kind_of(envgen::HookEvent event) {
   return TaskKind::kOnFailure;
 }
 
-DataRecord* data_of(Job& job, const TaskRecord& record) {
-  if (record.kind != TaskKind::kData || record.process < 0) return nullptr;
-  return &job.data[static_cast<std::size_t>(record.process)];
-}
-
 const envgen::HookGroup* hooks_of(const Job& job, const TaskRecord& record) {
   if (!record.event) return nullptr;
   const auto found = std::ranges::find(job.plan.hooks, *record.event, &envgen::HookGroup::event);
@@ -215,7 +213,7 @@ JobReport report_of(const Job& job, const Machine& machine, std::int64_t now_ms)
   report.phase = lifecycle::phase_name(machine.phase());
   report.platform = job.plan.platform;
   report.framework = job.plan.framework;
-  report.node_rank = job.plan.self ? job.plan.self->node_rank : 0;
+  report.node_rank = job.plan.local_node ? job.plan.local_node->node_rank : 0;
   report.node_count = job.plan.node_count;
   report.world_size = job.plan.world_size;
   report.updated_ms = sys::wall_ms();
@@ -249,6 +247,7 @@ JobReport report_of(const Job& job, const Machine& machine, std::int64_t now_ms)
 }
 
 void write_termination_log(const char* path, std::string_view text) {
+  if (path == nullptr) return;
   sys::Fd fd(::open(path, O_WRONLY | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd.valid()) return;  // no such file: not a pod
   const std::string masked = envgen::mask_secrets(text);

@@ -1,5 +1,5 @@
 #pragma once
-// What the engine knows of each task beyond the machine: its name, its process, its times. The
+// The engine's record of each task, beyond the machine's: its name, its process, its times. The
 // index of a record is the task's index in lifecycle::Machine::tasks().
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "envgen/plan/plan.h"
-#include "init/engine/data/data.h"
+#include "init/engine/state/data_record.h"
 #include "init/engine/state/failure.h"
 #include "init/engine/state/state.h"
 #include "init/proc/spawn.h"
@@ -34,8 +34,8 @@ struct TaskRecord {
   sys::Fd start_pipe;  // open until its program runs or it ends
   std::optional<proc::StartFailure> failure;
   std::optional<lifecycle::Ending> ending;  // of the last incarnation, known before the machine's
-  std::string stall;          // what the watch found, for a main process that has stalled
-  bool told_to_stop = false;  // it has had a stop signal
+  std::string stall;       // what the watch found, for a main process that has stalled
+  bool stop_sent = false;  // it has had a stop signal
   bool core = false;
   std::int64_t started_ms = 0;  // wall clock, UTC
   std::int64_t ended_ms = 0;
@@ -55,6 +55,13 @@ struct HealthWatch {
   std::string message;          // what the last of them found
 };
 
+// What failed first in the job, where that is known to be on another node.
+struct RemoteFailure {
+  bool is_failure = true;  // or a stop
+  std::string message;
+  FailureDetail detail;
+};
+
 struct Job {
   envgen::Plan plan;
   std::vector<TaskRecord> records;
@@ -62,10 +69,13 @@ struct Job {
   std::vector<std::string> data_warnings;
   std::string resolver_message;  // why it failed; "" otherwise
   std::string waiting_for;
+  std::string missing_nodes;  // which are awaited before the start; "" = none
+  std::optional<RemoteFailure> remote;
   // What hooks exported, in the order in which they did: for the processes that start after them.
   std::vector<envgen::EnvEdit> exports;
   std::string first_failure;  // the message
   FailureDetail failure;
+  bool failure_complete = false;    // with the last lines, where there are any
   std::vector<RankWatch> watches;   // by place in plan.processes; empty without a watch
   std::shared_ptr<PerfBoard> perf;  // nullptr without a performance watch
   HealthWatch health;
@@ -74,16 +84,19 @@ struct Job {
   std::string host;  // this node's name
   // Workers that are no tasks and end by themselves: nobody's to sweep while there is time.
   std::vector<pid_t> helpers;
+  pid_t link_pid = 0;  // the one that outlives the tasks: it is neither waited for nor told to stop
 };
+
+// A main process of the job, not what prepares or serves it.
+bool is_main(const TaskRecord& record);
+// The main processes that live.
+std::vector<pid_t> main_pids(const Job& job);
 
 // What the plan says about this task, nullptr for a task that is not the plan's.
 const envgen::Process* planned(const Job& job, const TaskRecord& record);
 
-// Of one of the job's course (envgen::is_of_course).
+// Of one of a phase (envgen::is_phase_event).
 lifecycle::TaskKind kind_of(envgen::HookEvent event);
-
-// The dataset that this task prepares, nullptr for any other task.
-DataRecord* data_of(Job& job, const TaskRecord& record);
 
 // The plan's hooks that this task runs, nullptr for any other task.
 const envgen::HookGroup* hooks_of(const Job& job, const TaskRecord& record);
@@ -100,8 +113,9 @@ JobReport report_of(const Job& job, const lifecycle::Machine& machine, std::int6
 
 inline constexpr std::size_t kTerminationLogBytes = 4096;
 
-// Writes `message` to /dev/termination-log where that exists, at most 4096 bytes, cut between
-// UTF-8 characters, without credentials. The file is a bind mount: written in place, never created.
+// Writes `message` to the termination log where there is one (nullptr: none), at most 4096 bytes,
+// cut between UTF-8 characters, without credentials. The file is a bind mount: written in place,
+// never created.
 void write_termination_log(const char* path, std::string_view message);
 
 }  // namespace engine

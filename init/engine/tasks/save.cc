@@ -20,9 +20,9 @@
 namespace engine {
 namespace {
 
-int touch(const std::string& path, const std::optional<envgen::Identity>& job) {
+int touch(const std::string& path, const std::optional<envgen::Identity>& job_user) {
   constexpr std::uint32_t kMode = 0644;
-  const auto file = sys::open_to_append(path, kMode, job ? &*job : nullptr);
+  const auto file = sys::open_to_append(path, kMode, job_user ? &*job_user : nullptr);
   if (file && ::futimens(file->get(), nullptr) == 0) return 0;
   const std::string why = file ? sys::errno_text(errno) : file.error().found;
   sys::log::warning("cannot make the file " + path + " that a signal asks for (--signal): " + why);
@@ -59,9 +59,26 @@ Asked ask_to_save(const std::vector<pid_t>& mains, int signal) {
   return asked;
 }
 
-pid_t touch_trigger(const std::string& path, const std::optional<envgen::Identity>& job,
+bool ask_to_save(const Job& job) {
+  const int signal = job.plan.policy.checkpoint_signal;
+  const Asked asked = ask_to_save(main_pids(job), signal);
+  if (asked.refused) {
+    const proc::Refused refused = proc::refused_text("a process of the job", *asked.refused);
+    sys::log::warning(refused.what + ", so it is not asked for a checkpoint; " + refused.fix);
+  }
+  if (asked.count > 0) {
+    sys::log::info("asked for a checkpoint by " + proc::signal_name(signal) + ": " +
+                   std::to_string(asked.count) + (asked.count == 1 ? " process" : " processes"));
+  } else if (!asked.refused) {
+    sys::log::warning("no process of the job catches " + proc::signal_name(signal) +
+                      ", which asks for a checkpoint (--checkpoint-signal): none is saved for it");
+  }
+  return asked.count > 0;
+}
+
+pid_t touch_trigger(const std::string& path, const std::optional<envgen::Identity>& job_user,
                     const proc::SavedSignals& saved) {
-  const auto pid = proc::fork_worker(saved, -1, [&] { return touch(path, job); });
+  const auto pid = proc::fork_worker(saved, -1, [&] { return touch(path, job_user); });
   if (pid) return *pid;
   sys::log::warning(to_line(pid.error()) + ", so " + path + " is not made");
   return 0;

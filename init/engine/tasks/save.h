@@ -1,5 +1,5 @@
 #pragma once
-// How a job is asked to save a checkpoint, and how a signal becomes a trigger file.
+// The request to a job to save a checkpoint, and the trigger file that a signal becomes.
 
 #include <sys/types.h>
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "envgen/plan/sandbox.h"
+#include "init/engine/tasks/job.h"
 #include "init/proc/signals.h"
 
 namespace engine {
@@ -24,10 +25,13 @@ struct Asked {
 };
 Asked ask_to_save(const std::vector<pid_t>& mains, int signal);
 
+// Asks the main processes so by the plan's signal, and says whom. False: nobody will save.
+bool ask_to_save(const Job& job);
+
 // Makes the file, or sets the time of the one that is there, in a child: the file may lie on a
 // mount that hangs. A link is not followed: with --user the job may have made it. Returns the
 // child's pid, which is to be reaped; 0 when there is none.
-pid_t touch_trigger(const std::string& path, const std::optional<envgen::Identity>& job,
+pid_t touch_trigger(const std::string& path, const std::optional<envgen::Identity>& job_user,
                     const proc::SavedSignals& saved);
 
 }  // namespace engine

@@ -5,6 +5,11 @@
 
 namespace engine {
 
+bool asks_to_stop(int signal, bool preparing) {
+  if (signal == SIGTERM || signal == SIGINT) return true;
+  return preparing && (signal == SIGHUP || signal == SIGQUIT);
+}
+
 Meaning meaning_of(int signal, const std::vector<envgen::SignalRule>& rules, bool stops) {
   const auto rule = std::ranges::find(rules, signal, &envgen::SignalRule::from);
   if (rule == rules.end()) {

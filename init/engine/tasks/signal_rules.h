@@ -1,5 +1,5 @@
 #pragma once
-// What a signal that arrives is to the job, by the rules of --signal. Pure.
+// The meaning of a signal that arrives, by the rules of --signal. Pure.
 
 #include <string>
 #include <variant>
@@ -11,7 +11,7 @@ namespace engine {
 
 struct Stop {
   int signal = 0;  // what arrived, or what it was made
-  int told = 0;    // what the job is sent
+  int sent = 0;    // what the job is sent
 };
 struct Forward {
   int signal = 0;
@@ -23,8 +23,12 @@ struct Touch {
 struct Drop {};
 using Meaning = std::variant<Stop, Forward, Save, Touch, Drop>;
 
-// `stops`: what asks the job to stop at this point of its course. A stop request that is given
-// another name stays one, and a signal that is made a stop request becomes one.
+// What asks the job to stop by itself: HUP and QUIT are the job's to answer; while there is none
+// yet (`preparing`) they mean what they mean to any program that is started.
+bool asks_to_stop(int signal, bool preparing);
+
+// `stops`: what asks the job to stop in this phase. A stop request that is given another name stays
+// one, and a signal that is made a stop request becomes one.
 Meaning meaning_of(int signal, const std::vector<envgen::SignalRule>& rules, bool stops);
 
 }  // namespace engine

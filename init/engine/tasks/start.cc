@@ -10,7 +10,7 @@ using lifecycle::TaskKind;
 
 namespace {
 
-void tell_end(const Job& job, const StartContext& context, envgen::Environ& env) {
+void add_end(const Job& job, const StartContext& context, envgen::Environ& env) {
   env.set("TRAINIT_EXIT_CODE", std::to_string(context.exit_code));
   env.unset("TRAINIT_FIRST_FAILURE");
   if (!job.first_failure.empty()) env.set("TRAINIT_FIRST_FAILURE", job.first_failure);
@@ -34,7 +34,7 @@ envgen::Environ common_env(const Job& job, const StartContext& context, bool for
   for (const envgen::EnvEdit& edit : job.exports) env.apply(edit);
   // A job in pass-through is never started again, and sees what exec would have shown it.
   if (!context.pass_through) {
-    env.set("TRAINIT_RESTART_COUNT", std::to_string(std::max(context.restarts, job.plan.restarts)));
+    env.set("TRAINIT_RESTART_COUNT", std::to_string(context.restarts));
   }
   return env;
 }
@@ -51,7 +51,7 @@ envgen::Environ watch_env(const Job& job, envgen::HookEvent event, const StartCo
 envgen::Environ hook_env(const Job& job, const TaskRecord& record, const StartContext& context) {
   envgen::Environ env = watch_env(job, *record.event, context);
   const bool ended = record.kind == TaskKind::kOnFailure || record.kind == TaskKind::kPostStop;
-  if (ended) tell_end(job, context, env);
+  if (ended) add_end(job, context, env);
   return env;
 }
 
@@ -99,7 +99,7 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
     // The caller's descriptors go to one task.
     for (const char* name : {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}) spec.env.unset(name);
   }
-  if (record.kind == TaskKind::kPostStop) tell_end(job, context, spec.env);
+  if (record.kind == TaskKind::kPostStop) add_end(job, context, spec.env);
   return spec;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// How each task of a plan is started: which environment, terminal and descriptors it has. The
+// The start of each task of a plan: which environment, terminal and descriptors it has. The
 // decisions only; proc::spawn carries them out.
 
 #include <string>
@@ -17,7 +17,7 @@ struct StartContext {
   const std::vector<std::string>& own_variables;  // not for the job
   bool pid1 = false;
   bool pass_through = false;
-  bool callers_group = false;  // proc::stays_in_callers_group: for a single main process
+  bool callers_group = false;  // proc::JobControl::in_callers_group: for a single main process
   int exit_code = 0;           // the job's, for post-stop processes
   std::uint32_t restarts = 0;  // so far
 };

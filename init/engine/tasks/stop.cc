@@ -20,64 +20,64 @@ void Stopper::end_step() {
   for (const proc::Member& member : below.value_or(std::vector<proc::Member>())) {
     if (member.state == 'T') proc::signal_member(member, SIGCONT);
   }
-  for (const Order& order : to_continue_) {
-    if (!below && proc::is_stopped(order.main)) ::kill(order.main, SIGCONT);
+  for (const StopTarget& target : to_continue_) {
+    if (!below && proc::is_stopped(target.main)) ::kill(target.main, SIGCONT);
   }
   to_continue_.clear();
 }
 
-void Stopper::send(const Order& order) {
-  if (order.signal != SIGKILL) to_continue_.push_back(order);
-  switch (scope_) {
+void Stopper::send(const StopTarget& target) {
+  if (target.signal != SIGKILL) to_continue_.push_back(target);
+  switch (target.scope) {
     case StopScope::kMain:
-      return send_to_main(order);
+      return send_to_main(target);
     case StopScope::kGroup:
-      return send_to_group(order);
+      return send_to_group(target);
     case StopScope::kTree:
-      return send_to_tree(order);
+      return send_to_tree(target);
   }
 }
 
-void Stopper::send_to_main(const Order& order) {
-  if (order.reached) return;
-  if (order.forwarded != nullptr) {
-    proc::forward_signal(order.main, *order.forwarded);
+void Stopper::send_to_main(const StopTarget& target) {
+  if (target.reached) return;
+  if (target.forwarded != nullptr) {
+    proc::forward_signal(target.main, *target.forwarded);
   } else {
-    ::kill(order.main, order.signal);
+    ::kill(target.main, target.signal);
   }
 }
 
 // The group that it is in now; ours, where a shell put us both, is never signalled, nor one that
 // lies outside of the pid namespace (0).
-void Stopper::send_to_group(const Order& order) {
-  const pid_t group = ::getpgid(order.main);
-  if (group <= 1 || group == ::getpgrp()) return send_to_main(order);
-  if (!groups_.insert({group, order.signal}).second) return;
+void Stopper::send_to_group(const StopTarget& target) {
+  const pid_t group = ::getpgid(target.main);
+  if (group <= 1 || group == ::getpgrp()) return send_to_main(target);
+  if (!groups_.insert({group, target.signal}).second) return;
   // Before the signal: one that is forked in between gets it with the others and is not noted, and
   // a second SIGTERM as a leftover is better than none.
-  if (order.signal == SIGTERM) {
-    for (const proc::Member& member : proc::members_of({group})) note(member, order.signal);
+  if (target.signal == SIGTERM) {
+    for (const proc::Member& member : proc::members_of({group})) note(member, target.signal);
   }
-  ::kill(-group, order.signal);
+  ::kill(-group, target.signal);
 }
 
 // Once for all main tasks: they come in one step. A process that is forked meanwhile, or by a
 // handler of the signal, is left to the sweep behind the main tasks.
-void Stopper::send_to_tree(const Order& order) {
-  if (trees_.contains(order.signal)) return;
-  const auto below = proc::descendants(order.spared);
+void Stopper::send_to_tree(const StopTarget& target) {
+  if (trees_.contains(target.signal)) return;
+  const auto below = proc::descendants(target.spared);
   if (!below) {
-    if (::getpid() != 1) return send_to_group(order);
-    trees_.insert(order.signal);
-    all_had_term_ = all_had_term_ || order.signal == SIGTERM;
-    ::kill(-1, order.signal);
+    if (::getpid() != 1) return send_to_group(target);
+    trees_.insert(target.signal);
+    all_had_term_ = all_had_term_ || target.signal == SIGTERM;
+    ::kill(-1, target.signal);
     return;
   }
-  trees_.insert(order.signal);
+  trees_.insert(target.signal);
   for (const proc::Member& member : *below) {
-    if (order.reached && member.group == ::getpgrp()) continue;
-    note(member, order.signal);
-    proc::signal_member(member, order.signal);
+    if (target.reached && member.group == ::getpgrp()) continue;
+    note(member, target.signal);
+    proc::signal_member(member, target.signal);
   }
 }
 
@@ -94,7 +94,7 @@ bool Stopper::has_had_term(pid_t pid) const {
   if (all_had_term_) return true;
   const auto found = had_term_.find(pid);
   if (found == had_term_.end()) return false;
-  const auto now = proc::look_at(pid);
+  const auto now = proc::find_member(pid);
   return now && now->start == found->second;
 }
 

@@ -27,26 +27,21 @@ std::uint32_t number_at(std::string_view bytes, std::size_t at) {
   return value;
 }
 
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
 }  // namespace
 
-bool send_message(int fd, std::uint32_t kind, std::string_view bytes) {
+std::string message_of(std::uint32_t kind, std::string_view bytes) {
   std::string message;
   message.reserve(kHeaderBytes + bytes.size());
   for (const std::uint32_t value : {kind, static_cast<std::uint32_t>(bytes.size())}) {
     for (int i = 0; i < 4; ++i) message += static_cast<char>(value >> (8 * i));
   }
   message += bytes;
-  return write_all(fd, message);
+  return message;
+}
+
+bool send_message(int fd, std::uint32_t kind, std::string_view bytes) {
+  const std::string message = message_of(kind, bytes);
+  return sys::write_all(fd, message) == message.size();
 }
 
 bool MessagePipe::read(
@@ -80,7 +75,7 @@ MessagePipe::Next MessagePipe::take_next(
   if (buffer_.size() < kHeaderBytes + size) return Next::kIncomplete;
   at_end_ = !take(kind, std::string_view(buffer_).substr(kHeaderBytes, size));
   buffer_.erase(0, kHeaderBytes + size);
-  if (buffer_.empty()) buffer_ = {};  // PID 1 stays for weeks
+  if (buffer_.empty()) std::string().swap(buffer_);  // PID 1 stays for weeks; = {} frees nothing
   return Next::kTaken;
 }
 

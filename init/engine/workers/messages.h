@@ -17,6 +17,8 @@
 
 namespace engine {
 
+// As it is in the pipe, for those that may not block.
+std::string message_of(std::uint32_t kind, std::string_view bytes);
 // Blocks until all of it is in the pipe; false when nobody reads it.
 bool send_message(int fd, std::uint32_t kind, std::string_view bytes);
 

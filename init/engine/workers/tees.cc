@@ -36,22 +36,23 @@ envgen::Result<std::vector<logtee::Source>> sources_of(const envgen::Process& pr
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
     if (fd == STDERR_FILENO && one) continue;
     const bool terminal = process.echo && ::isatty(fd) == 1;
-    auto source = terminal ? logtee::open_terminal(fd) : logtee::open_pipe();
-    if (!source) return std::unexpected(std::move(source.error()));
-    sources.push_back(std::move(*source));
+    TRY_ASSIGN(auto source, terminal ? logtee::open_terminal(fd) : logtee::open_pipe());
+    sources.push_back(std::move(source));
   }
   return sources;
 }
 
 }  // namespace
 
+Tees::Tees(std::function<bool()> wanted)
+    : ChildWorker(kKinds, kMostMessageBytes), wanted_(std::move(wanted)) {}
+
 envgen::Status Tees::make_streams(const envgen::Plan& plan) {
-  auto shared = logtee::Shared::make(plan.processes.size());
-  if (!shared) return std::unexpected(std::move(shared.error()));
+  TRY_ASSIGN(auto shared, logtee::Shared::make(plan.processes.size()));
   logtee::Work work{.feeds = {},
                     .log_max_bytes = plan.observe.log_max_bytes,
                     .log_keep = plan.observe.log_keep,
-                    .job = plan.sandbox.identity};
+                    .job_user = plan.sandbox.identity};
   std::vector<Streams> all;
   all.reserve(plan.processes.size());
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {
@@ -59,13 +60,11 @@ envgen::Status Tees::make_streams(const envgen::Plan& plan) {
     logtee::Feed feed{.log = process.log, .echo = process.echo, .prefix = process.prefix};
     Streams streams{.sources = {}, .echo = process.echo};
     if (process.tee) {
-      auto sources = sources_of(process);
-      if (!sources) return std::unexpected(std::move(sources.error()));
-      streams.sources = std::move(*sources);
+      TRY_ASSIGN(streams.sources, sources_of(process));
     }
     for (std::size_t s = 0; s < streams.sources.size(); ++s) {
       feed.fds[s] = streams.sources[s].read_end.get();
-      shared->open(i, static_cast<logtee::Stream>(s));
+      shared.open(i, static_cast<logtee::Stream>(s));
     }
     if (!process.tee) feed = {};
     work.feeds.push_back(std::move(feed));
@@ -81,7 +80,7 @@ envgen::Status Tees::make_streams(const envgen::Plan& plan) {
   work.life = ends[0];
   work_ = std::move(work);
   streams_ = std::move(all);
-  shared_.emplace(std::move(*shared));
+  shared_.emplace(std::move(shared));
   return {};
 }
 
@@ -114,12 +113,9 @@ envgen::Status Tees::start() {
   auto body = [this, in_full](int fd) {
     return logtee::run(work_, *shared_, make_scan_ && in_full ? make_scan_(fd) : logtee::Scan());
   };
-  auto messenger = fork_messenger("starting the log tee", saved_, body, keep);
-  if (!messenger) return std::unexpected(std::move(messenger.error()));
-  pid_ = messenger->pid;
-  messages_.emplace(std::move(messenger->pipe), kKinds, kMostMessageBytes);
-  started_ms_ = sys::monotonic_ms();
-  return {};
+  auto status = fork("starting the log tee", saved_, body, keep);
+  if (status) started_ms_ = sys::monotonic_ms();
+  return status;
 }
 
 void Tees::try_start(std::int64_t now_ms) {
@@ -162,13 +158,13 @@ void Tees::retire() {
   its_life_.reset();
 }
 
-void Tees::reaped(const proc::Death& death, bool wanted) {
-  if (std::erase(retired_, death.pid) > 0) return;
-  if (pid_ == 0 || death.pid != pid_) return;
-  pid_ = 0;
-  messages_.reset();
+void Tees::reaped(const proc::Death& death) {
+  if (std::erase(retired_, death.pid) == 0) ChildWorker::reaped(death);
+}
+
+void Tees::on_exit(const proc::Death& death) {
   ended_ = !death.signaled && death.value == 0;
-  if (ended_ || !wanted) return;
+  if (ended_ || !wanted_()) return;
   const std::int64_t now_ms = sys::monotonic_ms();
   deaths_ = now_ms - started_ms_ < kSoonMs ? deaths_ + 1 : 1;
   const std::string how = death.signaled
@@ -195,18 +191,6 @@ void Tees::tend(std::int64_t now_ms) {
     ::kill(pid_, SIGCONT);
   }
   if (start_at_ms_ && now_ms >= *start_at_ms_) try_start(now_ms);
-}
-
-std::optional<std::int64_t> Tees::next_deadline() const { return start_at_ms_; }
-
-int Tees::pipe() const { return messages_ && !messages_->at_end() ? messages_->pipe().get() : -1; }
-
-void Tees::read(const std::function<void(std::uint32_t kind, std::string_view bytes)>& take) {
-  if (!messages_) return;
-  messages_->read([&take](std::uint32_t kind, std::string_view bytes) {
-    take(kind, bytes);
-    return true;
-  });
 }
 
 bool Tees::resize() const {
@@ -263,8 +247,9 @@ std::vector<pid_t> Tees::pids() const {
 }
 
 // The quick look may miss a child while another one ends.
-bool Tees::are_all_children() const {
-  const std::vector<pid_t> tees = pids();
+bool Tees::are_all_children(pid_t beside) const {
+  std::vector<pid_t> tees = pids();
+  if (beside > 0) tees.push_back(beside);
   auto only_tees = [&tees](const std::vector<pid_t>& children) {
     return !children.empty() && std::ranges::all_of(children, [&tees](pid_t child) {
       return std::ranges::find(tees, child) != tees.end();

@@ -8,11 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "envgen/plan/plan.h"
-#include "init/engine/workers/messages.h"
+#include "init/engine/workers/child_worker.h"
 #include "init/proc/reap.h"
 #include "init/proc/signals.h"
 #include "init/proc/spawn.h"
@@ -21,11 +20,15 @@
 
 namespace engine {
 
-class Tees {
+class Tees : public ChildWorker {
  public:
   // Called in the tee: what is to be told of the output of the plan's processes, by messages into
   // the descriptor. May be empty, or return nothing.
   using MakeScan = std::function<logtee::Scan(int message_fd)>;
+
+  // `wanted`: processes still run. A tee that died then is started again, the sooner the rarer it
+  // dies.
+  explicit Tees(std::function<bool()> wanted);
 
   // Before the first main process of an incarnation. Where no tee can be had: a warning, and the
   // processes write to their files, or as we do, by themselves.
@@ -36,28 +39,26 @@ class Tees {
   void started(std::size_t process);
   // The incarnation is over: the tee takes what is there and ends.
   void retire();
-  // `wanted`: processes still run. A tee that died is started again, the sooner the rarer it dies.
-  void reaped(const proc::Death& death, bool wanted);
-  void tend(std::int64_t now_ms);
-  // When tend() has something to do, in milliseconds of the monotonic clock.
-  [[nodiscard]] std::optional<std::int64_t> next_deadline() const;
-  // What the scan has told; -1 when there is nothing to wait for.
-  [[nodiscard]] int pipe() const;
-  void read(const std::function<void(std::uint32_t kind, std::string_view bytes)>& take);
   // Our terminal may have another size; true: the processes' have now too.
   bool resize() const;
   // At the end of all: waits until what was written is where it belongs, no longer than this.
   void finish(std::int64_t limit_ms);
 
+  [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override { return start_at_ms_; }
+  void tend(std::int64_t now_ms) override;
+  void reaped(const proc::Death& death) override;
+
   // Tees that live, which are no adopted processes.
   [[nodiscard]] std::vector<pid_t> pids() const;
-  // They are the only children that we have; false where no /proc tells.
-  [[nodiscard]] bool are_all_children() const;
+  // They are the only children that we have, with this other one; false where no /proc tells.
+  [[nodiscard]] bool are_all_children(pid_t beside) const;
   // What was seen of the plan's processes, by their index; nullptr where there is no tee. Shared
   // with each worker that is forked while the incarnation runs.
   [[nodiscard]] const logtee::Shared* seen() const { return shared_ ? &*shared_ : nullptr; }
 
  private:
+  void on_exit(const proc::Death& death) override;
+
   struct Streams {
     std::vector<logtee::Source> sources;  // by logtee::Stream
     bool echo = false;
@@ -69,6 +70,7 @@ class Tees {
   // Until the tee has ended, and reaps it; false: not by then.
   bool await_end(std::int64_t deadline_ms);
 
+  std::function<bool()> wanted_;
   proc::SavedSignals saved_;
   MakeScan make_scan_;
   logtee::Work work_;
@@ -77,8 +79,6 @@ class Tees {
   sys::Fd life_;      // our end: closed when the tee is to end
   sys::Fd its_life_;  // the tee's
   sys::Fd before_;    // closed by the tee before when it has ended
-  std::optional<MessagePipe> messages_;
-  pid_t pid_ = 0;
   bool begun_ = false;
   bool ended_ = false;  // by itself
   std::vector<pid_t> retired_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "envgen/resolve/resolve.h"
 #include "tests/envgen/tree.h"
 
 namespace envgen {
@@ -19,7 +20,7 @@ constexpr const char* kDriver = "/usr/local/Ascend/driver/lib64";
 
 Tree cann() { return Tree().file("/bin/bash").file("/bin/sh").file(kToolkit).file(kAtb); }
 
-Plan plan_of(const Tree& tree, const Words& variables, const char* framework = "ascend") {
+Plan plan_of(const Tree& tree, const Words& variables) {
   Snapshot snapshot;
   snapshot.env = Environ(variables);
   Plan plan;
@@ -27,7 +28,6 @@ Plan plan_of(const Tree& tree, const Words& variables, const char* framework = "
     Request request;
     Inputs inputs(snapshot, request);
     plan = {};
-    plan.framework = framework;
     EXPECT_TRUE(apply_cann(inputs, plan));
     if (inputs.wants().empty()) return plan;
     for (const Want& want : inputs.wants()) {
@@ -49,14 +49,16 @@ TEST(Cann, BothScriptsAreSourcedInAnAscendJob) {
 }
 
 TEST(Cann, OtherJobsLookAtNothing) {
-  Snapshot snapshot;
-  Request request;
-  for (const char* framework : {"single", "pytorch", "mpi", ""}) {
-    Inputs inputs(snapshot, request);
-    Plan plan;
-    plan.framework = framework;
-    EXPECT_TRUE(apply_cann(inputs, plan));
-    EXPECT_THAT(inputs.wants(), IsEmpty());
+  for (const char* framework : {"single", "pytorch", "tensorflow"}) {
+    Request request;
+    request.command = {"python", "train.py"};
+    request.framework = framework;
+    Snapshot snapshot;
+    snapshot.env = Environ({"PATH=/bin"});
+    const Answer answer = resolve_in(cann(), snapshot, request);
+    const auto* planned = std::get_if<Planned>(&answer.outcome);
+    ASSERT_NE(planned, nullptr) << framework;
+    EXPECT_THAT(planned->plan.scripts, IsEmpty());
   }
 }
 

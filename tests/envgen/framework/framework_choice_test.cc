@@ -132,8 +132,19 @@ TEST(FrameworkChoice, AnUnknownNameListsTheKnownOnes) {
   Answer answer = resolve(Snapshot{}, request);
   const auto* error = std::get_if<Error>(&answer.outcome);
   ASSERT_NE(error, nullptr);
-  for (const FrameworkLauncher& launcher : framework_launchers()) {
-    EXPECT_THAT(error->fix, HasSubstr(std::string(launcher.name)));
+  for (const FrameworkLauncher* launcher : framework_launchers()) {
+    EXPECT_THAT(error->fix, HasSubstr(std::string(launcher->name)));
+  }
+}
+
+TEST(FrameworkChoice, EachReasonChoosesOneLauncher) {
+  for (const ChosenBy reason :
+       {ChosenBy::kNobody, ChosenBy::kTfConfig, ChosenBy::kDevices, ChosenBy::kOwnRank,
+        ChosenBy::kTorchLauncher, ChosenBy::kAscendLauncher}) {
+    const auto count = std::ranges::count_if(framework_launchers(), [reason](const auto* launcher) {
+      return std::ranges::find(launcher->chosen_by, reason) != launcher->chosen_by.end();
+    });
+    EXPECT_EQ(count, 1) << static_cast<int>(reason);
   }
 }
 

@@ -40,11 +40,11 @@ std::string main_line(const Plan& plan) {
 }
 
 TEST(DeepSpeed, TheFirstNodeRunsWhatWasTypedAndTheOthersServe) {
-  const Plan first = job(kTyped, {4, 4}, 0).planned(launch_deepspeed);
+  const Plan first = job(kTyped, {4, 4}, 0).planned(kLaunchDeepspeed);
   EXPECT_EQ(main_line(first), line_of(kTyped));
   EXPECT_THAT(first.peers->hosts, ElementsAre("host-1"));
   EXPECT_EQ(first.services.size(), 1U) << "deepspeed reaches its own node by ssh too";
-  const Plan last = job(kTyped, {4, 4}, 1).planned(launch_deepspeed);
+  const Plan last = job(kTyped, {4, 4}, 1).planned(kLaunchDeepspeed);
   EXPECT_THAT(main_line(last), StartsWith("/bin/trainit peer serve"));
   for (const Plan* plan : {&first, &last}) {
     EXPECT_EQ(file(*plan, "/job/hostfile"), "host-0 slots=4\nhost-1 slots=4\n");
@@ -54,13 +54,13 @@ TEST(DeepSpeed, TheFirstNodeRunsWhatWasTypedAndTheOthersServe) {
 TEST(DeepSpeed, AHostfileThatMovesIsNamedToDeepspeed) {
   const std::string moved = "/run/trainit/deepspeed/hostfile";
   for (int node = 0; node < 2; ++node) {
-    const Plan plan = job(kTyped, {4, 4}, node, false).planned(launch_deepspeed);
+    const Plan plan = job(kTyped, {4, 4}, node, false).planned(kLaunchDeepspeed);
     EXPECT_EQ(file(plan, moved), "host-0 slots=4\nhost-1 slots=4\n");
     EXPECT_EQ(file(plan, "/job/hostfile"), "(no file)");
     EXPECT_THAT(plan.warnings, Contains(HasSubstr(moved)));
   }
   auto line = [](std::vector<std::string> command) {
-    return main_line(job(std::move(command), {4, 4}, 0, false).planned(launch_deepspeed));
+    return main_line(job(std::move(command), {4, 4}, 0, false).planned(kLaunchDeepspeed));
   };
   EXPECT_EQ(line(kTyped), "deepspeed --hostfile " + moved + " train.py --deepspeed_config ds.json");
   EXPECT_EQ(line({"python", "-m", "deepspeed.launcher.runner", "x.py"}),
@@ -71,7 +71,7 @@ TEST(DeepSpeed, AHostfileThatMovesIsNamedToDeepspeed) {
 
 TEST(DeepSpeed, APythonCommandGetsDeepspeedInFront) {
   auto line = [](std::vector<std::string> command) {
-    return main_line(job(std::move(command), {4, 4}, 0).planned(launch_deepspeed));
+    return main_line(job(std::move(command), {4, 4}, 0).planned(kLaunchDeepspeed));
   };
   const std::string flags = "deepspeed --master_addr=host-0 --master_port=29500 ";
   EXPECT_EQ(line({"python", "train.py", "--x"}), flags + "train.py --x");
@@ -80,16 +80,16 @@ TEST(DeepSpeed, APythonCommandGetsDeepspeedInFront) {
 }
 
 TEST(DeepSpeed, SaysWhenTheCommandMayRunOnOneNodeOnly) {
-  EXPECT_THAT(job({"./train.sh"}, {4, 4}, 0).planned(launch_deepspeed).warnings,
+  EXPECT_THAT(job({"./train.sh"}, {4, 4}, 0).planned(kLaunchDeepspeed).warnings,
               Contains(HasSubstr("alone unless it starts deepspeed")));
-  EXPECT_THAT(job(kTyped, {4, 4}, 0).planned(launch_deepspeed).warnings, IsEmpty());
+  EXPECT_THAT(job(kTyped, {4, 4}, 0).planned(kLaunchDeepspeed).warnings, IsEmpty());
 }
 
 TEST(DeepSpeed, ItsBareSshCallsGetThePortAndTheKey) {
   LauncherCase launcher_case = job(kTyped, {4, 4}, 0);
   launcher_case.request.ssh_port = 5022;
   launcher_case.with_environment({"PDSH_SSH_ARGS_APPEND=-v"});
-  const Plan plan = launcher_case.planned(launch_deepspeed);
+  const Plan plan = launcher_case.planned(kLaunchDeepspeed);
   auto variable = [&](std::string_view name) {
     return launcher_case.variable(plan, plan.processes[0], name);
   };
@@ -104,11 +104,11 @@ TEST(DeepSpeed, ItsBareSshCallsGetThePortAndTheKey) {
 
 TEST(DeepSpeed, TheMasterIsTheFirstNodeWithRanks) {
   LauncherCase launcher_case = job(kTyped, {0, 4, 4}, 0);
-  launcher_case.located.cluster.nodes[0].role = "launcher";
-  launcher_case.located.cluster.master_addr = "host-0";
-  launcher_case.located.cluster.master_port = 2222;
+  launcher_case.resolved.cluster.nodes[0].role = "launcher";
+  launcher_case.resolved.cluster.master_addr = "host-0";
+  launcher_case.resolved.cluster.master_port = 2222;
   launcher_case.with_environment({"MASTER_ADDR=stale", "RANK=2", "WORLD_SIZE=3"});
-  const Plan plan = launcher_case.planned(launch_deepspeed);
+  const Plan plan = launcher_case.planned(kLaunchDeepspeed);
   auto variable = [&](std::string_view name) {
     return launcher_case.variable(plan, plan.processes[0], name);
   };
@@ -121,16 +121,16 @@ TEST(DeepSpeed, TheMasterIsTheFirstNodeWithRanks) {
 
 TEST(DeepSpeed, WhatThePlatformPromisesStays) {
   LauncherCase launcher_case = job(kTyped, {4, 4}, 0);
-  launcher_case.located.site.env = {{EnvEdit::Kind::kSet, "WORLD_SIZE", "2"},
-                                    {EnvEdit::Kind::kSet, "MASTER_ADDR", "localhost"}};
+  launcher_case.resolved.platform.env = {{EnvEdit::Kind::kSet, "WORLD_SIZE", "2"},
+                                         {EnvEdit::Kind::kSet, "MASTER_ADDR", "localhost"}};
   launcher_case.with_environment({"WORLD_SIZE=2"});
-  const Plan plan = launcher_case.planned(launch_deepspeed);
+  const Plan plan = launcher_case.planned(kLaunchDeepspeed);
   EXPECT_EQ(launcher_case.variable(plan, plan.processes[0], "WORLD_SIZE"), "2");
   EXPECT_EQ(launcher_case.variable(plan, plan.processes[0], "MASTER_ADDR"), "localhost");
 }
 
 TEST(DeepSpeed, OneNodeNeedsNeitherHostfileNorSsh) {
-  const Plan plan = job({"python", "train.py"}, {4}, 0).planned(launch_deepspeed);
+  const Plan plan = job({"python", "train.py"}, {4}, 0).planned(kLaunchDeepspeed);
   EXPECT_EQ(main_line(plan), "deepspeed --master_addr=127.0.0.1 --master_port=29500 train.py");
   EXPECT_THAT(plan.files, IsEmpty());
   EXPECT_THAT(plan.services, IsEmpty());
@@ -139,11 +139,11 @@ TEST(DeepSpeed, OneNodeNeedsNeitherHostfileNorSsh) {
 
 TEST(DeepSpeed, ATaskThatThePlatformStartedIsARankOfItsOwn) {
   LauncherCase launcher_case = job({"python", "train.py"}, {2, 2}, 1);
-  launcher_case.located.cluster.master_addr = "host-0";
-  launcher_case.located.site.own_rank = 3;
-  launcher_case.located.site.local_rank = 1;
+  launcher_case.resolved.cluster.master_addr = "host-0";
+  launcher_case.resolved.platform.own_rank = 3;
+  launcher_case.resolved.platform.local_rank = 1;
   launcher_case.with_environment({"RANK=9", "LOCAL_RANK=7"});
-  const Plan plan = launcher_case.planned(launch_deepspeed);
+  const Plan plan = launcher_case.planned(kLaunchDeepspeed);
   EXPECT_EQ(main_line(plan), "python train.py");
   auto variable = [&](std::string_view name) {
     return launcher_case.variable(plan, plan.processes[0], name);
@@ -156,10 +156,10 @@ TEST(DeepSpeed, ATaskThatThePlatformStartedIsARankOfItsOwn) {
 
 TEST(DeepSpeed, AMissingOrDoubleHostIsAnError) {
   LauncherCase launcher_case = job(kTyped, {4, 4}, 1);
-  launcher_case.located.cluster.nodes[1].host = "host-0";
-  EXPECT_THAT(launcher_case.error(launch_deepspeed), HasSubstr("twice"));
-  launcher_case.located.cluster.nodes[1].host = "";
-  EXPECT_THAT(launcher_case.error(launch_deepspeed), HasSubstr("node 1"));
+  launcher_case.resolved.cluster.nodes[1].host = "host-0";
+  EXPECT_THAT(launcher_case.error(kLaunchDeepspeed), HasSubstr("twice"));
+  launcher_case.resolved.cluster.nodes[1].host = "";
+  EXPECT_THAT(launcher_case.error(kLaunchDeepspeed), HasSubstr("node 1"));
 }
 
 }  // namespace

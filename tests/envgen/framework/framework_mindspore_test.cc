@@ -34,7 +34,7 @@ TEST(Msrun, StartsTheRanksOfEachNodeAndAlwaysWaitsForThem) {
 
 TEST(Msrun, GetsARankTableWhereThereIsOne) {
   LauncherCase launcher_case = train({8}, 0);
-  launcher_case.located.cluster.rank_table = "{}";
+  launcher_case.resolved.cluster.rank_table = "{}";
   launcher_case.with_environment({"RANK_TABLE_FILE=/user/config", "MS_ROLE=MS_SCHED", "RANK=1"});
   const Plan plan = launcher_case.planned(launch_msrun);
   EXPECT_THAT(main_line(plan),
@@ -48,23 +48,23 @@ TEST(Msrun, GetsARankTableWhereThereIsOne) {
 
 TEST(Msrun, TypedByTheUserStaysAndLacksJoinOnlyWithAWarning) {
   LauncherCase launcher_case = train({8}, 0);
-  launcher_case.located.site.command = {"msrun", "--worker_num=8", "train.py"};
+  launcher_case.resolved.platform.command = {"msrun", "--worker_num=8", "train.py"};
   Plan plan = launcher_case.planned(launch_msrun);
   EXPECT_EQ(main_line(plan), "msrun --worker_num=8 train.py");
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("--join=True")));
   for (const char* join : {"--join=True", "--join=true"}) {
-    launcher_case.located.site.command = {"msrun", join, "train.py"};
+    launcher_case.resolved.platform.command = {"msrun", join, "train.py"};
     EXPECT_THAT(launcher_case.planned(launch_msrun).warnings, IsEmpty());
   }
 }
 
 TEST(Msrun, OnlyStartsPythonOfThePath) {
   LauncherCase launcher_case = train({8}, 0);
-  launcher_case.located.site.command = {"/opt/conda/bin/python3", "train.py"};
+  launcher_case.resolved.platform.command = {"/opt/conda/bin/python3", "train.py"};
   Plan plan = launcher_case.planned(launch_msrun);
   EXPECT_THAT(main_line(plan), testing::EndsWith(" python train.py"));
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("/opt/conda/bin/python3")));
-  launcher_case.located.site.command = {"./train.sh"};
+  launcher_case.resolved.platform.command = {"./train.sh"};
   EXPECT_THAT(launcher_case.planned(launch_msrun).warnings, Contains(HasSubstr("dynamic")));
 }
 
@@ -73,7 +73,7 @@ TEST(Msrun, RefusesWhatItCannotReach) {
   launcher_case.request.master_addr = "fd00::1";
   EXPECT_THAT(launcher_case.error(launch_msrun), HasSubstr("IPv6"));
   launcher_case.request.master_addr = "";
-  launcher_case.located.cluster.nodes[0].host = "";
+  launcher_case.resolved.cluster.nodes[0].host = "";
   EXPECT_THAT(launcher_case.error(launch_msrun), HasSubstr("--master-addr"));
   EXPECT_THAT(train({0, 0}, 0).error(launch_msrun), HasSubstr("--slots"));
 }
@@ -81,8 +81,8 @@ TEST(Msrun, RefusesWhatItCannotReach) {
 // What srun says to one of its tasks.
 LauncherCase own_task(const std::vector<int>& tasks, int node_rank, int local, int rank) {
   LauncherCase launcher_case = train(tasks, node_rank);
-  launcher_case.located.site.own_rank = rank;
-  launcher_case.located.site.local_rank = local;
+  launcher_case.resolved.platform.own_rank = rank;
+  launcher_case.resolved.platform.local_rank = local;
   return launcher_case;
 }
 
@@ -90,7 +90,7 @@ TEST(Msrun, IsNotStartedOnceForEachRank) {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"python", "train.py"}, {"msrun", "--join=True", "train.py"}}) {
     LauncherCase launcher_case = own_task({2, 2}, 1, 1, 3);
-    launcher_case.located.site.command = command;
+    launcher_case.resolved.platform.command = command;
     EXPECT_THAT(launcher_case.error(launch_msrun), HasSubstr("one task per node"));
   }
 }
@@ -129,15 +129,15 @@ LauncherCase task_with_table(int local, int rank) {
   LauncherCase launcher_case = own_task({2}, 0, local, rank);
   launcher_case.request.device_ids = DeviceIds::kPhysical;
   launcher_case.request.work_dir = "/srv/job";
-  launcher_case.located.cluster.rank_table = "{}";
-  launcher_case.located.cluster.nodes[0].devices = {{4, 0, ""}, {5, 1, ""}};
+  launcher_case.resolved.cluster.rank_table = "{}";
+  launcher_case.resolved.cluster.nodes[0].devices = {{4, 0, ""}, {5, 1, ""}};
   return launcher_case;
 }
 
 TEST(AscendRankTable, ATaskThatThePlatformStartedDrivesItsOwnDevice) {
   LauncherCase launcher_case = task_with_table(1, 1);
   launcher_case.snapshot.paths["/srv/job/train.py"] = {};
-  const Plan plan = launcher_case.planned(launch_ascend);
+  const Plan plan = launcher_case.planned(kLaunchAscend);
   ASSERT_THAT(plan.processes, SizeIs(1));
   EXPECT_EQ(plan.processes[0].name, "rank-1");
   EXPECT_EQ(plan.processes[0].device, 5);
@@ -147,16 +147,16 @@ TEST(AscendRankTable, ATaskThatThePlatformStartedDrivesItsOwnDevice) {
 TEST(AscendRankTable, ATaskWithoutADeviceOfItsOwnIsAnError) {
   LauncherCase more = task_with_table(2, 2);
   more.snapshot.paths["/srv/job/train.py"] = {};
-  EXPECT_THAT(more.error(launch_ascend), HasSubstr("2 devices"));
+  EXPECT_THAT(more.error(kLaunchAscend), HasSubstr("2 devices"));
   LauncherCase other = task_with_table(1, 3);
   other.snapshot.paths["/srv/job/train.py"] = {};
-  EXPECT_THAT(other.error(launch_ascend), HasSubstr("rank 3"));
+  EXPECT_THAT(other.error(kLaunchAscend), HasSubstr("rank 3"));
 }
 
 TEST(DynamicCluster, OneProcessPerDeviceAndTheSchedulerOnTheFirstNode) {
   for (int node = 0; node < 2; ++node) {
     LauncherCase launcher_case = train({2, 2}, node);
-    launcher_case.located.cluster.master_port = 7000;
+    launcher_case.resolved.cluster.master_port = 7000;
     const Plan plan = launcher_case.planned(launch_dynamic_cluster);
     ASSERT_THAT(plan.processes, SizeIs(node == 0 ? 3 : 2));
     for (std::size_t i = 0; i < 2; ++i) {
@@ -188,13 +188,13 @@ TEST(DynamicCluster, OneProcessPerDeviceAndTheSchedulerOnTheFirstNode) {
 
 TEST(DynamicCluster, ThePlatformMayPutTheSchedulerElsewhere) {
   LauncherCase launcher_case = train({0, 2}, 0);
-  launcher_case.located.site.mindspore_scheduler = true;
+  launcher_case.resolved.platform.mindspore_scheduler = true;
   const Plan scheduler = launcher_case.planned(launch_dynamic_cluster);
   ASSERT_THAT(scheduler.processes, SizeIs(1));
   EXPECT_EQ(scheduler.processes[0].name, "scheduler");
   EXPECT_EQ(scheduler.processes[0].log, "") << "nobody else speaks there";
   launcher_case = train({2, 2}, 0);
-  launcher_case.located.site.mindspore_scheduler = false;
+  launcher_case.resolved.platform.mindspore_scheduler = false;
   EXPECT_THAT(launcher_case.planned(launch_dynamic_cluster).processes, SizeIs(2));
 }
 
@@ -216,11 +216,11 @@ TEST(DynamicCluster, TheOperatorsVariablesAndTablesDoNotMislead) {
 
 TEST(Ascend, TheLauncherIsTheUsersChoiceElseThePlatforms) {
   LauncherCase launcher_case = train({2}, 0);
-  EXPECT_THAT(launcher_case.error(launch_ascend), HasSubstr("--ascend-launcher"));
-  launcher_case.located.site.ascend_launcher = AscendLauncher::kDynamic;
-  EXPECT_THAT(launcher_case.planned(launch_ascend).processes, SizeIs(3));
+  EXPECT_THAT(launcher_case.error(kLaunchAscend), HasSubstr("--ascend-launcher"));
+  launcher_case.resolved.platform.ascend_launcher = AscendLauncher::kDynamic;
+  EXPECT_THAT(launcher_case.planned(kLaunchAscend).processes, SizeIs(3));
   launcher_case.request.ascend_launcher = AscendLauncher::kMsrun;
-  EXPECT_THAT(main_line(launcher_case.planned(launch_ascend)), testing::StartsWith("msrun "));
+  EXPECT_THAT(main_line(launcher_case.planned(kLaunchAscend)), testing::StartsWith("msrun "));
 }
 
 TEST(DynamicCluster, ALaptopIsItsOwnScheduler) {

@@ -59,7 +59,7 @@ std::string main_variable(const LauncherCase& launcher_case, const Plan& plan,
 }
 
 TEST(Mpi, TheFirstNodeLaunchesAndTheOthersServe) {
-  const Plan first = train({4, 4}, 0).planned(launch_mpi);
+  const Plan first = train({4, 4}, 0).planned(kLaunchMpi);
   EXPECT_EQ(main_line(first), "mpirun -np 8 python train.py");
   EXPECT_EQ(first.processes[0].cwd, "/srv/job");
   EXPECT_EQ(first.services.size(), 1U);
@@ -67,7 +67,7 @@ TEST(Mpi, TheFirstNodeLaunchesAndTheOthersServe) {
   EXPECT_THAT(first.peers->hosts, ElementsAre("host-1"));
   EXPECT_EQ(first.post_stop.size(), 1U);
 
-  const Plan last = train({4, 4}, 1).planned(launch_mpi);
+  const Plan last = train({4, 4}, 1).planned(kLaunchMpi);
   EXPECT_THAT(main_line(last), StartsWith("/bin/trainit peer serve --dir /run/trainit/ssh"));
   EXPECT_FALSE(last.peers);
   EXPECT_THAT(last.services, IsEmpty());
@@ -77,7 +77,7 @@ TEST(Mpi, TheFirstNodeLaunchesAndTheOthersServe) {
 TEST(Mpi, HostfilesHaveTheSameBytesOnEveryNodeAndVariablesNameThem) {
   for (int node = 0; node < 2; ++node) {
     const LauncherCase launcher_case = train({4, 2}, node);
-    const Plan plan = launcher_case.planned(launch_mpi);
+    const Plan plan = launcher_case.planned(kLaunchMpi);
     EXPECT_EQ(file(plan, "/run/trainit/mpi/hostfile"), "host-0 slots=4\nhost-1 slots=2\n");
     EXPECT_EQ(file(plan, "/run/trainit/mpi/mpich_hostfile"), "host-0:4\nhost-1:2\n");
     EXPECT_THAT(plan.directories, Contains(PlannedDirectory{"/run/trainit/mpi"}));
@@ -90,23 +90,23 @@ TEST(Mpi, HostfilesHaveTheSameBytesOnEveryNodeAndVariablesNameThem) {
     EXPECT_EQ(variable("I_MPI_PERHOST"), "(unset)") << "one number cannot say 4 and 2";
   }
   const LauncherCase even = train({4, 4}, 0);
-  EXPECT_EQ(main_variable(even, even.planned(launch_mpi), "I_MPI_PERHOST"), "4");
+  EXPECT_EQ(main_variable(even, even.planned(kLaunchMpi), "I_MPI_PERHOST"), "4");
 }
 
 TEST(Mpi, ThePromisedPlacesAreUsedWhenTheyCanBeWritten) {
   LauncherCase launcher_case = train({1, 1}, 0);
-  launcher_case.located.site.openmpi_hostfile = "/etc/mpi/hostfile";
-  launcher_case.located.site.mpich_hostfile = "/etc/mpi/mpich_hostfile";
+  launcher_case.resolved.platform.openmpi_hostfile = "/etc/mpi/hostfile";
+  launcher_case.resolved.platform.mpich_hostfile = "/etc/mpi/mpich_hostfile";
   launcher_case.snapshot.paths["/etc/mpi"] = {};
   launcher_case.snapshot.paths["/etc"] = directory(true);
-  Plan plan = launcher_case.planned(launch_mpi);
+  Plan plan = launcher_case.planned(kLaunchMpi);
   EXPECT_EQ(file(plan, "/etc/mpi/hostfile"), "host-0 slots=1\nhost-1 slots=1\n");
   EXPECT_EQ(file(plan, "/etc/mpi/mpich_hostfile"), "host-0:1\nhost-1:1\n");
   EXPECT_EQ(main_variable(launcher_case, plan, "HYDRA_HOST_FILE"), "/etc/mpi/mpich_hostfile");
   EXPECT_THAT(plan.warnings, IsEmpty());
 
   launcher_case.snapshot.paths["/etc"] = directory(false);
-  plan = launcher_case.planned(launch_mpi);
+  plan = launcher_case.planned(kLaunchMpi);
   EXPECT_EQ(file(plan, "/etc/mpi/hostfile"), "(no file)");
   EXPECT_EQ(main_variable(launcher_case, plan, "OMPI_MCA_orte_default_hostfile"),
             "/run/trainit/mpi/hostfile");
@@ -115,10 +115,10 @@ TEST(Mpi, ThePromisedPlacesAreUsedWhenTheyCanBeWritten) {
 
 TEST(Mpi, HostfilesThatThePlatformGaveAreUsedAndNotWritten) {
   LauncherCase launcher_case = train({0, 2}, 0);
-  launcher_case.located.cluster.nodes[0].role = "launcher";
-  launcher_case.located.site.hostfiles_given = true;
-  launcher_case.located.site.openmpi_hostfile = "/etc/mpi/hostfile";
-  const Plan plan = launcher_case.planned(launch_mpi);
+  launcher_case.resolved.cluster.nodes[0].role = "launcher";
+  launcher_case.resolved.platform.hostfiles_given = true;
+  launcher_case.resolved.platform.openmpi_hostfile = "/etc/mpi/hostfile";
+  const Plan plan = launcher_case.planned(kLaunchMpi);
   EXPECT_EQ(main_variable(launcher_case, plan, "OMPI_MCA_orte_default_hostfile"),
             "/etc/mpi/hostfile");
   EXPECT_EQ(main_variable(launcher_case, plan, "HYDRA_HOST_FILE"), "(unset)");
@@ -129,21 +129,21 @@ TEST(Mpi, HostfilesThatThePlatformGaveAreUsedAndNotWritten) {
 
 TEST(Mpi, ALauncherWithoutSlotsStaysOutOfTheHostfile) {
   LauncherCase launcher_case = train({2, 2, 0}, 2);
-  launcher_case.located.cluster.nodes[2].role = "launcher";
-  const Plan plan = launcher_case.planned(launch_mpi);
+  launcher_case.resolved.cluster.nodes[2].role = "launcher";
+  const Plan plan = launcher_case.planned(kLaunchMpi);
   EXPECT_EQ(main_line(plan), "mpirun -np 4 python train.py");
   EXPECT_EQ(file(plan, "/run/trainit/mpi/hostfile"), "host-0 slots=2\nhost-1 slots=2\n");
   EXPECT_THAT(plan.peers->hosts, ElementsAre("host-0", "host-1"));
 
-  launcher_case.located.self.node_rank = 0;
-  EXPECT_THAT(main_line(launcher_case.planned(launch_mpi)), HasSubstr("peer serve"));
+  launcher_case.resolved.local_node.node_rank = 0;
+  EXPECT_THAT(main_line(launcher_case.planned(kLaunchMpi)), HasSubstr("peer serve"));
 }
 
 TEST(Mpi, TheSshPortReachesEveryLauncherBeforeTheUsersOwnArguments) {
   LauncherCase launcher_case = train({1, 1}, 0);
   launcher_case.request.ssh_port = 5022;
   launcher_case.with_environment({"OMPI_MCA_plm_rsh_args=-o ConnectionAttempts=10"});
-  const Plan plan = launcher_case.planned(launch_mpi);
+  const Plan plan = launcher_case.planned(kLaunchMpi);
   auto variable = [&](std::string_view name) { return main_variable(launcher_case, plan, name); };
   const std::string arguments = variable("PRTE_MCA_plm_ssh_args");
   EXPECT_THAT(arguments, StartsWith("-p 5022 "));
@@ -155,11 +155,11 @@ TEST(Mpi, TheSshPortReachesEveryLauncherBeforeTheUsersOwnArguments) {
 
 TEST(Mpi, OpenMpiMayRunAsRootWhereWeDo) {
   LauncherCase launcher_case = train({1, 1}, 0);
-  Plan plan = launcher_case.planned(launch_mpi);
+  Plan plan = launcher_case.planned(kLaunchMpi);
   EXPECT_EQ(main_variable(launcher_case, plan, "OMPI_ALLOW_RUN_AS_ROOT"), "1");
   EXPECT_EQ(main_variable(launcher_case, plan, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1");
   launcher_case.snapshot.facts.uid = 1000;
-  plan = launcher_case.planned(launch_mpi);
+  plan = launcher_case.planned(kLaunchMpi);
   EXPECT_EQ(main_variable(launcher_case, plan, "OMPI_ALLOW_RUN_AS_ROOT"), "(unset)");
   EXPECT_THAT(main_variable(launcher_case, plan, "OMPI_MCA_plm_rsh_args"), StartsWith("-p 2222 "));
 }
@@ -167,9 +167,9 @@ TEST(Mpi, OpenMpiMayRunAsRootWhereWeDo) {
 TEST(Mpi, HostsWithDotsKeepThem) {
   constexpr const char* kKeep = "OMPI_MCA_orte_keep_fqdn_hostnames";
   LauncherCase launcher_case = train({1, 1}, 0);
-  EXPECT_EQ(main_variable(launcher_case, launcher_case.planned(launch_mpi), kKeep), "(unset)");
-  launcher_case.located.cluster.nodes[1].host = "w-1.job.default.svc";
-  EXPECT_EQ(main_variable(launcher_case, launcher_case.planned(launch_mpi), kKeep), "1");
+  EXPECT_EQ(main_variable(launcher_case, launcher_case.planned(kLaunchMpi), kKeep), "(unset)");
+  launcher_case.resolved.cluster.nodes[1].host = "w-1.job.default.svc";
+  EXPECT_EQ(main_variable(launcher_case, launcher_case.planned(kLaunchMpi), kKeep), "1");
 }
 
 TEST(Mpi, OpenMpisStepsFitTheTermPhaseAndAreTheSameOnEveryNode) {
@@ -179,7 +179,7 @@ TEST(Mpi, OpenMpisStepsFitTheTermPhaseAndAreTheSameOnEveryNode) {
     for (int node = 0; node < 2; ++node) {
       LauncherCase launcher_case = train({1, 1}, node);
       launcher_case.plan.policy.grace_ms = grace_ms;
-      const Plan plan = launcher_case.planned(launch_mpi);
+      const Plan plan = launcher_case.planned(kLaunchMpi);
       for (const char* name :
            {"OMPI_MCA_odls_base_sigkill_timeout", "PRTE_MCA_odls_base_sigkill_timeout"}) {
         EXPECT_EQ(main_variable(launcher_case, plan, name), seconds) << grace_ms;
@@ -189,16 +189,16 @@ TEST(Mpi, OpenMpisStepsFitTheTermPhaseAndAreTheSameOnEveryNode) {
   }
   LauncherCase hasty = train({1, 1}, 0);
   hasty.plan.policy.grace_ms = 4000;
-  EXPECT_THAT(hasty.planned(launch_mpi).warnings, Contains(HasSubstr("too short")));
+  EXPECT_THAT(hasty.planned(kLaunchMpi).warnings, Contains(HasSubstr("too short")));
   LauncherCase chosen = train({1, 1}, 0);
   chosen.with_environment({"OMPI_MCA_odls_base_sigkill_timeout=3"});
-  EXPECT_EQ(main_variable(chosen, chosen.planned(launch_mpi), "OMPI_MCA_odls_base_sigkill_timeout"),
+  EXPECT_EQ(main_variable(chosen, chosen.planned(kLaunchMpi), "OMPI_MCA_odls_base_sigkill_timeout"),
             "3");
 }
 
 TEST(Mpi, OneNodeLaunchesWithoutSsh) {
   const LauncherCase launcher_case = train({4}, 0);
-  const Plan plan = launcher_case.planned(launch_mpi);
+  const Plan plan = launcher_case.planned(kLaunchMpi);
   EXPECT_EQ(main_line(plan), "mpirun -np 4 python train.py");
   EXPECT_EQ(file(plan, "/run/trainit/mpi/hostfile"), "localhost slots=4\n");
   EXPECT_EQ(file(plan, "/run/trainit/mpi/mpich_hostfile"), "localhost:4\n");
@@ -211,7 +211,7 @@ TEST(Mpi, OneNodeLaunchesWithoutSsh) {
 TEST(Mpi, ALaptopRunsARankPerDevice) {
   LauncherCase launcher_case = train({}, 0);
   launcher_case.request.slots = 3;
-  EXPECT_EQ(main_line(launcher_case.planned(launch_mpi)), "mpirun -np 3 python train.py");
+  EXPECT_EQ(main_line(launcher_case.planned(kLaunchMpi)), "mpirun -np 3 python train.py");
 }
 
 TEST(Mpi, ACommandThatLaunchesByItselfStaysAsItIs) {
@@ -223,8 +223,8 @@ TEST(Mpi, ACommandThatLaunchesByItselfStaysAsItIs) {
         {"bash", "-c", "(horovodrun -np 4 python train.py)"},
         {"numactl", "-i", "all", "mpirun.openmpi", "x"},
         {"horovodrun", "-np", "4", "python", "train.py"}}) {
-    EXPECT_EQ(job(command, {2, 2}, 0).planned(launch_mpi).processes[0].argv, command);
-    EXPECT_EQ(job(command, {2, 2}, 0).planned(launch_horovod).processes[0].argv, command);
+    EXPECT_EQ(job(command, {2, 2}, 0).planned(kLaunchMpi).processes[0].argv, command);
+    EXPECT_EQ(job(command, {2, 2}, 0).planned(kLaunchHorovod).processes[0].argv, command);
   }
 }
 
@@ -234,25 +234,25 @@ TEST(Mpi, ANameThatOnlyBeginsLikeALaunchersIsLaunched) {
         {"python", "/data/mpirun/train.py"},
         {"bash", "-c", "python mpirun_bench.py --tool=my-mpiexec"},
         {"python", "-c", "import horovodrun_tools"}}) {
-    EXPECT_EQ(main_line(job(command, {2, 2}, 0).planned(launch_mpi)),
+    EXPECT_EQ(main_line(job(command, {2, 2}, 0).planned(kLaunchMpi)),
               "mpirun -np 4 " + line_of(command));
   }
 }
 
 TEST(Mpi, WhereThePlatformHasFlagsOfItsOwnALineThatContainsMpirunGetsNone) {
   LauncherCase launcher_case = job({"python", "mpirun_bench.py"}, {1, 1}, 0);
-  launcher_case.located.site.mpirun_prefix = {"--allow-run-as-root", "-x", "A"};
-  EXPECT_EQ(main_line(launcher_case.planned(launch_horovod)), "python mpirun_bench.py");
-  launcher_case.located.site.command = {"python", "mpiexec_bench.py"};
-  EXPECT_EQ(main_line(launcher_case.planned(launch_horovod)),
+  launcher_case.resolved.platform.mpirun_prefix = {"--allow-run-as-root", "-x", "A"};
+  EXPECT_EQ(main_line(launcher_case.planned(kLaunchHorovod)), "python mpirun_bench.py");
+  launcher_case.resolved.platform.command = {"python", "mpiexec_bench.py"};
+  EXPECT_EQ(main_line(launcher_case.planned(kLaunchHorovod)),
             "mpirun --allow-run-as-root -np 2 -x A python mpiexec_bench.py");
 }
 
 TEST(Mpi, AWorkerThatKnowsNoOneTellsItsSessionsNothingOfTheCluster) {
   LauncherCase launcher_case = train({0, 0}, 1);
-  launcher_case.located.cluster.nodes[0] = {.host = "", .role = "launcher"};
-  launcher_case.located.site.hostfiles_given = true;
-  const Plan plan = launcher_case.planned(launch_mpi);
+  launcher_case.resolved.cluster.nodes[0] = {.host = "", .role = "launcher"};
+  launcher_case.resolved.platform.hostfiles_given = true;
+  const Plan plan = launcher_case.planned(kLaunchMpi);
   EXPECT_THAT(main_line(plan), HasSubstr("peer serve"));
   EXPECT_THAT(plan.files, IsEmpty());
   for (const char* name : {"OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile",
@@ -263,54 +263,55 @@ TEST(Mpi, AWorkerThatKnowsNoOneTellsItsSessionsNothingOfTheCluster) {
   EXPECT_EQ(main_variable(launcher_case, plan, "PRTE_MCA_prte_keep_fqdn_hostnames"), "1");
   EXPECT_THAT(main_variable(launcher_case, plan, "OMPI_MCA_plm_rsh_args"), StartsWith("-p 22 "));
 
-  launcher_case.located.self.node_rank = 0;
-  EXPECT_THAT(launcher_case.error(launch_mpi), HasSubstr("--slots"));
+  launcher_case.resolved.local_node.node_rank = 0;
+  EXPECT_THAT(launcher_case.error(kLaunchMpi), HasSubstr("--slots"));
 }
 
 TEST(Mpi, ALauncherWithAnotherNameIsUsedWhereThereIsNoMpirun) {
   LauncherCase launcher_case = train({1, 1}, 0);
   launcher_case.snapshot.paths["/usr/bin/mpirun"] = {};
-  EXPECT_THAT(main_line(launcher_case.planned(launch_mpi)), StartsWith("mpirun -np 2"))
+  EXPECT_THAT(main_line(launcher_case.planned(kLaunchMpi)), StartsWith("mpirun -np 2"))
       << "a plan does not need the program";
   launcher_case.snapshot.paths["/usr/bin/mpiexec.hydra"].kind = PathState::Kind::kFile;
-  EXPECT_THAT(main_line(launcher_case.planned(launch_mpi)), StartsWith("mpiexec.hydra -np 2"));
+  EXPECT_THAT(main_line(launcher_case.planned(kLaunchMpi)), StartsWith("mpiexec.hydra -np 2"));
 }
 
 TEST(Horovod, GetsTheFlagsOfItsOwnLauncher) {
   constexpr const char* kLine =
       "mpirun --allow-run-as-root -np 16 -bind-to none -map-by slot -x NCCL_DEBUG=INFO "
       "-x LD_LIBRARY_PATH -x PATH -mca pml ob1 -mca btl ^openib python train.py";
-  EXPECT_EQ(main_line(train({4, 4, 4, 4}, 0).planned(launch_horovod)), kLine);
-  EXPECT_THAT(main_line(train({4, 4, 4, 4}, 3).planned(launch_horovod)), HasSubstr("peer serve"));
+  EXPECT_EQ(main_line(train({4, 4, 4, 4}, 0).planned(kLaunchHorovod)), kLine);
+  EXPECT_THAT(main_line(train({4, 4, 4, 4}, 3).planned(kLaunchHorovod)), HasSubstr("peer serve"));
 }
 
 TEST(Horovod, AnotherEnginesMpirunGetsNoFlagsOfOpenMpi) {
   for (bool platform : {false, true}) {
     LauncherCase launcher_case = train({1, 1}, 0);
-    if (platform) launcher_case.located.site.mpirun_prefix = {"--allow-run-as-root", "-x", "A"};
+    if (platform)
+      launcher_case.resolved.platform.mpirun_prefix = {"--allow-run-as-root", "-x", "A"};
     launcher_case.snapshot.paths["/usr/bin/orted"] = {};
-    EXPECT_EQ(main_line(launcher_case.planned(launch_horovod)), "mpirun -np 2 python train.py");
+    EXPECT_EQ(main_line(launcher_case.planned(kLaunchHorovod)), "mpirun -np 2 python train.py");
     for (const char* marker : {"orted", "prted", "ompi_info", "mpirun.openmpi"}) {
       LauncherCase openmpi = launcher_case;
       openmpi.snapshot.paths["/usr/bin/" + std::string(marker)].kind = PathState::Kind::kFile;
-      EXPECT_THAT(main_line(openmpi.planned(launch_horovod)),
+      EXPECT_THAT(main_line(openmpi.planned(kLaunchHorovod)),
                   StartsWith("mpirun --allow-run-as-root -np 2 -"))
           << marker;
     }
     launcher_case.snapshot.paths["/usr/bin/mpirun"] = {};
-    EXPECT_THAT(main_line(launcher_case.planned(launch_horovod)),
+    EXPECT_THAT(main_line(launcher_case.planned(kLaunchHorovod)),
                 StartsWith("mpirun --allow-run-as-root"))
         << "nothing is known";
     launcher_case.snapshot.paths["/usr/bin/mpiexec.hydra"].kind = PathState::Kind::kFile;
-    EXPECT_EQ(main_line(launcher_case.planned(launch_horovod)),
+    EXPECT_EQ(main_line(launcher_case.planned(kLaunchHorovod)),
               "mpiexec.hydra -np 2 python train.py");
   }
 }
 
 TEST(Horovod, APlatformsOwnFlagsReplaceThem) {
   LauncherCase launcher_case = train({1, 1}, 0);
-  launcher_case.located.site.mpirun_prefix = {"--allow-run-as-root", "-x", "A"};
-  EXPECT_EQ(main_line(launcher_case.planned(launch_horovod)),
+  launcher_case.resolved.platform.mpirun_prefix = {"--allow-run-as-root", "-x", "A"};
+  EXPECT_EQ(main_line(launcher_case.planned(kLaunchHorovod)),
             "mpirun --allow-run-as-root -np 2 -x A python train.py");
 }
 
@@ -318,7 +319,7 @@ TEST(Mpi, RanksOfOthersDoNotMislead) {
   LauncherCase launcher_case = train({1, 1}, 0);
   launcher_case.with_environment(
       {"RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=0,1", "PMI_RANK=3", "OMPI_COMM_WORLD_RANK=1"});
-  const Plan plan = launcher_case.planned(launch_mpi);
+  const Plan plan = launcher_case.planned(kLaunchMpi);
   for (const char* name :
        {"RANK", "WORLD_SIZE", "LOCAL_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK"}) {
     EXPECT_EQ(main_variable(launcher_case, plan, name), "(unset)") << name;
@@ -333,7 +334,7 @@ TEST(Mpi, InASlurmAllocationTheJobKeepsItsNumberAndTheLaunchersUseSsh) {
     launcher_case.with_environment({"SLURM_JOB_ID=7", "SLURM_JOBID=7", "SLURM_NODELIST=n[1-2]",
                                     "SLURM_PROCID=1", "SLURM_LOCALID=0", "SLURM_STEP_ID=0",
                                     "SLURM_NTASKS=2", "SLURM_CPUS_PER_TASK=4"});
-    const Plan plan = launcher_case.planned(launch_mpi);
+    const Plan plan = launcher_case.planned(kLaunchMpi);
     auto variable = [&](std::string_view name) { return main_variable(launcher_case, plan, name); };
     for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID"}) EXPECT_EQ(variable(name), "7");
     EXPECT_EQ(variable("SLURM_NODELIST"), "n[1-2]");
@@ -353,9 +354,9 @@ TEST(Mpi, InASlurmAllocationTheJobKeepsItsNumberAndTheLaunchersUseSsh) {
 
 TEST(Mpi, WhereSlurmStartsTheRanksTheCommandRunsAsItIs) {
   LauncherCase launcher_case = train({2, 2}, 1);
-  launcher_case.located.site.own_rank = 3;
+  launcher_case.resolved.platform.own_rank = 3;
   launcher_case.with_environment({"PMI_RANK=3", "SLURM_PROCID=3"});
-  const Plan plan = launcher_case.planned(launch_mpi);
+  const Plan plan = launcher_case.planned(kLaunchMpi);
   EXPECT_EQ(main_line(plan), "python train.py");
   EXPECT_EQ(main_variable(launcher_case, plan, "PMI_RANK"), "3");
   EXPECT_EQ(main_variable(launcher_case, plan, "SLURM_PROCID"), "3");
@@ -363,10 +364,10 @@ TEST(Mpi, WhereSlurmStartsTheRanksTheCommandRunsAsItIs) {
 
 TEST(Mpi, ARankThatSlurmStartedDoesNotBelieveTheImagesRank) {
   LauncherCase launcher_case = train({2, 2}, 1);
-  launcher_case.located.site.own_rank = 3;
+  launcher_case.resolved.platform.own_rank = 3;
   launcher_case.request.output = Output::kFiles;
   launcher_case.with_environment({"RANK=9", "LOCAL_RANK=7", "WORLD_SIZE=64", "NODE_RANK=2"});
-  for (auto launch : {launch_mpi, launch_horovod, launch_single}) {
+  for (auto launch : {kLaunchMpi, kLaunchHorovod, kLaunchSingle}) {
     const Plan plan = launcher_case.planned(launch);
     for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK"}) {
       EXPECT_EQ(main_variable(launcher_case, plan, name), "(unset)") << name;
@@ -378,22 +379,22 @@ TEST(Mpi, ARankThatSlurmStartedDoesNotBelieveTheImagesRank) {
 TEST(Single, LeavesTheEnvironmentAsItIs) {
   LauncherCase launcher_case = train({}, 0);
   launcher_case.with_environment({"RANK=9", "LOCAL_RANK=7"});
-  const Plan plan = launcher_case.planned(launch_single);
+  const Plan plan = launcher_case.planned(kLaunchSingle);
   EXPECT_THAT(plan.processes[0].env, IsEmpty());
   EXPECT_THAT(plan.env, IsEmpty());
 }
 
 TEST(Mpi, AMissingHostNameOrRankIsAnError) {
   LauncherCase launcher_case = train({1, 1}, 0);
-  launcher_case.located.cluster.nodes[1].host = "";
-  EXPECT_THAT(launcher_case.error(launch_mpi), HasSubstr("node 1"));
-  EXPECT_THAT(train({0, 0}, 0).error(launch_mpi), HasSubstr("--slots"));
+  launcher_case.resolved.cluster.nodes[1].host = "";
+  EXPECT_THAT(launcher_case.error(kLaunchMpi), HasSubstr("node 1"));
+  EXPECT_THAT(train({0, 0}, 0).error(kLaunchMpi), HasSubstr("--slots"));
 }
 
 TEST(Mpi, AnIpv6ClusterHasNoHostfileForHydraButOneForOpenMpi) {
   LauncherCase launcher_case = train({1, 1}, 0);
-  launcher_case.located.cluster.nodes[1].host = "fd00::2";
-  const Plan plan = launcher_case.planned(launch_mpi);
+  launcher_case.resolved.cluster.nodes[1].host = "fd00::2";
+  const Plan plan = launcher_case.planned(kLaunchMpi);
   EXPECT_EQ(file(plan, "/run/trainit/mpi/hostfile"), "host-0 slots=1\nfd00::2 slots=1\n");
   EXPECT_EQ(main_variable(launcher_case, plan, "HYDRA_HOST_FILE"), "(unset)");
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("IPv6")));

@@ -22,7 +22,7 @@ LauncherCase with_torchrun(std::vector<std::string> command, const std::vector<i
 }
 
 std::string only_command(const LauncherCase& job) {
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   EXPECT_THAT(plan.processes, SizeIs(1));
   return plan.processes.empty() ? "" : line_of(plan.processes[0].argv);
 }
@@ -40,8 +40,8 @@ TEST(PyTorch, TorchrunMeetsAtTheFirstNode) {
 
 TEST(PyTorch, ThePlatformsMasterAndThenTheUsersComeFirst) {
   LauncherCase job = with_torchrun({"python", "train.py"}, kTwoByFour, 1);
-  job.located.cluster.master_addr = "job-master-0";
-  job.located.cluster.master_port = 23456;
+  job.resolved.cluster.master_addr = "job-master-0";
+  job.resolved.cluster.master_port = 23456;
   EXPECT_THAT(only_command(job), HasSubstr("--master_addr=job-master-0 --master_port=23456"));
   job.request.master_addr = "fd00::2";
   job.request.master_port = 2222;
@@ -69,7 +69,7 @@ TEST(PyTorch, WithoutAClusterTheDevicesOfTheNodeAreCounted) {
   LauncherCase gpus = with_torchrun({"python", "train.py"}, {}, 0);
   gpus.with_devices({"nvidia0", "nvidia1", "nvidiactl"});
   EXPECT_THAT(only_command(gpus), HasSubstr("--nproc_per_node=2 --nnodes=1"));
-  EXPECT_EQ(gpus.planned(launch_pytorch).world_size, 2);
+  EXPECT_EQ(gpus.planned(kLaunchPytorch).world_size, 2);
   LauncherCase cpu = with_torchrun({"python", "train.py"}, {}, 0);
   cpu.with_devices({"null"});
   EXPECT_THAT(only_command(cpu), HasSubstr("--nproc_per_node=1 --nnodes=1"));
@@ -89,7 +89,7 @@ TEST(PyTorch, PythonOptionsAndTextsReachTheWorkersAsTheyAre) {
   LauncherCase job = with_torchrun({"python", "-W", "ignore", "-m", "pkg"}, kTwoByFour, 0);
   EXPECT_THAT(only_command(job),
               HasSubstr("--master_port=29500 --no_python python -W ignore -m pkg"));
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   EXPECT_EQ(job.variable(plan, plan.processes[0], "PYTHONUNBUFFERED"), "1");
   EXPECT_THAT(only_command(with_torchrun({"python", "-c", "import x"}, kTwoByFour, 0)),
               HasSubstr("--no_python python -c import x"));
@@ -97,31 +97,31 @@ TEST(PyTorch, PythonOptionsAndTextsReachTheWorkersAsTheyAre) {
 
 TEST(PyTorch, ARangeOfNodesMeetsByC10d) {
   LauncherCase job = with_torchrun({"python", "train.py"}, {4, 4, 4}, 1);
-  job.located.site.min_nodes = 2;
-  job.located.site.job_id = "job-7";
-  job.located.site.torch_launcher = TorchLauncher::kLaunch;
+  job.resolved.platform.min_nodes = 2;
+  job.resolved.platform.job_id = "job-7";
+  job.resolved.platform.torch_launcher = TorchLauncher::kLaunch;
   EXPECT_EQ(only_command(job),
             "torchrun --nproc_per_node=4 --nnodes=2:3 --rdzv_backend=c10d "
             "--rdzv_endpoint=host-0:29500 --rdzv_id=job-7 --rdzv_conf=is_host=0 train.py");
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   EXPECT_EQ(job.variable(plan, plan.processes[0], "PET_MAX_RESTARTS"), "3");
-  job.located.self.node_rank = 0;
+  job.resolved.local_node.node_rank = 0;
   job.with_environment({"PET_RDZV_CONF=join_timeout=900", "PET_MAX_RESTARTS=9"});
   EXPECT_THAT(only_command(job), HasSubstr("--rdzv_conf=is_host=1,join_timeout=900"));
-  plan = job.planned(launch_pytorch);
+  plan = job.planned(kLaunchPytorch);
   EXPECT_EQ(job.variable(plan, plan.processes[0], "PET_MAX_RESTARTS"), "9");
 }
 
 TEST(PyTorch, AMissingMasterIsAnError) {
   LauncherCase job = with_torchrun({"python", "train.py"}, kTwoByFour, 1);
-  job.located.cluster.nodes[0].host = "";
-  EXPECT_THAT(job.error(launch_pytorch), HasSubstr("--master-addr"));
+  job.resolved.cluster.nodes[0].host = "";
+  EXPECT_THAT(job.error(kLaunchPytorch), HasSubstr("--master-addr"));
   job.request.torch_launcher = TorchLauncher::kFanOut;
-  EXPECT_THAT(job.error(launch_pytorch), HasSubstr("--master-addr"));
+  EXPECT_THAT(job.error(kLaunchPytorch), HasSubstr("--master-addr"));
 }
 
 TEST(PyTorch, ANodeWithoutRanksIsAnError) {
-  EXPECT_THAT(with_torchrun({"python", "train.py"}, {4, 0}, 0).error(launch_pytorch),
+  EXPECT_THAT(with_torchrun({"python", "train.py"}, {4, 0}, 0).error(kLaunchPytorch),
               AllOf(HasSubstr("node 1"), HasSubstr("--slots")));
 }
 
@@ -166,7 +166,7 @@ TEST(PyTorch, UsesTheTorchrunOfItsPythonOrPathsOrTheOldLauncher) {
       job.snapshot.paths[place] = {};
     }
     job.with_programs(lookup.programs);
-    Plan plan = job.planned(launch_pytorch);
+    Plan plan = job.planned(kLaunchPytorch);
     ASSERT_THAT(plan.processes, SizeIs(1));
     EXPECT_THAT(line_of(plan.processes[0].argv), testing::StartsWith(lookup.command));
     EXPECT_EQ(job.variable(plan, plan.processes[0], "PYTHON_EXEC"), lookup.python_exec)
@@ -179,7 +179,7 @@ TEST(PyTorch, LooksInThePathThatThePlanMakes) {
   job.plan.env = {{EnvEdit::Kind::kPrependPath, "PATH", "/conda/bin"}};
   job.with_programs({"/usr/bin/python", "/usr/bin/torchrun", "/conda/bin/python"});
   job.snapshot.paths["/conda/bin/torchrun"] = {};
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   EXPECT_EQ(job.variable(plan, plan.processes[0], "PYTHON_EXEC"), "python");
 }
 
@@ -188,7 +188,7 @@ TEST(PyTorch, AsksForAllPlacesAtOnce) {
   job.snapshot.env = Environ({"PATH=/a:/b"});
   Inputs inputs(job.snapshot, job.request);
   Plan plan;
-  ASSERT_TRUE(launch_pytorch(inputs, job.located, plan).has_value());
+  ASSERT_TRUE(kLaunchPytorch(inputs, job.resolved, plan).has_value());
   EXPECT_THAT(inputs.wants(), SizeIs(4));
   EXPECT_THAT(plan.processes, IsEmpty());
 }
@@ -197,16 +197,16 @@ TEST(PyTorch, AsksForAllPlacesAtOnce) {
 
 LauncherCase vk(std::vector<std::string> command, int node_rank) {
   LauncherCase job(std::move(command), kTwoByFour, node_rank);
-  Site& site = job.located.site;
-  site.torch_launcher = TorchLauncher::kLaunch;
-  site.master_is_localhost = true;
-  site.prefix_bare_python_only = true;
-  site.env = {{EnvEdit::Kind::kSet, "WORLD_SIZE", "2"},
-              {EnvEdit::Kind::kSet, "RANK", std::to_string(node_rank)},
-              {EnvEdit::Kind::kSet, "SLOTS", "4"},
-              {EnvEdit::Kind::kSet, "MASTER_ADDR", "host-0"},
-              {EnvEdit::Kind::kSet, "MASTER_PORT", "2222"}};
-  job.located.cluster.master_port = 2222;
+  PlatformFacts& platform = job.resolved.platform;
+  platform.torch_launcher = TorchLauncher::kLaunch;
+  platform.master_is_localhost = true;
+  platform.prefix_bare_python_only = true;
+  platform.env = {{EnvEdit::Kind::kSet, "WORLD_SIZE", "2"},
+                  {EnvEdit::Kind::kSet, "RANK", std::to_string(node_rank)},
+                  {EnvEdit::Kind::kSet, "SLOTS", "4"},
+                  {EnvEdit::Kind::kSet, "MASTER_ADDR", "host-0"},
+                  {EnvEdit::Kind::kSet, "MASTER_PORT", "2222"}};
+  job.resolved.cluster.master_port = 2222;
   return job;
 }
 
@@ -240,7 +240,7 @@ TEST(PyTorchOnVk, LeavesEverythingElseAlone) {
   };
   for (const std::vector<std::string>& command : commands) {
     LauncherCase job = vk(command, 1);
-    Plan plan = job.planned(launch_pytorch);
+    Plan plan = job.planned(kLaunchPytorch);
     ASSERT_THAT(plan.processes, SizeIs(1));
     const Process& process = plan.processes[0];
     EXPECT_EQ(process.argv, command);
@@ -254,20 +254,20 @@ TEST(PyTorchOnVk, LeavesEverythingElseAlone) {
 TEST(PyTorchOnVk, FanOutAndTorchrunOnRequest) {
   LauncherCase job = vk({"/opt/conda/bin/python", "x.py"}, 1);
   job.request.torch_launcher = TorchLauncher::kFanOut;
-  EXPECT_THAT(job.planned(launch_pytorch).processes, SizeIs(4));
+  EXPECT_THAT(job.planned(kLaunchPytorch).processes, SizeIs(4));
 }
 
 TEST(PyTorchLaunch, ReportsWhatTheOldLauncherCannotDo) {
   LauncherCase job({"python", "-c", "x"}, kTwoByFour, 0);
   job.request.torch_launcher = TorchLauncher::kLaunch;
-  EXPECT_THAT(job.error(launch_pytorch), HasSubstr("--fan-out"));
+  EXPECT_THAT(job.error(kLaunchPytorch), HasSubstr("--fan-out"));
   LauncherCase mixed({"python", "x.py"}, {4, 2}, 0);
   mixed.request.torch_launcher = TorchLauncher::kLaunch;
-  EXPECT_THAT(mixed.error(launch_pytorch), HasSubstr("different numbers of ranks"));
+  EXPECT_THAT(mixed.error(kLaunchPytorch), HasSubstr("different numbers of ranks"));
   LauncherCase elastic({"python", "x.py"}, kTwoByFour, 0);
   elastic.request.torch_launcher = TorchLauncher::kLaunch;
-  elastic.located.site.min_nodes = 1;
-  EXPECT_THAT(elastic.error(launch_pytorch), HasSubstr("a range of nodes"));
+  elastic.resolved.platform.min_nodes = 1;
+  EXPECT_THAT(elastic.error(kLaunchPytorch), HasSubstr("a range of nodes"));
 }
 
 TEST(PyTorchLaunch, KeepsPythonsOptionsForItselfAndSaysSo) {
@@ -276,7 +276,7 @@ TEST(PyTorchLaunch, KeepsPythonsOptionsForItselfAndSaysSo) {
   EXPECT_EQ(only_command(job),
             "python -W ignore -m torch.distributed.launch --nproc_per_node=4 --nnodes=2 "
             "--node_rank=0 --master_addr=host-0 --master_port=29500 -m pkg");
-  EXPECT_THAT(job.planned(launch_pytorch).warnings, Contains(HasSubstr("does not pass -W")));
+  EXPECT_THAT(job.planned(kLaunchPytorch).warnings, Contains(HasSubstr("does not pass -W")));
 }
 
 // A launcher that the user typed.
@@ -284,7 +284,7 @@ TEST(PyTorchLaunch, KeepsPythonsOptionsForItselfAndSaysSo) {
 TEST(PyTorchTyped, TorchrunGetsDefaultsThatItsFlagsBeat) {
   LauncherCase job({"torchrun", "train.py"}, kTwoByFour, 1);
   job.with_environment({"PET_NPROC_PER_NODE=auto"});
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   const Process& process = plan.processes[0];
   EXPECT_EQ(line_of(process.argv), "torchrun train.py");
   EXPECT_EQ(job.variable(plan, process, "PET_NNODES"), "2");
@@ -298,8 +298,8 @@ TEST(PyTorchTyped, TorchrunGetsDefaultsThatItsFlagsBeat) {
 
 TEST(PyTorchTyped, ARangeOfNodesIsToldByVariables) {
   LauncherCase job({"torchrun", "train.py"}, {4, 4, 4}, 1);
-  job.located.site.min_nodes = 2;
-  Plan plan = job.planned(launch_pytorch);
+  job.resolved.platform.min_nodes = 2;
+  Plan plan = job.planned(kLaunchPytorch);
   const Process& process = plan.processes[0];
   EXPECT_EQ(job.variable(plan, process, "PET_NNODES"), "2:3");
   EXPECT_EQ(job.variable(plan, process, "PET_RDZV_BACKEND"), "c10d");
@@ -312,7 +312,7 @@ TEST(PyTorchTyped, StandaloneMustNotWaitForOtherNodes) {
        {std::vector<std::string>{"torchrun", "--standalone", "x.py"},
         std::vector<std::string>{"bash", "-c", "torchrun --standalone x.py"}}) {
     LauncherCase job(command, kTwoByFour, 1);
-    Plan plan = job.planned(launch_pytorch);
+    Plan plan = job.planned(kLaunchPytorch);
     EXPECT_EQ(job.variable(plan, plan.processes[0], "PET_NNODES"), "(unset)");
   }
 }
@@ -324,7 +324,7 @@ TEST(PyTorchTyped, OtherLaunchersAndProgramsGetTheMasterOnly) {
         std::vector<std::string>{"/usr/bin/python", "/usr/bin/deepspeed", "x.py"},
         std::vector<std::string>{"./run.sh"}}) {
     LauncherCase job(command, kTwoByFour, 1);
-    Plan plan = job.planned(launch_pytorch);
+    Plan plan = job.planned(kLaunchPytorch);
     ASSERT_THAT(plan.processes, SizeIs(1));
     EXPECT_EQ(plan.processes[0].argv, command);
     EXPECT_EQ(job.variable(plan, plan.processes[0], "MASTER_ADDR"), "host-0");
@@ -335,7 +335,7 @@ TEST(PyTorchTyped, OtherLaunchersAndProgramsGetTheMasterOnly) {
 TEST(PyTorchTyped, AScriptStillReadsItsPlatformsVariables) {
   LauncherCase job({"bash", "run.sh"}, kTwoByFour, 1);
   job.with_environment({"RANK=1", "WORLD_SIZE=2"});
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   EXPECT_EQ(job.variable(plan, plan.processes[0], "RANK"), "1");
   EXPECT_EQ(job.variable(plan, plan.processes[0], "WORLD_SIZE"), "2");
 }
@@ -350,14 +350,14 @@ TEST(PyTorchStale, AreUnsetForAnAgent) {
   LauncherCase job = with_torchrun({"python", "train.py"}, kTwoByFour, 1);
   job.with_environment(kStale);
   job.with_environment({"PET_RDZV_BACKEND=etcd", "PET_STANDALONE=1", "PET_NO_PYTHON=1"});
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK",
                            "PET_RDZV_BACKEND", "PET_STANDALONE", "PET_NO_PYTHON"}) {
     EXPECT_EQ(job.variable(plan, plan.processes[0], name), "(unset)") << name;
   }
   LauncherCase typed({"torchrun", "train.py"}, kTwoByFour, 1);
   typed.with_environment(kStale);
-  plan = typed.planned(launch_pytorch);
+  plan = typed.planned(kLaunchPytorch);
   EXPECT_EQ(typed.variable(plan, plan.processes[0], "RANK"), "(unset)");
 }
 
@@ -365,7 +365,7 @@ TEST(PyTorchStale, AreOverwrittenForARank) {
   LauncherCase job({"python", "train.py"}, kTwoByFour, 1);
   job.request.torch_launcher = TorchLauncher::kFanOut;
   job.with_environment(kStale);
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   ASSERT_THAT(plan.processes, SizeIs(4));
   const Process& last = plan.processes[3];
   EXPECT_EQ(job.variable(plan, last, "RANK"), "7");
@@ -379,9 +379,9 @@ TEST(PyTorchStale, AreOverwrittenForARank) {
 
 TEST(PyTorchStale, ARankTableOfTheplatformIsHiddenFromTorchNpu) {
   LauncherCase job({"torchrun", "x.py"}, kTwoByFour, 0);
-  job.located.cluster.rank_table = "{}";
+  job.resolved.cluster.rank_table = "{}";
   job.with_environment({"RANK_TABLE_FILE=/user/config"});
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   EXPECT_EQ(job.variable(plan, plan.processes[0], "RANK_TABLE_FILE"), "(unset)");
 }
 
@@ -396,7 +396,7 @@ LauncherCase fan_out(std::vector<std::string> command, const std::vector<int>& s
 
 TEST(PyTorchFanOut, GivesEachRankTheEnvironmentOfATorchrunWorker) {
   LauncherCase job = fan_out({"python", "train.py"}, kTwoByFour, 1);
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   ASSERT_THAT(plan.processes, SizeIs(4));
   const Process& rank = plan.processes[2];
   EXPECT_EQ(line_of(rank.argv), "python -u train.py");
@@ -425,7 +425,7 @@ TEST(PyTorchFanOut, GivesEachRankTheEnvironmentOfATorchrunWorker) {
 }
 
 TEST(PyTorchFanOut, RanksStartAtTheSumOfTheSlotsBefore) {
-  Plan plan = fan_out({"python", "train.py"}, {8, 2, 4}, 2).planned(launch_pytorch);
+  Plan plan = fan_out({"python", "train.py"}, {8, 2, 4}, 2).planned(kLaunchPytorch);
   ASSERT_THAT(plan.processes, SizeIs(4));
   EXPECT_EQ(plan.processes[0].rank, 10);
   EXPECT_EQ(plan.processes[3].rank, 13);
@@ -433,21 +433,21 @@ TEST(PyTorchFanOut, RanksStartAtTheSumOfTheSlotsBefore) {
 
 TEST(PyTorchFanOut, TheFirstRankOfANodeSpeaksAndTheOthersHaveFiles) {
   LauncherCase job = fan_out({"python", "train.py"}, kTwoByFour, 1);
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   EXPECT_EQ(plan.processes[0].log, "");
   EXPECT_EQ(plan.processes[1].log, "/logs/rank-5.log");
   EXPECT_EQ(plan.processes[1].env_file, "/logs/rank-5.env");
   EXPECT_THAT(plan.directories, Contains(PlannedDirectory{"/logs"}));
   job.request.output = Output::kFiles;
-  EXPECT_EQ(job.planned(launch_pytorch).processes[0].log, "/logs/rank-4.log");
+  EXPECT_EQ(job.planned(kLaunchPytorch).processes[0].log, "/logs/rank-4.log");
   job.request.output = Output::kInherit;
-  EXPECT_EQ(job.planned(launch_pytorch).processes[3].log, "");
+  EXPECT_EQ(job.planned(kLaunchPytorch).processes[3].log, "");
 }
 
 TEST(PyTorchFanOut, OneRankMayUseEveryCpuAndMeetsItself) {
   LauncherCase job = fan_out({"python", "train.py"}, {}, 0);
   job.with_devices({});
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   ASSERT_THAT(plan.processes, SizeIs(1));
   EXPECT_EQ(job.variable(plan, plan.processes[0], "OMP_NUM_THREADS"), "(unset)");
   EXPECT_EQ(job.variable(plan, plan.processes[0], "MASTER_ADDR"), "127.0.0.1");
@@ -457,20 +457,20 @@ TEST(PyTorchFanOut, OneRankMayUseEveryCpuAndMeetsItself) {
 TEST(PyTorchFanOut, KeepsWhatTheUserSetInGeneral) {
   LauncherCase job = fan_out({"python", "-u", "train.py"}, kTwoByFour, 0);
   job.with_environment({"OMP_NUM_THREADS=12"});
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   EXPECT_EQ(job.variable(plan, plan.processes[0], "OMP_NUM_THREADS"), "12");
   EXPECT_EQ(line_of(plan.processes[0].argv), "python -u train.py");
 }
 
 TEST(PyTorchFanOut, RunsAnyProgramButNoLauncher) {
   EXPECT_EQ(
-      line_of(fan_out({"./train", "-x"}, kTwoByFour, 0).planned(launch_pytorch).processes[1].argv),
+      line_of(fan_out({"./train", "-x"}, kTwoByFour, 0).planned(kLaunchPytorch).processes[1].argv),
       "./train -x");
   EXPECT_EQ(
       line_of(
-          fan_out({"python", "-c", "x"}, kTwoByFour, 0).planned(launch_pytorch).processes[1].argv),
+          fan_out({"python", "-c", "x"}, kTwoByFour, 0).planned(kLaunchPytorch).processes[1].argv),
       "python -u -c x");
-  EXPECT_THAT(fan_out({"torchrun", "x.py"}, kTwoByFour, 0).error(launch_pytorch),
+  EXPECT_THAT(fan_out({"torchrun", "x.py"}, kTwoByFour, 0).error(kLaunchPytorch),
               AllOf(HasSubstr("torchrun"), HasSubstr("--fan-out")));
 }
 
@@ -478,10 +478,10 @@ TEST(PyTorchFanOut, RunsAnyProgramButNoLauncher) {
 
 TEST(PyTorchOwnRank, IsOneProcessWithoutAnAgent) {
   LauncherCase job({"python", "train.py"}, {4, 2}, 1);
-  job.located.site.own_rank = 5;
-  job.located.site.local_rank = 1;
+  job.resolved.platform.own_rank = 5;
+  job.resolved.platform.local_rank = 1;
   job.with_environment(kStale);
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   ASSERT_THAT(plan.processes, SizeIs(1));
   const Process& rank = plan.processes[0];
   EXPECT_EQ(line_of(rank.argv), "python train.py");
@@ -498,10 +498,10 @@ TEST(PyTorchOwnRank, IsOneProcessWithoutAnAgent) {
 
 TEST(PyTorchOwnRank, HasItsOwnLogAndWarnsOfALauncher) {
   LauncherCase job({"torchrun", "train.py"}, {4, 2}, 1);
-  job.located.site.own_rank = 5;
-  job.located.site.local_rank = 1;
+  job.resolved.platform.own_rank = 5;
+  job.resolved.platform.local_rank = 1;
   job.request.output = Output::kFiles;
-  Plan plan = job.planned(launch_pytorch);
+  Plan plan = job.planned(kLaunchPytorch);
   EXPECT_EQ(plan.processes[0].log, "/logs/rank-5.log");
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("one task per rank")));
 }
@@ -514,13 +514,13 @@ TEST(PyTorchStop, WarnsWhenTheAgentsOwnLadderDoesNotFit) {
     LauncherCase job = with_torchrun(command, kTwoByFour, 0);
     job.plan.policy.grace_ms = 31000;
     job.plan.policy.post_stop_ms = 2000;
-    EXPECT_THAT(job.planned(launch_pytorch).warnings, IsEmpty()) << "nobody asked for it";
+    EXPECT_THAT(job.planned(kLaunchPytorch).warnings, IsEmpty()) << "nobody asked for it";
     job.request.grace_ms = 31000;
-    EXPECT_THAT(job.planned(launch_pytorch).warnings,
+    EXPECT_THAT(job.planned(kLaunchPytorch).warnings,
                 Contains(AllOf(HasSubstr("30 s"), HasSubstr("29 s"), HasSubstr("--grace"))));
     job.request.torch_launcher = TorchLauncher::kFanOut;
     if (command[0] != "python") continue;
-    EXPECT_THAT(job.planned(launch_pytorch).warnings, IsEmpty());
+    EXPECT_THAT(job.planned(kLaunchPytorch).warnings, IsEmpty());
   }
 }
 
@@ -531,16 +531,16 @@ TEST(PyTorchStop, TorchDistributedLaunchIsOfVersionsWithoutThatLadder) {
   chosen.request.torch_launcher = TorchLauncher::kLaunch;
   for (LauncherCase* job : {&typed, &chosen}) {
     job->request.grace_ms = job->plan.policy.grace_ms = 10000;
-    EXPECT_THAT(job->planned(launch_pytorch).warnings, IsEmpty());
+    EXPECT_THAT(job->planned(kLaunchPytorch).warnings, IsEmpty());
   }
 }
 
 TEST(PyTorch, StartsInThePlatformsDirectory) {
   LauncherCase job = with_torchrun({"python", "train.py"}, kTwoByFour, 0);
-  job.located.site.cwd = "/root/code";
-  EXPECT_EQ(job.planned(launch_pytorch).processes[0].cwd, "/root/code");
+  job.resolved.platform.cwd = "/root/code";
+  EXPECT_EQ(job.planned(kLaunchPytorch).processes[0].cwd, "/root/code");
   job.request.torch_launcher = TorchLauncher::kFanOut;
-  EXPECT_EQ(job.planned(launch_pytorch).processes[3].cwd, "/root/code");
+  EXPECT_EQ(job.planned(kLaunchPytorch).processes[3].cwd, "/root/code");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using testing::SizeIs;
 // ps-0, worker-0, worker-1, as ModelArts tells them.
 LauncherCase ps_and_workers(std::vector<std::string> command, int node_rank) {
   LauncherCase job(std::move(command), {0, 1, 1}, node_rank);
-  std::vector<Node>& nodes = job.located.cluster.nodes;
+  std::vector<Node>& nodes = job.resolved.cluster.nodes;
   for (int rank = 0; rank < 3; ++rank) {
     Node& node = nodes[static_cast<std::size_t>(rank)];
     node.role = rank == 0 ? "ps" : "worker";
@@ -27,13 +27,13 @@ LauncherCase ps_and_workers(std::vector<std::string> command, int node_rank) {
 }
 
 std::string config_of(const LauncherCase& job) {
-  Plan plan = job.planned(launch_tensorflow);
+  Plan plan = job.planned(kLaunchTensorflow);
   EXPECT_THAT(plan.processes, SizeIs(1));
   return plan.processes.empty() ? "" : job.variable(plan, plan.processes[0], "TF_CONFIG");
 }
 
 std::string command_of(const LauncherCase& job) {
-  Plan plan = job.planned(launch_tensorflow);
+  Plan plan = job.planned(kLaunchTensorflow);
   EXPECT_THAT(plan.processes, SizeIs(1));
   return plan.processes.empty() ? "" : line_of(plan.processes[0].argv);
 }
@@ -47,15 +47,15 @@ TEST(TensorFlow, EachNodeRunsOneProcessThatKnowsItsPlace) {
   LauncherCase worker = ps_and_workers({"python", "train.py"}, 2);
   EXPECT_EQ(config_of(worker), members + R"("task":{"type":"worker","index":1})" + cloud);
   EXPECT_EQ(command_of(worker), "python train.py");
-  worker.located.site.tf_index_text = true;
+  worker.resolved.platform.tf_index_text = true;
   EXPECT_EQ(config_of(worker), members + R"("task":{"type":"worker","index":"1"})" + cloud);
 }
 
 TEST(TensorFlow, AParameterServerNeverEndsByItself) {
-  EXPECT_EQ(ps_and_workers({"python", "x.py"}, 0).planned(launch_tensorflow).policy.success,
-            Success::kServe);
-  EXPECT_EQ(ps_and_workers({"python", "x.py"}, 1).planned(launch_tensorflow).policy.success,
-            Success::kAll);
+  EXPECT_EQ(ps_and_workers({"python", "x.py"}, 0).planned(kLaunchTensorflow).policy.success,
+            SuccessPolicy::kServe);
+  EXPECT_EQ(ps_and_workers({"python", "x.py"}, 1).planned(kLaunchTensorflow).policy.success,
+            SuccessPolicy::kAll);
 }
 
 TEST(TensorFlow, AllReduceHasWorkersOnlyOnCpuNodesToo) {
@@ -64,7 +64,7 @@ TEST(TensorFlow, AllReduceHasWorkersOnlyOnCpuNodesToo) {
                             R"("task":{"type":"worker","index":1},"environment":"cloud"})");
   // However many devices a node has, it runs one process.
   LauncherCase mixed({"python", "train.py"}, {8, 2}, 0);
-  EXPECT_THAT(mixed.planned(launch_tensorflow).processes, SizeIs(1));
+  EXPECT_THAT(mixed.planned(kLaunchTensorflow).processes, SizeIs(1));
 }
 
 TEST(TensorFlow, OneReplicaHasNoConfigAndNoFlags) {
@@ -73,18 +73,18 @@ TEST(TensorFlow, OneReplicaHasNoConfigAndNoFlags) {
     job.request.tf_flags = true;
     EXPECT_EQ(config_of(job), "(unset)");
     EXPECT_EQ(command_of(job), "python train.py");
-    EXPECT_THAT(job.planned(launch_tensorflow).warnings, IsEmpty());
+    EXPECT_THAT(job.planned(kLaunchTensorflow).warnings, IsEmpty());
     job.with_environment({"TF_CONFIG={\"cluster\":{}}"});
     EXPECT_EQ(config_of(job), "(unset)");
-    EXPECT_THAT(job.planned(launch_tensorflow).warnings, Contains(HasSubstr("TF_CONFIG is set")));
+    EXPECT_THAT(job.planned(kLaunchTensorflow).warnings, Contains(HasSubstr("TF_CONFIG is set")));
   }
 }
 
 // Slurm's task `local` of a node.
 LauncherCase own_task(const std::vector<int>& tasks, int node_rank, int local, int rank) {
   LauncherCase job({"python", "train.py"}, tasks, node_rank);
-  job.located.site.own_rank = rank;
-  job.located.site.local_rank = local;
+  job.resolved.platform.own_rank = rank;
+  job.resolved.platform.local_rank = local;
   return job;
 }
 
@@ -110,7 +110,7 @@ TEST(TensorFlow, TasksOfASingleNodeAreAClusterToo) {
 TEST(TensorFlow, TasksOfOneNodeDoNotShareALog) {
   LauncherCase job = own_task({2, 2}, 1, 1, 3);
   job.request.output = Output::kFiles;
-  Plan plan = job.planned(launch_tensorflow);
+  Plan plan = job.planned(kLaunchTensorflow);
   EXPECT_EQ(plan.processes[0].rank, 3);
   EXPECT_EQ(plan.processes[0].log, "/logs/rank-3.log");
 }
@@ -119,7 +119,7 @@ TEST(TensorFlow, TasksOfOneNodeDoNotShareALog) {
 
 LauncherCase injected(const std::string& text) {
   LauncherCase job({"python", "train.py"}, {1, 1}, 1);
-  job.located.site.tf_config = text;
+  job.resolved.platform.tf_config = text;
   job.with_environment({"TF_CONFIG=" + text});
   return job;
 }
@@ -128,15 +128,15 @@ TEST(TensorFlowInjected, IsKeptByteForByte) {
   const std::string text = R"({ "task": {"index": "0", "type": "ps"}, "rpc_layer":"grpc", )"
                            R"("cluster": {"worker": ["a:1"], "ps": ["b:1"]} })";
   LauncherCase job = injected(text);
-  Plan plan = job.planned(launch_tensorflow);
+  Plan plan = job.planned(kLaunchTensorflow);
   EXPECT_EQ(job.variable(plan, plan.processes[0], "TF_CONFIG"), text);
-  EXPECT_EQ(plan.policy.success, Success::kServe);
+  EXPECT_EQ(plan.policy.success, SuccessPolicy::kServe);
   job.snapshot.env = Environ();
   EXPECT_EQ(config_of(job), text);
 }
 
 TEST(TensorFlowInjected, IsRefusedWhenTensorFlowCannotReadIt) {
-  EXPECT_THAT(injected("{'cluster': {}}").error(launch_tensorflow),
+  EXPECT_THAT(injected("{'cluster': {}}").error(kLaunchTensorflow),
               AllOf(HasSubstr("TF_CONFIG"), HasSubstr("single quotes")));
 }
 
@@ -152,7 +152,7 @@ TEST(TensorFlowInjected, FlagsFollowIt) {
 
 TEST(TensorFlowFlags, StandBehindTheScriptAndBeforeTheUsersArguments) {
   LauncherCase job = ps_and_workers({"python", "-u", "train.py", "--epochs", "5"}, 2);
-  job.located.site.tf_flags = true;
+  job.resolved.platform.tf_flags = true;
   EXPECT_EQ(command_of(job),
             "python -u train.py --task_index 1 --ps_hosts host-0:5000 "
             "--worker_hosts host-1:5001,host-2:5002 --job_name worker --epochs 5");
@@ -171,7 +171,7 @@ TEST(TensorFlowFlags, StandBehindAModule) {
 TEST(TensorFlowFlags, TheUsersOwnStay) {
   LauncherCase job =
       ps_and_workers({"python", "train.py", "--task_index=7", "-job_name", "chief"}, 2);
-  job.located.site.tf_flags = true;
+  job.resolved.platform.tf_flags = true;
   EXPECT_EQ(command_of(job),
             "python train.py --ps_hosts host-0:5000 --worker_hosts host-1:5001,host-2:5002 "
             "--task_index=7 -job_name chief");
@@ -179,7 +179,7 @@ TEST(TensorFlowFlags, TheUsersOwnStay) {
 
 TEST(TensorFlowFlags, AJobWithoutParameterServersHasNoListOfThem) {
   LauncherCase job({"python", "train.py"}, {1, 1}, 0);
-  job.located.site.tf_flags = true;
+  job.resolved.platform.tf_flags = true;
   EXPECT_EQ(command_of(job),
             "python train.py --task_index 0 --worker_hosts host-0:2222,host-1:2222 "
             "--job_name worker");
@@ -187,9 +187,9 @@ TEST(TensorFlowFlags, AJobWithoutParameterServersHasNoListOfThem) {
 
 TEST(TensorFlowFlags, AreLeftOutBehindWhatIsNoPython) {
   LauncherCase job = ps_and_workers({"bash", "run.sh"}, 2);
-  job.located.site.tf_flags = true;
+  job.resolved.platform.tf_flags = true;
   EXPECT_EQ(command_of(job), "bash run.sh");
-  EXPECT_THAT(job.planned(launch_tensorflow).warnings, Contains(HasSubstr("bash is none")));
+  EXPECT_THAT(job.planned(kLaunchTensorflow).warnings, Contains(HasSubstr("bash is none")));
 }
 
 // Limits and leftovers.
@@ -200,37 +200,37 @@ LauncherCase long_list(std::size_t bytes) {
   const int nodes = static_cast<int>(bytes / (suffix.size() + 15));
   LauncherCase job({"python", "train.py"}, std::vector<int>(static_cast<std::size_t>(nodes), 1), 0);
   int number = 100000;
-  for (Node& node : job.located.cluster.nodes) node.host = suffix + std::to_string(number++);
+  for (Node& node : job.resolved.cluster.nodes) node.host = suffix + std::to_string(number++);
   return job;
 }
 
 TEST(TensorFlow, OneVariableHoldsLessThan128KiB) {
   EXPECT_LT(config_of(long_list(130000)).size(), kMostVariableBytes);
-  EXPECT_THAT(long_list(135000).error(launch_tensorflow),
+  EXPECT_THAT(long_list(135000).error(kLaunchTensorflow),
               AllOf(HasSubstr("TF_CONFIG"), HasSubstr("131072"), HasSubstr("shorter host names")));
 }
 
 TEST(TensorFlow, TheLimitCountsTheNameAndTheEnd) {
   LauncherCase job({"python", "train.py"}, {1, 1}, 0);
-  job.located.cluster.nodes[1].host = "b";
+  job.resolved.cluster.nodes[1].host = "b";
   const std::size_t rest = config_of(job).size() - 1 + std::string("TF_CONFIG=").size() + 1;
-  job.located.cluster.nodes[1].host = std::string(kMostVariableBytes - rest, 'b');
+  job.resolved.cluster.nodes[1].host = std::string(kMostVariableBytes - rest, 'b');
   EXPECT_EQ(config_of(job).size() + 11, kMostVariableBytes);
-  job.located.cluster.nodes[1].host += 'b';
-  EXPECT_THAT(job.error(launch_tensorflow), HasSubstr("131072 bytes"));
+  job.resolved.cluster.nodes[1].host += 'b';
+  EXPECT_THAT(job.error(kLaunchTensorflow), HasSubstr("131072 bytes"));
 }
 
 TEST(TensorFlow, AMissingHostIsAnError) {
   LauncherCase job({"python", "train.py"}, {1, 1}, 0);
-  job.located.cluster.nodes[1].host = "";
-  EXPECT_THAT(job.error(launch_tensorflow), AllOf(HasSubstr("node 1"), HasSubstr("--hosts")));
+  job.resolved.cluster.nodes[1].host = "";
+  EXPECT_THAT(job.error(kLaunchTensorflow), AllOf(HasSubstr("node 1"), HasSubstr("--hosts")));
 }
 
 TEST(TensorFlow, StaleRanksAreUnsetButNotWhatThePlatformPromises) {
   LauncherCase job = ps_and_workers({"python", "train.py"}, 1);
   job.with_environment({"RANK=7", "WORLD_SIZE=64", "LOCAL_RANK=1"});
-  job.located.site.env = {{EnvEdit::Kind::kSet, "WORLD_SIZE", "2"}};
-  Plan plan = job.planned(launch_tensorflow);
+  job.resolved.platform.env = {{EnvEdit::Kind::kSet, "WORLD_SIZE", "2"}};
+  Plan plan = job.planned(kLaunchTensorflow);
   EXPECT_EQ(job.variable(plan, plan.processes[0], "RANK"), "(unset)");
   EXPECT_EQ(job.variable(plan, plan.processes[0], "LOCAL_RANK"), "(unset)");
   EXPECT_EQ(job.variable(plan, plan.processes[0], "WORLD_SIZE"), "2");
@@ -238,10 +238,10 @@ TEST(TensorFlow, StaleRanksAreUnsetButNotWhatThePlatformPromises) {
 
 TEST(TensorFlow, StartsInThePlatformsDirectoryAndMayHaveALog) {
   LauncherCase job = ps_and_workers({"python", "train.py"}, 1);
-  job.located.site.cwd = "/home/ma-user/user-job-dir/code";
-  job.located.site.log_suffix = ".txt";
+  job.resolved.platform.cwd = "/home/ma-user/user-job-dir/code";
+  job.resolved.platform.log_suffix = ".txt";
   job.request.output = Output::kFiles;
-  Plan plan = job.planned(launch_tensorflow);
+  Plan plan = job.planned(kLaunchTensorflow);
   EXPECT_EQ(plan.processes[0].cwd, "/home/ma-user/user-job-dir/code");
   EXPECT_EQ(plan.processes[0].log, "/logs/main.txt");
 }

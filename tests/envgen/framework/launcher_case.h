@@ -1,5 +1,5 @@
 #pragma once
-// A launcher called by itself: what a platform profile would have said, as a value.
+// A launcher called by itself: what a platform would have said, as a value.
 
 #include <gtest/gtest.h>
 
@@ -12,10 +12,18 @@
 
 namespace envgen {
 
+inline const auto kLaunchAscend = launcher_of("ascend").launch;
+inline const auto kLaunchDeepspeed = launcher_of("deepspeed").launch;
+inline const auto kLaunchHorovod = launcher_of("horovod").launch;
+inline const auto kLaunchMpi = launcher_of("mpi").launch;
+inline const auto kLaunchPytorch = launcher_of("pytorch").launch;
+inline const auto kLaunchSingle = launcher_of("single").launch;
+inline const auto kLaunchTensorflow = launcher_of("tensorflow").launch;
+
 struct LauncherCase {
   Snapshot snapshot;
   Request request;
-  Located located;
+  ResolvedCluster resolved;
   Plan plan;  // as it is when the launcher gets it
 
   LauncherCase(std::vector<std::string> command, const std::vector<int>& slots, int node_rank) {
@@ -23,15 +31,15 @@ struct LauncherCase {
     snapshot.facts.cwd = "/srv/job";
     snapshot.facts.run_dir = "/run/trainit";
     snapshot.facts.addresses = {"10.0.0.1"};
-    located.site.command = std::move(command);
-    located.site.log_dir = "/logs";
-    located.self.node_rank = node_rank;
+    resolved.platform.command = std::move(command);
+    resolved.platform.log_dir = "/logs";
+    resolved.local_node.node_rank = node_rank;
     for (std::size_t rank = 0; rank < slots.size(); ++rank) {
       Node node;
       node.host = "host-" + std::to_string(rank);
       node.slots = slots[rank];
-      located.cluster.nodes.push_back(node);
-      located.cluster.world_size += slots[rank];
+      resolved.cluster.nodes.push_back(node);
+      resolved.cluster.world_size += slots[rank];
     }
     plan.policy.grace_ms = 60000;
   }
@@ -61,14 +69,14 @@ struct LauncherCase {
     return *this;
   }
 
-  using Launch = Status (*)(Inputs&, const Located&, Plan&);
+  using Launch = Status (*)(Inputs&, const ResolvedCluster&, Plan&);
 
   // The plan, or a failed test with the reason.
   [[nodiscard]] Plan planned(Launch launch) const {
     Inputs inputs(snapshot, request);
     Plan result = plan;
-    result.env.insert(result.env.end(), located.site.env.begin(), located.site.env.end());
-    if (Status status = launch(inputs, located, result); !status) {
+    result.env.insert(result.env.end(), resolved.platform.env.begin(), resolved.platform.env.end());
+    if (Status status = launch(inputs, resolved, result); !status) {
       ADD_FAILURE() << to_line(status.error());
     }
     EXPECT_TRUE(inputs.wants().empty()) << "wants " << inputs.wants().begin()->path;
@@ -78,7 +86,7 @@ struct LauncherCase {
   [[nodiscard]] std::string error(Launch launch) const {
     Inputs inputs(snapshot, request);
     Plan result = plan;
-    Status status = launch(inputs, located, result);
+    Status status = launch(inputs, resolved, result);
     EXPECT_FALSE(status.has_value()) << "no error";
     return status ? "" : to_line(status.error());
   }

@@ -127,7 +127,7 @@ TEST(Ssh, TheNodeWithTheLaunchersRoleLaunchesElseTheFirst) {
 }
 
 TEST(Ssh, OtherHostsNeedNames) {
-  Cluster cluster = two_nodes().located.cluster;
+  Cluster cluster = two_nodes().resolved.cluster;
   EXPECT_THAT(other_hosts(cluster, 0).value(), ElementsAre("host-1"));
   EXPECT_THAT(other_hosts(cluster, 1).value(), ElementsAre("host-0"));
   cluster.nodes[1].host = "-oProxyCommand=x";

@@ -7,13 +7,15 @@
 namespace envgen {
 namespace {
 
-PlanPolicy example_policy() {
-  PlanPolicy policy;
-  policy.success = Success::kFirst;
+Policy example_policy() {
+  Policy policy;
+  policy.success = SuccessPolicy::kFirst;
   policy.grace_ms = 25'000;
-  policy.rank_table_timeout_ms = 1'800'000;
+  policy.kill_reserve_ms = 900;
   policy.hold_ms = 14'400'000;
   policy.post_stop_ms = 2000;
+  policy.post_stop_alone_ms = 5000;
+  policy.resolve_timeout_ms = 1'800'000;
   policy.stop_scope = StopScope::kTree;
   policy.escalation = {{2, 1000}, {64, 9000}};
   policy.exit_codes = {{143, 143, 0}, {1, 3, 255}};
@@ -29,7 +31,7 @@ PlanPolicy example_policy() {
   policy.checkpoint_signal = 12;
   policy.max_restarts = 1'000'000;
   policy.restart_delay_ms = 2000;
-  policy.restart_least_ms = 10'000;
+  policy.restart_delay_max_ms = 9000;
   policy.no_restart_on = {{1, 2}, {126, 255}};
   policy.elastic = true;
   policy.max_duration_ms = 1LL << 34;
@@ -49,25 +51,21 @@ Observation example_observation() {
           .health_interval_ms = 300'000,
           .health_checks = "devices,network",
           .health_failures = 4,
-          .preflight = Preflight::kRequire,
           .preflight_found = "3 ok, 0 warnings, 0 failed, 0 skipped",
           .datasets = {"/data/a", "/data/b"},
-          .bind = Bind::kCore,
           .timeline = "/logs"};
 }
 
 Plan example_plan() {
   Plan plan;
   plan.platform = "modelarts";
-  plan.platform_reason = "MA_VJ_NAME is set";
   plan.framework = "ascend";
-  plan.self = Self{1, "pod_name"};
+  plan.local_node = LocalNode{1, ""};
   plan.node_count = 2;
   plan.world_size = 16;
   plan.policy = example_policy();
   plan.observe = example_observation();
   plan.cluster_id = ~0ULL;
-  plan.restarts = 3;
   plan.env = {{EnvEdit::Kind::kSetDefault, "CONDA_DEFAULT_ENV", "train"}};
   for (int rank = 8; rank < 10; ++rank) {
     Process process;
@@ -105,13 +103,13 @@ Plan example_plan() {
   plan.sandbox.identity = Identity{1000, 100, {100, 4'000'000'000U}, "bob", "/home/bob"};
   plan.sandbox.capabilities = 1ULL << 40;
   plan.sandbox.ambient = 1ULL << 13;
-  plan.sandbox.no_new_privs = true;
+  plan.sandbox.settings.no_new_privs = true;
   plan.sandbox.filter = std::string(16, '\6');
   plan.sandbox.profile = "/profile.json";
   plan.sandbox.limits = {{7, 1024, ~0ULL}, {4, 0, 0}};
-  plan.sandbox.umask = 027;
-  plan.sandbox.nice = -5;
-  plan.sandbox.oom_score_adj = -1000;
+  plan.sandbox.settings.umask = 027;
+  plan.sandbox.settings.nice = -5;
+  plan.sandbox.settings.oom_score_adj = -1000;
   plan.warnings = {"one", "two"};
   return plan;
 }
@@ -126,12 +124,16 @@ TEST(PlanWire, LeavesOutWhatTheResolverHasDone) {
   Plan plan = example_plan();
   plan.files.push_back({"/run/table.json", 0644, std::string(1 << 20, 'x')});
   plan.cluster = Cluster{};
+  plan.platform_reason = "MA_VJ_NAME is set";
+  plan.local_node->reason = "pod_name";
+  plan.observe.preflight = Preflight::kRequire;
+  plan.observe.bind = Bind::kCore;
   plan.peers = PeerWait{{"node-1"}, {"ssh"}, 600'000};
   plan.scripts = {"/opt/conda/etc/conda/activate.d/x.sh"};
   plan.shell = "/bin/sh";
   plan.directories = {{"/srv/job/device0", true}};
   plan.waits = {{"/table.json", "", 1000}};
-  plan.rendezvous = Rendezvous{"node-0", 29500, 1, 2, 1'800'000};
+  plan.elastic_launcher = true;
   EXPECT_EQ(encode_plan(plan), encode_plan(example_plan()));
 }
 
@@ -184,13 +186,13 @@ TEST(PlanWire, RefusesMoreGroupsOfHooksThanThereAreEvents) {
 }
 
 TEST(PlanWire, RefusesWhatIsNoSignalAndNoNumberOfRestarts) {
-  for (auto change : {+[](PlanPolicy& policy) { policy.signals[0].to = 65; },
-                      +[](PlanPolicy& policy) { policy.signals[0].from = 65; },
-                      +[](PlanPolicy& policy) { policy.checkpoint_signal = 65; },
-                      +[](PlanPolicy& policy) { policy.checkpoint_signal = -1; },
-                      +[](PlanPolicy& policy) { policy.max_restarts = -1; },
-                      +[](PlanPolicy& policy) { policy.max_restarts = 1'000'001; },
-                      +[](PlanPolicy& policy) { policy.no_restart_on[0].last = 256; }}) {
+  for (auto change : {+[](Policy& policy) { policy.signals[0].to = 65; },
+                      +[](Policy& policy) { policy.signals[0].from = 65; },
+                      +[](Policy& policy) { policy.checkpoint_signal = 65; },
+                      +[](Policy& policy) { policy.checkpoint_signal = -1; },
+                      +[](Policy& policy) { policy.max_restarts = -1; },
+                      +[](Policy& policy) { policy.max_restarts = 1'000'001; },
+                      +[](Policy& policy) { policy.no_restart_on[0].last = 256; }}) {
     Plan plan = example_plan();
     change(plan.policy);
     EXPECT_FALSE(decode_plan(encode_plan(plan)).has_value());

@@ -1,4 +1,4 @@
-#include "tests/envgen/platform/profile_case.h"
+#include "tests/envgen/platform/platform_case.h"
 
 namespace envgen {
 namespace {
@@ -17,36 +17,36 @@ Container host(const std::string& name, const std::string& hosts) {
 
 TEST(Bare, HostsAreNodesInTheirOrder) {
   EXPECT_THAT(detected(host("b", "a:8,b:4")), Pair("bare", "--hosts is given"));
-  Located first = located_in(locate_bare, host("a", "a:8,b:4"));
-  Located last = located_in(locate_bare, host("b.example.org", "a:8,b:4"));
+  ResolvedCluster first = resolved_in(locate_bare, host("a", "a:8,b:4"));
+  ResolvedCluster last = resolved_in(locate_bare, host("b.example.org", "a:8,b:4"));
   EXPECT_THAT(nodes_of(first), ElementsAre("a x8", "b x4"));
   EXPECT_EQ(first.cluster, last.cluster);
   EXPECT_EQ(first.cluster.world_size, 12);
   EXPECT_EQ(first.cluster.master_addr, "a");
-  EXPECT_EQ(first.self.node_rank, 0);
-  EXPECT_EQ(last.self.node_rank, 1);
-  EXPECT_EQ(first.site.framework, "");
+  EXPECT_EQ(first.local_node.node_rank, 0);
+  EXPECT_EQ(last.local_node.node_rank, 1);
+  EXPECT_EQ(first.platform.framework, "");
 }
 
 TEST(Bare, SlotsThatAreToldNeedNoLookAtTheDevices) {
   Container c = host("a", "a:8,b:4");
   c.snapshot.paths.clear();
   Inputs inputs(c.snapshot, c.request);
-  EXPECT_TRUE(std::holds_alternative<Located>(locate_bare(inputs)));
+  EXPECT_TRUE(std::holds_alternative<ResolvedCluster>(locate_bare(inputs)));
   EXPECT_THAT(inputs.wants(), IsEmpty());
 }
 
 TEST(Bare, AHostWithoutSlotsHasThisNodesDevices) {
-  EXPECT_THAT(nodes_of(located_in(locate_bare, host("a", "a,b:4"))), ElementsAre("a x2", "b x4"));
+  EXPECT_THAT(nodes_of(resolved_in(locate_bare, host("a", "a,b:4"))), ElementsAre("a x2", "b x4"));
   Container c = host("a", "a,b:4");
   c.request.slots = 3;
-  EXPECT_THAT(nodes_of(located_in(locate_bare, c)), ElementsAre("a x3", "b x4"));
+  EXPECT_THAT(nodes_of(resolved_in(locate_bare, c)), ElementsAre("a x3", "b x4"));
 }
 
 TEST(Bare, AnAddressIsRecognisedByTheInterfaces) {
   Container c = host("x", "10.0.0.1:8,10.0.0.2:8");
   c.snapshot.facts.addresses = {"192.168.0.1", "10.0.0.2"};
-  EXPECT_EQ(located_in(locate_bare, c).self.node_rank, 1);
+  EXPECT_EQ(resolved_in(locate_bare, c).local_node.node_rank, 1);
   // Addresses have no labels to be cut at.
   c.snapshot.facts.addresses = {"10.9.9.9"};
   EXPECT_THAT(error_in(locate_bare, c), HasSubstr("--hosts"));
@@ -57,11 +57,11 @@ TEST(Bare, WhoThisIsIsNeverGuessed) {
   EXPECT_THAT(error_in(locate_bare, c), AllOf(HasSubstr("--hosts"), HasSubstr("called x"),
                                               HasSubstr("a, b"), HasSubstr("--node-rank")));
   c.request.node_rank = 1;
-  EXPECT_EQ(located_in(locate_bare, c).self.node_rank, 1);
+  EXPECT_EQ(resolved_in(locate_bare, c).local_node.node_rank, 1);
   c.request.node_rank = 2;
   EXPECT_THAT(error_in(locate_bare, c), AllOf(HasSubstr("--node-rank"), HasSubstr("0 to 1")));
   EXPECT_THAT(error_in(locate_bare, host("a", "a.one:8,a.two:8")), HasSubstr("2 entries"));
-  EXPECT_EQ(located_in(locate_bare, host("a.two", "a.one:8,a.two:8")).self.node_rank, 1);
+  EXPECT_EQ(resolved_in(locate_bare, host("a.two", "a.one:8,a.two:8")).local_node.node_rank, 1);
 }
 
 TEST(Bare, AListThatContradictsItselfIsAnError) {
@@ -82,16 +82,16 @@ TEST(Bare, HostsOfThisJobWinOverAnImagesRankTable) {
   Container c = host("a", "a:8,b:8");
   c.snapshot.env.set("RANK_TABLE_FILE", "/image/table.json");
   EXPECT_EQ(detected(c).first, "bare");
-  EXPECT_EQ(located_in(locate_bare, c).cluster.world_size, 16);
+  EXPECT_EQ(resolved_in(locate_bare, c).cluster.world_size, 16);
 }
 
 TEST(Bare, AMasterMayBeNamed) {
   Container c = host("a", "a:8,b:8");
   c.request.master_addr = "10.0.0.1";
   c.request.master_port = 1234;
-  Located located = located_in(locate_bare, c);
-  EXPECT_EQ(located.cluster.master_addr, "10.0.0.1");
-  EXPECT_EQ(located.cluster.master_port, 1234);
+  ResolvedCluster resolved = resolved_in(locate_bare, c);
+  EXPECT_EQ(resolved.cluster.master_addr, "10.0.0.1");
+  EXPECT_EQ(resolved.cluster.master_port, 1234);
 }
 
 TEST(Bare, ATorchJobThatSomeoneStartsByHandIsNotGuessed) {

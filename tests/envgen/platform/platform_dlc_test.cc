@@ -50,26 +50,26 @@ TEST(Dlc, IsTriedBeforeKubeflowWhoseVariablesItAlsoSets) {
 
 TEST(DlcPyTorch, WorldSizeCountsNodesAndRankIsTheNodes) {
   for (int rank : {0, 2}) {
-    Located located = locate("dlc", node(rank, 3), kTrain);
-    EXPECT_EQ(located.self.node_rank, rank);
-    ASSERT_THAT(located.cluster.nodes, SizeIs(3));
-    EXPECT_EQ(located.cluster.nodes[0].host, "dlc18is-master-0");
-    EXPECT_EQ(located.cluster.nodes[1].host, "");
-    EXPECT_EQ(located.cluster.world_size, 24);
-    EXPECT_EQ(located.cluster.master_addr, "dlc18is-master-0");
-    EXPECT_EQ(located.cluster.master_port, 23456);
-    EXPECT_EQ(located.site.framework, "pytorch");
-    EXPECT_EQ(located.site.framework_reason, "MASTER_ADDR is set");
+    ResolvedCluster resolved = locate("dlc", node(rank, 3), kTrain);
+    EXPECT_EQ(resolved.local_node.node_rank, rank);
+    ASSERT_THAT(resolved.cluster.nodes, SizeIs(3));
+    EXPECT_EQ(resolved.cluster.nodes[0].host, "dlc18is-master-0");
+    EXPECT_EQ(resolved.cluster.nodes[1].host, "");
+    EXPECT_EQ(resolved.cluster.world_size, 24);
+    EXPECT_EQ(resolved.cluster.master_addr, "dlc18is-master-0");
+    EXPECT_EQ(resolved.cluster.master_port, 23456);
+    EXPECT_EQ(resolved.platform.framework, "pytorch");
+    EXPECT_EQ(resolved.platform.framework_reason, "MASTER_ADDR is set");
   }
 }
 
 TEST(DlcPyTorch, WhatACommandMaySayIsPromised) {
-  const Site site = locate("dlc", node(1, 2), {"torchrun", "train.py"}).site;
-  EXPECT_EQ(promised(site, "WORLD_SIZE"), "2");
-  EXPECT_EQ(promised(site, "RANK"), "1");
-  EXPECT_EQ(promised(site, "NPROC_PER_NODE"), "8");
-  EXPECT_EQ(promised(site, "MASTER_ADDR"), "dlc18is-master-0");
-  EXPECT_EQ(promised(site, "MASTER_PORT"), "23456");
+  const PlatformFacts platform = locate("dlc", node(1, 2), {"torchrun", "train.py"}).platform;
+  EXPECT_EQ(promised(platform, "WORLD_SIZE"), "2");
+  EXPECT_EQ(promised(platform, "RANK"), "1");
+  EXPECT_EQ(promised(platform, "NPROC_PER_NODE"), "8");
+  EXPECT_EQ(promised(platform, "MASTER_ADDR"), "dlc18is-master-0");
+  EXPECT_EQ(promised(platform, "MASTER_PORT"), "23456");
 }
 
 TEST(DlcPyTorch, UntoldCardsAreCounted) {
@@ -92,14 +92,14 @@ TEST(DlcPyTorch, ANodeThatCannotBeIsRefused) {
 }
 
 TEST(DlcPyTorch, OneNodeAsksForNoLauncher) {
-  Located located = locate("dlc", node(0, 1), kTrain);
-  EXPECT_THAT(located.cluster.nodes, SizeIs(1));
-  EXPECT_EQ(located.site.framework, "");
+  ResolvedCluster resolved = locate("dlc", node(0, 1), kTrain);
+  EXPECT_THAT(resolved.cluster.nodes, SizeIs(1));
+  EXPECT_EQ(resolved.platform.framework, "");
 }
 
 TEST(DlcPyTorch, ACommandWithAnotherLauncherIsLeftToThat) {
-  EXPECT_EQ(locate("dlc", node(0, 2), {"mpirun", "x"}).site.framework, "");
-  EXPECT_EQ(locate("dlc", node(0, 2), {"torchrun", "x.py"}).site.framework, "pytorch");
+  EXPECT_EQ(locate("dlc", node(0, 2), {"mpirun", "x"}).platform.framework, "");
+  EXPECT_EQ(locate("dlc", node(0, 2), {"torchrun", "x.py"}).platform.framework, "pytorch");
 }
 
 // --- TensorFlow
@@ -107,12 +107,12 @@ TEST(DlcPyTorch, ACommandWithAnotherLauncherIsLeftToThat) {
 TEST(DlcTensorFlow, TheInjectedConfigIsKeptAndSaysWhoIsWho) {
   Container one;
   one.variables = {"TF_CONFIG=" + std::string(kTfConfig)};
-  Located located = locate("dlc", one, kTrain);
-  EXPECT_EQ(located.site.tf_config, kTfConfig);
-  EXPECT_EQ(located.site.framework, "tensorflow");
-  ASSERT_THAT(located.cluster.nodes, SizeIs(3));
-  EXPECT_EQ(located.cluster.nodes[1].host, "dlc1y-worker-1.t1.svc");
-  EXPECT_EQ(located.self.node_rank, 1);
+  ResolvedCluster resolved = locate("dlc", one, kTrain);
+  EXPECT_EQ(resolved.platform.tf_config, kTfConfig);
+  EXPECT_EQ(resolved.platform.framework, "tensorflow");
+  ASSERT_THAT(resolved.cluster.nodes, SizeIs(3));
+  EXPECT_EQ(resolved.cluster.nodes[1].host, "dlc1y-worker-1.t1.svc");
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
 }
 
 TEST(DlcTensorFlow, AConfigThatTensorFlowCannotReadIsRefused) {
@@ -127,24 +127,24 @@ TEST(Dlc, TheClonedCodeIsTheStartOfAnImageWithoutADirectory) {
   Container one = node(0, 2);
   one.paths["/root/code"] = directory();
   one.cwd = "/";
-  EXPECT_EQ(locate("dlc", one, kTrain).site.cwd, "/root/code");
+  EXPECT_EQ(locate("dlc", one, kTrain).platform.cwd, "/root/code");
   one.cwd = "/root";
-  EXPECT_EQ(locate("dlc", one, kTrain).site.cwd, "/root/code");
+  EXPECT_EQ(locate("dlc", one, kTrain).platform.cwd, "/root/code");
   one.cwd = "/workspace";
-  EXPECT_EQ(locate("dlc", one, kTrain).site.cwd, "");
+  EXPECT_EQ(locate("dlc", one, kTrain).platform.cwd, "");
   one.paths.clear();
   one.cwd = "/";
-  EXPECT_EQ(locate("dlc", one, kTrain).site.cwd, "");
+  EXPECT_EQ(locate("dlc", one, kTrain).platform.cwd, "");
 }
 
 TEST(Dlc, NeitherMasterNorConfigIsOneNode) {
   Container one;
   one.variables = {"DLC_JOB_ID=dlc1y"};
   one.paths["/dev"] = directory({"nvidia0", "nvidia1"});
-  Located located = locate("dlc", one, kTrain);
-  EXPECT_EQ(located.cluster.world_size, 2);
-  EXPECT_EQ(located.site.framework, "");
-  EXPECT_THAT(located.site.env, IsEmpty());
+  ResolvedCluster resolved = locate("dlc", one, kTrain);
+  EXPECT_EQ(resolved.cluster.world_size, 2);
+  EXPECT_EQ(resolved.platform.framework, "");
+  EXPECT_THAT(resolved.platform.env, IsEmpty());
 }
 
 }  // namespace

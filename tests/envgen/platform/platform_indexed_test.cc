@@ -1,4 +1,4 @@
-#include "tests/envgen/platform/profile_case.h"
+#include "tests/envgen/platform/platform_case.h"
 
 namespace envgen {
 namespace {
@@ -28,15 +28,15 @@ TEST(Indexed, IsDetectedByItsIndex) {
 }
 
 TEST(Indexed, TheServiceInTheOwnFullNameNamesThePods) {
-  Located first = located_in(locate_indexed, indexed_pod(0));
-  Located last = located_in(locate_indexed, indexed_pod(11));
+  ResolvedCluster first = resolved_in(locate_indexed, indexed_pod(0));
+  ResolvedCluster last = resolved_in(locate_indexed, indexed_pod(11));
   EXPECT_EQ(first.cluster, last.cluster);
   ASSERT_EQ(first.cluster.nodes.size(), 12u);
   EXPECT_EQ(first.cluster.nodes[11].host, "train-11.svc.ns.svc.cluster.local");
   EXPECT_EQ(first.cluster.master_addr, "train-0.svc.ns.svc.cluster.local");
   EXPECT_EQ(first.cluster.world_size, 24);
-  EXPECT_EQ(first.self.node_rank, 0);
-  EXPECT_EQ(last.self.node_rank, 11);
+  EXPECT_EQ(first.local_node.node_rank, 0);
+  EXPECT_EQ(last.local_node.node_rank, 11);
   EXPECT_THAT(first.warnings, IsEmpty());
 }
 
@@ -44,27 +44,27 @@ TEST(Indexed, AFullHostNameIsAsGood) {
   Container c = indexed_pod(3);
   c.snapshot.facts.host_name = "train-3.svc";
   c.snapshot.paths["/etc/hosts"] = file_of("");
-  EXPECT_EQ(located_in(locate_indexed, c).cluster.nodes[0].host, "train-0.svc");
+  EXPECT_EQ(resolved_in(locate_indexed, c).cluster.nodes[0].host, "train-0.svc");
 }
 
 TEST(Indexed, WithoutAServiceThePeersHaveNoName) {
   Container c = indexed_pod(1);
   c.snapshot.paths["/etc/hosts"] = file_of("172.16.0.5\ttrain-1\n");
   c.request.nodes = 2;
-  Located located = located_in(locate_indexed, c);
-  EXPECT_THAT(nodes_of(located), ElementsAre("? x2", "? x2"));
-  EXPECT_THAT(located.warnings,
+  ResolvedCluster resolved = resolved_in(locate_indexed, c);
+  EXPECT_THAT(nodes_of(resolved), ElementsAre("? x2", "? x2"));
+  EXPECT_THAT(resolved.warnings,
               ElementsAre(AllOf(HasSubstr("headless"), HasSubstr("--master-addr"))));
   c.request.master_addr = "10.0.0.1";
-  located = located_in(locate_indexed, c);
-  EXPECT_EQ(located.cluster.master_addr, "10.0.0.1");
-  EXPECT_THAT(located.warnings, IsEmpty());
+  resolved = resolved_in(locate_indexed, c);
+  EXPECT_EQ(resolved.cluster.master_addr, "10.0.0.1");
+  EXPECT_THAT(resolved.warnings, IsEmpty());
 }
 
 TEST(Indexed, ANameThatIsNotTheJobsNamesNobody) {
   Container c = indexed_pod(1);
   c.snapshot.facts.host_name = "machine-7.example";
-  EXPECT_EQ(located_in(locate_indexed, c).cluster.nodes[0].host, "");
+  EXPECT_EQ(resolved_in(locate_indexed, c).cluster.nodes[0].host, "");
 }
 
 TEST(Indexed, HowManyPodsThereAreHasToBeSaid) {
@@ -83,9 +83,9 @@ TEST(Indexed, HostsMayBeListed) {
   Container c = indexed_pod(1);
   c.request.nodes.reset();
   c.request.hosts = "a:4,b";
-  Located located = located_in(locate_indexed, c);
-  EXPECT_THAT(nodes_of(located), ElementsAre("a x4", "b x2"));
-  EXPECT_EQ(located.self.node_rank, 1);
+  ResolvedCluster resolved = resolved_in(locate_indexed, c);
+  EXPECT_THAT(nodes_of(resolved), ElementsAre("a x4", "b x2"));
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
 }
 
 // A pod of a JobSet whose job "node" has 2 replicas of 3 pods.
@@ -99,29 +99,29 @@ Container set_pod(int job, int completion) {
 }
 
 TEST(IndexedJobSet, PodsCountThroughTheReplicas) {
-  Located first = located_in(locate_indexed, set_pod(0, 0));
-  Located last = located_in(locate_indexed, set_pod(1, 2));
+  ResolvedCluster first = resolved_in(locate_indexed, set_pod(0, 0));
+  ResolvedCluster last = resolved_in(locate_indexed, set_pod(1, 2));
   EXPECT_EQ(first.cluster, last.cluster);
   EXPECT_THAT(nodes_of(first),
               ElementsAre("llm-node-0-0.llm x2", "llm-node-0-1.llm x2", "llm-node-0-2.llm x2",
                           "llm-node-1-0.llm x2", "llm-node-1-1.llm x2", "llm-node-1-2.llm x2"));
-  EXPECT_EQ(first.self.node_rank, 0);
-  EXPECT_EQ(last.self.node_rank, 5);
+  EXPECT_EQ(first.local_node.node_rank, 0);
+  EXPECT_EQ(last.local_node.node_rank, 5);
 }
 
 TEST(IndexedJobSet, TheServicesOwnNameWins) {
   Container c = set_pod(1, 0);
   c.snapshot.paths["/etc/hosts"] = file_of("172.16.0.5 llm-node-1-0.net.ns.svc llm-node-1-0\n");
-  EXPECT_EQ(located_in(locate_indexed, c).cluster.nodes[0].host, "llm-node-0-0.net.ns.svc");
+  EXPECT_EQ(resolved_in(locate_indexed, c).cluster.nodes[0].host, "llm-node-0-0.net.ns.svc");
 }
 
 TEST(IndexedJobSet, AReplicaIsAPodWhenItsJobIsNotIndexed) {
   Container c = set_pod(1, 0);
   c.snapshot.env.unset("JOB_COMPLETION_INDEX");
   c.request.nodes.reset();
-  Located located = located_in(locate_indexed, c);
-  EXPECT_EQ(located.cluster.nodes.size(), 2u);
-  EXPECT_EQ(located.self.node_rank, 1);
+  ResolvedCluster resolved = resolved_in(locate_indexed, c);
+  EXPECT_EQ(resolved.cluster.nodes.size(), 2u);
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
 }
 
 TEST(IndexedJobSet, TheIndexOverAllJobsCountsWhenThereIsOneJob) {
@@ -130,7 +130,7 @@ TEST(IndexedJobSet, TheIndexOverAllJobsCountsWhenThereIsOneJob) {
   c.snapshot.env.set("JOB_GLOBAL_INDEX", "1");
   EXPECT_THAT(error_in(locate_indexed, c), HasSubstr("JOB_INDEX"));
   c.snapshot.env.set("GLOBAL_REPLICAS", "2");
-  EXPECT_EQ(located_in(locate_indexed, c).self.node_rank, 5);
+  EXPECT_EQ(resolved_in(locate_indexed, c).local_node.node_rank, 5);
 }
 
 TEST(IndexedJobSet, ContradictionsAreErrors) {

@@ -1,6 +1,6 @@
 #pragma once
-// One node of a job as a platform profile sees it, for the tests of profiles: paths that are not
-// listed do not exist.
+// One node of a job as a platform sees it, for the tests of platforms: paths that are not listed do
+// not exist.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,22 +56,22 @@ inline Snapshot snapshot_of(const Container& container) {
   return snapshot;
 }
 
-inline const PlatformProfile& profile_named(std::string_view name) {
-  for (const PlatformProfile& profile : platform_profiles()) {
-    if (profile.name == name) return profile;
+inline const Platform& platform_named(std::string_view name) {
+  for (const Platform* platform : platforms()) {
+    if (platform->name == name) return *platform;
   }
   ADD_FAILURE() << "no platform " << name;
-  return platform_profiles().back();
+  return *platforms().back();
 }
 
-// Looks at what the profile asks for until it has an answer.
+// Looks at what the platform asks for until it has an answer.
 inline Location location(std::string_view platform, const Container& container,
                          const Request& request) {
   Snapshot snapshot = snapshot_of(container);
   constexpr int kMostRounds = 20;
   for (int round = 0; round < kMostRounds; ++round) {
     Inputs inputs(snapshot, request);
-    Location result = profile_named(platform).locate(inputs);
+    Location result = platform_named(platform).locate(inputs);
     if (!std::holds_alternative<NeedsPaths>(result)) return result;
     EXPECT_FALSE(inputs.wants().empty()) << "needs paths, and names none";
     for (const Want& want : inputs.wants()) {
@@ -82,15 +82,16 @@ inline Location location(std::string_view platform, const Container& container,
   return Error{"locating", "", "no answer after many rounds", ""};
 }
 
-inline Located locate(std::string_view platform, const Container& container,
-                      const Request& request) {
+inline ResolvedCluster locate(std::string_view platform, const Container& container,
+                              const Request& request) {
   Location result = location(platform, container, request);
   if (const auto* error = std::get_if<Error>(&result)) ADD_FAILURE() << to_line(*error);
   if (const auto* not_yet = std::get_if<NotYet>(&result)) ADD_FAILURE() << not_yet->wait.why;
-  auto* located = std::get_if<Located>(&result);
-  return located == nullptr ? Located() : std::move(*located);
+  auto* resolved = std::get_if<ResolvedCluster>(&result);
+  return resolved == nullptr ? ResolvedCluster() : std::move(*resolved);
 }
-inline Located locate(std::string_view platform, const Container& container, Words command) {
+inline ResolvedCluster locate(std::string_view platform, const Container& container,
+                              Words command) {
   return locate(platform, container, request_of(std::move(command)));
 }
 
@@ -108,27 +109,27 @@ inline std::string refusal(std::string_view platform, const Container& container
   return refusal(platform, container, request_of(std::move(command)));
 }
 
-// Why the profile takes these variables for its own; "" when it does not.
+// Why the platform takes these variables for its own; "" when it does not.
 inline std::string detected(std::string_view platform, Words variables) {
   Snapshot snapshot;
   snapshot.env = Environ(std::move(variables));
   Request request;
   Inputs inputs(snapshot, request);
-  return profile_named(platform).detect(inputs).value_or("");
+  return platform_named(platform).detect(inputs).value_or("");
 }
 
 // The first platform, in the order of detection, that takes them.
 inline std::string platform_of(const Words& variables) {
-  for (const PlatformProfile& profile : platform_profiles()) {
-    if (!detected(profile.name, variables).empty()) return std::string(profile.name);
+  for (const Platform* platform : platforms()) {
+    if (!detected(platform->name, variables).empty()) return std::string(platform->name);
   }
   return "";
 }
 
 // A variable as the platform promises it to every process; "" when it does not.
-inline std::string promised(const Site& site, std::string_view name) {
+inline std::string promised(const PlatformFacts& platform, std::string_view name) {
   Environ env;
-  for (const EnvEdit& edit : site.env) env.apply(edit);
+  for (const EnvEdit& edit : platform.env) env.apply(edit);
   return std::string(env.get_or(name, ""));
 }
 

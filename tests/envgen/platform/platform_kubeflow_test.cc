@@ -1,4 +1,4 @@
-#include "tests/envgen/platform/profile_case.h"
+#include "tests/envgen/platform/platform_case.h"
 
 namespace envgen {
 namespace {
@@ -43,38 +43,38 @@ TEST(KubeflowPyTorch, ATorchJobThatSomeoneStartsByHandIsNotGuessed) {
 }
 
 TEST(KubeflowPyTorch, AWorkerKnowsTheMastersNameOnly) {
-  Located first = located_in(locate_kubeflow, pytorch_pod(0, 3, "4"));
-  Located last = located_in(locate_kubeflow, pytorch_pod(2, 3, "4"));
+  ResolvedCluster first = resolved_in(locate_kubeflow, pytorch_pod(0, 3, "4"));
+  ResolvedCluster last = resolved_in(locate_kubeflow, pytorch_pod(2, 3, "4"));
   EXPECT_THAT(nodes_of(last), ElementsAre("job-master-0 x4", "? x4", "? x4"));
   EXPECT_EQ(first.cluster, last.cluster);
   EXPECT_EQ(last.cluster.world_size, 12);
   EXPECT_EQ(last.cluster.master_addr, "job-master-0");
   EXPECT_EQ(last.cluster.master_port, 23456);
-  EXPECT_EQ(first.self.node_rank, 0);
-  EXPECT_EQ(last.self.node_rank, 2);
-  EXPECT_EQ(last.site.framework, "pytorch");
-  EXPECT_EQ(last.site.min_nodes, 0);
+  EXPECT_EQ(first.local_node.node_rank, 0);
+  EXPECT_EQ(last.local_node.node_rank, 2);
+  EXPECT_EQ(last.platform.framework, "pytorch");
+  EXPECT_EQ(last.platform.min_nodes, 0);
 }
 
 TEST(KubeflowPyTorch, AutomaticNumbersOfProcessesAreCountedOnThisNode) {
-  EXPECT_EQ(located_in(locate_kubeflow, pytorch_pod(1, 2, "auto")).cluster.world_size, 8);
-  EXPECT_EQ(located_in(locate_kubeflow, pytorch_pod(1, 2, "gpu")).cluster.world_size, 8);
-  EXPECT_EQ(located_in(locate_kubeflow, pytorch_pod(1, 2, "cpu")).cluster.world_size, 32);
+  EXPECT_EQ(resolved_in(locate_kubeflow, pytorch_pod(1, 2, "auto")).cluster.world_size, 8);
+  EXPECT_EQ(resolved_in(locate_kubeflow, pytorch_pod(1, 2, "gpu")).cluster.world_size, 8);
+  EXPECT_EQ(resolved_in(locate_kubeflow, pytorch_pod(1, 2, "cpu")).cluster.world_size, 32);
   Container c = pytorch_pod(1, 2, "auto");
   c.snapshot.paths["/dev"] = directory_of({"null"});
-  EXPECT_EQ(located_in(locate_kubeflow, c).cluster.world_size, 32);
+  EXPECT_EQ(resolved_in(locate_kubeflow, c).cluster.world_size, 32);
   c.snapshot.env.set("PET_NPROC_PER_NODE", "gpu");
   EXPECT_THAT(error_in(locate_kubeflow, c),
               AllOf(HasSubstr("PET_NPROC_PER_NODE"), HasSubstr("gpu")));
   c.request.slots = 3;
-  EXPECT_EQ(located_in(locate_kubeflow, c).cluster.world_size, 6);
+  EXPECT_EQ(resolved_in(locate_kubeflow, c).cluster.world_size, 6);
 }
 
 TEST(KubeflowPyTorch, WorldSizeIsProcessesOrPods) {
   Container c = pytorch_pod(1, 2, "4");
-  EXPECT_EQ(located_in(locate_kubeflow, c).cluster.world_size, 8);
+  EXPECT_EQ(resolved_in(locate_kubeflow, c).cluster.world_size, 8);
   c.snapshot.env.set("WORLD_SIZE", "2");  // before 1.7
-  EXPECT_EQ(located_in(locate_kubeflow, c).cluster.world_size, 8);
+  EXPECT_EQ(resolved_in(locate_kubeflow, c).cluster.world_size, 8);
   c.snapshot.env.set("WORLD_SIZE", "5");
   EXPECT_THAT(error_in(locate_kubeflow, c),
               AllOf(HasSubstr("WORLD_SIZE"), HasSubstr("PET_NNODES is 2")));
@@ -92,12 +92,12 @@ Container older_pod(int rank) {
 
 TEST(KubeflowPyTorch, AnOlderOperatorCountsPodsAndItsMasterIsLocalhost) {
   EXPECT_EQ(detected(older_pod(0)).first, "kubeflow");
-  Located first = located_in(locate_kubeflow, older_pod(0));
-  Located last = located_in(locate_kubeflow, older_pod(2));
+  ResolvedCluster first = resolved_in(locate_kubeflow, older_pod(0));
+  ResolvedCluster last = resolved_in(locate_kubeflow, older_pod(2));
   EXPECT_THAT(nodes_of(last), ElementsAre("job-master-0 x4", "? x4", "? x4"));
   EXPECT_EQ(first.cluster, last.cluster);
-  EXPECT_TRUE(first.site.master_is_localhost);
-  EXPECT_FALSE(last.site.master_is_localhost);
+  EXPECT_TRUE(first.platform.master_is_localhost);
+  EXPECT_FALSE(last.platform.master_is_localhost);
 }
 
 TEST(KubeflowPyTorch, ContradictionsAreErrors) {
@@ -123,7 +123,7 @@ TEST(KubeflowPyTorch, ContradictionsAreErrors) {
     SCOPED_TRACE(fault.variable);
     // The variable that torchrun itself reads has the word.
     if (*fault.told == '\0') {
-      EXPECT_EQ(located_in(locate_kubeflow, c).cluster.master_addr, "job-master-0");
+      EXPECT_EQ(resolved_in(locate_kubeflow, c).cluster.master_addr, "job-master-0");
     } else if (std::string(fault.variable) == "PET_NNODES" &&
                std::string(fault.value) == "999999999") {
       c.snapshot.env.unset("WORLD_SIZE");
@@ -145,12 +145,12 @@ TEST(KubeflowPyTorch, AnElasticJobHasARangeOfNodes) {
       container("job-worker-2", {kKubernetes, "PET_NNODES=1:3", "PET_NPROC_PER_NODE=2",
                                  "PET_RDZV_BACKEND=c10d", "PET_RDZV_ENDPOINT=job-worker-0:29400"});
   EXPECT_EQ(detected(c).first, "kubeflow");
-  Located located = located_in(locate_kubeflow, c);
-  EXPECT_THAT(nodes_of(located), ElementsAre("? x2", "? x2", "? x2"));
-  EXPECT_EQ(located.site.min_nodes, 1);
-  EXPECT_EQ(located.self.node_rank, 2);
-  EXPECT_EQ(located.cluster.master_addr, "job-worker-0");
-  EXPECT_EQ(located.cluster.master_port, 29400);
+  ResolvedCluster resolved = resolved_in(locate_kubeflow, c);
+  EXPECT_THAT(nodes_of(resolved), ElementsAre("? x2", "? x2", "? x2"));
+  EXPECT_EQ(resolved.platform.min_nodes, 1);
+  EXPECT_EQ(resolved.local_node.node_rank, 2);
+  EXPECT_EQ(resolved.cluster.master_addr, "job-worker-0");
+  EXPECT_EQ(resolved.cluster.master_port, 29400);
   c.snapshot.facts.host_name = "pod";
   EXPECT_THAT(error_in(locate_kubeflow, c), HasSubstr("--node-rank"));
 }
@@ -167,11 +167,11 @@ Container trainer_pod(int rank) {
 
 TEST(KubeflowTrainer, NamesItsNodesByTheirRank) {
   EXPECT_EQ(detected(trainer_pod(0)).first, "kubeflow");
-  Located first = located_in(locate_kubeflow, trainer_pod(0));
-  Located last = located_in(locate_kubeflow, trainer_pod(1));
+  ResolvedCluster first = resolved_in(locate_kubeflow, trainer_pod(0));
+  ResolvedCluster last = resolved_in(locate_kubeflow, trainer_pod(1));
   EXPECT_THAT(nodes_of(first), ElementsAre("llm-node-0-0.llm x4", "llm-node-0-1.llm x4"));
   EXPECT_EQ(first.cluster, last.cluster);
-  EXPECT_EQ(last.self.node_rank, 1);
+  EXPECT_EQ(last.local_node.node_rank, 1);
   EXPECT_EQ(last.cluster.master_port, 29500);
 }
 
@@ -181,7 +181,7 @@ TEST(KubeflowTrainer, AMissingMasterOrRankIsAnError) {
   EXPECT_THAT(error_in(locate_kubeflow, c),
               AllOf(HasSubstr("PET_MASTER_ADDR"), HasSubstr("--master-addr")));
   c.request.master_addr = "a";
-  EXPECT_EQ(located_in(locate_kubeflow, c).cluster.master_addr, "a");
+  EXPECT_EQ(resolved_in(locate_kubeflow, c).cluster.master_addr, "a");
   c = trainer_pod(1);
   c.snapshot.env.unset("PET_NODE_RANK");
   EXPECT_THAT(error_in(locate_kubeflow, c),
@@ -201,29 +201,29 @@ TEST(KubeflowTensorFlow, TheInjectedConfigNamesAllTasks) {
            type + R"(","index":)" + std::to_string(index) + R"(},"environment":"cloud"})";
   };
   EXPECT_THAT(detected(tf_pod(config("worker", 1))), Pair("kubeflow", "TF_CONFIG is set"));
-  Located first = located_in(locate_kubeflow, tf_pod(config("chief", 0)));
-  Located last = located_in(locate_kubeflow, tf_pod(config("ps", 0)));
+  ResolvedCluster first = resolved_in(locate_kubeflow, tf_pod(config("chief", 0)));
+  ResolvedCluster last = resolved_in(locate_kubeflow, tf_pod(config("ps", 0)));
   EXPECT_THAT(nodes_of(first),
               ElementsAre("chief0 j-chief-0.n.svc:2222 x1", "worker0 j-worker-0.n.svc:2222 x1",
                           "worker1 j-worker-1.n.svc:2222 x1", "ps0 j-ps-0.n.svc:2222 x0"));
   EXPECT_EQ(first.cluster, last.cluster);
-  EXPECT_EQ(first.self.node_rank, 0);
-  EXPECT_EQ(last.self.node_rank, 3);
-  EXPECT_EQ(first.site.framework, "tensorflow");
-  EXPECT_FALSE(first.site.tf_index_text);
-  EXPECT_EQ(located_in(locate_kubeflow, tf_pod(config("evaluator", 0))).cluster.nodes.back().role,
+  EXPECT_EQ(first.local_node.node_rank, 0);
+  EXPECT_EQ(last.local_node.node_rank, 3);
+  EXPECT_EQ(first.platform.framework, "tensorflow");
+  EXPECT_FALSE(first.platform.tf_index_text);
+  EXPECT_EQ(resolved_in(locate_kubeflow, tf_pod(config("evaluator", 0))).cluster.nodes.back().role,
             "evaluator");
   EXPECT_THAT(error_in(locate_kubeflow, tf_pod(config("worker", 2))), HasSubstr("TF_CONFIG"));
   EXPECT_THAT(error_in(locate_kubeflow, tf_pod(config("learner", 0))), HasSubstr("learner"));
 }
 
 TEST(KubeflowTensorFlow, ADynamicWorkerSeesItselfAndTheServers) {
-  Located worker = located_in(
+  ResolvedCluster worker = resolved_in(
       locate_kubeflow, tf_pod(R"({"cluster":{"ps":["p0:2222","p1:2222"],"worker":{"1":"w1:2222"}},)"
                               R"("task":{"type":"worker","index":1}})"));
   EXPECT_THAT(nodes_of(worker),
               ElementsAre("worker1 w1:2222 x1", "ps0 p0:2222 x0", "ps1 p1:2222 x0"));
-  EXPECT_EQ(worker.self.node_rank, 0);
+  EXPECT_EQ(worker.local_node.node_rank, 0);
 }
 
 TEST(KubeflowTensorFlow, AHandSetConfigOutsideOfKubernetesStaysTheUsers) {
@@ -245,24 +245,25 @@ Container launcher_pod(const std::string& hostfile) {
 TEST(KubeflowMpi, TheLauncherReadsTheMountedHostfile) {
   Container c = launcher_pod("job-worker-0.job.ns.svc slots=2\njob-worker-1.job.ns.svc slots=2\n");
   EXPECT_THAT(detected(c), Pair("kubeflow", "K_MPI_JOB_ROLE is set"));
-  Located located = located_in(locate_kubeflow, c);
-  EXPECT_THAT(nodes_of(located),
+  ResolvedCluster resolved = resolved_in(locate_kubeflow, c);
+  EXPECT_THAT(nodes_of(resolved),
               ElementsAre("launcher0 job-launcher x0", "worker0 job-worker-0.job.ns.svc x2",
                           "worker1 job-worker-1.job.ns.svc x2"));
-  EXPECT_EQ(located.self.node_rank, 0);
-  EXPECT_EQ(located.cluster.world_size, 4);
-  EXPECT_EQ(located.site.framework, "mpi");
-  EXPECT_TRUE(located.site.hostfiles_given);
-  EXPECT_EQ(located.site.openmpi_hostfile, kHostfile);
-  EXPECT_EQ(located.site.mpich_hostfile, "");
+  EXPECT_EQ(resolved.local_node.node_rank, 0);
+  EXPECT_EQ(resolved.cluster.world_size, 4);
+  EXPECT_EQ(resolved.platform.framework, "mpi");
+  EXPECT_TRUE(resolved.platform.hostfiles_given);
+  EXPECT_EQ(resolved.platform.openmpi_hostfile, kHostfile);
+  EXPECT_EQ(resolved.platform.mpich_hostfile, "");
 }
 
 TEST(KubeflowMpi, ALauncherThatWorksIsInItsHostfile) {
-  Located located = located_in(locate_kubeflow, launcher_pod("job-launcher.job.ns.svc slots=2\n"
-                                                             "job-worker-0.job.ns.svc slots=2\n"));
-  EXPECT_THAT(nodes_of(located), ElementsAre("launcher0 job-launcher.job.ns.svc x2",
-                                             "worker0 job-worker-0.job.ns.svc x2"));
-  EXPECT_EQ(located.cluster.world_size, 4);
+  ResolvedCluster resolved =
+      resolved_in(locate_kubeflow, launcher_pod("job-launcher.job.ns.svc slots=2\n"
+                                                "job-worker-0.job.ns.svc slots=2\n"));
+  EXPECT_THAT(nodes_of(resolved), ElementsAre("launcher0 job-launcher.job.ns.svc x2",
+                                              "worker0 job-worker-0.job.ns.svc x2"));
+  EXPECT_EQ(resolved.cluster.world_size, 4);
 }
 
 TEST(KubeflowMpi, HydrasHostfileHasColons) {
@@ -273,10 +274,10 @@ TEST(KubeflowMpi, HydrasHostfileHasColons) {
     Container mine = c;
     mine.snapshot.env.set(variable, kHostfile);
     EXPECT_THAT(detected(mine).second, HasSubstr(variable));
-    Located located = located_in(locate_kubeflow, mine);
-    EXPECT_EQ(located.cluster.world_size, 3);
-    EXPECT_EQ(located.site.mpich_hostfile, kHostfile);
-    EXPECT_EQ(located.site.openmpi_hostfile, "");
+    ResolvedCluster resolved = resolved_in(locate_kubeflow, mine);
+    EXPECT_EQ(resolved.cluster.world_size, 3);
+    EXPECT_EQ(resolved.platform.mpich_hostfile, kHostfile);
+    EXPECT_EQ(resolved.platform.openmpi_hostfile, "");
   }
 }
 
@@ -286,14 +287,14 @@ TEST(KubeflowMpi, AnotherHostfileIsTheUsersOwn) {
 
 TEST(KubeflowMpi, AWorkerIsToldItsRoleAndNoMore) {
   Container c = container("job-worker-3", {kKubernetes, "K_MPI_JOB_ROLE=worker"});
-  Located located = located_in(locate_kubeflow, c);
-  EXPECT_THAT(nodes_of(located), ElementsAre("launcher0 ? x0", "worker3 job-worker-3 x0"));
-  EXPECT_EQ(located.cluster.world_size, 0) << "not 1, which would be a guess";
-  EXPECT_TRUE(located.site.hostfiles_given) << "to the launcher";
-  EXPECT_EQ(located.site.openmpi_hostfile, "");
-  EXPECT_EQ(located.site.mpich_hostfile, "");
-  EXPECT_EQ(located.self.node_rank, 1);
-  EXPECT_EQ(located.site.framework, "mpi");
+  ResolvedCluster resolved = resolved_in(locate_kubeflow, c);
+  EXPECT_THAT(nodes_of(resolved), ElementsAre("launcher0 ? x0", "worker3 job-worker-3 x0"));
+  EXPECT_EQ(resolved.cluster.world_size, 0) << "not 1, which would be a guess";
+  EXPECT_TRUE(resolved.platform.hostfiles_given) << "to the launcher";
+  EXPECT_EQ(resolved.platform.openmpi_hostfile, "");
+  EXPECT_EQ(resolved.platform.mpich_hostfile, "");
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
+  EXPECT_EQ(resolved.platform.framework, "mpi");
 }
 
 TEST(KubeflowMpi, AHostfileThatMpirunWouldMisreadIsAnError) {

@@ -67,26 +67,26 @@ TEST(ModelArtsTensorFlow, WorkersComeFirstAndEachTaskFindsItsPlace) {
     int rank;
   };
   for (const Task& task : {Task{"worker", 0, 0}, Task{"worker", 1, 1}, Task{"ps", 0, 2}}) {
-    Located located = locate("modelarts", tf_task(task.name, task.index), kTrain);
-    EXPECT_EQ(located.self.node_rank, task.rank);
-    ASSERT_THAT(located.cluster.nodes, SizeIs(3));
-    EXPECT_EQ(located.cluster.nodes[1].host, "j-worker-1.j");
-    EXPECT_EQ(located.cluster.nodes[1].port, 5003);
-    EXPECT_EQ(located.cluster.nodes[1].role, "worker");
-    EXPECT_EQ(located.cluster.nodes[1].role_index, 1);
-    EXPECT_EQ(located.cluster.nodes[2].role, "ps");
-    EXPECT_EQ(located.cluster.nodes[2].slots, 0);
-    EXPECT_EQ(located.cluster.world_size, 2);
-    EXPECT_EQ(located.site.framework, "tensorflow");
-    EXPECT_EQ(located.site.framework_reason, "TF_WORKER_HOSTS is set");
-    EXPECT_TRUE(located.site.tf_flags);
+    ResolvedCluster resolved = locate("modelarts", tf_task(task.name, task.index), kTrain);
+    EXPECT_EQ(resolved.local_node.node_rank, task.rank);
+    ASSERT_THAT(resolved.cluster.nodes, SizeIs(3));
+    EXPECT_EQ(resolved.cluster.nodes[1].host, "j-worker-1.j");
+    EXPECT_EQ(resolved.cluster.nodes[1].port, 5003);
+    EXPECT_EQ(resolved.cluster.nodes[1].role, "worker");
+    EXPECT_EQ(resolved.cluster.nodes[1].role_index, 1);
+    EXPECT_EQ(resolved.cluster.nodes[2].role, "ps");
+    EXPECT_EQ(resolved.cluster.nodes[2].slots, 0);
+    EXPECT_EQ(resolved.cluster.world_size, 2);
+    EXPECT_EQ(resolved.platform.framework, "tensorflow");
+    EXPECT_EQ(resolved.platform.framework_reason, "TF_WORKER_HOSTS is set");
+    EXPECT_TRUE(resolved.platform.tf_flags);
   }
 }
 
 TEST(ModelArtsTensorFlow, ACommaListIsTheSameAsTheBracketForm) {
   Container comma = tf_task("worker", 1);
   comma.variables.push_back("TF_PS_HOSTS=j-ps-0.j:5001");
-  Located brackets = locate("modelarts", tf_task("worker", 1), kTrain);
+  ResolvedCluster brackets = locate("modelarts", tf_task("worker", 1), kTrain);
   comma.variables[3] = "TF_PS_HOSTS=j-ps-0.j:5001";
   comma.variables[4] = "TF_WORKER_HOSTS=j-worker-0.j:5002,j-worker-1.j:5003";
   EXPECT_EQ(locate("modelarts", comma, kTrain).cluster, brackets.cluster);
@@ -95,24 +95,24 @@ TEST(ModelArtsTensorFlow, ACommaListIsTheSameAsTheBracketForm) {
 TEST(ModelArtsTensorFlow, Ipv6HostsKeepTheirPorts) {
   Container node = alone({"MA_VJ_NAME=j", "MA_TASK_NAME=worker", "VC_TASK_INDEX=1",
                           "TF_WORKER_HOSTS=[[fd00::1]:5001,[fd00::2]:5002]"});
-  Located located = locate("modelarts", node, kTrain);
-  EXPECT_EQ(located.cluster.nodes[1].host, "fd00::2");
-  EXPECT_EQ(located.cluster.nodes[1].port, 5002);
+  ResolvedCluster resolved = locate("modelarts", node, kTrain);
+  EXPECT_EQ(resolved.cluster.nodes[1].host, "fd00::2");
+  EXPECT_EQ(resolved.cluster.nodes[1].port, 5002);
 }
 
 TEST(ModelArtsTensorFlow, FlagsCanBeTurnedOff) {
   Request request = request_of(kTrain);
   request.tf_flags = false;
-  EXPECT_FALSE(locate("modelarts", tf_task("ps", 0), request).site.tf_flags);
+  EXPECT_FALSE(locate("modelarts", tf_task("ps", 0), request).platform.tf_flags);
 }
 
 TEST(ModelArtsTensorFlow, OneWorkerAloneIsNoCluster) {
-  Located located = locate("modelarts",
-                           alone({"MA_VJ_NAME=j", "MA_TASK_NAME=worker", "VC_TASK_INDEX=0",
-                                  "TF_WORKER_HOSTS=j-worker-0.j:5002", "TF_PS_HOSTS=[]"}),
-                           kTrain);
-  EXPECT_THAT(located.cluster.nodes, IsEmpty());
-  EXPECT_EQ(located.site.framework, "");
+  ResolvedCluster resolved = locate("modelarts",
+                                    alone({"MA_VJ_NAME=j", "MA_TASK_NAME=worker", "VC_TASK_INDEX=0",
+                                           "TF_WORKER_HOSTS=j-worker-0.j:5002", "TF_PS_HOSTS=[]"}),
+                                    kTrain);
+  EXPECT_THAT(resolved.cluster.nodes, IsEmpty());
+  EXPECT_EQ(resolved.platform.framework, "");
 }
 
 TEST(ModelArtsTensorFlow, AWrongPlaceIsRefusedAndNotGuessed) {
@@ -137,20 +137,20 @@ TEST(ModelArtsTensorFlow, AWrongPlaceIsRefusedAndNotGuessed) {
 TEST(ModelArtsPyTorch, WorkersAreListedInOrderAndTheFirstIsTheMaster) {
   const std::string list = "VC_WORKER_HOSTS=ma-job-7-worker-0.ma-job-7,ma-job-7-worker-1.ma-job-7";
   for (int index : {0, 1}) {
-    Located located = locate("modelarts", worker(index, 2, {list}), kTrain);
-    EXPECT_EQ(located.self.node_rank, index);
-    ASSERT_THAT(located.cluster.nodes, SizeIs(2));
-    EXPECT_EQ(located.cluster.nodes[1].host, "ma-job-7-worker-1.ma-job-7");
-    EXPECT_EQ(located.cluster.nodes[1].slots, 8);
-    EXPECT_EQ(located.cluster.world_size, 16);
-    EXPECT_EQ(located.cluster.master_addr, "ma-job-7-worker-0.ma-job-7");
-    EXPECT_EQ(located.cluster.master_port, 6666);
-    EXPECT_EQ(located.site.framework, "pytorch");
+    ResolvedCluster resolved = locate("modelarts", worker(index, 2, {list}), kTrain);
+    EXPECT_EQ(resolved.local_node.node_rank, index);
+    ASSERT_THAT(resolved.cluster.nodes, SizeIs(2));
+    EXPECT_EQ(resolved.cluster.nodes[1].host, "ma-job-7-worker-1.ma-job-7");
+    EXPECT_EQ(resolved.cluster.nodes[1].slots, 8);
+    EXPECT_EQ(resolved.cluster.world_size, 16);
+    EXPECT_EQ(resolved.cluster.master_addr, "ma-job-7-worker-0.ma-job-7");
+    EXPECT_EQ(resolved.cluster.master_port, 6666);
+    EXPECT_EQ(resolved.platform.framework, "pytorch");
   }
 }
 
 TEST(ModelArtsPyTorch, NamesFollowThePlatformsPatternWhenOnlyTheNumberIsTold) {
-  Located told =
+  ResolvedCluster told =
       locate("modelarts",
              worker(2, 3,
                     {"VC_WORKER_HOSTS=ma-job-7-worker-0.ma-job-7,ma-job-7-worker-1.ma-job-7,"
@@ -160,14 +160,14 @@ TEST(ModelArtsPyTorch, NamesFollowThePlatformsPatternWhenOnlyTheNumberIsTold) {
 }
 
 TEST(ModelArtsPyTorch, TheFirstVersionNamesEachNodeInAVariable) {
-  Located located = locate("modelarts",
-                           alone({"DLS_TASK_INDEX=1", "DLS_TASK_NUMBER=2", "MA_NUM_GPUS=4",
-                                  "BATCH_CUSTOM0_HOSTS=a:29", "BATCH_CUSTOM1_HOSTS=b:30"}),
-                           kTrain);
-  EXPECT_EQ(located.self.node_rank, 1);
-  EXPECT_EQ(located.cluster.master_addr, "a");
-  EXPECT_EQ(located.cluster.master_port, 29);
-  EXPECT_EQ(located.cluster.world_size, 8);
+  ResolvedCluster resolved = locate("modelarts",
+                                    alone({"DLS_TASK_INDEX=1", "DLS_TASK_NUMBER=2", "MA_NUM_GPUS=4",
+                                           "BATCH_CUSTOM0_HOSTS=a:29", "BATCH_CUSTOM1_HOSTS=b:30"}),
+                                    kTrain);
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
+  EXPECT_EQ(resolved.cluster.master_addr, "a");
+  EXPECT_EQ(resolved.cluster.master_port, 29);
+  EXPECT_EQ(resolved.cluster.world_size, 8);
 }
 
 TEST(ModelArtsPyTorch, ACpuNodeHasOneSlotAndAnUntoldNodeCountsItsDevices) {
@@ -180,8 +180,9 @@ TEST(ModelArtsPyTorch, ACpuNodeHasOneSlotAndAnUntoldNodeCountsItsDevices) {
 }
 
 TEST(ModelArtsPyTorch, ACommandWithItsOwnLauncherIsLeftToThat) {
-  EXPECT_EQ(locate("modelarts", worker(0, 2), {"deepspeed", "train.py"}).site.framework, "");
-  EXPECT_EQ(locate("modelarts", worker(0, 2), {"torchrun", "train.py"}).site.framework, "pytorch");
+  EXPECT_EQ(locate("modelarts", worker(0, 2), {"deepspeed", "train.py"}).platform.framework, "");
+  EXPECT_EQ(locate("modelarts", worker(0, 2), {"torchrun", "train.py"}).platform.framework,
+            "pytorch");
 }
 
 TEST(ModelArtsPyTorch, ContradictionsAreRefused) {
@@ -200,14 +201,14 @@ TEST(ModelArtsPyTorch, ContradictionsAreRefused) {
 }
 
 TEST(ModelArts, OneNodeHasNoClusterUnlessALauncherIsAskedFor) {
-  Located located = locate("modelarts", worker(0, 1), kTrain);
-  EXPECT_THAT(located.cluster.nodes, IsEmpty());
-  EXPECT_EQ(located.site.framework, "");
+  ResolvedCluster resolved = locate("modelarts", worker(0, 1), kTrain);
+  EXPECT_THAT(resolved.cluster.nodes, IsEmpty());
+  EXPECT_EQ(resolved.platform.framework, "");
   Request request = request_of(kTrain);
   request.framework = "pytorch";
-  located = locate("modelarts", worker(0, 1), request);
-  ASSERT_THAT(located.cluster.nodes, SizeIs(1));
-  EXPECT_EQ(located.cluster.nodes[0].slots, 8);
+  resolved = locate("modelarts", worker(0, 1), request);
+  ASSERT_THAT(resolved.cluster.nodes, SizeIs(1));
+  EXPECT_EQ(resolved.cluster.nodes[0].slots, 8);
 }
 
 TEST(ModelArts, LearnersFindEachOtherByThemselves) {
@@ -220,10 +221,10 @@ TEST(ModelArts, LearnersFindEachOtherByThemselves) {
 
 TEST(ModelArts, ABareScriptGetsTheJobsInterpreter) {
   Container node = worker(0, 1);
-  EXPECT_THAT(locate("modelarts", node, {"train.py", "--epochs", "5"}).site.command,
+  EXPECT_THAT(locate("modelarts", node, {"train.py", "--epochs", "5"}).platform.command,
               ElementsAre("python", "train.py", "--epochs", "5"));
   node.variables.push_back("MA_SCRIPT_INTERPRETER=/opt/py/bin/python");
-  EXPECT_THAT(locate("modelarts", node, {"train.py"}).site.command,
+  EXPECT_THAT(locate("modelarts", node, {"train.py"}).platform.command,
               ElementsAre("/opt/py/bin/python", "train.py"));
 }
 
@@ -236,7 +237,7 @@ TEST(ModelArts, ACommandForAShellIsRefusedWithTheFormToUse) {
 
 TEST(ModelArts, ExportsBeforeTheCommandGetAShell) {
   EXPECT_THAT(locate("modelarts", worker(0, 1), {"export", "PATH=/e/bin:$PATH;", "python", "t.py"})
-                  .site.command,
+                  .platform.command,
               ElementsAre("bash", "-c", "export PATH=/e/bin:$PATH; python t.py"));
 }
 
@@ -248,36 +249,37 @@ TEST(ModelArts, APresetEngineStartsInTheCodeDirectory) {
   Container node = alone({"MA_JOB_DIR=" + std::string(kRoot)},
                          {"/home/ma-user", kRoot, std::string(kRoot) + "/gpu-train"});
   const std::string code = std::string(kRoot) + "/gpu-train";
-  EXPECT_EQ(locate("modelarts", node, {"python", code + "/src/train.py"}).site.cwd, code);
+  EXPECT_EQ(locate("modelarts", node, {"python", code + "/src/train.py"}).platform.cwd, code);
 
   node.paths[kRoot] = directory({"gpu-train"});
-  EXPECT_EQ(locate("modelarts", node, {"bash", "-c", "python a.py"}).site.cwd, code);
+  EXPECT_EQ(locate("modelarts", node, {"bash", "-c", "python a.py"}).platform.cwd, code);
   node.paths[kRoot] = directory({"gpu-train", "other"});
   node.paths[code + "/train.py"] = file();
-  EXPECT_EQ(locate("modelarts", node, {"train.py"}).site.cwd, code);
+  EXPECT_EQ(locate("modelarts", node, {"train.py"}).platform.cwd, code);
 }
 
 TEST(ModelArts, TheCodeDirectoryMayLieWhereTheDocumentSays) {
   Container node = alone({"MA_JOB_DIR=" + std::string(kRoot)},
                          {"/home/ma-user", "/home/ma-user/user-job-dir/code"});
-  EXPECT_EQ(
-      locate("modelarts", node, {"python", "/home/ma-user/user-job-dir/code/train.py"}).site.cwd,
-      "/home/ma-user/user-job-dir/code");
+  EXPECT_EQ(locate("modelarts", node, {"python", "/home/ma-user/user-job-dir/code/train.py"})
+                .platform.cwd,
+            "/home/ma-user/user-job-dir/code");
 }
 
 TEST(ModelArts, ACustomImageStartsInTheUsersHome) {
   Container node = alone({"MA_VJ_NAME=j"}, {"/home/ma-user"});
-  EXPECT_EQ(locate("modelarts", node, {"python", std::string(kRoot) + "/code/train.py"}).site.cwd,
-            "/home/ma-user");
+  EXPECT_EQ(
+      locate("modelarts", node, {"python", std::string(kRoot) + "/code/train.py"}).platform.cwd,
+      "/home/ma-user");
   node = alone({"MA_VJ_NAME=j", "MA_HOME=/home/other"}, {"/home/ma-user", "/home/other"});
-  EXPECT_EQ(locate("modelarts", node, kTrain).site.cwd, "/home/other");
-  EXPECT_EQ(locate("modelarts", alone({"MA_VJ_NAME=j"}), kTrain).site.cwd, "");
+  EXPECT_EQ(locate("modelarts", node, kTrain).platform.cwd, "/home/other");
+  EXPECT_EQ(locate("modelarts", alone({"MA_VJ_NAME=j"}), kTrain).platform.cwd, "");
 }
 
 TEST(ModelArts, ACallerThatIsInTheCodeDirectoryStaysThere) {
   Container node = alone({"MA_JOB_DIR=" + std::string(kRoot)}, {"/home/ma-user"});
   node.cwd = std::string(kRoot) + "/code/src";
-  EXPECT_EQ(locate("modelarts", node, kTrain).site.cwd, "");
+  EXPECT_EQ(locate("modelarts", node, kTrain).platform.cwd, "");
 }
 
 TEST(ModelArts, TheCommandStartsWhereItsScriptIs) {
@@ -285,7 +287,7 @@ TEST(ModelArts, TheCommandStartsWhereItsScriptIs) {
   Container node = alone({"MA_JOB_DIR=" + std::string(kRoot)}, {"/home/ma-user", kRoot, code});
   node.paths[kRoot] = directory({"code"});
   auto start = [&node](const Words& command) {
-    return locate("modelarts", node, command).site.cwd;
+    return locate("modelarts", node, command).platform.cwd;
   };
   node.paths["/workspace/train.py"] = file();
   EXPECT_EQ(start(kTrain), "") << "in the image";
@@ -312,15 +314,15 @@ TEST(ModelArts, ARankTableDoesNotChangeWhereTheCommandStarts) {
   node.paths[code] = directory();
   node.paths[code + "/train.py"] = file();
   node.paths[kTablePath] = file(template2({}));
-  Located located = locate("modelarts", node, kTrain);
-  EXPECT_THAT(located.cluster.nodes, SizeIs(2));
-  EXPECT_EQ(located.site.cwd, code);
-  EXPECT_EQ(located.site.work_dir, code) << "the ranks' directories are made where it starts";
+  ResolvedCluster resolved = locate("modelarts", node, kTrain);
+  EXPECT_THAT(resolved.cluster.nodes, SizeIs(2));
+  EXPECT_EQ(resolved.platform.cwd, code);
+  EXPECT_EQ(resolved.platform.work_dir, code) << "the ranks' directories are made where it starts";
   node.variables.push_back("MA_MOUNT_PATH=/cache");
   node.paths["/cache"] = directory();
-  located = locate("modelarts", node, kTrain);
-  EXPECT_EQ(located.site.cwd, code);
-  EXPECT_EQ(located.site.work_dir, "/cache/workspace");
+  resolved = locate("modelarts", node, kTrain);
+  EXPECT_EQ(resolved.platform.cwd, code);
+  EXPECT_EQ(resolved.platform.work_dir, "/cache/workspace");
 }
 
 TEST(ModelArts, WhatCannotBeWrittenMovesToTheWritablePlace) {
@@ -328,16 +330,16 @@ TEST(ModelArts, WhatCannotBeWrittenMovesToTheWritablePlace) {
                          {"/home/ma-user/modelarts"});
   node.paths["/logs"] = directory({}, false);
   node.paths["/cache"] = directory({}, false);
-  Located located = locate("modelarts", node, kTrain);
-  EXPECT_EQ(located.site.log_dir, "/home/ma-user/modelarts/log");
-  EXPECT_EQ(located.site.work_dir, "/home/ma-user/modelarts/workspace");
-  EXPECT_THAT(located.warnings, Contains(HasSubstr("/logs cannot be written")));
+  ResolvedCluster resolved = locate("modelarts", node, kTrain);
+  EXPECT_EQ(resolved.platform.log_dir, "/home/ma-user/modelarts/log");
+  EXPECT_EQ(resolved.platform.work_dir, "/home/ma-user/modelarts/workspace");
+  EXPECT_THAT(resolved.warnings, Contains(HasSubstr("/logs cannot be written")));
   node.paths["/logs"] = directory();
   node.paths["/cache"] = directory();
-  located = locate("modelarts", node, kTrain);
-  EXPECT_EQ(located.site.log_dir, "/logs");
-  EXPECT_EQ(located.site.work_dir, "/cache/workspace");
-  EXPECT_THAT(located.warnings, IsEmpty());
+  resolved = locate("modelarts", node, kTrain);
+  EXPECT_EQ(resolved.platform.log_dir, "/logs");
+  EXPECT_EQ(resolved.platform.work_dir, "/cache/workspace");
+  EXPECT_THAT(resolved.warnings, IsEmpty());
 }
 
 }  // namespace

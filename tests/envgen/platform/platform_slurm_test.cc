@@ -1,4 +1,4 @@
-#include "tests/envgen/platform/profile_case.h"
+#include "tests/envgen/platform/platform_case.h"
 
 namespace envgen {
 namespace {
@@ -36,70 +36,70 @@ TEST(Slurm, IsDetectedByTheJobAndItsNodes) {
 }
 
 TEST(Slurm, OneTaskANodeLeavesTheDevicesToUs) {
-  Located first = located_in(locate_slurm, task_per_node(0));
-  Located last = located_in(locate_slurm, task_per_node(1));
+  ResolvedCluster first = resolved_in(locate_slurm, task_per_node(0));
+  ResolvedCluster last = resolved_in(locate_slurm, task_per_node(1));
   EXPECT_THAT(nodes_of(first), ElementsAre("n1 x8", "n2 x8"));
   EXPECT_EQ(first.cluster, last.cluster);
   EXPECT_EQ(first.cluster.world_size, 16);
   EXPECT_EQ(first.cluster.master_addr, "n1");
-  EXPECT_EQ(first.self.node_rank, 0);
-  EXPECT_EQ(last.self.node_rank, 1);
-  EXPECT_FALSE(first.site.own_rank.has_value());
-  EXPECT_EQ(first.site.job_id, "4711");
+  EXPECT_EQ(first.local_node.node_rank, 0);
+  EXPECT_EQ(last.local_node.node_rank, 1);
+  EXPECT_FALSE(first.platform.own_rank.has_value());
+  EXPECT_EQ(first.platform.job_id, "4711");
   EXPECT_THAT(first.warnings, IsEmpty());
 }
 
 TEST(Slurm, OneTaskADeviceIsOneRankEach) {
-  Located first = located_in(locate_slurm, task_per_device(0, 0));
-  Located last = located_in(locate_slurm, task_per_device(1, 7));
+  ResolvedCluster first = resolved_in(locate_slurm, task_per_device(0, 0));
+  ResolvedCluster last = resolved_in(locate_slurm, task_per_device(1, 7));
   EXPECT_EQ(first.cluster, last.cluster);
   EXPECT_EQ(first.cluster.world_size, 16);
-  EXPECT_EQ(first.site.own_rank, 0);
-  EXPECT_EQ(first.site.local_rank, 0);
-  EXPECT_EQ(last.site.own_rank, 15);
-  EXPECT_EQ(last.site.local_rank, 7);
+  EXPECT_EQ(first.platform.own_rank, 0);
+  EXPECT_EQ(first.platform.local_rank, 0);
+  EXPECT_EQ(last.platform.own_rank, 15);
+  EXPECT_EQ(last.platform.local_rank, 7);
 }
 
 TEST(Slurm, ACyclicDistributionKeepsSlurmsRanks) {
-  Located second = located_in(locate_slurm, step(1, 1, 0, "8(x2)", 16));
-  EXPECT_EQ(second.self.node_rank, 1);
-  EXPECT_EQ(second.site.own_rank, 1);
+  ResolvedCluster second = resolved_in(locate_slurm, step(1, 1, 0, "8(x2)", 16));
+  EXPECT_EQ(second.local_node.node_rank, 1);
+  EXPECT_EQ(second.platform.own_rank, 1);
 }
 
 TEST(Slurm, NodesMayHaveDifferentNumbersOfTasks) {
-  Located last = located_in(locate_slurm, step(1, 2, 0, "2,1", 3));
+  ResolvedCluster last = resolved_in(locate_slurm, step(1, 2, 0, "2,1", 3));
   EXPECT_THAT(nodes_of(last), ElementsAre("n1 x2", "n2 x1"));
-  EXPECT_EQ(last.site.own_rank, 2);
+  EXPECT_EQ(last.platform.own_rank, 2);
 }
 
 TEST(Slurm, SeveralTasksOnASingleNodeAreRanksToo) {
-  Located located = located_in(
+  ResolvedCluster resolved = resolved_in(
       locate_slurm,
       container("n1", {"SLURM_JOB_ID=1", "SLURM_STEP_ID=0", "SLURM_NODELIST=n1", "SLURM_NTASKS=4",
                        "SLURM_NODEID=0", "SLURM_PROCID=3", "SLURM_LOCALID=3"}));
-  EXPECT_THAT(nodes_of(located), ElementsAre("n1 x4"));
-  EXPECT_EQ(located.site.own_rank, 3);
+  EXPECT_THAT(nodes_of(resolved), ElementsAre("n1 x4"));
+  EXPECT_EQ(resolved.platform.own_rank, 3);
 }
 
 TEST(Slurm, TheGpusThatSlurmGaveAreTheSlots) {
   Container c = task_per_node(1);
   c.snapshot.env.set("SLURM_GPUS_ON_NODE", "4");
-  EXPECT_THAT(nodes_of(located_in(locate_slurm, c)), ElementsAre("n1 x4", "n2 x4"));
+  EXPECT_THAT(nodes_of(resolved_in(locate_slurm, c)), ElementsAre("n1 x4", "n2 x4"));
   c.request.slots = 3;
-  EXPECT_THAT(nodes_of(located_in(locate_slurm, c)), ElementsAre("n1 x3", "n2 x3"));
+  EXPECT_THAT(nodes_of(resolved_in(locate_slurm, c)), ElementsAre("n1 x3", "n2 x3"));
 }
 
 TEST(Slurm, ABatchScriptsTasksAreNotStartedYet) {
   Container c = container(
       "n1", {"SLURM_JOB_ID=1", "SLURM_JOB_NODELIST=n1", "SLURM_NTASKS=8", "SLURM_NTASKS_PER_NODE=8",
              "SLURM_TASKS_PER_NODE=8", "SLURM_NODEID=0", "SLURM_PROCID=0", "SLURM_LOCALID=0"});
-  Located located = located_in(locate_slurm, c);
-  EXPECT_THAT(nodes_of(located), ElementsAre("n1 x8"));
-  EXPECT_FALSE(located.site.own_rank.has_value());
-  EXPECT_THAT(located.warnings, IsEmpty());
+  ResolvedCluster resolved = resolved_in(locate_slurm, c);
+  EXPECT_THAT(nodes_of(resolved), ElementsAre("n1 x8"));
+  EXPECT_FALSE(resolved.platform.own_rank.has_value());
+  EXPECT_THAT(resolved.warnings, IsEmpty());
 
   c.snapshot.env.set("SLURM_JOB_NODELIST", "n[1-2]");
-  EXPECT_THAT(located_in(locate_slurm, c).warnings, Contains(HasSubstr("srun")));
+  EXPECT_THAT(resolved_in(locate_slurm, c).warnings, Contains(HasSubstr("srun")));
 }
 
 TEST(Slurm, ThePortFollowsFromTheJobAndTheStep) {
@@ -107,7 +107,7 @@ TEST(Slurm, ThePortFollowsFromTheJobAndTheStep) {
     Container c = task_per_node(0);
     c.snapshot.env.set("SLURM_JOB_ID", job);
     c.snapshot.env.set("SLURM_STEP_ID", step_id);
-    return located_in(locate_slurm, c).cluster.master_port;
+    return resolved_in(locate_slurm, c).cluster.master_port;
   };
   EXPECT_EQ(port("4711", "0"), port("4711", "0"));
   EXPECT_NE(port("4711", "0"), port("4712", "0"));
@@ -122,21 +122,21 @@ TEST(Slurm, AMasterThatTheUserNamesWins) {
   Container c = task_per_node(0);
   c.request.master_addr = "n1-ib";
   c.request.master_port = 1234;
-  Located located = located_in(locate_slurm, c);
-  EXPECT_EQ(located.cluster.master_addr, "n1-ib");
-  EXPECT_EQ(located.cluster.master_port, 1234);
+  ResolvedCluster resolved = resolved_in(locate_slurm, c);
+  EXPECT_EQ(resolved.cluster.master_addr, "n1-ib");
+  EXPECT_EQ(resolved.cluster.master_port, 1234);
 }
 
 TEST(Slurm, WithoutANodeIdTheNameTells) {
   Container c = task_per_node(1);
   c.snapshot.env.unset("SLURM_NODEID");
-  EXPECT_EQ(located_in(locate_slurm, c).self.node_rank, 1);
+  EXPECT_EQ(resolved_in(locate_slurm, c).local_node.node_rank, 1);
   c.snapshot.env.unset("SLURMD_NODENAME");
-  EXPECT_EQ(located_in(locate_slurm, c).self.node_rank, 1);
+  EXPECT_EQ(resolved_in(locate_slurm, c).local_node.node_rank, 1);
   c.snapshot.facts.host_name = "elsewhere";
   EXPECT_THAT(error_in(locate_slurm, c), AllOf(HasSubstr("elsewhere"), HasSubstr("--node-rank")));
   c.request.node_rank = 0;
-  EXPECT_EQ(located_in(locate_slurm, c).self.node_rank, 0);
+  EXPECT_EQ(resolved_in(locate_slurm, c).local_node.node_rank, 0);
 }
 
 struct Fault {
@@ -173,7 +173,7 @@ TEST(Slurm, ContradictionsAreErrorsThatNameTheVariables) {
     SCOPED_TRACE(std::string(fault.variable) + "=" + (fault.value ? fault.value : "(unset)"));
     // The total alone tells as much when it divides.
     if (fault.told.empty()) {
-      EXPECT_EQ(located_in(locate_slurm, c).site.own_rank, 15);
+      EXPECT_EQ(resolved_in(locate_slurm, c).platform.own_rank, 15);
       c.snapshot.env.set("SLURM_STEP_NUM_TASKS", "15");
       EXPECT_THAT(error_in(locate_slurm, c), HasSubstr("multiple"));
       continue;
@@ -186,9 +186,9 @@ TEST(Slurm, ContradictionsAreErrorsThatNameTheVariables) {
 TEST(Slurm, TenThousandNodes) {
   Container c = container("n10000", {"SLURM_JOB_ID=1", "SLURM_STEP_ID=0",
                                      "SLURM_STEP_NODELIST=n[1-10000]", "SLURM_NODEID=9999"});
-  Located located = located_in(locate_slurm, c);
-  EXPECT_THAT(located.cluster.nodes, SizeIs(10000));
-  EXPECT_EQ(located.cluster.world_size, 20000);
+  ResolvedCluster resolved = resolved_in(locate_slurm, c);
+  EXPECT_THAT(resolved.cluster.nodes, SizeIs(10000));
+  EXPECT_EQ(resolved.cluster.world_size, 20000);
 }
 
 }  // namespace

@@ -64,16 +64,16 @@ TEST(Vk, IsTriedBeforeVolcanoAndKubeflow) {
 
 TEST(Vk, TheIndexIsThePlaceInTheList) {
   for (int index : {0, 2}) {
-    Located located = locate("vk", worker(index), kTrain);
-    EXPECT_EQ(located.self.node_rank, index);
-    EXPECT_THAT(located.self.reason, HasSubstr("WORKER_HOST"));
-    ASSERT_THAT(located.cluster.nodes, SizeIs(3));
-    EXPECT_EQ(located.cluster.nodes[2].host, "job-worker-2");
-    EXPECT_EQ(located.cluster.nodes[2].slots, 4);
-    EXPECT_EQ(located.cluster.world_size, 12);
-    EXPECT_EQ(located.cluster.master_addr, "job-worker-0");
-    EXPECT_EQ(located.cluster.master_port, 2222);
-    EXPECT_EQ(located.cluster, locate("vk", worker(0), kTrain).cluster);
+    ResolvedCluster resolved = locate("vk", worker(index), kTrain);
+    EXPECT_EQ(resolved.local_node.node_rank, index);
+    EXPECT_THAT(resolved.local_node.reason, HasSubstr("WORKER_HOST"));
+    ASSERT_THAT(resolved.cluster.nodes, SizeIs(3));
+    EXPECT_EQ(resolved.cluster.nodes[2].host, "job-worker-2");
+    EXPECT_EQ(resolved.cluster.nodes[2].slots, 4);
+    EXPECT_EQ(resolved.cluster.world_size, 12);
+    EXPECT_EQ(resolved.cluster.master_addr, "job-worker-0");
+    EXPECT_EQ(resolved.cluster.master_port, 2222);
+    EXPECT_EQ(resolved.cluster, locate("vk", worker(0), kTrain).cluster);
   }
 }
 
@@ -84,9 +84,9 @@ TEST(Vk, VolcanosVariablesAndFilesAreTheSecondAndThirdSource) {
   EXPECT_EQ(locate("vk", node, kTrain).cluster, expected);
   node.variables[1] = "WORKER_HOST=";
   node.paths["/etc/volcano/worker.host"] = file("job-worker-0\njob-worker-1\njob-worker-2");
-  Located located = locate("vk", node, kTrain);
-  EXPECT_EQ(located.cluster, expected);
-  EXPECT_THAT(located.self.reason, HasSubstr("/etc/volcano/worker.host"));
+  ResolvedCluster resolved = locate("vk", node, kTrain);
+  EXPECT_EQ(resolved.cluster, expected);
+  EXPECT_THAT(resolved.local_node.reason, HasSubstr("/etc/volcano/worker.host"));
 }
 
 TEST(Vk, ATaskOfAnotherNameHasItsOwnList) {
@@ -110,19 +110,19 @@ TEST(Vk, SlotsAreCountedWhenUntold) {
 TEST(Vk, WithoutHostsItIsOneNode) {
   Container node;
   node.variables = {"VK_TASK_INDEX=0", "SLOTS=4"};
-  Located located = locate("vk", node, kTrain);
-  ASSERT_THAT(located.cluster.nodes, SizeIs(1));
-  EXPECT_EQ(located.cluster.nodes[0].slots, 4);
-  EXPECT_EQ(located.site.framework, "");
+  ResolvedCluster resolved = locate("vk", node, kTrain);
+  ASSERT_THAT(resolved.cluster.nodes, SizeIs(1));
+  EXPECT_EQ(resolved.cluster.nodes[0].slots, 4);
+  EXPECT_EQ(resolved.platform.framework, "");
 }
 
 TEST(Vk, Ipv6HostsAreTaken) {
   Container node = worker(1);
   node.variables[1] = "WORKER_HOST=[fd00::1]:2222,[fd00::2]:2222";
   node.addresses = {"fd00::2"};
-  Located located = locate("vk", node, kTrain);
-  EXPECT_EQ(located.cluster.nodes[1].host, "fd00::2");
-  EXPECT_EQ(located.cluster.nodes[1].port, 2222);
+  ResolvedCluster resolved = locate("vk", node, kTrain);
+  EXPECT_EQ(resolved.cluster.nodes[1].host, "fd00::2");
+  EXPECT_EQ(resolved.cluster.nodes[1].port, 2222);
 }
 
 struct Refusal {
@@ -162,7 +162,7 @@ TEST(Vk, TheNodeRankCanBeGiven) {
   node.variables[0] = "VK_TASK_INDEX=";
   Request request = request_of(kTrain);
   request.node_rank = 2;
-  EXPECT_EQ(locate("vk", node, request).self.node_rank, 2);
+  EXPECT_EQ(locate("vk", node, request).local_node.node_rank, 2);
   request.node_rank = 3;
   EXPECT_THAT(refusal("vk", node, request), HasSubstr("3 in a job of 3 nodes"));
 }
@@ -170,12 +170,12 @@ TEST(Vk, TheNodeRankCanBeGiven) {
 // --- Horovod
 
 TEST(VkHorovod, GetsTheHostfilesAndThePrefixOfThePage) {
-  Located located = locate("vk", worker(0), mode("horovod"));
-  EXPECT_EQ(located.site.openmpi_hostfile, "/etc/mpi/hostfile");
-  EXPECT_EQ(located.site.mpich_hostfile, "/etc/mpi/mpich_hostfile");
-  EXPECT_FALSE(located.site.hostfiles_given);
-  EXPECT_EQ(promised(located.site, "HYDRA_IFACE"), "eth0");
-  EXPECT_THAT(located.site.mpirun_prefix,
+  ResolvedCluster resolved = locate("vk", worker(0), mode("horovod"));
+  EXPECT_EQ(resolved.platform.openmpi_hostfile, "/etc/mpi/hostfile");
+  EXPECT_EQ(resolved.platform.mpich_hostfile, "/etc/mpi/mpich_hostfile");
+  EXPECT_FALSE(resolved.platform.hostfiles_given);
+  EXPECT_EQ(promised(resolved.platform, "HYDRA_IFACE"), "eth0");
+  EXPECT_THAT(resolved.platform.mpirun_prefix,
               ElementsAre("--allow-run-as-root", "-bind-to", "none", "-map-by", "slot", "-x",
                           "NCCL_DEBUG=INFO", "-x", "LD_LIBRARY_PATH", "-x", "PATH", "-mca", "pml",
                           "ob1", "-mca", "btl", "^openib"));
@@ -183,15 +183,15 @@ TEST(VkHorovod, GetsTheHostfilesAndThePrefixOfThePage) {
 
 TEST(VkHorovod, IsChosenByItsVariablesAndUsesTheFileThatIsThere) {
   Container node = worker(0, {"OMPI_MCA_orte_default_hostfile=/etc/mpi/own"});
-  Located located = locate("vk", node, kTrain);
-  EXPECT_EQ(located.site.framework, "horovod");
-  EXPECT_EQ(located.site.framework_reason, "OMPI_MCA_orte_default_hostfile is set");
-  EXPECT_FALSE(located.site.hostfiles_given);
+  ResolvedCluster resolved = locate("vk", node, kTrain);
+  EXPECT_EQ(resolved.platform.framework, "horovod");
+  EXPECT_EQ(resolved.platform.framework_reason, "OMPI_MCA_orte_default_hostfile is set");
+  EXPECT_FALSE(resolved.platform.hostfiles_given);
   node.paths["/etc/mpi/own"] = file("a slots=4\n");
-  located = locate("vk", node, kTrain);
-  EXPECT_TRUE(located.site.hostfiles_given);
-  EXPECT_EQ(located.site.openmpi_hostfile, "/etc/mpi/own");
-  EXPECT_EQ(locate("vk", worker(0, {"HYDRA_HOST_FILE=/f"}), kTrain).site.framework, "horovod");
+  resolved = locate("vk", node, kTrain);
+  EXPECT_TRUE(resolved.platform.hostfiles_given);
+  EXPECT_EQ(resolved.platform.openmpi_hostfile, "/etc/mpi/own");
+  EXPECT_EQ(locate("vk", worker(0, {"HYDRA_HOST_FILE=/f"}), kTrain).platform.framework, "horovod");
 }
 
 // --- TensorFlow
@@ -204,17 +204,17 @@ TEST(VkTensorFlow, WorkersComeFirstAndTheIndexCountsWithinTheRole) {
   };
   for (const Task& task :
        {Task{"worker", 0, 0}, Task{"worker", 1, 1}, Task{"ps", 0, 2}, Task{"ps", 1, 3}}) {
-    Located located = locate("vk", with_ps(task.role, task.index), kTrain);
-    EXPECT_EQ(located.self.node_rank, task.rank) << task.role << task.index;
-    ASSERT_THAT(located.cluster.nodes, SizeIs(4));
-    EXPECT_EQ(located.cluster.nodes[3].role, "ps");
-    EXPECT_EQ(located.cluster.nodes[3].role_index, 1);
-    EXPECT_EQ(located.cluster.nodes[3].slots, 0);
-    EXPECT_EQ(located.cluster.world_size, 2) << "one process a worker";
-    EXPECT_EQ(located.site.framework, "tensorflow");
-    EXPECT_EQ(located.site.framework_reason, "PS_HOST is set");
-    EXPECT_TRUE(located.site.tf_index_text);
-    EXPECT_THAT(located.site.env, IsEmpty());
+    ResolvedCluster resolved = locate("vk", with_ps(task.role, task.index), kTrain);
+    EXPECT_EQ(resolved.local_node.node_rank, task.rank) << task.role << task.index;
+    ASSERT_THAT(resolved.cluster.nodes, SizeIs(4));
+    EXPECT_EQ(resolved.cluster.nodes[3].role, "ps");
+    EXPECT_EQ(resolved.cluster.nodes[3].role_index, 1);
+    EXPECT_EQ(resolved.cluster.nodes[3].slots, 0);
+    EXPECT_EQ(resolved.cluster.world_size, 2) << "one process a worker";
+    EXPECT_EQ(resolved.platform.framework, "tensorflow");
+    EXPECT_EQ(resolved.platform.framework_reason, "PS_HOST is set");
+    EXPECT_TRUE(resolved.platform.tf_index_text);
+    EXPECT_THAT(resolved.platform.env, IsEmpty());
   }
 }
 
@@ -224,9 +224,9 @@ TEST(VkTensorFlow, TheTasksNameDecidesWhereHostNamesSayNothing) {
   EXPECT_THAT(refusal("vk", node, kTrain),
               AllOf(HasSubstr("gpu-17"), HasSubstr("VC_TASK_NAME"), HasSubstr("--node-rank")));
   node.variables.push_back("VC_TASK_NAME=ps");
-  EXPECT_EQ(locate("vk", node, kTrain).self.node_rank, 3);
+  EXPECT_EQ(locate("vk", node, kTrain).local_node.node_rank, 3);
   node.variables.back() = "POD_NAME=x-worker-1";
-  EXPECT_EQ(locate("vk", node, kTrain).self.node_rank, 1);
+  EXPECT_EQ(locate("vk", node, kTrain).local_node.node_rank, 1);
 }
 
 TEST(VkTensorFlow, ParameterServersWithoutWorkersAreRefused) {
@@ -236,59 +236,60 @@ TEST(VkTensorFlow, ParameterServersWithoutWorkersAreRefused) {
 }
 
 TEST(VkTensorFlow, AllReduceHasWorkersAlone) {
-  Located located = locate("vk", worker(2), mode("tensorflow"));
-  EXPECT_EQ(located.self.node_rank, 2);
-  EXPECT_EQ(located.cluster.world_size, 3);
-  EXPECT_TRUE(located.site.tf_index_text);
+  ResolvedCluster resolved = locate("vk", worker(2), mode("tensorflow"));
+  EXPECT_EQ(resolved.local_node.node_rank, 2);
+  EXPECT_EQ(resolved.cluster.world_size, 3);
+  EXPECT_TRUE(resolved.platform.tf_index_text);
 }
 
 TEST(VkTensorFlow, AnInjectedConfigIsKept) {
   const std::string text =
       R"({"cluster":{"worker":["a:1","b:1"]},"task":{"type":"worker","index":"1"}})";
-  Located located = locate("vk", worker(1, {"TF_CONFIG=" + text}), kTrain);
-  EXPECT_EQ(located.site.tf_config, text);
-  EXPECT_EQ(located.site.framework, "tensorflow");
-  EXPECT_EQ(located.self.node_rank, 1);
-  EXPECT_EQ(locate("vk", worker(1, {"TF_CONFIG=" + text}), mode("pytorch")).site.tf_config, "");
+  ResolvedCluster resolved = locate("vk", worker(1, {"TF_CONFIG=" + text}), kTrain);
+  EXPECT_EQ(resolved.platform.tf_config, text);
+  EXPECT_EQ(resolved.platform.framework, "tensorflow");
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
+  EXPECT_EQ(locate("vk", worker(1, {"TF_CONFIG=" + text}), mode("pytorch")).platform.tf_config, "");
 }
 
 // --- PyTorch and DeepSpeed
 
 TEST(VkPyTorch, PromisesItsVariablesWithNodesAsTheWorld) {
   for (const char* framework : {"pytorch", "deepspeed"}) {
-    Located located = locate("vk", worker(2, {"WORLD_SIZE=99", "RANK=98"}), mode(framework));
-    EXPECT_EQ(promised(located.site, "MASTER_ADDR"), "job-worker-0");
-    EXPECT_EQ(promised(located.site, "MASTER_PORT"), "2222");
-    EXPECT_EQ(promised(located.site, "WORLD_SIZE"), "3");
-    EXPECT_EQ(promised(located.site, "RANK"), "2");
-    EXPECT_EQ(promised(located.site, "SLOTS"), "4");
-    EXPECT_EQ(promised(located.site, "HYDRA_IFACE"), "");
+    ResolvedCluster resolved =
+        locate("vk", worker(2, {"WORLD_SIZE=99", "RANK=98"}), mode(framework));
+    EXPECT_EQ(promised(resolved.platform, "MASTER_ADDR"), "job-worker-0");
+    EXPECT_EQ(promised(resolved.platform, "MASTER_PORT"), "2222");
+    EXPECT_EQ(promised(resolved.platform, "WORLD_SIZE"), "3");
+    EXPECT_EQ(promised(resolved.platform, "RANK"), "2");
+    EXPECT_EQ(promised(resolved.platform, "SLOTS"), "4");
+    EXPECT_EQ(promised(resolved.platform, "HYDRA_IFACE"), "");
   }
 }
 
 TEST(VkPyTorch, UsesTheOldLauncherAndCallsTheMasterLocalhost) {
-  const Site site = locate("vk", worker(0), mode("pytorch")).site;
-  EXPECT_EQ(site.torch_launcher, TorchLauncher::kLaunch);
-  EXPECT_TRUE(site.master_is_localhost);
-  EXPECT_TRUE(site.prefix_bare_python_only);
+  const PlatformFacts platform = locate("vk", worker(0), mode("pytorch")).platform;
+  EXPECT_EQ(platform.torch_launcher, TorchLauncher::kLaunch);
+  EXPECT_TRUE(platform.master_is_localhost);
+  EXPECT_TRUE(platform.prefix_bare_python_only);
 }
 
 TEST(VkPyTorch, IsChosenByTheMastersAddress) {
   const Words master = {"MASTER_ADDR=job-worker-0", "MASTER_PORT=2300"};
-  Located located = locate("vk", worker(1, master), kTrain);
-  EXPECT_EQ(located.site.framework, "pytorch");
-  EXPECT_EQ(located.cluster.master_port, 2300);
-  EXPECT_EQ(locate("vk", worker(1, master), {"deepspeed", "t.py"}).site.framework, "deepspeed");
+  ResolvedCluster resolved = locate("vk", worker(1, master), kTrain);
+  EXPECT_EQ(resolved.platform.framework, "pytorch");
+  EXPECT_EQ(resolved.cluster.master_port, 2300);
+  EXPECT_EQ(locate("vk", worker(1, master), {"deepspeed", "t.py"}).platform.framework, "deepspeed");
 }
 
 TEST(VkPyTorch, ItsOwnVariablesAreEnoughWithoutHosts) {
   Container node;
   node.variables = {"VK_TASK_INDEX=0", "SLOTS=4", "MASTER_ADDR=job-master-0", "WORLD_SIZE=2",
                     "RANK=1"};
-  Located located = locate("vk", node, kTrain);
-  EXPECT_EQ(located.self.node_rank, 1);
-  EXPECT_EQ(located.cluster.world_size, 8);
-  EXPECT_EQ(located.cluster.master_addr, "job-master-0");
+  ResolvedCluster resolved = locate("vk", node, kTrain);
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
+  EXPECT_EQ(resolved.cluster.world_size, 8);
+  EXPECT_EQ(resolved.cluster.master_addr, "job-master-0");
   node.variables[4] = "RANK=2";
   EXPECT_THAT(refusal("vk", node, kTrain), HasSubstr("RANK"));
 }
@@ -301,7 +302,7 @@ TEST(Vk, ACommandForAShellIsRefusedWithTheFormToUse) {
       AllOf(HasSubstr("platform vk"), HasSubstr("use: bash -c \"KEY=VALUE python3 train.py\"")));
   EXPECT_THAT(refusal("vk", worker(0), {"python3", "train.py", "&&", "python3", "evaluate.py"}),
               HasSubstr("use: bash -c \"python3 train.py && python3 evaluate.py\""));
-  EXPECT_EQ(locate("vk", worker(0), kTrain).site.command, kTrain);
+  EXPECT_EQ(locate("vk", worker(0), kTrain).platform.command, kTrain);
 }
 
 // The page's own example; nothing before trainit knows these variables.
@@ -310,35 +311,35 @@ const Words kTorchrun = {"torchrun",       "--nnodes",      "${WORLD_SIZE}",  "-
                          "${MASTER_ADDR}", "--master_port", "${MASTER_PORT}", "train.py"};
 
 TEST(Vk, ThePromisedVariablesAreFilledIntoTheCommand) {
-  Located located = locate("vk", worker(2), kTorchrun);
-  EXPECT_THAT(located.site.command,
+  ResolvedCluster resolved = locate("vk", worker(2), kTorchrun);
+  EXPECT_THAT(resolved.platform.command,
               ElementsAre("torchrun", "--nnodes", "3", "--nproc_per_node", "4", "--node_rank", "2",
                           "--master_addr", "job-worker-0", "--master_port", "2222", "train.py"));
-  EXPECT_THAT(located.warnings, IsEmpty());
+  EXPECT_THAT(resolved.warnings, IsEmpty());
   EXPECT_EQ(locate("vk", worker(2),
                    {"torchrun --nnodes ${WORLD_SIZE} --nproc_per_node ${SLOTS} --node_rank ${RANK} "
                     "--master_addr ${MASTER_ADDR} --master_port ${MASTER_PORT} train.py"})
-                .site.command,
-            located.site.command)
+                .platform.command,
+            resolved.platform.command)
       << "the platform's text field, unsplit";
   EXPECT_THAT(locate("vk", worker(1),
                      mode("pytorch", {"run", "--to=$MASTER_ADDR:$MASTER_PORT/x",
                                       "${RANK}of$WORLD_SIZE", "$VK_TASK_INDEX"}))
-                  .site.command,
+                  .platform.command,
               ElementsAre("run", "--to=job-worker-0:2222/x", "1of3", "1"));
 }
 
 TEST(Vk, WhatItDoesNotPromiseIsLeftInTheCommandWithAWarning) {
   const Words command = {"python", "t.py", "$HOME/${DATA}", "${RANK:-0}", "$RANKS",
                          "$",      "${}",  "a$1",           "$HOME"};
-  Located located = locate("vk", worker(0, {"HOME=/root"}), mode("pytorch", command));
-  EXPECT_EQ(located.site.command, command);
-  EXPECT_THAT(located.warnings, ElementsAre(HasSubstr("$HOME"), HasSubstr("$DATA"),
-                                            HasSubstr("$RANK "), HasSubstr("$RANKS")));
-  located = locate("vk", worker(0), {"python", "train.py", "${WORLD_SIZE}", "${SLOTS}"});
-  EXPECT_THAT(located.site.command, ElementsAre("python", "train.py", "${WORLD_SIZE}", "4"))
+  ResolvedCluster resolved = locate("vk", worker(0, {"HOME=/root"}), mode("pytorch", command));
+  EXPECT_EQ(resolved.platform.command, command);
+  EXPECT_THAT(resolved.warnings, ElementsAre(HasSubstr("$HOME"), HasSubstr("$DATA"),
+                                             HasSubstr("$RANK "), HasSubstr("$RANKS")));
+  resolved = locate("vk", worker(0), {"python", "train.py", "${WORLD_SIZE}", "${SLOTS}"});
+  EXPECT_THAT(resolved.platform.command, ElementsAre("python", "train.py", "${WORLD_SIZE}", "4"))
       << "no mode promises the number of nodes";
-  EXPECT_THAT(located.warnings, ElementsAre(HasSubstr("$WORLD_SIZE")));
+  EXPECT_THAT(resolved.warnings, ElementsAre(HasSubstr("$WORLD_SIZE")));
 }
 
 TEST(Vk, WhatAShellWillReadIsLeftToIt) {
@@ -346,12 +347,12 @@ TEST(Vk, WhatAShellWillReadIsLeftToIt) {
        {Words{"bash", "-c", "torchrun --node_rank ${RANK} $X", "$RANK"},
         Words{"/bin/sh", "-eo", "pipefail", "-c", "echo $RANK"}, Words{"bash", "-lc", "echo $RANK"},
         Words{"torchrun", "--no-python", "bash", "-c", "echo $RANK"}}) {
-    Located located = locate("vk", worker(1), mode("pytorch", command));
-    EXPECT_EQ(located.site.command, command);
-    EXPECT_THAT(located.warnings, IsEmpty());
+    ResolvedCluster resolved = locate("vk", worker(1), mode("pytorch", command));
+    EXPECT_EQ(resolved.platform.command, command);
+    EXPECT_THAT(resolved.warnings, IsEmpty());
   }
   EXPECT_THAT(
-      locate("vk", worker(1), mode("pytorch", {"bash", "-e", "run.sh", "$RANK"})).site.command,
+      locate("vk", worker(1), mode("pytorch", {"bash", "-e", "run.sh", "$RANK"})).platform.command,
       ElementsAre("bash", "-e", "run.sh", "1"))
       << "a script's arguments are read by no shell";
 }

@@ -1,4 +1,4 @@
-#include "tests/envgen/platform/profile_case.h"
+#include "tests/envgen/platform/platform_case.h"
 
 namespace envgen {
 namespace {
@@ -43,47 +43,47 @@ TEST(Volcano, IsDetectedByItsPlugins) {
 }
 
 TEST(Volcano, WorkersAreNodesInTheirOrder) {
-  Located first = located_in(locate_volcano, pod("worker", 0, 3, 0));
-  Located last = located_in(locate_volcano, pod("worker", 2, 3, 0));
+  ResolvedCluster first = resolved_in(locate_volcano, pod("worker", 0, 3, 0));
+  ResolvedCluster last = resolved_in(locate_volcano, pod("worker", 2, 3, 0));
   EXPECT_THAT(nodes_of(first),
               ElementsAre("worker0 job-worker-0.job x2", "worker1 job-worker-1.job x2",
                           "worker2 job-worker-2.job x2"));
   EXPECT_EQ(first.cluster, last.cluster);
   EXPECT_EQ(first.cluster.world_size, 6);
   EXPECT_EQ(first.cluster.master_addr, "job-worker-0.job");
-  EXPECT_EQ(first.self.node_rank, 0);
-  EXPECT_EQ(last.self.node_rank, 2);
-  EXPECT_EQ(first.site.framework, "");
+  EXPECT_EQ(first.local_node.node_rank, 0);
+  EXPECT_EQ(last.local_node.node_rank, 2);
+  EXPECT_EQ(first.platform.framework, "");
 }
 
 TEST(Volcano, ATaskOfAnyNameIsAJobWithoutRoles) {
   Container c = container("job-trainer-1", {"VC_TASK_INDEX=1",
                                             "VC_TRAINER_HOSTS=job-trainer-0.job,"
                                             "job-trainer-1.job"});
-  EXPECT_THAT(nodes_of(located_in(locate_volcano, c)),
+  EXPECT_THAT(nodes_of(resolved_in(locate_volcano, c)),
               ElementsAre("job-trainer-0.job x2", "job-trainer-1.job x2"));
 }
 
 TEST(Volcano, TheIndexCountsWithinATask) {
-  Located worker = located_in(locate_volcano, pod("worker", 0, 2, 2));
-  Located ps = located_in(locate_volcano, pod("ps", 0, 2, 2));
+  ResolvedCluster worker = resolved_in(locate_volcano, pod("worker", 0, 2, 2));
+  ResolvedCluster ps = resolved_in(locate_volcano, pod("ps", 0, 2, 2));
   EXPECT_THAT(nodes_of(ps),
               ElementsAre("worker0 job-worker-0.job x1", "worker1 job-worker-1.job x1",
                           "ps0 job-ps-0.job x0", "ps1 job-ps-1.job x0"));
   EXPECT_EQ(worker.cluster, ps.cluster);
-  EXPECT_EQ(worker.self.node_rank, 0);
-  EXPECT_EQ(ps.self.node_rank, 2);
-  EXPECT_EQ(ps.site.framework, "tensorflow");
-  EXPECT_THAT(ps.site.framework_reason, HasSubstr("task ps"));
+  EXPECT_EQ(worker.local_node.node_rank, 0);
+  EXPECT_EQ(ps.local_node.node_rank, 2);
+  EXPECT_EQ(ps.platform.framework, "tensorflow");
+  EXPECT_THAT(ps.platform.framework_reason, HasSubstr("task ps"));
 }
 
 TEST(Volcano, LeadersComeFirstAndEvaluatorsLast) {
   Container c = container("j-ps-0", {"VC_PS_HOSTS=j-ps-0.j", "VC_EVALUATOR_HOSTS=j-evaluator-0.j",
                                      "VC_WORKER_HOSTS=j-worker-0.j", "VC_CHIEF_HOSTS=j-chief-0.j"});
-  Located located = located_in(locate_volcano, c);
-  EXPECT_THAT(nodes_of(located), ElementsAre("chief0 j-chief-0.j x1", "worker0 j-worker-0.j x1",
-                                             "ps0 j-ps-0.j x0", "evaluator0 j-evaluator-0.j x0"));
-  EXPECT_EQ(located.self.node_rank, 2);
+  ResolvedCluster resolved = resolved_in(locate_volcano, c);
+  EXPECT_THAT(nodes_of(resolved), ElementsAre("chief0 j-chief-0.j x1", "worker0 j-worker-0.j x1",
+                                              "ps0 j-ps-0.j x0", "evaluator0 j-evaluator-0.j x0"));
+  EXPECT_EQ(resolved.local_node.node_rank, 2);
 }
 
 void add_board(Container& c) {
@@ -93,17 +93,17 @@ void add_board(Container& c) {
 TEST(Volcano, ATaskBesideATensorFlowJobIsNoRole) {
   Container c = pod("ps", 1, 2, 2);
   add_board(c);
-  Located located = located_in(locate_volcano, c);
-  EXPECT_EQ(located.cluster, located_in(locate_volcano, pod("ps", 1, 2, 2)).cluster);
-  EXPECT_EQ(located.self.node_rank, 3);
+  ResolvedCluster resolved = resolved_in(locate_volcano, c);
+  EXPECT_EQ(resolved.cluster, resolved_in(locate_volcano, pod("ps", 1, 2, 2)).cluster);
+  EXPECT_EQ(resolved.local_node.node_rank, 3);
 
   c = pod("worker", 1, 2, 0);
   add_board(c);
   c.request.framework = "tensorflow";
-  located = located_in(locate_volcano, c);
-  EXPECT_THAT(nodes_of(located),
+  resolved = resolved_in(locate_volcano, c);
+  EXPECT_THAT(nodes_of(resolved),
               ElementsAre("worker0 job-worker-0.job x1", "worker1 job-worker-1.job x1"));
-  EXPECT_EQ(located.self.node_rank, 1);
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
 }
 
 TEST(Volcano, ThePodOfATaskBesideTheJobIsNotItsFirstWorker) {
@@ -128,10 +128,10 @@ TEST(Volcano, TheMountedFilesSayTheSame) {
 
   c.snapshot.paths["/etc/volcano/ps.host"] = file_of("job-ps-0.job\njob-ps-1.job");
   c.snapshot.paths["/etc/volcano/worker.host"] = file_of("job-worker-0.job");
-  Located located = located_in(locate_volcano, c);
-  EXPECT_THAT(nodes_of(located), ElementsAre("worker0 job-worker-0.job x1", "ps0 job-ps-0.job x0",
-                                             "ps1 job-ps-1.job x0"));
-  EXPECT_EQ(located.self.node_rank, 2);
+  ResolvedCluster resolved = resolved_in(locate_volcano, c);
+  EXPECT_THAT(nodes_of(resolved), ElementsAre("worker0 job-worker-0.job x1", "ps0 job-ps-0.job x0",
+                                              "ps1 job-ps-1.job x0"));
+  EXPECT_EQ(resolved.local_node.node_rank, 2);
 }
 
 TEST(Volcano, OnAHostNetworkTheTasksNameTells) {
@@ -141,11 +141,11 @@ TEST(Volcano, OnAHostNetworkTheTasksNameTells) {
               AllOf(HasSubstr("no task name"), HasSubstr("worker (2), ps (2)"),
                     HasSubstr("VC_TASK_NAME"), HasSubstr("--node-rank")));
   c.snapshot.env.set("VC_TASK_NAME", "ps");
-  EXPECT_EQ(located_in(locate_volcano, c).self.node_rank, 3);
+  EXPECT_EQ(resolved_in(locate_volcano, c).local_node.node_rank, 3);
   c.snapshot.env.set("VC_TASK_NAME", "master");
   EXPECT_THAT(error_in(locate_volcano, c), HasSubstr("has the tasks worker (2), ps (2)"));
   c.request.node_rank = 1;
-  EXPECT_EQ(located_in(locate_volcano, c).self.node_rank, 1);
+  EXPECT_EQ(resolved_in(locate_volcano, c).local_node.node_rank, 1);
   c.request.node_rank = 4;
   EXPECT_THAT(error_in(locate_volcano, c), AllOf(HasSubstr("--node-rank"), HasSubstr("0 to 3")));
 }
@@ -153,7 +153,7 @@ TEST(Volcano, OnAHostNetworkTheTasksNameTells) {
 TEST(Volcano, WithOneTaskTheIndexIsEnough) {
   Container c = pod("worker", 1, 2, 0);
   c.snapshot.facts.host_name = "machine-17";
-  EXPECT_EQ(located_in(locate_volcano, c).self.node_rank, 1);
+  EXPECT_EQ(resolved_in(locate_volcano, c).local_node.node_rank, 1);
   c.snapshot.env.unset("VC_TASK_INDEX");
   c.snapshot.env.unset("VK_TASK_INDEX");
   EXPECT_THAT(error_in(locate_volcano, c),
@@ -186,9 +186,9 @@ TEST(Volcano, OnlyAnIndexNeedsTheNumberOfNodes) {
   Container c = container("x", {"VC_TASK_INDEX=1"});
   EXPECT_THAT(error_in(locate_volcano, c), AllOf(HasSubstr("svc plugin"), HasSubstr("--nodes")));
   c.request.nodes = 2;
-  Located located = located_in(locate_volcano, c);
-  EXPECT_THAT(nodes_of(located), ElementsAre("? x2", "? x2"));
-  EXPECT_EQ(located.self.node_rank, 1);
+  ResolvedCluster resolved = resolved_in(locate_volcano, c);
+  EXPECT_THAT(nodes_of(resolved), ElementsAre("? x2", "? x2"));
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
   c.request.nodes = 1;
   EXPECT_THAT(error_in(locate_volcano, c), HasSubstr("1 in a job of 1 nodes"));
 }
@@ -210,8 +210,8 @@ Container torch_pod(const std::string& task, int index) {
 }
 
 TEST(Volcano, ThePyTorchPluginCountsPods) {
-  Located first = located_in(locate_volcano, torch_pod("master", 0));
-  Located last = located_in(locate_volcano, torch_pod("worker", 1));
+  ResolvedCluster first = resolved_in(locate_volcano, torch_pod("master", 0));
+  ResolvedCluster last = resolved_in(locate_volcano, torch_pod("worker", 1));
   EXPECT_THAT(nodes_of(first),
               ElementsAre("master0 job-master-0.job x2", "worker0 job-worker-0.job x2",
                           "worker1 job-worker-1.job x2"));
@@ -219,9 +219,9 @@ TEST(Volcano, ThePyTorchPluginCountsPods) {
   EXPECT_EQ(first.cluster.world_size, 6);
   EXPECT_EQ(first.cluster.master_addr, "job-master-0.job");
   EXPECT_EQ(first.cluster.master_port, 23456);
-  EXPECT_EQ(first.self.node_rank, 0);
-  EXPECT_EQ(last.self.node_rank, 2);
-  EXPECT_EQ(first.site.framework, "pytorch");
+  EXPECT_EQ(first.local_node.node_rank, 0);
+  EXPECT_EQ(last.local_node.node_rank, 2);
+  EXPECT_EQ(first.platform.framework, "pytorch");
 }
 
 TEST(Volcano, ThePyTorchMasterMayBeCalledAnything) {
@@ -229,24 +229,24 @@ TEST(Volcano, ThePyTorchMasterMayBeCalledAnything) {
   c.snapshot.env.unset("VC_MASTER_HOSTS");
   c.snapshot.env.unset("VC_MASTER_NUM");
   set(c, {{"VC_ZERO_HOSTS", "job-zero-0.job"}, {"MASTER_ADDR", "job-zero-0.job"}});
-  Located located = located_in(locate_volcano, c);
-  EXPECT_EQ(nodes_of(located)[0], "zero0 job-zero-0.job x2");
-  EXPECT_EQ(located.self.node_rank, 2);
+  ResolvedCluster resolved = resolved_in(locate_volcano, c);
+  EXPECT_EQ(nodes_of(resolved)[0], "zero0 job-zero-0.job x2");
+  EXPECT_EQ(resolved.local_node.node_rank, 2);
 }
 
 TEST(Volcano, ATaskBesideThePyTorchJobIsNoNode) {
   Container c = torch_pod("worker", 1);
   set(c, {{"VC_BOARD_HOSTS", "job-board-0.job"}, {"VC_BOARD_NUM", "1"}});
-  EXPECT_EQ(located_in(locate_volcano, c).cluster,
-            located_in(locate_volcano, torch_pod("worker", 1)).cluster);
+  EXPECT_EQ(resolved_in(locate_volcano, c).cluster,
+            resolved_in(locate_volcano, torch_pod("worker", 1)).cluster);
 }
 
 TEST(Volcano, ThePyTorchPluginAloneKnowsTheMasterOnly) {
   Container c = container(
       "x", {"VC_TASK_INDEX=1", "MASTER_ADDR=m", "MASTER_PORT=1", "WORLD_SIZE=3", "RANK=2"});
-  Located located = located_in(locate_volcano, c);
-  EXPECT_THAT(nodes_of(located), ElementsAre("m x2", "? x2", "? x2"));
-  EXPECT_EQ(located.self.node_rank, 2);
+  ResolvedCluster resolved = resolved_in(locate_volcano, c);
+  EXPECT_THAT(nodes_of(resolved), ElementsAre("m x2", "? x2", "? x2"));
+  EXPECT_EQ(resolved.local_node.node_rank, 2);
   c.snapshot.env.set("RANK", "3");
   EXPECT_THAT(error_in(locate_volcano, c), AllOf(HasSubstr("RANK"), HasSubstr("0 to 2")));
   c.snapshot.env.unset("RANK");
@@ -268,12 +268,12 @@ TEST(Volcano, TheTensorFlowPluginsConfigIsTaken) {
       "TF_CONFIG", R"({"cluster":{"ps":["job-ps-0.job:2222"],"worker":["job-worker-0.job:2222"]},)"
                    R"("task":{"type":"ps","index":0}})");
   EXPECT_EQ(detected(c).first, "volcano");
-  Located located = located_in(locate_volcano, c);
-  EXPECT_THAT(nodes_of(located),
+  ResolvedCluster resolved = resolved_in(locate_volcano, c);
+  EXPECT_THAT(nodes_of(resolved),
               ElementsAre("worker0 job-worker-0.job:2222 x1", "ps0 job-ps-0.job:2222 x0"));
-  EXPECT_EQ(located.self.node_rank, 1);
-  EXPECT_EQ(located.site.framework, "tensorflow");
-  EXPECT_THAT(located.site.tf_config, HasSubstr("job-ps-0"));
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
+  EXPECT_EQ(resolved.platform.framework, "tensorflow");
+  EXPECT_THAT(resolved.platform.tf_config, HasSubstr("job-ps-0"));
 }
 
 TEST(Volcano, MpiTasksAreALauncherAndWorkers) {
@@ -285,17 +285,17 @@ TEST(Volcano, MpiTasksAreALauncherAndWorkers) {
   };
   Container master = mpi_pod("mpimaster-0", 0);
   master.snapshot.env.set("MPI_HOST", "job-mpiworker-0.job");
-  Located launcher = located_in(locate_volcano, master);
-  Located worker = located_in(locate_volcano, mpi_pod("mpiworker-0", 8));
+  ResolvedCluster launcher = resolved_in(locate_volcano, master);
+  ResolvedCluster worker = resolved_in(locate_volcano, mpi_pod("mpiworker-0", 8));
   EXPECT_THAT(nodes_of(launcher),
               ElementsAre("launcher0 job-mpimaster-0.job x0", "worker0 job-mpiworker-0.job x1"));
   EXPECT_EQ(launcher.cluster, worker.cluster);
-  EXPECT_EQ(worker.self.node_rank, 1);
-  EXPECT_EQ(worker.site.framework, "mpi");
+  EXPECT_EQ(worker.local_node.node_rank, 1);
+  EXPECT_EQ(worker.platform.framework, "mpi");
   EXPECT_THAT(launcher.warnings, Contains(HasSubstr("--slots")));
 
   master.request.slots = 8;
-  launcher = located_in(locate_volcano, master);
+  launcher = resolved_in(locate_volcano, master);
   EXPECT_EQ(launcher.cluster.world_size, 8);
   EXPECT_THAT(launcher.warnings, IsEmpty());
   master.snapshot.env.set("MPI_HOST", "stranger");
@@ -311,10 +311,10 @@ TEST(Volcano, OfMasterAndWorkerTheCommandSaysMpi) {
   };
   Container master = mpi_pod("j-master-0");
   master.snapshot.env.set("MPI_HOST", "j-worker-0.j");
-  Located launcher = located_in(locate_volcano, master);
+  ResolvedCluster launcher = resolved_in(locate_volcano, master);
   EXPECT_THAT(nodes_of(launcher),
               ElementsAre("launcher0 j-master-0.j x0", "worker0 j-worker-0.j x1"));
-  EXPECT_EQ(located_in(locate_volcano, mpi_pod("j-worker-0")).cluster, launcher.cluster);
+  EXPECT_EQ(resolved_in(locate_volcano, mpi_pod("j-worker-0")).cluster, launcher.cluster);
 }
 
 TEST(Volcano, ATaskBesideAnMpiJobRunsNoRanks) {
@@ -324,26 +324,26 @@ TEST(Volcano, ATaskBesideAnMpiJobRunsNoRanks) {
   };
   Container c = mpi_pod();
   add_board(c);
-  EXPECT_EQ(located_in(locate_volcano, c).cluster, located_in(locate_volcano, mpi_pod()).cluster);
+  EXPECT_EQ(resolved_in(locate_volcano, c).cluster, resolved_in(locate_volcano, mpi_pod()).cluster);
   c.snapshot.env.unset("VC_MPIWORKER_HOSTS");
   c.snapshot.facts.host_name = "job-board-0";
-  EXPECT_THAT(nodes_of(located_in(locate_volcano, c)), Contains("board0 job-board-0.job x1"))
+  EXPECT_THAT(nodes_of(resolved_in(locate_volcano, c)), Contains("board0 job-board-0.job x1"))
       << "workers may be called anything";
 }
 
 TEST(Volcano, AnMpiJobWithoutALauncherOfItsOwnCountsDevices) {
   Container c = pod("worker", 1, 2, 0);
   c.request.command = {"mpirun", "python", "train.py"};
-  Located located = located_in(locate_volcano, c);
-  EXPECT_THAT(nodes_of(located),
+  ResolvedCluster resolved = resolved_in(locate_volcano, c);
+  EXPECT_THAT(nodes_of(resolved),
               ElementsAre("worker0 job-worker-0.job x2", "worker1 job-worker-1.job x2"));
-  EXPECT_THAT(located.warnings, IsEmpty());
+  EXPECT_THAT(resolved.warnings, IsEmpty());
 }
 
 TEST(Volcano, TheMpiPluginAloneNamesTheWorkers) {
-  Located located = located_in(locate_volcano, container("me", {"MPI_HOST=a,b"}, 0));
-  EXPECT_THAT(nodes_of(located), ElementsAre("launcher0 me x0", "worker0 a x1", "worker1 b x1"));
-  EXPECT_EQ(located.self.node_rank, 0);
+  ResolvedCluster resolved = resolved_in(locate_volcano, container("me", {"MPI_HOST=a,b"}, 0));
+  EXPECT_THAT(nodes_of(resolved), ElementsAre("launcher0 me x0", "worker0 a x1", "worker1 b x1"));
+  EXPECT_EQ(resolved.local_node.node_rank, 0);
 }
 
 // --- Ascend ---
@@ -358,21 +358,21 @@ Container operator_pod(int rank) {
 
 TEST(VolcanoAscend, TheOperatorCountsNpusInWorldSizeAndNodesInRank) {
   EXPECT_THAT(detected(operator_pod(0)), Pair("volcano", "NPU_POD is set"));
-  Located first = located_in(locate_volcano, operator_pod(0));
-  Located last = located_in(locate_volcano, operator_pod(1));
+  ResolvedCluster first = resolved_in(locate_volcano, operator_pod(0));
+  ResolvedCluster last = resolved_in(locate_volcano, operator_pod(1));
   EXPECT_THAT(nodes_of(first), ElementsAre("172.16.0.4 x8", "? x8"));
   EXPECT_EQ(first.cluster, last.cluster);
   EXPECT_EQ(first.cluster.world_size, 16);
   EXPECT_EQ(first.cluster.master_port, 2222);
-  EXPECT_EQ(last.self.node_rank, 1);
-  EXPECT_EQ(last.site.framework, "pytorch");
+  EXPECT_EQ(last.local_node.node_rank, 1);
+  EXPECT_EQ(last.platform.framework, "pytorch");
 }
 
 TEST(VolcanoAscend, AnOlderOperatorIsKnownByItsListOfLocalRanks) {
   Container c = operator_pod(1);
   c.snapshot.env.unset("NPU_POD");
   EXPECT_THAT(detected(c), Pair("volcano", "LOCAL_RANK is a list"));
-  EXPECT_EQ(located_in(locate_volcano, c).cluster.world_size, 16);
+  EXPECT_EQ(resolved_in(locate_volcano, c).cluster.world_size, 16);
 }
 
 TEST(VolcanoAscend, NumbersThatDisagreeAreErrors) {
@@ -403,22 +403,22 @@ Container mindspore_pod(const char* role, const char* npu_pod, int rank) {
 }
 
 TEST(VolcanoAscend, MindSporeJobsUseTheDynamicCluster) {
-  Located scheduler = located_in(locate_volcano, mindspore_pod("MS_SCHED", "true", 0));
-  Located worker = located_in(locate_volcano, mindspore_pod("MS_WORKER", "true", 1));
+  ResolvedCluster scheduler = resolved_in(locate_volcano, mindspore_pod("MS_SCHED", "true", 0));
+  ResolvedCluster worker = resolved_in(locate_volcano, mindspore_pod("MS_WORKER", "true", 1));
   EXPECT_THAT(nodes_of(worker), ElementsAre("? x8", "? x8"));
   EXPECT_EQ(scheduler.cluster, worker.cluster);
   EXPECT_EQ(worker.cluster.master_addr, "172.16.0.9");
-  EXPECT_EQ(worker.self.node_rank, 1);
-  EXPECT_EQ(worker.site.framework, "ascend");
-  EXPECT_EQ(worker.site.ascend_launcher, AscendLauncher::kDynamic);
-  EXPECT_EQ(worker.site.mindspore_scheduler, false);
-  EXPECT_EQ(scheduler.site.mindspore_scheduler, true);
+  EXPECT_EQ(worker.local_node.node_rank, 1);
+  EXPECT_EQ(worker.platform.framework, "ascend");
+  EXPECT_EQ(worker.platform.ascend_launcher, AscendLauncher::kDynamic);
+  EXPECT_EQ(worker.platform.mindspore_scheduler, false);
+  EXPECT_EQ(scheduler.platform.mindspore_scheduler, true);
 }
 
 TEST(VolcanoAscend, ASchedulerWithoutChipsIsNoneOfTheNodes) {
-  Located scheduler = located_in(locate_volcano, mindspore_pod("MS_SCHED", "false", 0));
+  ResolvedCluster scheduler = resolved_in(locate_volcano, mindspore_pod("MS_SCHED", "false", 0));
   EXPECT_THAT(nodes_of(scheduler), ElementsAre("? x8", "? x8", "scheduler0 172.16.0.9 x0"));
-  EXPECT_EQ(scheduler.self.node_rank, 2);
+  EXPECT_EQ(scheduler.local_node.node_rank, 2);
   EXPECT_EQ(scheduler.cluster.world_size, 16);
 }
 
@@ -441,11 +441,11 @@ Container table_pod(const std::string& status, std::vector<std::string> more) {
 TEST(VolcanoAscend, TheMountedRankTableKnowsThePodByItsAddressOrItsUid) {
   for (const char* own :
        {"POD_IP=172.16.0.2", "HOST_IP=10.0.0.2", "XDL_IP=10.0.0.2", "POD_UID=uid-2"}) {
-    Located located = located_in(locate_volcano, table_pod("completed", {own}));
-    EXPECT_EQ(located.self.node_rank, 1) << own;
-    EXPECT_EQ(located.cluster.world_size, 2);
-    EXPECT_EQ(located.cluster.nodes[1].slots, 1);
-    EXPECT_EQ(located.cluster.nodes[1].devices.size(), 1u);
+    ResolvedCluster resolved = resolved_in(locate_volcano, table_pod("completed", {own}));
+    EXPECT_EQ(resolved.local_node.node_rank, 1) << own;
+    EXPECT_EQ(resolved.cluster.world_size, 2);
+    EXPECT_EQ(resolved.cluster.nodes[1].slots, 1);
+    EXPECT_EQ(resolved.cluster.nodes[1].devices.size(), 1u);
   }
   EXPECT_THAT(error_in(locate_volcano, table_pod("completed", {"POD_IP=172.16.0.3"})),
               AllOf(HasSubstr(kMountedTable), HasSubstr("172.16.0.3"), HasSubstr("--node-rank")));
@@ -467,10 +467,10 @@ TEST(VolcanoAscend, ANamedTableGoesWithPyTorchsVariables) {
                               "MASTER_ADDR=172.16.0.1", "MASTER_PORT=2222", "WORLD_SIZE=2",
                               "RANK=1", "LOCAL_WORLD_SIZE=1", "LOCAL_RANK=0"});
   c.snapshot.paths["/t/hccl.json"] = file_of(table("completed"));
-  Located located = located_in(locate_volcano, c);
-  EXPECT_EQ(located.site.framework, "pytorch");
-  EXPECT_EQ(located.cluster.master_addr, "172.16.0.1");
-  EXPECT_EQ(located.self.node_rank, 1);
+  ResolvedCluster resolved = resolved_in(locate_volcano, c);
+  EXPECT_EQ(resolved.platform.framework, "pytorch");
+  EXPECT_EQ(resolved.cluster.master_addr, "172.16.0.1");
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
   c.snapshot.env.set("WORLD_SIZE", "4");
   EXPECT_THAT(error_in(locate_volcano, c),
               AllOf(HasSubstr("WORLD_SIZE"), HasSubstr("2 devices and 4")));

@@ -21,7 +21,7 @@ struct Machine {
   Tree tree;
   Snapshot snapshot;
   Request request;
-  Located located;
+  ResolvedCluster resolved;
   Plan plan;
 
   explicit Machine(Bind bind, int ranks = 0) {
@@ -84,7 +84,7 @@ struct Machine {
     for (int round = 0; round < 8; ++round) {
       Plan result = plan;
       Inputs inputs(looked, request);
-      plan_binding(inputs, located, result);
+      plan_binding(inputs, resolved, result);
       if (inputs.wants().empty()) return result;
       for (const Want& want : inputs.wants())
         looked.paths[want.path] = tree.look(want.path, want.content);
@@ -359,8 +359,8 @@ TEST(Binding, RanksOfALauncherAreTheLaunchers) {
 
 TEST(Binding, OneTaskOfSeveralHasItsOwnDevice) {
   Machine machine = four_gpus(Bind::kCore, 1);
-  machine.located.site.own_rank = 10;
-  machine.located.site.local_rank = 2;
+  machine.resolved.platform.own_rank = 10;
+  machine.resolved.platform.local_rank = 2;
   Plan plan = machine.bound();
   EXPECT_THAT(cpus_of(plan), ElementsAre("4-7,12-15"));
   EXPECT_THAT(plan.warnings, ElementsAre(HasSubstr("srun --cpu-bind")));

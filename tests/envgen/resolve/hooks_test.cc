@@ -178,7 +178,7 @@ TEST(LifecycleScript, IsCalledLastForEachEvent) {
   job.request.lifecycle_script = "bin/lifecycle";
   job.tree.program("/srv/job/bin/lifecycle").program(kImage + "/pre-stop.d/zz");
   const Plan plan = job.plan();
-  // Not for the watches' events, which are none of the job's course.
+  // Not for the watches' events, which are no phases.
   ASSERT_THAT(plan.hooks, SizeIs(kHookEvents - 2));
   for (const HookGroup& group : plan.hooks) {
     EXPECT_EQ(group.script, "/srv/job/bin/lifecycle");
@@ -211,7 +211,7 @@ TEST(HookTimes, AreTheEventsOwnUnlessAskedFor) {
     return list;
   };
   EXPECT_THAT(times(), ElementsAre(600'000, 600'000, 600'000, 600'000, 300'000, 60'000));
-  job.request.checkpoint_timeout_ms = 1000;
+  job.request.policy.checkpoint_ms = 1000;
   EXPECT_EQ(times()[4], 1000);
   job.request.hook_timeouts = {1, 2, 3, 4, 5, 6};
   EXPECT_THAT(times(), ElementsAre(1, 2, 3, 4, 5, 6));

@@ -103,9 +103,9 @@ TEST(ToldMaster, GivesWayToTheOption) {
   Request request = request_of(kTrain);
   request.master_addr = "real";
   for (const Told& told : kTold) {
-    Located located =
+    ResolvedCluster resolved =
         locate(told.platform, with(told.variables + Words{"MASTER_ADDR=localhost"}), request);
-    EXPECT_EQ(located.cluster.master_addr, "real") << told.platform;
+    EXPECT_EQ(resolved.cluster.master_addr, "real") << told.platform;
   }
 }
 
@@ -196,7 +196,7 @@ TEST(VkWithoutLists, NeedsTheRankOfANodeOfSeveral) {
   request.node_rank = 1;
   EXPECT_EQ(
       locate("vk", with({"VK_TASK_INDEX=0", "SLOTS=2", "WORLD_SIZE=2", "MASTER_ADDR=m"}), request)
-          .self.node_rank,
+          .local_node.node_rank,
       1);
 }
 
@@ -301,13 +301,13 @@ TEST(ModelArtsJob, OfParameterServersHasWorkers) {
 // --- Kubeflow
 
 TEST(KubeflowRendezvous, CountsBeforeTheImagesMaster) {
-  Located located =
+  ResolvedCluster resolved =
       locate("kubeflow",
              with({"PET_NNODES=1:2", "PET_NPROC_PER_NODE=8", "PET_NODE_RANK=1",
                    "PET_RDZV_ENDPOINT=w-0:29400", "MASTER_ADDR=localhost", "MASTER_PORT=5"}),
              kTrain);
-  EXPECT_EQ(located.cluster.master_addr, "w-0");
-  EXPECT_EQ(located.cluster.master_port, 29400);
+  EXPECT_EQ(resolved.cluster.master_addr, "w-0");
+  EXPECT_EQ(resolved.cluster.master_port, 29400);
 }
 
 TEST(KubeflowRendezvous, ThatIsNoneIsNamed) {
@@ -333,13 +333,13 @@ TEST(InjectedTfConfig, FollowsTheNodeRankThatIsAskedFor) {
   for (const auto& [rank, task] : tasks) {
     Request request = request_of(kTrain);
     request.node_rank = rank;
-    Located located = locate("kubeflow", with({kTfConfig}), request);
-    EXPECT_EQ(located.self.node_rank, rank);
-    EXPECT_THAT(located.site.tf_config, HasSubstr(task));
+    ResolvedCluster resolved = locate("kubeflow", with({kTfConfig}), request);
+    EXPECT_EQ(resolved.local_node.node_rank, rank);
+    EXPECT_THAT(resolved.platform.tf_config, HasSubstr(task));
   }
   Request request = request_of(kTrain);
   request.node_rank = 1;
-  EXPECT_EQ("TF_CONFIG=" + locate("kubeflow", with({kTfConfig}), request).site.tf_config,
+  EXPECT_EQ("TF_CONFIG=" + locate("kubeflow", with({kTfConfig}), request).platform.tf_config,
             kTfConfig);
   request.node_rank = 9;
   EXPECT_THAT(refusal("kubeflow", with({kTfConfig}), request), HasSubstr("--node-rank"));

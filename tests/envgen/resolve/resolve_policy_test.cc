@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <limits>
 
 #include "envgen/resolve/hooks.h"
 #include "envgen/resolve/resolve.h"
+#include "envgen/resolve/restart_policy.h"
 #include "tests/envgen/tree.h"
 
 namespace envgen {
@@ -22,12 +24,25 @@ Request train() {
   return request;
 }
 
-PlanPolicy policy_of(const Request& request) {
-  return early_policy(Environ({"PATH=/bin"}), request);
+Policy policy_of(const Request& request) { return policy_of(Environ({"PATH=/bin"}), request); }
+
+Plan plan_of(const std::vector<std::string>& hooks, const Request& request) {
+  Tree tree;
+  tree.directory("/etc");
+  for (const std::string& hook : hooks) tree.program(kHooksDirectory + hook);
+  Snapshot snapshot;
+  snapshot.env = Environ({"PATH=/bin"});
+  Answer answer = resolve_in(tree, snapshot, request);
+  const auto* planned = std::get_if<Planned>(&answer.outcome);
+  if (planned == nullptr) {
+    ADD_FAILURE() << "no plan";
+    return {};
+  }
+  return planned->plan;
 }
 
 TEST(Policy, OfAJobWithoutOptions) {
-  const PlanPolicy policy = policy_of(train());
+  const Policy policy = policy_of(train());
   EXPECT_EQ(policy.grace_ms, 8000);
   EXPECT_EQ(policy.hold_ms, 0);
   EXPECT_EQ(policy.drain_ms, 0);
@@ -41,18 +56,18 @@ TEST(Policy, OfAJobWithoutOptions) {
 
 TEST(Policy, IsWhatTheOptionsSay) {
   Request request = train();
-  request.signals = {{SIGTERM, SignalRule::Kind::kSignal, SIGINT, ""}};
-  request.second_term_kills = true;
-  request.drain_ms = 2000;
+  request.policy.signals = {{SIGTERM, SignalRule::Kind::kSignal, SIGINT, ""}};
+  request.policy.second_term_kills = true;
+  request.policy.drain_ms = 2000;
   request.checkpoint_signal = SIGUSR2;
-  request.checkpoint_timeout_ms = 60'000;
+  request.policy.checkpoint_ms = 60'000;
   request.max_restarts = 3;
-  request.restart_delay_ms = 5000;
-  request.no_restart_on = {{1, 2}};
-  request.elastic = true;
-  request.max_duration_ms = kHourMs;
-  const PlanPolicy policy = policy_of(request);
-  EXPECT_EQ(policy.signals, request.signals);
+  request.policy.restart_delay_ms = 5000;
+  request.policy.no_restart_on = {{1, 2}};
+  request.policy.elastic = true;
+  request.policy.max_duration_ms = kHourMs;
+  const Policy policy = policy_of(request);
+  EXPECT_EQ(policy.signals, request.policy.signals);
   EXPECT_TRUE(policy.second_term_kills);
   EXPECT_EQ(policy.drain_ms, 2000);
   EXPECT_EQ(policy.checkpoint_signal, SIGUSR2);
@@ -77,6 +92,76 @@ TEST(Policy, ATerminalKeepsAFailedJobForFourHours) {
   EXPECT_EQ(policy_of(request).hold_ms, 0);
 }
 
+// The plan's own policy begins with it, so that what holds before the plan and in it is the same.
+TEST(Policy, IsThePlansAsFarAsNothingElseDecidesIt) {
+  Request request = train();
+  request.grace_ms = 20'000;
+  request.max_restarts = 2;
+  request.policy.exit_codes = {{1, 3, 75}};
+  EXPECT_EQ(plan_of({}, request).policy, policy_of(request));
+}
+
+TEST(Policy, RestartsAfterATenthOfASecondAtTheEarliest) {
+  Request request = train();
+  request.policy.restart_delay_ms = 0;
+  EXPECT_EQ(policy_of(request).restart_delay_ms, 100);
+}
+
+TEST(Policy, EndsBeforeKubernetesKills) {
+  const Environ kubernetes({"KUBERNETES_SERVICE_HOST=10.0.0.1"});
+  Request request = train();
+  EXPECT_EQ(policy_of(kubernetes, request).grace_ms, 25'000);
+  request.grace_ms = 0;
+  EXPECT_EQ(policy_of(kubernetes, request).grace_ms, 0);
+}
+
+// Each wait by itself, with a tenth of the waits and from 2 s to a minute of work besides.
+TEST(Policy, LeavesTheResolverTheTimeOfAllThatItWaitsFor) {
+  Request request = train();
+  request.framework = "pytorch";
+  request.script_timeout_ms = 0;
+  request.rank_table_timeout_ms = 0;
+  EXPECT_EQ(policy_of(request).resolve_timeout_ms, 2000);
+  request.script_timeout_ms = kHourMs;
+  EXPECT_EQ(policy_of(request).resolve_timeout_ms, kHourMs + 2000);
+  request.rank_table_timeout_ms = 100'000;
+  EXPECT_EQ(policy_of(request).resolve_timeout_ms, kHourMs + 110'000);
+  request.rank_table_timeout_ms = kHourMs;
+  EXPECT_EQ(policy_of(request).resolve_timeout_ms, 2 * kHourMs + 60'000);
+  request.observe.preflight = Preflight::kWarn;
+  EXPECT_EQ(policy_of(request).resolve_timeout_ms, 2 * kHourMs + 40'000 + 60'000);
+}
+
+TEST(Policy, LeavesTheResolverTheTimeOfPeersWhereThereMayBeSome) {
+  Request request = train();
+  request.peer_timeout_ms = kHourMs;
+  EXPECT_GT(policy_of(request).resolve_timeout_ms, kHourMs) << "the plan alone may know";
+  request.framework = "mpi";
+  EXPECT_GT(policy_of(request).resolve_timeout_ms, kHourMs);
+  request.framework = "pytorch";
+  request.rank_table_timeout_ms = 1000;
+  EXPECT_LT(policy_of(request).resolve_timeout_ms, kHourMs);
+}
+
+TEST(Policy, WaitsForNothingLongerThanTheMachineDoes) {
+  constexpr std::int64_t kMostMs = 1'000'000'000;
+  Request request = train();
+  request.script_timeout_ms = request.rank_table_timeout_ms = request.peer_timeout_ms =
+      request.device_wait_ms = std::numeric_limits<std::int64_t>::max();
+  request.policy.elastic = true;
+  constexpr std::int64_t kLastLookMs = 10'000;  // at the devices
+  EXPECT_EQ(policy_of(request).resolve_timeout_ms, 4 * kMostMs + kLastLookMs + 60'000);
+}
+
+TEST(Policy, LeavesTheHoldersOfDevicesTheirTime) {
+  Request request = train();
+  request.rank_table_timeout_ms = 1000;
+  request.device_wait_ms = kHourMs;
+  EXPECT_LT(policy_of(request).resolve_timeout_ms, kHourMs) << "it does not restart";
+  request.max_restarts = 1;
+  EXPECT_GT(policy_of(request).resolve_timeout_ms, kHourMs);
+}
+
 // --- The grace that the hooks of a stop get ---
 
 struct Shares {
@@ -86,23 +171,8 @@ struct Shares {
   bool operator==(const Shares&) const = default;
 };
 
-Plan plan_of(const std::vector<std::string>& hooks, const Request& request) {
-  Tree tree;
-  tree.directory("/etc");
-  for (const std::string& hook : hooks) tree.program(kHooksDirectory + hook);
-  Snapshot snapshot;
-  snapshot.env = Environ({"PATH=/bin"});
-  Answer answer = resolve_in(tree, snapshot, request);
-  const auto* planned = std::get_if<Planned>(&answer.outcome);
-  if (planned == nullptr) {
-    ADD_FAILURE() << "no plan";
-    return {};
-  }
-  return planned->plan;
-}
-
 Shares shares_of(const std::vector<std::string>& hooks, const Request& request) {
-  const PlanPolicy policy = plan_of(hooks, request).policy;
+  const Policy policy = plan_of(hooks, request).policy;
   return {policy.pre_stop_ms, policy.post_stop_ms};
 }
 
@@ -166,16 +236,16 @@ bool passes_through(void (*change)(Request& request)) {
   return is_pass_through(Environ({"PATH=/bin"}), request);
 }
 
-TEST(PassThrough, StaysWithOptionsOfTheJobsCourse) {
+TEST(PassThrough, StaysWithOptionsOfTheJobsPhases) {
   EXPECT_TRUE(passes_through([](Request& r) {
-    r.signals = {{SIGTERM, SignalRule::Kind::kSignal, SIGINT, ""},
-                 {SIGUSR1, SignalRule::Kind::kCheckpoint, 0, ""}};
+    r.policy.signals = {{SIGTERM, SignalRule::Kind::kSignal, SIGINT, ""},
+                        {SIGUSR1, SignalRule::Kind::kCheckpoint, 0, ""}};
   }));
-  EXPECT_TRUE(passes_through([](Request& r) { r.drain_ms = 1000; }));
-  EXPECT_TRUE(passes_through([](Request& r) { r.second_term_kills = true; }));
-  EXPECT_TRUE(passes_through([](Request& r) { r.max_duration_ms = kHourMs; }));
+  EXPECT_TRUE(passes_through([](Request& r) { r.policy.drain_ms = 1000; }));
+  EXPECT_TRUE(passes_through([](Request& r) { r.policy.second_term_kills = true; }));
+  EXPECT_TRUE(passes_through([](Request& r) { r.policy.max_duration_ms = kHourMs; }));
   EXPECT_TRUE(passes_through([](Request& r) { r.max_restarts = 0; }));
-  EXPECT_TRUE(passes_through([](Request& r) { r.checkpoint_timeout_ms = 1000; }));
+  EXPECT_TRUE(passes_through([](Request& r) { r.policy.checkpoint_ms = 1000; }));
   EXPECT_TRUE(passes_through([](Request& r) { r.hold_ms = kHourMs; }));
   EXPECT_TRUE(passes_through([](Request& r) { r.terminal = "0"; }));
 }
@@ -184,7 +254,7 @@ TEST(PassThrough, EndsWhereSomethingHasToBeLookedFor) {
   EXPECT_FALSE(passes_through([](Request& r) { r.hooks_dir = "/h"; }));
   EXPECT_FALSE(passes_through([](Request& r) { r.lifecycle_script = "/s"; }));
   EXPECT_FALSE(passes_through([](Request& r) { r.terminal = "1"; }));
-  EXPECT_FALSE(passes_through([](Request& r) { r.elastic = true; }));
+  EXPECT_FALSE(passes_through([](Request& r) { r.policy.elastic = true; }));
 }
 
 // The start after a restart is planned again, with TRAINIT_RESTART_COUNT and the directory that the

@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "tests/envgen/job_builder.h"
-#include "tests/envgen/platform/profile_case.h"
+#include "tests/envgen/platform/platform_case.h"
 
 namespace envgen {
 namespace {
@@ -108,7 +108,7 @@ TEST(Resolve, ModelArtsGivesEachRankItsEnvironment) {
   Plan plan = plan_of(snapshot, train());
   EXPECT_EQ(plan.platform, "modelarts");
   EXPECT_EQ(plan.framework, "ascend");
-  EXPECT_EQ(plan.self->node_rank, 1);
+  EXPECT_EQ(plan.local_node->node_rank, 1);
   EXPECT_EQ(plan.world_size, 16);
   ASSERT_THAT(plan.processes, SizeIs(8));
   for (int i = 0; i < 8; ++i) {

@@ -89,7 +89,7 @@ TEST_F(Watches, OutputThatNobodyWouldSeeGoesThroughTheTee) {
 
 TEST_F(Watches, WhatServesDoesNotStall) {
   request_.observe.stall_ms = 60'000;
-  plan_.policy.success = Success::kServe;
+  plan_.policy.success = SuccessPolicy::kServe;
   EXPECT_FALSE(has_watches(plan().observe));
 }
 
@@ -102,6 +102,11 @@ TEST_F(Watches, AreShownToAPerson) {
             "watches performance: hardware / e2e above 0.8 in 3 lines in succession saves the job "
             "and ends it with exit code 75\n"
             "watches for stalls: no output and no CPU time for 1800 s is reported\n");
+  request_.observe.perf_threshold_ppm = 0;
+  request_.observe.stall_ends = true;
+  EXPECT_EQ(watches_text(plan().observe),
+            "watches for stalls: no output and no CPU time for 1800 s fails the job with exit code "
+            "70\n");
 }
 
 }  // namespace

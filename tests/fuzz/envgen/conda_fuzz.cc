@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
 #include "envgen/conda/conda.h"
 
 namespace {
@@ -108,7 +109,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_variables(text);
   check_environment(text);
   check_path(text);
-  const Words words = envgen::conda::split(text, '\n');
+  const auto lines = envgen::split(text, '\n');
+  const Words words(lines.begin(), lines.end());
   check_run(words);
   Words command = {"/opt/conda/bin/conda", "run"};
   command.insert(command.end(), words.begin(), words.end());

@@ -27,6 +27,12 @@ void check(std::string_view text) {
   }
 }
 
+void check_rows(std::string_view text) {
+  const auto processes = envgen::parse_compute_apps(text, "fuzz");
+  if (!processes) return require(!processes.error().found.empty());
+  for (const envgen::GpuProcess& one : *processes) require(one.pid >= 0 && !one.bus_id.empty());
+}
+
 }  // namespace
 
 // libFuzzer's name.
@@ -34,6 +40,8 @@ void check(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   check(text);
+  check_rows(text);
+  check_rows("00000000:0A:00.0, " + text);
   check("<nvidia_smi_log><gpu id=\"0:0\">" + text + "</gpu></nvidia_smi_log>");
   return 0;
 }

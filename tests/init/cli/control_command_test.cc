@@ -31,57 +31,51 @@ constexpr ControlAnswer kAnswers[] = {ControlAnswer::kDone,     ControlAnswer::k
 
 // --- The command line ---
 
-ControlRequest request_of(std::string_view name, const Words& words) {
-  auto asked = cli::parse_request(name, words);
-  EXPECT_TRUE(asked) << to_line(asked.error());
-  return asked ? asked->request : ControlRequest{};
+envgen::Result<ControlRequest> parse(cli::Commands command, const Words& words) {
+  const auto options = cli::parse_options(words, {}, command);
+  if (!options) return std::unexpected(options.error());
+  return cli::request_of(*options);
 }
 
 TEST(ControlRequestWords, NameADurationWithAndWithoutFor) {
-  for (const auto& [name, op] :
-       {std::pair("hold", ControlOp::kHold), std::pair("extend", ControlOp::kExtend)}) {
+  for (const auto& [command, op] :
+       {std::pair(cli::kHold, ControlOp::kHold), std::pair(cli::kExtend, ControlOp::kExtend)}) {
     for (const Words& words :
          {Words{"2h"}, Words{"--for", "2h"}, Words{"--for=2h"}, Words{"--json", "2h"}}) {
-      const ControlRequest request = request_of(name, words);
-      EXPECT_EQ(request.op, op);
-      EXPECT_EQ(request.argument_ms, 7200'000);
+      const auto request = parse(command, words);
+      ASSERT_TRUE(request) << to_line(request.error());
+      EXPECT_EQ(request->op, op);
+      EXPECT_EQ(request->argument_ms, 7200'000);
     }
   }
-}
-
-TEST(ControlRequestWords, LeaveTheOtherOptionsInTheirOrder) {
-  auto asked = cli::parse_request("hold", Words{"--run-dir", "/r", "--for", "1s", "--json"});
-  ASSERT_TRUE(asked);
-  EXPECT_THAT(asked->rest, testing::ElementsAre("--run-dir", "/r", "--json"));
 }
 
 TEST(ControlRequestWords, AreRefusedWithoutADurationThatIsOne) {
-  for (const char* name : {"hold", "extend"}) {
+  for (const auto& [command, name] :
+       {std::pair(cli::kHold, "hold"), std::pair(cli::kExtend, "extend")}) {
     for (const Words& words :
-         {Words{}, Words{"soon"}, Words{"--for"}, Words{"--for", "-1h"}, Words{"--for", ""},
-          Words{"--for="}, Words{"367d"}, Words{"--for", "9223372036854775807"},
-          Words{"--for", "99999999999999999999h"}, Words{"--for", "soon", "2h"}}) {
-      auto asked = cli::parse_request(name, words);
-      ASSERT_FALSE(asked) << name << " " << testing::PrintToString(words);
-      EXPECT_THAT(to_line(asked.error()),
+         {Words{}, Words{"soon"}, Words{"367d"}, Words{"1s", "2h"}, Words{"--for", "1s", "2h"}}) {
+      const auto request = parse(command, words);
+      ASSERT_FALSE(request) << name << " " << testing::PrintToString(words);
+      EXPECT_THAT(to_line(request.error()),
                   AllOf(HasSubstr(name), HasSubstr("at most 366d"), HasSubstr("--for 2h")));
     }
-  }
-}
-
-TEST(ControlRequestWords, NeedNoDurationForHelp) {
-  for (const char* help : {"--help", "-h"}) {
-    EXPECT_TRUE(cli::parse_request("extend", Words{help})) << help;
+    for (const Words& words :
+         {Words{"--for"}, Words{"--for", "-1h"}, Words{"--for", ""}, Words{"--for="},
+          Words{"--for", "9223372036854775807"}, Words{"--for", "99999999999999999999h"},
+          Words{"--for", "soon", "2h"}}) {
+      const auto request = parse(command, words);
+      ASSERT_FALSE(request) << name << " " << testing::PrintToString(words);
+      EXPECT_THAT(to_line(request.error()), AllOf(HasSubstr("--for"), HasSubstr("a duration")));
+    }
   }
 }
 
 TEST(ControlRequestWords, OfACheckpointMayKeepTheJobRunning) {
-  EXPECT_EQ(request_of("checkpoint", {}).op, ControlOp::kCheckpoint);
-  EXPECT_FALSE(request_of("checkpoint", {}).keep_running);
-  EXPECT_TRUE(request_of("checkpoint", {"--keep-running"}).keep_running);
-  auto release = cli::parse_request("release", Words{"--keep-running"});
-  ASSERT_TRUE(release);
-  EXPECT_THAT(release->rest, testing::ElementsAre("--keep-running"));
+  EXPECT_EQ(parse(cli::kCheckpoint, {})->op, ControlOp::kCheckpoint);
+  EXPECT_FALSE(parse(cli::kCheckpoint, {})->keep_running);
+  EXPECT_TRUE(parse(cli::kCheckpoint, {"--keep-running"})->keep_running);
+  EXPECT_FALSE(parse(cli::kRelease, {"--keep-running"}));
 }
 
 // --- What is said ---
@@ -138,22 +132,21 @@ TEST(ControlReplyText, SaysWhyNot) {
 class ControlCommand : public child::Scratch {
  protected:
   // One line of `trainit NAME WORDS...` beside an instance that answers once.
-  child::Outcome run(int (*command)(cli::Arguments, const envgen::Environ&), const Words& words,
-                     const ControlReply& reply) {
+  child::Outcome run(const Words& words, const ControlReply& reply) {
     auto server = engine::ControlServer::open(path(""));
     EXPECT_TRUE(server) << to_line(server.error());
     const pid_t instance = ::fork();
     if (instance == 0) ::_exit(answer_once(*server, reply));
     *server = {};
-    child::Outcome outcome = tool(command, words);
+    child::Outcome outcome = tool(words);
     ::unlink(path("control").c_str());
     EXPECT_EQ(child::wait_for(instance), 0);
     return outcome;
   }
 
-  child::Outcome tool(int (*command)(cli::Arguments, const envgen::Environ&), const Words& words) {
+  child::Outcome tool(const Words& words) {
     return child::run(
-        [&] { return command(words, envgen::Environ({"TRAINIT_RUN_DIR=" + path("")})); });
+        [&] { return cli::run_tool(words, envgen::Environ({"TRAINIT_RUN_DIR=" + path("")})); });
   }
 
  private:
@@ -170,20 +163,19 @@ class ControlCommand : public child::Scratch {
 };
 
 TEST_F(ControlCommand, SaysOnStdoutWhatIsDone) {
-  const child::Outcome extended =
-      run(cli::extend_command, {"--for", "2h"}, {ControlAnswer::kDone, 7200'000});
+  const child::Outcome extended = run({"extend", "--for", "2h"}, {ControlAnswer::kDone, 7200'000});
   EXPECT_EQ(extended.code, 0);
   EXPECT_EQ(extended.out, "the job's time limit ends it in 2h\n");
   EXPECT_THAT(extended.err, IsEmpty());
-  EXPECT_EQ(run(cli::checkpoint_command, {"--keep-running"}, {}).code, 0);
-  EXPECT_EQ(run(cli::hold_command, {"2h"}, {ControlAnswer::kDone, 7200'000}).code, 0);
-  EXPECT_EQ(run(cli::release_command, {}, {}).code, 0);
+  EXPECT_EQ(run({"checkpoint", "--keep-running"}, {}).code, 0);
+  EXPECT_EQ(run({"hold", "2h"}, {ControlAnswer::kDone, 7200'000}).code, 0);
+  EXPECT_EQ(run({"release"}, {}).code, 0);
 }
 
 TEST_F(ControlCommand, SaysOnStderrWhatIsNotAndEndsWithACodeThatStays) {
   for (const ControlAnswer answer : kAnswers) {
     if (answer == ControlAnswer::kDone) continue;
-    const child::Outcome outcome = run(cli::checkpoint_command, {}, {answer});
+    const child::Outcome outcome = run({"checkpoint"}, {answer});
     EXPECT_EQ(outcome.code, answer == ControlAnswer::kUnknown ? 125 : 1);
     EXPECT_THAT(outcome.out, IsEmpty());
     EXPECT_THAT(outcome.err, testing::StartsWith("trainit: error: asking the instance: "));
@@ -192,8 +184,8 @@ TEST_F(ControlCommand, SaysOnStderrWhatIsNotAndEndsWithACodeThatStays) {
 }
 
 TEST_F(ControlCommand, EndsWith2WhereNoInstanceIs) {
-  for (auto* command : {cli::release_command, cli::checkpoint_command}) {
-    const child::Outcome outcome = tool(command, {});
+  for (const char* command : {"release", "checkpoint"}) {
+    const child::Outcome outcome = tool({command});
     EXPECT_EQ(outcome.code, 2);
     EXPECT_THAT(outcome.err, AllOf(HasSubstr(path("")), HasSubstr("ENOENT")));
   }
@@ -202,19 +194,18 @@ TEST_F(ControlCommand, EndsWith2WhereNoInstanceIs) {
 TEST_F(ControlCommand, EndsWith125ForBadInputAndAsksNobody) {
   auto server = engine::ControlServer::open(path(""));
   ASSERT_TRUE(server);
-  EXPECT_EQ(tool(cli::extend_command, {"--for", "400d"}).code, 125);
-  EXPECT_EQ(tool(cli::extend_command, {}).code, 125);
-  EXPECT_EQ(tool(cli::checkpoint_command, {"now"}).code, 125);
-  EXPECT_EQ(tool(cli::checkpoint_command, {"--keep-runing"}).code, 125);
-  EXPECT_EQ(tool(cli::release_command, {"--keep-running"}).code, 125);
+  EXPECT_EQ(tool({"extend", "--for", "400d"}).code, 125);
+  EXPECT_EQ(tool({"extend"}).code, 125);
+  EXPECT_EQ(tool({"checkpoint", "now"}).code, 125);
+  EXPECT_EQ(tool({"checkpoint", "--keep-runing"}).code, 125);
+  EXPECT_THAT(tool({"release", "--keep-running"}).err, HasSubstr("see trainit release --help"));
   pollfd ready{server->listener().get(), POLLIN, 0};
   EXPECT_EQ(::poll(&ready, 1, 0), 0);
 }
 
 TEST_F(ControlCommand, HasHelp) {
-  for (auto* command :
-       {cli::release_command, cli::hold_command, cli::extend_command, cli::checkpoint_command}) {
-    const child::Outcome outcome = tool(command, {"--help"});
+  for (const char* command : {"release", "hold", "extend", "checkpoint"}) {
+    const child::Outcome outcome = tool({command, "--help"});
     EXPECT_EQ(outcome.code, 0);
     EXPECT_THAT(outcome.out, AllOf(HasSubstr("trainit checkpoint [--keep-running]"),
                                    HasSubstr("trainit extend --for DURATION"),

@@ -84,7 +84,7 @@ TEST(CheckOptions, OldLogFilesAreKeptWhereNewOnesAreBegun) {
 TEST(CheckOptions, OtherSignalsGoWithRestarts) {
   const Request request = request_of({"--max-restarts=3", "--signal=TERM=INT,HUP=none", "train"});
   EXPECT_EQ(request.max_restarts, 3);
-  EXPECT_EQ(request.signals.size(), 2U);
+  EXPECT_EQ(request.policy.signals.size(), 2U);
 }
 
 TEST(CheckOptions, NoRestartsGoWithCheckpoints) {
@@ -103,7 +103,7 @@ TEST(CheckOptions, AFlagThatAsksForRestartsBeatsAnImagesCheckpointTimeAndSignal)
       request_of({"--max-restarts=3", "train"},
                  {"TRAINIT_CHECKPOINT_TIMEOUT=1m", "TRAINIT_CHECKPOINT_SIGNAL=USR2"});
   EXPECT_EQ(request.max_restarts, 3);
-  EXPECT_FALSE(request.checkpoint_timeout_ms);
+  EXPECT_EQ(request.policy.checkpoint_ms, envgen::Policy{}.checkpoint_ms);
   EXPECT_FALSE(request.checkpoint_signal);
 }
 
@@ -156,7 +156,8 @@ TEST(CheckOptions, ValuesOfTheWatches) {
   EXPECT_EQ(request.observe.health_failures, 5);
   EXPECT_THAT(error_of({"--perf-threshold=0", "train"}), HasSubstr("a ratio above 0"));
   EXPECT_THAT(error_of({"--perf-pattern=no numbers", "train"}), HasSubstr("no {hardware}"));
-  EXPECT_THAT(error_of({"--health-checks=horoscope", "train"}), HasSubstr("trainit doctor"));
+  EXPECT_THAT(error_of({"--health-checks=horoscope", "train"}),
+              HasSubstr("all, or a list of plan, "));
 }
 
 // --- Options that need another one ---
@@ -168,6 +169,7 @@ TEST(CheckOptions, AnOptionThatDoesNothingWithoutAnotherOneSaysWhich) {
        "--restart-across-nodes: found 1 without --max-restarts or --elastic"},
       {"--no-restart-on=1-2", "--no-restart-on: found 1-2 without --max-restarts"},
       {"--restart-delay=5s", "--restart-delay: found 5s without --max-restarts"},
+      {"--device-wait=5s", "--device-wait: found 5s without --max-restarts or --elastic"},
       {"--restart-window=1m",
        "--restart-window: found 1m without --restart-across-nodes or --elastic"},
   };
@@ -188,13 +190,19 @@ TEST(CheckOptions, OneOfTwoIsEnough) {
 TEST(CheckOptions, WhatIsTurnedOffTakesItsVariablesWithIt) {
   const Request fixed =
       request_of({"--elastic=0", "train"}, {"TRAINIT_ELASTIC=1", "TRAINIT_MIN_NODES=2"});
-  EXPECT_FALSE(fixed.elastic);
+  EXPECT_FALSE(fixed.policy.elastic);
   EXPECT_FALSE(fixed.min_nodes);
   const Request once = request_of({"--max-restarts=0", "train"},
                                   {"TRAINIT_MAX_RESTARTS=3", "TRAINIT_RESTART_DELAY=5s",
                                    "TRAINIT_NO_RESTART_ON=1", "TRAINIT_RESTART_ACROSS_NODES=1"});
   EXPECT_EQ(once.max_restarts, 0);
   EXPECT_FALSE(once.restart_across_nodes);
+}
+
+TEST(CheckOptions, WhatIsTurnedOffBesideItIsMeantToDoNothing) {
+  EXPECT_EQ(error_of({"--elastic=0", "--min-nodes=2", "train"}), "");
+  EXPECT_EQ(error_of({"train"}, {"TRAINIT_MAX_RESTARTS=0", "TRAINIT_RESTART_DELAY=5s"}), "");
+  EXPECT_EQ(error_of({"--log-keep=5", "--log-max-size=0", "train"}), "");
 }
 
 TEST(CheckOptions, AVariableThatTurnsOffDoesNotSilenceAFlag) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "init/cli/commands.h"
+
 namespace {
 
 using cli::Option;
@@ -21,12 +23,14 @@ using testing::IsEmpty;
 
 using Words = std::vector<std::string>;
 
-envgen::Result<Options> parse(const Words& arguments, Words variables = {}) {
-  return cli::parse_options(arguments, Environ(std::move(variables)));
+envgen::Result<Options> parse(const Words& arguments, Words variables = {},
+                              cli::Commands command = cli::kRun) {
+  return cli::parse_options(arguments, Environ(std::move(variables)), command);
 }
 
-std::string error_of(const Words& arguments, Words variables = {}) {
-  auto options = parse(arguments, std::move(variables));
+std::string error_of(const Words& arguments, Words variables = {},
+                     cli::Commands command = cli::kRun) {
+  auto options = parse(arguments, std::move(variables), command);
   return options ? "" : to_line(options.error());
 }
 
@@ -46,6 +50,7 @@ std::string text(const std::optional<T>& value) {
   return value ? std::to_string(static_cast<long long>(*value)) : "unset";
 }
 std::string text(bool value) { return value ? "1" : "0"; }
+std::string text(std::int64_t value) { return std::to_string(value); }
 
 template <auto kMember>
 std::string observed(const Options& options) {
@@ -83,6 +88,12 @@ const Sample kSamples[] = {
      [](const Options& o) { return std::to_string(o.request.peer_timeout_ms); }},
     {"launcher-timeout", "1m", "2m", "never",
      [](const Options& o) { return std::to_string(o.request.launcher_timeout_ms); }},
+    {"job-secret", "/k", "/l", "", [](const Options& o) { return o.request.job_secret; }},
+    {"link-port", "2222", "1", "0", [](const Options& o) { return text(o.request.link_port); }},
+    {"link-timeout", "5s", "1m", "0",
+     [](const Options& o) { return std::to_string(o.request.link_timeout_ms); }},
+    {"on-node-failure", "tell", "stop", "restart",
+     [](const Options& o) { return text(o.request.on_node_failure); }},
     {"conda-env", "py310", "/opt/env", "", [](const Options& o) { return o.request.conda_env; }},
     {"conda-dir", "/opt/conda", "/c", "", [](const Options& o) { return o.request.conda_dir; }},
     {"script-timeout", "1s", "2s", "x",
@@ -110,11 +121,11 @@ const Sample kSamples[] = {
     {"grace", "25s", "9s", "8 s", [](const Options& o) { return text(o.request.grace_ms); }},
     {"hold", "2h", "3h", "-2h", [](const Options& o) { return text(o.request.hold_ms); }},
     {"stop-scope", "group", "tree", "all",
-     [](const Options& o) { return std::to_string(static_cast<int>(o.request.stop_scope)); }},
+     [](const Options& o) { return std::to_string(static_cast<int>(o.request.policy.stop_scope)); }},
     {"escalate", "INT@1s,QUIT@2s", "RTMIN+1@10ms", "INT@2s,QUIT@1s",
      [](const Options& o) {
        std::string steps;
-       for (const auto& step : o.request.escalation) {
+       for (const auto& step : o.request.policy.escalation) {
          steps += std::to_string(step.signal) + "@" + std::to_string(step.after_ms) + " ";
        }
        return steps;
@@ -122,7 +133,7 @@ const Sample kSamples[] = {
     {"exit-codes", "143=0", "1-3=75,4=5", "256=0",
      [](const Options& o) {
        std::string rules;
-       for (const auto& rule : o.request.exit_codes) {
+       for (const auto& rule : o.request.policy.exit_codes) {
          rules += std::to_string(rule.first) + "-" + std::to_string(rule.last) + "=" +
                   std::to_string(rule.to) + " ";
        }
@@ -131,15 +142,15 @@ const Sample kSamples[] = {
     {"signal", "TERM=INT", "USR1=checkpoint", "TERM",
      [](const Options& o) {
        std::string rules;
-       for (const auto& rule : o.request.signals) {
+       for (const auto& rule : o.request.policy.signals) {
          rules += std::to_string(rule.from) + "=" + std::to_string(static_cast<int>(rule.kind)) +
                   std::to_string(rule.to) + rule.path + " ";
        }
        return rules;
      }},
     {"second-term", "kill", "ignore", "hold",
-     [](const Options& o) { return text(o.request.second_term_kills); }},
-    {"drain", "3s", "4s", "x", [](const Options& o) { return std::to_string(o.request.drain_ms); }},
+     [](const Options& o) { return text(o.request.policy.second_term_kills); }},
+    {"drain", "3s", "4s", "x", [](const Options& o) { return std::to_string(o.request.policy.drain_ms); }},
     {"hooks-dir", "/h", "/i", "", [](const Options& o) { return o.request.hooks_dir; }},
     {"lifecycle-script", "/s", "/t", "",
      [](const Options& o) { return o.request.lifecycle_script; }},
@@ -153,27 +164,29 @@ const Sample kSamples[] = {
     {"checkpoint-signal", "none", "USR2", "KILL",
      [](const Options& o) { return text(o.request.checkpoint_signal); }},
     {"checkpoint-timeout", "1m", "2m", "0",
-     [](const Options& o) { return text(o.request.checkpoint_timeout_ms); }},
+     [](const Options& o) { return text(o.request.policy.checkpoint_ms); }},
     {"max-restarts", "3", "0", "1000001",
      [](const Options& o) { return text(o.request.max_restarts); }},
     {"restart-delay", "2s", "0", "x",
-     [](const Options& o) { return text(o.request.restart_delay_ms); }},
+     [](const Options& o) { return text(o.request.policy.restart_delay_ms); }},
     {"no-restart-on", "1-2,126", "3", "256",
      [](const Options& o) {
        std::string codes;
-       for (const auto& range : o.request.no_restart_on) {
+       for (const auto& range : o.request.policy.no_restart_on) {
          codes += std::to_string(range.first) + "-" + std::to_string(range.last) + " ";
        }
        return codes;
      }},
+    {"device-wait", "5s", "0", "x",
+     [](const Options& o) { return std::to_string(o.request.device_wait_ms); }},
     {"restart-across-nodes", "1", "0", "x",
      [](const Options& o) { return text(o.request.restart_across_nodes); }},
     {"restart-window", "1m", "2m", "0",
      [](const Options& o) { return std::to_string(o.request.restart_window_ms); }},
-    {"elastic", "1", "0", "x", [](const Options& o) { return text(o.request.elastic); }},
+    {"elastic", "1", "0", "x", [](const Options& o) { return text(o.request.policy.elastic); }},
     {"min-nodes", "2", "1", "0", [](const Options& o) { return text(o.request.min_nodes); }},
     {"max-duration", "2d", "0", "x",
-     [](const Options& o) { return text(o.request.max_duration_ms); }},
+     [](const Options& o) { return text(o.request.policy.max_duration_ms); }},
     {"terminal", "1", "bash -i", "", [](const Options& o) { return o.request.terminal; }},
     {"parent-death-signal", "TERM", "9", "SIG",
      [](const Options& o) { return text(o.parent_death_signal); }},
@@ -181,7 +194,7 @@ const Sample kSamples[] = {
     {"caps", "none", "-kill", "", [](const Options& o) { return o.request.sandbox.caps; }},
     {"ambient", "kill", "chown", "", [](const Options& o) { return o.request.sandbox.ambient; }},
     {"no-new-privs", "1", "0", "x",
-     [](const Options& o) { return text(o.request.sandbox.no_new_privs); }},
+     [](const Options& o) { return text(o.request.sandbox.settings.no_new_privs); }},
     {"seccomp", "/p.json", "/q.json", "",
      [](const Options& o) { return o.request.sandbox.seccomp; }},
     {"rlimit", "core=0", "nofile=1", "",
@@ -231,10 +244,10 @@ const Sample kSamples[] = {
      }},
     {"cache-ttl", "1h", "30d", "x", of_data<&DataRequest::cache_ttl_ms>},
     {"cache-max-size", "2t", "1", "-1", of_data<&DataRequest::cache_max_bytes>},
-    {"umask", "027", "0", "8", [](const Options& o) { return text(o.request.sandbox.umask); }},
-    {"nice", "-20", "19", "20", [](const Options& o) { return text(o.request.sandbox.nice); }},
+    {"umask", "027", "0", "8", [](const Options& o) { return text(o.request.sandbox.settings.umask); }},
+    {"nice", "-20", "19", "20", [](const Options& o) { return text(o.request.sandbox.settings.nice); }},
     {"oom-score-adj", "-1000", "5", "1001",
-     [](const Options& o) { return text(o.request.sandbox.oom_score_adj); }},
+     [](const Options& o) { return text(o.request.sandbox.settings.oom_score_adj); }},
     {"timeline", "/t", "/u", "", [](const Options& o) { return o.request.observe.timeline; }},
     {"log-level", "debug", "error", "trace",
      [](const Options& o) { return std::to_string(static_cast<int>(o.log_level)); }},
@@ -243,20 +256,68 @@ const Sample kSamples[] = {
     {"snapshot", "/s.json", "/z.json", "", [](const Options& o) { return o.snapshot; }},
     {"json", "1", "0", "x", [](const Options& o) { return text(o.json); }},
     {"watch", "1", "0", "x", [](const Options& o) { return text(o.watch); }},
+    {"status cluster", "1", "0", "x", [](const Options& o) { return text(o.all_nodes); }},
     {"help", "1", "0", "x", [](const Options& o) { return text(o.help); }},
     {"version", "1", "0", "x", [](const Options& o) { return text(o.version); }},
+    {"doctor only", "gpu,disk", "npu", "gpus",
+     [](const Options& o) { return last_of(o.checks) + std::to_string(o.checks.size()); }},
+    {"doctor junit", "-", "/j.xml", "", [](const Options& o) { return o.junit; }},
+    {"doctor timeout", "1s", "2s", "0",
+     [](const Options& o) { return std::to_string(o.check_timeout_ms); }},
+    {"copy workers", "2", "64", "0", of_data<&DataRequest::workers>},
+    {"copy headroom", "10g", "7%", "101%",
+     [](const Options& o) { return std::to_string(o.request.data.headroom.percent); }},
+    {"copy timeout", "1s", "2s", "0", of_data<&DataRequest::timeout_ms>},
+    {"copy owner", "1:2", "3:4", "root",
+     [](const Options& o) { return o.owner ? std::to_string(o.owner->uid) : "unset"; }},
+    {"cache gc dry-run", "1", "0", "x", [](const Options& o) { return text(o.dry_run); }},
+    {"extend for", "2h", "3h", "soon", [](const Options& o) { return text(o.span_ms); }},
+    {"checkpoint keep-running", "1", "0", "x",
+     [](const Options& o) { return text(o.keep_running); }},
+    {"hostfile check for", "intel", "plain", "slurm",
+     [](const Options& o) { return text(o.from); }},
+    {"hostfile convert from", "intel", "plain", "slurm",
+     [](const Options& o) { return text(o.from); }},
+    {"hostfile convert to", "intel", "plain", "", [](const Options& o) { return text(o.to); }},
+    {"ranktable generate server-id", "a", "b", "", [](const Options& o) { return o.server_id; }},
+    {"ranktable generate hccn-conf", "/c", "/d", "", [](const Options& o) { return o.hccn_conf; }},
+    {"ranktable convert output", "/o", "-", "", [](const Options& o) { return o.out; }},
+    {"peer serve dir", "/d", "/e/", "d", [](const Options& o) { return o.peer.directory; }},
+    {"peer serve port", "1", "2", "0", [](const Options& o) { return std::to_string(o.peer.port); }},
+    {"peer serve key", "/k", "/l", "", [](const Options& o) { return o.peer.key; }},
+    {"peer serve launcher-timeout-ms", "0", "1", "1s",
+     [](const Options& o) { return text(o.peer.launcher_timeout_ms); }},
+    {"peer end hosts-file", "/h", "/i", "h", [](const Options& o) { return o.peer.hosts_file; }},
+    {"peer end link", "/l", "/m", "l", [](const Options& o) { return o.peer.link; }},
+    {"peer end code", "0", "255", "256", [](const Options& o) { return text(o.peer.code); }},
 };
 
+// The first command that has it, "" for run, and its name.
+std::string full_name(const Option& option) {
+  for (const cli::Command& command : cli::command_table()) {
+    if ((option.commands & command.bit) == 0) continue;
+    return (command.bit == cli::kRun ? "" : std::string(command.name) + " ") +
+           std::string(option.name);
+  }
+  return "";
+}
+
 const Sample& sample_of(const Option& option) {
-  const Sample* found = std::ranges::find(kSamples, option.name, &Sample::name);
+  const Sample* found = std::ranges::find(kSamples, full_name(option), &Sample::name);
   EXPECT_NE(found, std::end(kSamples)) << "no sample for --" << option.name;
   return *found;
+}
+
+const Words& words_of(const Options& options) {
+  return (options.command & cli::kJob) != 0 ? options.request.command : options.operands;
 }
 
 class EachOption : public testing::TestWithParam<Option> {
  protected:
   const Option& option_ = GetParam();
   const Sample& sample_ = sample_of(option_);
+  // One of the commands that have it.
+  cli::Commands command_ = option_.commands & (~option_.commands + 1);
   std::string flag_ = "--" + std::string(option_.name);
   std::string default_ = sample_.read(Options{});
 };
@@ -265,42 +326,44 @@ TEST_P(EachOption, IsSetByItsFlag) {
   Words arguments = {flag_};
   if (!option_.value.empty()) arguments.push_back(sample_.good);
   arguments.emplace_back("train");
-  auto options = parse(arguments);
+  auto options = parse(arguments, {}, command_);
   ASSERT_TRUE(options) << to_line(options.error());
   EXPECT_NE(sample_.read(*options), default_);
-  EXPECT_THAT(options->request.command, ElementsAre("train"));
+  EXPECT_THAT(words_of(*options), ElementsAre("train"));
 }
 
 TEST_P(EachOption, TakesItsValueAfterAnEqualsSign) {
-  auto options = parse({flag_ + "=" + sample_.good, "train"});
+  auto options = parse({flag_ + "=" + sample_.good, "train"}, {}, command_);
   ASSERT_TRUE(options) << to_line(options.error());
   EXPECT_NE(sample_.read(*options), default_);
-  EXPECT_THAT(options->request.command, ElementsAre("train"));
+  EXPECT_THAT(words_of(*options), ElementsAre("train"));
 }
 
 TEST_P(EachOption, IsSetByItsVariableIfItHasOne) {
-  auto options = parse({"train"}, {cli::variable_name(option_) + "=" + sample_.good});
+  auto options = parse({"train"}, {cli::variable_name(option_) + "=" + sample_.good}, command_);
   ASSERT_TRUE(options) << to_line(options.error());
   EXPECT_EQ(sample_.read(*options) != default_, cli::has_variable(option_));
 }
 
 TEST_P(EachOption, IsWhatTheFlagSaysWhereTheVariableSaysAnother) {
   auto options = parse({flag_ + "=" + sample_.good, "train"},
-                       {cli::variable_name(option_) + "=" + sample_.other});
+                       {cli::variable_name(option_) + "=" + sample_.other}, command_);
   ASSERT_TRUE(options) << to_line(options.error());
-  EXPECT_EQ(sample_.read(*options), sample_.read(*parse({flag_ + "=" + sample_.good})));
-  EXPECT_NE(sample_.read(*options), sample_.read(*parse({flag_ + "=" + sample_.other})));
+  EXPECT_EQ(sample_.read(*options),
+            sample_.read(*parse({flag_ + "=" + sample_.good}, {}, command_)));
+  EXPECT_NE(sample_.read(*options),
+            sample_.read(*parse({flag_ + "=" + sample_.other}, {}, command_)));
 }
 
 TEST_P(EachOption, RefusesABadValueAndNamesItselfTheValueAndWhatItTakes) {
-  EXPECT_THAT(error_of({flag_ + "=" + sample_.bad, "train"}),
+  EXPECT_THAT(error_of({flag_ + "=" + sample_.bad, "train"}, {}, command_),
               AllOf(HasSubstr(flag_), HasSubstr('"' + sample_.bad + '"'),
-                    HasSubstr("give " + std::string(option_.accepts))));
+                    HasSubstr("give " + option_.accepts())));
 }
 
 TEST_P(EachOption, NamesItsVariableWhenThatIsBad) {
   const std::string variable = cli::variable_name(option_);
-  const std::string error = error_of({"train"}, {variable + "=" + sample_.bad});
+  const std::string error = error_of({"train"}, {variable + "=" + sample_.bad}, command_);
   const bool refused = cli::has_variable(option_) && !sample_.bad.empty();  // empty is unset
   EXPECT_EQ(error.find(variable + ": found \"" + sample_.bad + '"') != std::string::npos, refused)
       << error;
@@ -308,25 +371,26 @@ TEST_P(EachOption, NamesItsVariableWhenThatIsBad) {
 }
 
 TEST_P(EachOption, SaysThatItsValueIsMissingIfItTakesOne) {
-  const std::string error = error_of({flag_});
+  const std::string error = error_of({flag_}, {}, command_);
   EXPECT_EQ(error.find(flag_ + ": found no value") != std::string::npos, !option_.value.empty())
       << error;
 }
 
 TEST_P(EachOption, StandsInTheHelp) {
-  EXPECT_THAT(cli::option_help(), HasSubstr("  " + flag_ + " "));
+  EXPECT_THAT(cli::option_help(command_), HasSubstr("  " + flag_ + " "));
 }
 
 INSTANTIATE_TEST_SUITE_P(Options, EachOption,
                          testing::ValuesIn(cli::option_table().begin(), cli::option_table().end()),
                          [](const auto& param) {
-                           std::string name(param.param.name);
+                           std::string name = full_name(param.param);
                            std::ranges::replace(name, '-', '_');
+                           std::ranges::replace(name, ' ', '_');
                            return name;
                          });
 
 TEST(Options, HelpIsAlignedAndFitsTheScreen) {
-  std::istringstream help(cli::option_help());
+  std::istringstream help(cli::option_help(cli::kAll));
   std::size_t lines = 0;
   for (std::string line; std::getline(help, line); ++lines) {
     EXPECT_LE(line.size(), 100U) << line;
@@ -445,6 +509,35 @@ TEST(Options, LaterArgumentsGoOnTopOfEarlierOnes) {
   EXPECT_TRUE(options->request.strict);
   EXPECT_TRUE(options->json);
   EXPECT_THAT(options->request.command, ElementsAre("train"));
+}
+
+// --- Other commands ---
+
+TEST(Options, StandAmongTheOperandsOfACommandThatStartsNothing) {
+  auto options = parse({"a", "--verify", "b", "--", "--verify=0"}, {}, cli::kCopy);
+  ASSERT_TRUE(options) << to_line(options.error());
+  EXPECT_TRUE(options->request.data.verify);
+  EXPECT_THAT(options->operands, ElementsAre("a", "b", "--verify=0"));
+}
+
+TEST(Options, OfOtherCommandsAreNone) {
+  EXPECT_EQ(error_of({"--grace", "1s"}, {}, cli::kStatus), "") << "a job's, beside it";
+  EXPECT_THAT(error_of({"--grace", "1s"}, {}, cli::kCopy),
+              AllOf(HasSubstr("--grace"), HasSubstr("no such option"), HasSubstr("--help")));
+  EXPECT_THAT(error_of({"--owner", "0:0", "train"}), HasSubstr("no such option"));
+}
+
+TEST(Options, OfOneNameMeanWhatTheCommandMeans) {
+  EXPECT_EQ(parse({"--output", "files"})->request.output, envgen::Output::kFiles);
+  EXPECT_EQ(parse({"-o", "files"}, {}, cli::kTableConvert)->out, "files");
+}
+
+TEST(Options, HaveVariablesWhereTheirCommandDoes) {
+  const Words variables = {"TRAINIT_GRACE=x", "TRAINIT_RANK_ORDER=server-id", "TRAINIT_VERIFY=1"};
+  EXPECT_EQ(parse({}, variables, cli::kTableConvert)->request.rank_order,
+            envgen::RankOrder::kServerId);
+  EXPECT_FALSE(parse({"a", "b"}, variables, cli::kCopy)->request.data.verify)
+      << "a variable is about the datasets of a job";
 }
 
 TEST(Options, LimitsOfAFlagReplaceTheVariables) {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "init/cli/kinds.h"
 #include "init/cli/options.h"
-#include "init/cli/values.h"
 
 namespace {
 
@@ -28,29 +28,61 @@ std::string error_of(const std::vector<std::string>& arguments) {
   return options ? "" : to_line(options.error());
 }
 
+// --- Numbers ---
+
+TEST(Numbers, AreTakenUpToTheirBounds) {
+  struct Case {
+    const char* flag;
+    std::vector<std::string> good;
+    std::vector<std::string> bad;
+  };
+  const Case cases[] = {
+      {"--nodes=", {"1", "1000000"}, {"0", "1000001"}},
+      {"--master-port=", {"1", "65535"}, {"0", "65536"}},
+      {"--node-rank=", {"0", "2147483647"}, {"-1", "2147483648"}},
+      {"--max-restarts=", {"0", "1000000"}, {"-1", "1000001"}},
+      {"--log-keep=", {"0", "1000"}, {"-1", "1001"}},
+      {"--log-max-size=", {"0", "4096"}, {"4095"}},
+      {"--nice=", {"-20", "19"}, {"-21", "20"}},
+      {"--oom-score-adj=", {"-1000", "1000"}, {"-1001", "1001"}},
+      {"--umask=", {"0", "777"}, {"1000", "-1"}},
+      {"--perf-threshold=", {"0.000001", "100"}, {"0", "100.000001"}},
+      {"--data-workers=", {"0", "64"}, {"-1", "65"}},
+      {"--data-headroom=", {"0", "0%", "100%"}, {"-1%", "101%"}},
+      {"--exit-codes=", {"0=255", "255=0", "7-7=1"}, {"256=0", "0=256", "2-1=0", "-1=0"}},
+      {"--no-restart-on=", {"0-255"}, {"0-256", "2-1"}},
+  };
+  for (const Case& one : cases) {
+    for (const std::string& text : one.good) EXPECT_EQ(error_of({one.flag + text, "train"}), "");
+    for (const std::string& text : one.bad) {
+      EXPECT_THAT(error_of({one.flag + text, "train"}), HasSubstr("found \"" + text + '"'));
+    }
+  }
+}
+
+// The highest means "as it is" to chown.
+TEST(Owner, IsAnIdThatAFileCanHave) {
+  EXPECT_TRUE(cli::parse_owner("0:4294967294"));
+  for (const char* bad : {"4294967295:0", "0:4294967295", "0", "0:", ":0", "-1:0", "root:root"}) {
+    EXPECT_FALSE(cli::parse_owner(bad)) << bad;
+  }
+}
+
 // --- Sizes ---
 
 TEST(Size, HasAUnitOfPowersOf1024) {
-  std::int64_t size = 0;
-  EXPECT_TRUE(cli::set_size("64k", 4096, size));
-  EXPECT_EQ(size, 65536);
-  EXPECT_TRUE(cli::set_size("100M", 4096, size));
-  EXPECT_EQ(size, 100 << 20);
-  EXPECT_TRUE(cli::set_size("2g", 4096, size));
-  EXPECT_EQ(size, 2LL << 30);
-  EXPECT_TRUE(cli::set_size("5000", 4096, size));
-  EXPECT_EQ(size, 5000);
-  EXPECT_TRUE(cli::set_size("0", 4096, size));
-  EXPECT_EQ(size, 0);
+  EXPECT_EQ(cli::parse_size("64k", 4096), 65536);
+  EXPECT_EQ(cli::parse_size("100M", 4096), 100 << 20);
+  EXPECT_EQ(cli::parse_size("2g", 4096), 2LL << 30);
+  EXPECT_EQ(cli::parse_size("5000", 4096), 5000);
+  EXPECT_EQ(cli::parse_size("0", 4096), 0);
 }
 
 TEST(Size, IsNothingElse) {
-  std::int64_t size = 7;
   for (const char* bad : {"", "k", "4095", "-1k", "1.5g", "1 k", "1kb", "9223372036854775807",
                           "9223372036854775807t", "2000t"}) {
-    EXPECT_FALSE(cli::set_size(bad, 4096, size)) << bad;
+    EXPECT_FALSE(cli::parse_size(bad, 4096)) << bad;
   }
-  EXPECT_EQ(size, 7);
 }
 
 // --- Durations ---
@@ -73,6 +105,10 @@ TEST(Duration, IsAYearAtMost) {
   EXPECT_EQ(cli::parse_duration_ms("31622400000ms"), 366LL * 86'400'000);
   EXPECT_FALSE(cli::parse_duration_ms("367d"));
   EXPECT_FALSE(cli::parse_duration_ms("31622400001ms"));
+  for (const char* option :
+       {"--grace=367d", "--checkpoint-timeout=367d", "--health-interval=9999d"}) {
+    EXPECT_THAT(error_of({option, "train"}), HasSubstr("at most 366d")) << option;
+  }
 }
 
 TEST(Duration, DoesNotOverflow) {
@@ -146,13 +182,10 @@ TEST(SignalMap, TellsWhatWasFoundAndWhatToGive) {
 }
 
 TEST(CheckpointSignal, IsOneThatAProcessCanAnswer) {
-  std::optional<int> signal;
-  EXPECT_TRUE(cli::set_signal_or_none("USR2", signal));
-  EXPECT_EQ(signal, SIGUSR2);
-  EXPECT_TRUE(cli::set_signal_or_none("none", signal));
-  EXPECT_EQ(signal, 0);
+  EXPECT_EQ(cli::parse_signal_or_none("USR2"), SIGUSR2);
+  EXPECT_EQ(cli::parse_signal_or_none("none"), 0);
   for (const char* bad : {"KILL", "STOP", "", "0", "NONE", "SIGSAVE"}) {
-    EXPECT_FALSE(cli::set_signal_or_none(bad, signal)) << bad;
+    EXPECT_FALSE(cli::parse_signal_or_none(bad)) << bad;
   }
 }
 
@@ -215,13 +248,19 @@ TEST(FatalHooksOption, AreNoneOfAJobThatEndsAnyway) {
 // --- Exit codes ---
 
 TEST(CodeRanges, AreCodesAndRangesOfThem) {
-  std::vector<CodeRange> ranges;
-  EXPECT_TRUE(cli::set_code_ranges("1-2,126", ranges));
-  EXPECT_THAT(ranges, ElementsAre(CodeRange{1, 2}, CodeRange{126, 126}));
+  EXPECT_THAT(*cli::parse_code_ranges("1-2,126"),
+              ElementsAre(CodeRange{1, 2}, CodeRange{126, 126}));
   for (const char* bad : {"", "1,", "2-1", "256", "-1", "1-", "a", "1-2-3", " 1"}) {
-    EXPECT_FALSE(cli::set_code_ranges(bad, ranges)) << bad;
+    EXPECT_FALSE(cli::parse_code_ranges(bad)) << bad;
   }
-  EXPECT_THAT(ranges, ElementsAre(CodeRange{1, 2}, CodeRange{126, 126})) << "as it was";
+}
+
+// --- Words ---
+
+TEST(Words, AreToldByTheListThatTheyAreReadBy) {
+  EXPECT_THAT(error_of({"--torch-launcher=x"}), HasSubstr("give torchrun, launch or fan-out"));
+  EXPECT_THAT(error_of({"--log-format=x"}), HasSubstr("give human or json"));
+  EXPECT_THAT(error_of({"--platform="}), HasSubstr("give modelarts, dlc, "));
 }
 
 // --- The terminal ---

@@ -11,7 +11,7 @@ constexpr const char* kWhere = "/cache/x/record.json";
 
 CopyRecord whole() {
   return {.source = "/mnt/nfs/imagenet",
-          .identity = "0123456789abcdef0123456789abcdef",
+          .digest = "0123456789abcdef0123456789abcdef",
           .version = "2024-05",
           .options = "-5:*.tmp",
           .path = "/cache/trainit-datasets/imagenet-0123456789abcdef/data",

@@ -256,7 +256,7 @@ TEST_F(Doctor, NamesAnUnwellChipAndProcessesThatAreLeftOnIt) {
   EXPECT_EQ(results[0].verdict, Verdict::kFailed);
   EXPECT_THAT(results[1].found, HasSubstr("NPU 0 (pid 99910)"));
   EXPECT_EQ(results[1].verdict, Verdict::kWarning);
-  context_.occasion = doctor::Occasion::kPatrol;  // the job's own
+  context_.occasion = doctor::Occasion::kMonitor;  // the job's own
   EXPECT_EQ(run("npu").size(), 1U);
 }
 
@@ -285,7 +285,7 @@ TEST_F(Doctor, ComparesTheProcessesThatAreLeftWithTheRanks) {
   EXPECT_THAT(line("pids"), HasSubstr("warning"));
   context_.ranks = 64;
   EXPECT_THAT(line("pids"), HasSubstr("failed"));
-  context_.occasion = doctor::Occasion::kPatrol;
+  context_.occasion = doctor::Occasion::kMonitor;
   EXPECT_THAT(line("pids"), HasSubstr("warning"));
   file("sys/fs/cgroup/pids.max", "max\n");
   EXPECT_EQ(line("pids"), "ok: pids: unlimited");
@@ -394,15 +394,15 @@ TEST_F(Doctor, ChecksTheInterfacesThatVariablesName) {
 TEST_F(Doctor, ResolvesAndReachesTheOtherNodes) {
   file("etc/hosts", "127.0.0.1 here\n127.0.0.1 also-here\n");
   program("getent", "exit 2");
-  context_.peers = {{.host = "here", .port = 1}, {.host = "also-here", .port = 1}};
+  context_.other_nodes = {{.host = "here", .port = 1}, {.host = "also-here", .port = 1}};
   EXPECT_EQ(line("hosts"), "ok: hosts: 2 of 2 nodes are known");
   EXPECT_EQ(line("peers"), "ok: peers: 2 of 2 nodes answer");  // by a refusal
-  context_.peers.push_back({.host = "nowhere", .port = 1});
+  context_.other_nodes.push_back({.host = "nowhere", .port = 1});
   EXPECT_THAT(line("hosts"), AllOf(HasSubstr("failed: hosts: 1 of 3 nodes are not known: nowhere"),
                                    HasSubstr("headless service")));
   EXPECT_THAT(line("peers"), HasSubstr("failed: peers: 1 of 3 nodes do not answer: nowhere"));
   set("PATH", path("none"));  // no getent
-  context_.peers = {{.host = "nowhere", .port = 1}};
+  context_.other_nodes = {{.host = "nowhere", .port = 1}};
   EXPECT_THAT(line("hosts"), AllOf(HasSubstr("skipped"), HasSubstr("getent")));
   EXPECT_THAT(line("peers"), HasSubstr("skipped"));
   set("PATH", path("bin") + ":/usr/bin:/bin");
@@ -427,19 +427,19 @@ TEST(DoctorContext, KnowsTheOtherNodesFromAClusterOrFromWhatHooksAreTold) {
   EXPECT_EQ(context.work_dir, "/work");
   EXPECT_EQ(context.log_dir, "/logs");
   EXPECT_THAT(context.devices, ElementsAre(4));
-  EXPECT_THAT(context.peers,
-              ElementsAre(AllOf(Field(&doctor::Peer::host, "a"), Field(&doctor::Peer::port, 2222)),
-                          Field(&doctor::Peer::host, "c")));
+  EXPECT_THAT(context.other_nodes, ElementsAre(AllOf(Field(&doctor::OtherNode::host, "a"),
+                                                     Field(&doctor::OtherNode::port, 2222)),
+                                               Field(&doctor::OtherNode::host, "c")));
   plan.cluster.emplace();
   plan.cluster->nodes.resize(2);
   plan.cluster->nodes[0].host = "x";
   plan.cluster->nodes[0].port = 7;
   plan.cluster->nodes[1].host = "y";
   plan.cluster->nodes[1].slots = 8;
-  plan.self = {.node_rank = 1, .reason = ""};
+  plan.local_node = {.node_rank = 1, .reason = ""};
   context = doctor::context_of(plan, {});
-  EXPECT_THAT(context.peers,
-              ElementsAre(AllOf(Field(&doctor::Peer::host, "x"), Field(&doctor::Peer::port, 7))));
+  EXPECT_THAT(context.other_nodes, ElementsAre(AllOf(Field(&doctor::OtherNode::host, "x"),
+                                                     Field(&doctor::OtherNode::port, 7))));
 }
 
 TEST_F(Doctor, SaysWhyThereIsNoPlan) {

@@ -114,6 +114,28 @@ TEST(NvidiaSmi, RefusesALogThatIsCut) {
   EXPECT_THAT(to_line(cut.error()), HasSubstr("smi: line 3"));
 }
 
+TEST(ComputeApps, HaveTheirProcessAndTheGpusAddress) {
+  const auto rows = parse_compute_apps(
+      "00000000:0A:00.0, 12, /usr/bin/python3, a\n000014ED:00:00.0, [N/A], [Not Found]\n\n", "smi");
+  ASSERT_TRUE(rows.has_value()) << to_line(rows.error());
+  EXPECT_THAT(*rows, ElementsAre(GpuProcess{"0000:0a:00.0", 12, "/usr/bin/python3, a"},
+                                 GpuProcess{"14ed:00:00.0", 0, "[Not Found]"}));
+}
+
+TEST(ComputeApps, AreNoneWhereNobodyComputes) {
+  for (const char* output : {"", "No devices were found\n"}) {
+    const auto rows = parse_compute_apps(output, "smi");
+    EXPECT_TRUE(rows && rows->empty()) << output;
+  }
+}
+
+TEST(ComputeApps, AreNotTheToolsComplaints) {
+  for (const char* output :
+       {"NVIDIA-SMI has failed: no driver, none", "0000:0a:00.0\n", "0000:0a:00.0, \n"}) {
+    EXPECT_FALSE(parse_compute_apps(output, "smi").has_value()) << output;
+  }
+}
+
 class NvidiaSmiSamples : public testing::Test {
  protected:
   [[nodiscard]] static GpuReport read(const std::string& name) {

@@ -10,11 +10,11 @@
 
 namespace {
 
-dropin::Personality tini(char** command) {
-  dropin::Personality self;
-  self.verbosity = 0;
-  self.command = command;
-  return self;
+dropin::InitFlavour tini(char** command) {
+  dropin::InitFlavour flavour;
+  flavour.verbosity = 0;
+  flavour.command = command;
+  return flavour;
 }
 
 // A child of ours that has ended, of which no signal is left to tell.

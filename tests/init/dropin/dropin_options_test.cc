@@ -11,7 +11,6 @@
 namespace {
 
 using dropin::LongOption;
-using dropin::Options;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -33,10 +32,10 @@ Found find(const dropin::Syntax& syntax, std::vector<std::string> words) {
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  Options options(syntax, static_cast<int>(words.size()), argv.data());
+  dropin::Options options(syntax, static_cast<int>(words.size()), argv.data());
   Found found;
-  for (int letter = options.next(); letter != Options::kEnd; letter = options.next()) {
-    if (letter == Options::kWrong) {
+  for (int letter = options.next(); letter != dropin::Options::kEnd; letter = options.next()) {
+    if (letter == dropin::Options::kWrong) {
       found.error = options.error();
       return found;
     }

@@ -30,7 +30,7 @@ class Planned : public Supervise, public testing::WithParamInterface<bool> {
   Planned() {
     plan_.platform = "vk";
     plan_.framework = "mpi";
-    plan_.self = envgen::Self{};
+    plan_.local_node = envgen::LocalNode{};
     plan_.policy.grace_ms = 20'000;
     plan_.policy.post_stop_ms = 10'000;
   }
@@ -266,18 +266,18 @@ TEST_P(PlannedPeers, TheJobStartsWhenAllHaveAnswered) {
                     HasSubstr("node-2: connect to host node-2 port 2222: Connection refused")));
 }
 
-TEST_P(PlannedPeers, WithoutAnAnswerItEndsWith124AndNothingStarts) {
+TEST_P(PlannedPeers, WithoutAnAnswerItEndsWith69AndNothingStarts) {
   plan_.peers->timeout_ms = 3000;
   plan_.post_stop = {shell("end", kTellCode)};
   put_ssh("[ $host = node-1 ] && exit 0; echo 'Permission denied (publickey).' >&2; exit 255");
   auto outcome = run();
   SKIP_WHERE_NO_NAMESPACE();
-  EXPECT_EQ(outcome.code, 124);
+  EXPECT_EQ(outcome.code, 69);
   EXPECT_EQ(told("ran"), 0);
   EXPECT_THAT(outcome.err,
               AllOf(HasSubstr("first failure: waiting for the peers' sshd: node-2"),
                     HasSubstr("Permission denied (publickey)"), HasSubstr("--peer-timeout")));
-  EXPECT_EQ(report().state, "expired");
+  EXPECT_EQ(report().state, "error");
 }
 
 TEST_P(PlannedPeers, ThoseThatAnsweredAreToldWhenTheOthersDoNot) {
@@ -287,8 +287,8 @@ TEST_P(PlannedPeers, ThoseThatAnsweredAreToldWhenTheOthersDoNot) {
   put_ssh("[ $host = node-1 ]");
   auto outcome = run();
   SKIP_WHERE_NO_NAMESPACE();
-  EXPECT_EQ(outcome.code, 124);
-  EXPECT_THAT(code_told(), AllOf(testing::StartsWith("124 waiting for the peers"),
+  EXPECT_EQ(outcome.code, 69);
+  EXPECT_THAT(code_told(), AllOf(testing::StartsWith("69 waiting for the peers"),
                                  HasSubstr("ssh exited with code 1")));
   EXPECT_LT(elapsed_ms(), 50'000) << "nobody waits for the sleep";
 }

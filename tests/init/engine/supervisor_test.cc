@@ -132,7 +132,7 @@ TEST_F(Broken, NeverLosesAStopRequest) {
 TEST_F(Broken, NeverTakesAServiceOrAPostStopProcessForTheJob) {
   envgen::Plan plan;
   plan.framework = "mpi";
-  plan.self = envgen::Self{};
+  plan.local_node = envgen::LocalNode{};
   plan.policy.post_stop_ms = 1000;
   plan.services = {shell("sshd", "echo > $OUT/service-0; exit 1")};
   plan.processes = {shell("main", "echo > $OUT/began-0; exit 6")};

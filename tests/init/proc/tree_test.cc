@@ -73,7 +73,7 @@ TEST(Member, IsReadFromAStatWhoseNameHoldsAnything) {
 TEST(Member, IsReadFromTheKernelsOwn) {
   const auto outcome = child::run([] {
     ::prctl(PR_SET_NAME, ") S 1 (x");
-    const auto self = proc::look_at(::getpid());
+    const auto self = proc::find_member(::getpid());
     if (!self || self->pid != ::getpid()) return 1;
     return self->parent == ::getppid() && self->group == ::getpgrp() ? 0 : 2;
   });
@@ -117,7 +117,7 @@ TEST(Descendants, AreThoseOfAnySessionNearestFirst) {
 TEST(SignalMember, NeverReachesAnotherProcessOfThePid) {
   const auto outcome = child::run([] {
     hold(SIGUSR1);
-    auto self = proc::look_at(::getpid());
+    auto self = proc::find_member(::getpid());
     if (!self) return 1;
     ++self->start;
     proc::signal_member(*self, SIGUSR1);
@@ -153,9 +153,9 @@ TEST(Stopper, NeverSignalsItsOwnGroup) {
       ::setpgid(0, 0);
       const Process task([] {});
       hold(SIGTERM);
-      engine::Stopper stopper(scope);
+      engine::Stopper stopper;
       stopper.begin_step();
-      stopper.send({.main = task.pid(), .signal = SIGTERM, .spared = {}});
+      stopper.send({.main = task.pid(), .signal = SIGTERM, .scope = scope, .spared = {}});
       siginfo_t info{};
       ::waitid(P_PID, static_cast<id_t>(task.pid()), &info, WEXITED | WNOWAIT);
       return info.si_status == SIGTERM && !is_pending(SIGTERM) ? 0 : 1;
@@ -171,8 +171,9 @@ TEST(Stopper, DoesNotRepeatWhatTheTerminalSent) {
     const auto outcome = child::run([scope] {
       ::setpgid(0, 0);
       const Process task([] {});
-      engine::Stopper stopper(scope);
-      stopper.send({.main = task.pid(), .signal = SIGKILL, .reached = true, .spared = {}});
+      engine::Stopper stopper;
+      stopper.send(
+          {.main = task.pid(), .signal = SIGKILL, .scope = scope, .reached = true, .spared = {}});
       siginfo_t info{};
       ::waitid(P_PID, static_cast<id_t>(task.pid()), &info, WEXITED | WNOWAIT | WNOHANG);
       return info.si_pid == 0 ? 0 : 1;
@@ -187,9 +188,10 @@ TEST(Stopper, RemembersWhoHasHadTheTerm) {
       ::setpgid(0, 0);
       hold(SIGTERM);
     });
-    engine::Stopper stopper(envgen::StopScope::kGroup);
+    engine::Stopper stopper;
     if (stopper.has_had_term(task.pid())) return 1;
-    stopper.send({.main = task.pid(), .signal = SIGTERM, .spared = {}});
+    stopper.send(
+        {.main = task.pid(), .signal = SIGTERM, .scope = envgen::StopScope::kGroup, .spared = {}});
     if (!stopper.has_had_term(task.pid())) return 2;
     stopper.forget();
     return stopper.has_had_term(task.pid()) ? 3 : 0;

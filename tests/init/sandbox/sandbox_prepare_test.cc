@@ -122,10 +122,10 @@ class Prepare : public child::Scratch {
 TEST_F(Prepare, NothingAskedForIsNothing) { EXPECT_TRUE(prepared({}).sandbox.empty()); }
 
 TEST_F(Prepare, WhatNeedsNoLookingUpIsTakenOver) {
-  const auto sandbox =
-      prepared({.no_new_privs = true, .umask = 027, .nice = 19, .oom_score_adj = 1000}).sandbox;
-  EXPECT_EQ(sandbox, (envgen::Sandbox{
-                         .no_new_privs = true, .umask = 027, .nice = 19, .oom_score_adj = 1000}));
+  const envgen::ProcessSettings settings = {
+      .no_new_privs = true, .umask = 027, .nice = 19, .oom_score_adj = 1000};
+  const auto sandbox = prepared({.settings = settings}).sandbox;
+  EXPECT_EQ(sandbox, (envgen::Sandbox{.settings = settings}));
 }
 
 TEST_F(Prepare, TheUserIsTheImages) {
@@ -222,11 +222,11 @@ TEST_F(Prepare, ALimitIsNamedOnce) {
 }
 
 TEST_F(Prepare, BadNumbersAreRefused) {
-  EXPECT_THAT(refusal({.umask = 01000}), HasSubstr("--umask"));
-  EXPECT_THAT(refusal({.nice = 20}), HasSubstr("--nice"));
-  EXPECT_THAT(refusal({.nice = -21}), HasSubstr("--nice"));
-  EXPECT_THAT(refusal({.oom_score_adj = 1001}), HasSubstr("--oom-score-adj"));
-  EXPECT_THAT(refusal({.oom_score_adj = -1001}), HasSubstr("--oom-score-adj"));
+  EXPECT_THAT(refusal({.settings = {.umask = 01000}}), HasSubstr("--umask"));
+  EXPECT_THAT(refusal({.settings = {.nice = 20}}), HasSubstr("--nice"));
+  EXPECT_THAT(refusal({.settings = {.nice = -21}}), HasSubstr("--nice"));
+  EXPECT_THAT(refusal({.settings = {.oom_score_adj = 1001}}), HasSubstr("--oom-score-adj"));
+  EXPECT_THAT(refusal({.settings = {.oom_score_adj = -1001}}), HasSubstr("--oom-score-adj"));
 }
 
 // What a process of nice value 5 without CAP_SYS_NICE is told that asks for 4 with this
@@ -239,8 +239,8 @@ class PrepareNice : public Prepare {
       if (::setrlimit(RLIMIT_NICE, &ours) != 0) return 1;
       if (::setpriority(PRIO_PROCESS, 0, 5) != 0) return 2;
       const std::uint64_t nice = capability_bit(CAP_SYS_NICE);
-      std::printf("%s", refusal_without(nice, {.nice = 4}).c_str());
-      return refusal_without(nice, {.nice = 5}).empty() ? 0 : 3;
+      std::printf("%s", refusal_without(nice, {.settings = {.nice = 4}}).c_str());
+      return refusal_without(nice, {.settings = {.nice = 5}}).empty() ? 0 : 3;
     });
   }
 };
@@ -268,8 +268,8 @@ TEST_F(Prepare, ALowerOomScoreNeedsACapability) {
   const auto outcome = child::run([this] {
     std::ofstream("/proc/self/oom_score_adj") << 500;
     const std::uint64_t missing = capability_bit(CAP_SYS_RESOURCE);
-    std::printf("%s", refusal_without(missing, {.oom_score_adj = 499}).c_str());
-    return refusal_without(missing, {.oom_score_adj = 500}).empty() ? 0 : 1;
+    std::printf("%s", refusal_without(missing, {.settings = {.oom_score_adj = 499}}).c_str());
+    return refusal_without(missing, {.settings = {.oom_score_adj = 500}}).empty() ? 0 : 1;
   });
   EXPECT_EQ(outcome.code, 0);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("--oom-score-adj"), HasSubstr("our own 500"),
@@ -295,12 +295,13 @@ TEST_F(Prepare, WithoutSysAdminAFilterImpliesNoNewPrivs) {
     const SandboxRequest request{.seccomp = profile()};
     const std::uint64_t ours = permitted_capabilities().value_or(0);
     const bool admin = (ours & capability_bit(CAP_SYS_ADMIN)) != 0;
-    if (prepared(request).sandbox.no_new_privs == admin) return 1;
+    if (prepared(request).sandbox.settings.no_new_privs == admin) return 1;
     if (!set_capabilities(0, 0, 0)) return 2;
     const Prepared implied = prepared(request);
-    if (!implied.sandbox.no_new_privs) return 3;
+    if (!implied.sandbox.settings.no_new_privs) return 3;
     std::printf("%s", implied.warnings.back().c_str());
-    if (prepared({.no_new_privs = true, .seccomp = profile()}).warnings.size() != 1) return 4;
+    if (prepared({.seccomp = profile(), .settings = {.no_new_privs = true}}).warnings.size() != 1)
+      return 4;
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 5;
     return prepared(request).warnings.size() == 1 ? 0 : 6;
   });

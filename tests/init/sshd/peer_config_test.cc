@@ -10,7 +10,7 @@
 namespace {
 
 using envgen::Environ;
-using peer::Paths;
+using sshd::Paths;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -19,7 +19,7 @@ using testing::Not;
 const Paths kPaths("/run/trainit/ssh");
 
 std::string config_of(const Paths& paths, const std::string& program) {
-  const auto config = peer::sshd_config(paths, 2222, program);
+  const auto config = sshd::sshd_config(paths, 2222, program);
   return config ? *config : "error: " + to_line(config.error());
 }
 
@@ -55,25 +55,25 @@ TEST(PeerConfig, RefusesPathsThatALineCannotHold) {
 }
 
 TEST(PeerConfig, QuotesAWordOnlyWhereAShellNeedsIt) {
-  EXPECT_EQ(peer::shell_word("/a-b_c.d"), "/a-b_c.d");
-  EXPECT_EQ(peer::shell_word(""), "''");
-  EXPECT_EQ(peer::shell_word("a b"), "'a b'");
-  EXPECT_EQ(peer::shell_word("$(x)"), "'$(x)'");
-  EXPECT_EQ(peer::shell_word("it's"), "'it'\\''s'");
+  EXPECT_EQ(sshd::shell_word("/a-b_c.d"), "/a-b_c.d");
+  EXPECT_EQ(sshd::shell_word(""), "''");
+  EXPECT_EQ(sshd::shell_word("a b"), "'a b'");
+  EXPECT_EQ(sshd::shell_word("$(x)"), "'$(x)'");
+  EXPECT_EQ(sshd::shell_word("it's"), "'it'\\''s'");
 }
 
 TEST(PeerEnvironment, GoesToTheSessionWithoutWhatBelongsToOneProcess) {
   const Environ own({"A=1", "MULTI=two\nlines", "PWD=/x", "OLDPWD=/y", "SHLVL=3", "_=/bin/x",
                      "LISTEN_FDS=1", "LISTEN_PID=7", "PATH=/conda/bin:/bin"});
-  const Environ session = peer::session_environ(peer::to_environment_file(own), Environ());
+  const Environ session = sshd::session_environ(sshd::to_environment_file(own), Environ());
   EXPECT_THAT(session.entries(),
               ElementsAre("A=1", "MULTI=two\nlines", "PATH=/conda/bin:/bin", "SHLVL=1"));
 }
 
 TEST(PeerEnvironment, OfTheLoginIsWhatSshdSays) {
-  const std::string file = peer::to_environment_file(
+  const std::string file = sshd::to_environment_file(
       Environ({"HOME=/plan", "USER=plan", "SSH_CONNECTION=stale", "TERM=dumb", "A=1"}));
-  const Environ session = peer::session_environ(
+  const Environ session = sshd::session_environ(
       file, Environ({"HOME=/root", "USER=root", "SSH_CONNECTION=10.0.0.1 1 10.0.0.2 22",
                      "PATH=/sshd/default"}));
   EXPECT_EQ(session.get_or("HOME", ""), "/root");
@@ -85,64 +85,64 @@ TEST(PeerEnvironment, OfTheLoginIsWhatSshdSays) {
 }
 
 TEST(PeerEnvironment, OfOpenSshIsFreeOfTheJobsLibraries) {
-  const Environ tool = peer::tool_environ(
+  const Environ tool = sshd::tool_environ(
       Environ({"PATH=/bin", "LD_LIBRARY_PATH=/conda/lib", "LD_PRELOAD=/x.so", "HOME=/root"}));
   EXPECT_THAT(tool.entries(), ElementsAre("PATH=/bin", "HOME=/root"));
 }
 
 TEST(PeerClient, NeverAsksAndNeverTakesAHostForAnOption) {
-  const auto argv = peer::client_argv(2222, "/d/key", 5, "-oProxyCommand=x", "trainit-peer-ping");
+  const auto argv = sshd::client_argv(2222, "/d/key", 5, "-oProxyCommand=x", "trainit-peer-ping");
   EXPECT_THAT(argv, Contains("BatchMode=yes"));
   EXPECT_THAT(argv, Contains("ConnectTimeout=5"));
   EXPECT_THAT(argv, Contains("/d/key"));
   EXPECT_THAT(std::vector(argv.end() - 3, argv.end()),
               ElementsAre("--", "-oProxyCommand=x", "trainit-peer-ping"));
-  EXPECT_THAT(peer::client_argv(22, "", 5, "h", "x"), Not(Contains("-i")));
+  EXPECT_THAT(sshd::client_argv(22, "", 5, "h", "x"), Not(Contains("-i")));
 }
 
 TEST(PeerHosts, AreTheFirstWordsOfLines) {
-  EXPECT_THAT(peer::parse_hosts("a\nb slots=2\n\n# c\n  d # e\r\nf"),
+  EXPECT_THAT(sshd::parse_hosts("a\nb slots=2\n\n# c\n  d # e\r\nf"),
               ElementsAre("a", "b", "d", "f"));
-  EXPECT_TRUE(peer::parse_hosts("").empty());
+  EXPECT_TRUE(sshd::parse_hosts("").empty());
 }
 
 TEST(PeerAccount, IsTheFirstLineOfTheUid) {
   const std::string text =
       "# comment\nshort:x:7\nodd:x:1000x:1::/:/bin/sh\nuser:x:1000:1000:A B:/home/u:/bin/zsh\n"
       "later:x:1000:1::/:/bin/sh\nplain:x:5:5::/p:\n";
-  EXPECT_EQ(peer::find_account(text, 1000), (peer::Account{"user", "/home/u", "/bin/zsh"}));
-  EXPECT_EQ(peer::find_account(text, 5), (peer::Account{"plain", "/p", "/bin/sh"}));
-  EXPECT_EQ(peer::find_account(text, 7), std::nullopt);
-  EXPECT_EQ(peer::find_account("", 0), std::nullopt);
+  EXPECT_EQ(sshd::find_account(text, 1000), (sshd::Account{"user", "/home/u", "/bin/zsh"}));
+  EXPECT_EQ(sshd::find_account(text, 5), (sshd::Account{"plain", "/p", "/bin/sh"}));
+  EXPECT_EQ(sshd::find_account(text, 7), std::nullopt);
+  EXPECT_EQ(sshd::find_account("", 0), std::nullopt);
 }
 
 TEST(PeerAccount, IsLockedWhenItsPasswordStartsWithAnExclamationMark) {
   const std::string text = "root:!locked::0:\nfree:*:1:\nwithout::1:\n";
-  EXPECT_TRUE(peer::is_locked(text, "root"));
-  EXPECT_FALSE(peer::is_locked(text, "free"));
-  EXPECT_FALSE(peer::is_locked(text, "without"));
-  EXPECT_FALSE(peer::is_locked(text, "absent"));
+  EXPECT_TRUE(sshd::is_locked(text, "root"));
+  EXPECT_FALSE(sshd::is_locked(text, "free"));
+  EXPECT_FALSE(sshd::is_locked(text, "without"));
+  EXPECT_FALSE(sshd::is_locked(text, "absent"));
 }
 
 TEST(PeerAccount, NeedsAShellThatRunsCommands) {
-  EXPECT_TRUE(peer::check_shell({"a", "/", "/bin/sh"}));
-  EXPECT_FALSE(peer::check_shell({"a", "/", "/no/such/shell"}));
-  EXPECT_FALSE(peer::check_shell({"a", "/", "/bin/false"}));
+  EXPECT_TRUE(sshd::check_shell({"a", "/", "/bin/sh"}));
+  EXPECT_FALSE(sshd::check_shell({"a", "/", "/no/such/shell"}));
+  EXPECT_FALSE(sshd::check_shell({"a", "/", "/bin/false"}));
 }
 
 TEST(PeerTool, SaysTheLastLineOfAToolWithoutWhatATerminalObeys) {
-  EXPECT_EQ(peer::last_line("first\r\nlast one\n \n"), "last one");
-  EXPECT_EQ(peer::last_line("\n"), "");
-  EXPECT_EQ(peer::last_line("\x1b[2Jgone \x7f\xc3\xa9\n"), "\\x1b[2Jgone \\x7f\xc3\xa9");
-  EXPECT_EQ(peer::last_line(std::string(5000, 'a')).size(), 300U);
+  EXPECT_EQ(sshd::last_line("first\r\nlast one\n \n"), "last one");
+  EXPECT_EQ(sshd::last_line("\n"), "");
+  EXPECT_EQ(sshd::last_line("\x1b[2Jgone \x7f\xc3\xa9\n"), "\\x1b[2Jgone \\x7f\xc3\xa9");
+  EXPECT_EQ(sshd::last_line(std::string(5000, 'a')).size(), 300U);
 }
 
 TEST(PeerSessions, KnowAProcessByItsStartTime) {
   const std::string rest = " 1 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 2 3\n";
-  EXPECT_EQ(peer::start_time_in_stat("7 (a b) c) S" + rest), 12345U);
-  EXPECT_EQ(peer::start_time_in_stat("7 (sh) Z" + rest), 0U) << "a zombie has ended";
+  EXPECT_EQ(sshd::start_time_in_stat("7 (a b) c) S" + rest), 12345U);
+  EXPECT_EQ(sshd::start_time_in_stat("7 (sh) Z" + rest), 0U) << "a zombie has ended";
   for (const char* text : {"", "7", "7 (sh)", "7 (sh) S 1 2 3"}) {
-    EXPECT_EQ(peer::start_time_in_stat(text), 0U) << text;
+    EXPECT_EQ(sshd::start_time_in_stat(text), 0U) << text;
   }
 }
 

@@ -1,4 +1,4 @@
-// When a peer ends, and with which code.
+// The end of a peer: when it comes, and with which code.
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 
 namespace {
 
-using peer::Ending;
-using peer::Verdict;
-using peer::Why;
+using sshd::Ending;
+using sshd::Verdict;
+using sshd::Why;
 
 constexpr std::int64_t kTimeout = 60'000;
 constexpr std::int64_t kLong = 1'000'000'000;
@@ -20,7 +20,7 @@ TEST(PeerEnding, AWorkerExpiresWhenNoSessionComes) {
   const Ending ending(kTimeout, 100);
   EXPECT_EQ(ending.deadline_ms(), 100 + kTimeout);
   EXPECT_EQ(ending.verdict(99 + kTimeout), std::nullopt);
-  EXPECT_EQ(ending.verdict(100 + kTimeout), (Verdict{124, Why::kExpired}));
+  EXPECT_EQ(ending.verdict(100 + kTimeout), (Verdict{69, Why::kNoLauncher}));
 }
 
 TEST(PeerEnding, TheTimeoutCountsAgainFromTheEndOfTheLastSession) {
@@ -42,21 +42,58 @@ TEST(PeerEnding, AServiceAndAWorkerWithoutTimeoutNeverExpire) {
   }
 }
 
+TEST(PeerEnding, AWorkerWhoseLauncherIsGoneWaitsAMinute) {
+  constexpr std::int64_t kHour = 3'600'000;
+  Ending ending(kHour, 0);
+  ending.set_open(1, 1000);
+  ending.set_launcher_gone(true, 5000);
+  EXPECT_EQ(ending.deadline_ms(), std::nullopt) << "a session is the launcher's";
+  ending.set_open(0, 9000);
+  EXPECT_EQ(ending.verdict(9000 + 59'999), std::nullopt);
+  EXPECT_EQ(ending.verdict(9000 + 60'000), (Verdict{69, Why::kLauncherGone}));
+}
+
+TEST(PeerEnding, TheMinuteCountsFromTheLossOfTheLauncher) {
+  Ending ending(kLong, 0);
+  ending.set_launcher_gone(true, 500'000);
+  ending.set_launcher_gone(true, 510'000);
+  EXPECT_EQ(ending.deadline_ms(), 560'000);
+  EXPECT_EQ(ending.verdict(559'999), std::nullopt);
+}
+
+TEST(PeerEnding, ALauncherThatIsBackHasAllItsTime) {
+  Ending ending(kLong, 0);
+  ending.set_launcher_gone(true, 500'000);
+  ending.set_launcher_gone(false, 520'000);
+  EXPECT_EQ(ending.deadline_ms(), kLong);
+  ending.set_launcher_gone(true, 530'000);
+  EXPECT_EQ(ending.deadline_ms(), 590'000);
+}
+
+TEST(PeerEnding, AShorterTimeoutStaysAndNoneIsForEver) {
+  Ending shorter(2000, 0);
+  shorter.set_launcher_gone(true, 1000);
+  EXPECT_EQ(shorter.verdict(2000), (Verdict{69, Why::kNoLauncher}));
+  Ending none(0, 0);
+  none.set_launcher_gone(true, 1000);
+  EXPECT_EQ(none.deadline_ms(), std::nullopt);
+}
+
 TEST(PeerEnding, AfterTheMessageItEndsWithTheSessionsOrWithoutThem) {
   Ending ending(kTimeout, 0);
   ending.set_open(1, 0);
-  ending.tell(3, 1000);
+  ending.notify(3, 1000);
   EXPECT_EQ(ending.verdict(1999), std::nullopt);
-  EXPECT_EQ(ending.verdict(2000), (Verdict{3, Why::kTold}));
+  EXPECT_EQ(ending.verdict(2000), (Verdict{3, Why::kNotified}));
   ending.set_open(0, 1100);
-  EXPECT_EQ(ending.verdict(1100), (Verdict{3, Why::kTold}));
+  EXPECT_EQ(ending.verdict(1100), (Verdict{3, Why::kNotified}));
 }
 
 TEST(PeerEnding, TheFirstMessageCounts) {
   Ending ending(kTimeout, 0);
-  ending.tell(3, 0);
-  ending.tell(0, 0);
-  EXPECT_EQ(ending.verdict(0), (Verdict{3, Why::kTold}));
+  ending.notify(3, 0);
+  ending.notify(0, 0);
+  EXPECT_EQ(ending.verdict(0), (Verdict{3, Why::kNotified}));
 }
 
 TEST(PeerEnding, ASignalEndsItAtOnceWhenNothingIsOpen) {
@@ -73,8 +110,8 @@ TEST(PeerEnding, ASignalWaitsForOpenSessionsAndThenForTheMessage) {
   ending.set_open(0, 7000);
   EXPECT_EQ(ending.verdict(7999), std::nullopt);
   EXPECT_EQ(ending.verdict(8000), (Verdict{128 + SIGINT, Why::kStopped}));
-  ending.tell(1, 7500);
-  EXPECT_EQ(ending.verdict(7500), (Verdict{1, Why::kTold}));
+  ending.notify(1, 7500);
+  EXPECT_EQ(ending.verdict(7500), (Verdict{1, Why::kNotified}));
 }
 
 TEST(PeerEnding, TheFirstSignalCounts) {
@@ -83,7 +120,7 @@ TEST(PeerEnding, TheFirstSignalCounts) {
   ending.stop(SIGTERM, 0);
   ending.stop(SIGINT, 1);
   ending.set_open(0, 2);
-  EXPECT_EQ(ending.verdict(2 + peer::kLingerMs), (Verdict{128 + SIGTERM, Why::kStopped}));
+  EXPECT_EQ(ending.verdict(2 + sshd::kLingerMs), (Verdict{128 + SIGTERM, Why::kStopped}));
 }
 
 TEST(PeerEnding, AServiceWaitsForNobody) {
@@ -93,36 +130,46 @@ TEST(PeerEnding, AServiceWaitsForNobody) {
   EXPECT_EQ(ending.verdict(0), (Verdict{128 + SIGTERM, Why::kStopped}));
 }
 
-using Kind = peer::SessionCommand::Kind;
+using Kind = sshd::SessionCommand::Kind;
 
-TEST(PeerSession, KnowsItsTwoWords) {
-  EXPECT_EQ(peer::parse_session_command("trainit-peer-ping")->kind, Kind::kPing);
-  EXPECT_EQ(peer::parse_session_command(" trainit-peer-ping\n")->kind, Kind::kPing);
-  const auto end = peer::parse_session_command("trainit-peer-end 137");
+TEST(PeerSession, KnowsItsThreeWords) {
+  EXPECT_EQ(sshd::parse_session_command("trainit-peer-ping")->kind, Kind::kPing);
+  EXPECT_EQ(sshd::parse_session_command(" trainit-peer-ping\n")->kind, Kind::kPing);
+  const auto end = sshd::parse_session_command("trainit-peer-end 137");
   EXPECT_EQ(end->kind, Kind::kEnd);
   EXPECT_EQ(end->exit_code, 137);
+  const auto gone = sshd::parse_session_command("trainit-peer-launcher gone");
+  EXPECT_EQ(gone->kind, Kind::kLauncher);
+  EXPECT_TRUE(gone->gone);
+  EXPECT_FALSE(sshd::parse_session_command("trainit-peer-launcher back")->gone);
 }
 
 TEST(PeerSession, RunsEverythingElse) {
   for (const char* text : {"", "orted -mca x", "echo trainit-peer-ping", "trainit-peer-pings",
                            "trainit-peer-ping; id", "trainit-peer-ended 0"}) {
-    EXPECT_EQ(peer::parse_session_command(text)->kind, Kind::kRun) << text;
+    EXPECT_EQ(sshd::parse_session_command(text)->kind, Kind::kRun) << text;
   }
 }
 
 TEST(PeerSession, RefusesAnEndWithoutAnExitCode) {
   for (const char* text : {"trainit-peer-end", "trainit-peer-end x", "trainit-peer-end -1",
                            "trainit-peer-end 256", "trainit-peer-end 1 2", "trainit-peer-end 1;"}) {
-    EXPECT_FALSE(peer::parse_session_command(text)) << text;
+    EXPECT_FALSE(sshd::parse_session_command(text)) << text;
+  }
+}
+
+TEST(PeerSession, RefusesALauncherThatIsNeitherGoneNorBack) {
+  for (const char* text : {"trainit-peer-launcher", "trainit-peer-launcher gone;"}) {
+    EXPECT_FALSE(sshd::parse_session_command(text)) << text;
   }
 }
 
 TEST(PeerSession, GivesTheWholeCommandToTheUsersShell) {
   using Words = std::vector<std::string>;
-  EXPECT_EQ(peer::shell_argv("/bin/zsh", "cd /x;  run 'a b'"),
+  EXPECT_EQ(sshd::shell_argv("/bin/zsh", "cd /x;  run 'a b'"),
             (Words{"/bin/zsh", "-c", "cd /x;  run 'a b'"}));
-  EXPECT_EQ(peer::shell_argv("", "x"), (Words{"/bin/sh", "-c", "x"}));
-  EXPECT_EQ(peer::shell_argv("/bin/bash", ""), (Words{"/bin/bash", "-l"})) << "to look around";
+  EXPECT_EQ(sshd::shell_argv("", "x"), (Words{"/bin/sh", "-c", "x"}));
+  EXPECT_EQ(sshd::shell_argv("/bin/bash", ""), (Words{"/bin/bash", "-l"})) << "to look around";
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ using Kind = envgen::PathState::Kind;
 
 class Look : public child::Scratch {};
 class WriteFileAtomic : public child::Scratch {};
+class OverwriteFile : public child::Scratch {};
 class MakeDirectories : public child::Scratch {};
 class RemoveTree : public child::Scratch {};
 
@@ -35,7 +36,7 @@ bool is_there(const std::string& path) {
 }
 
 TEST_F(Look, ReadsAFile) {
-  const auto state = sys::look(write("table.json", std::string("a\0b", 3)), true);
+  const auto state = sys::inspect(write("table.json", std::string("a\0b", 3)), true);
   EXPECT_EQ(state.kind, Kind::kFile);
   EXPECT_EQ(state.content, std::string("a\0b", 3));
   EXPECT_EQ(state.size_bytes, 3U);
@@ -44,11 +45,11 @@ TEST_F(Look, ReadsAFile) {
 
 TEST_F(Look, ReadsALargeFileWhole) {
   const std::string content(5'000'001, 'x');
-  EXPECT_EQ(sys::look(write("large", content), true).content, content);
+  EXPECT_EQ(sys::inspect(write("large", content), true).content, content);
 }
 
 TEST_F(Look, TellsSizeAndAccessWithoutReading) {
-  const auto state = sys::look(write("table.json", "{}"), false);
+  const auto state = sys::inspect(write("table.json", "{}"), false);
   EXPECT_EQ(state.kind, Kind::kFile);
   EXPECT_EQ(state.content, "");
   EXPECT_EQ(state.size_bytes, 2U);
@@ -60,9 +61,9 @@ TEST_F(Look, TellsAProgramFromAFile) {
   const std::string program = write("program", "");
   ::chmod(program.c_str(), 0755);
   for (const bool read : {false, true}) {
-    EXPECT_FALSE(sys::look(file, read).executable);
-    EXPECT_TRUE(sys::look(program, read).executable);
-    EXPECT_FALSE(sys::look(path(""), read).executable);
+    EXPECT_FALSE(sys::inspect(file, read).executable);
+    EXPECT_TRUE(sys::inspect(program, read).executable);
+    EXPECT_FALSE(sys::inspect(path(""), read).executable);
   }
 }
 
@@ -70,9 +71,9 @@ TEST_F(Look, KnowsALinkToTheNullDevice) {
   ::symlink("/dev/null", path("null").c_str());
   ::symlink("/dev/zero", path("zero").c_str());
   for (const bool read : {false, true}) {
-    EXPECT_EQ(sys::look(path("null"), read).kind, Kind::kError);
-    EXPECT_TRUE(sys::look(path("null"), read).null_device);
-    EXPECT_FALSE(sys::look(path("zero"), read).null_device);
+    EXPECT_EQ(sys::inspect(path("null"), read).kind, Kind::kError);
+    EXPECT_TRUE(sys::inspect(path("null"), read).null_device);
+    EXPECT_FALSE(sys::inspect(path("zero"), read).null_device);
   }
 }
 
@@ -80,21 +81,21 @@ TEST_F(Look, ListsADirectorySorted) {
   write("b", "");
   write("a", "");
   write(".c", "");
-  const auto state = sys::look(path(""), true);
+  const auto state = sys::inspect(path(""), true);
   EXPECT_EQ(state.kind, Kind::kDirectory);
   EXPECT_EQ(state.entries, (std::vector<std::string>{".c", "a", "b"}));
   EXPECT_TRUE(state.writable);
   EXPECT_TRUE(state.listed);
-  EXPECT_TRUE(sys::look(path(""), false).entries.empty());
-  EXPECT_FALSE(sys::look(path(""), false).listed);
+  EXPECT_TRUE(sys::inspect(path(""), false).entries.empty());
+  EXPECT_FALSE(sys::inspect(path(""), false).listed);
 }
 
 TEST_F(Look, AMissingFileAnEndOfALinkAndAPathThroughAFileAreAbsent) {
   ::symlink("nowhere", path("link").c_str());
   for (const std::string& name :
        {path("missing"), path("link"), write("file", "") + "/x", std::string()}) {
-    EXPECT_EQ(sys::look(name, true), envgen::PathState()) << name;
-    EXPECT_EQ(sys::look(name, false), envgen::PathState()) << name;
+    EXPECT_EQ(sys::inspect(name, true), envgen::PathState()) << name;
+    EXPECT_EQ(sys::inspect(name, false), envgen::PathState()) << name;
   }
 }
 
@@ -105,17 +106,17 @@ TEST_F(Look, FollowsLinksAnewEachTime) {
   write("1/table", "initializing");
   write("2/table", "completed");
   ::symlink("1", path("data").c_str());
-  EXPECT_EQ(sys::look(path("data/table"), true).content, "initializing");
+  EXPECT_EQ(sys::inspect(path("data/table"), true).content, "initializing");
   ::symlink("2", path("data_tmp").c_str());
   ::rename(path("data_tmp").c_str(), path("data").c_str());
-  EXPECT_EQ(sys::look(path("data/table"), true).content, "completed");
+  EXPECT_EQ(sys::inspect(path("data/table"), true).content, "completed");
 }
 
 TEST_F(Look, ALoopOfLinksIsAnError) {
   ::symlink("b", path("a").c_str());
   ::symlink("a", path("b").c_str());
-  EXPECT_EQ(sys::look(path("a"), true).kind, Kind::kError);
-  EXPECT_EQ(sys::look(path("a"), true).error, ELOOP);
+  EXPECT_EQ(sys::inspect(path("a"), true).kind, Kind::kError);
+  EXPECT_EQ(sys::inspect(path("a"), true).error, ELOOP);
 }
 
 TEST_F(Look, AFifoADeviceAndASocketAreNoInputAndDoNotBlock) {
@@ -128,7 +129,7 @@ TEST_F(Look, AFifoADeviceAndASocketAreNoInputAndDoNotBlock) {
   for (const std::string& name :
        {path("fifo"), path("socket"), std::string("/dev/null"), std::string("/dev/tty")}) {
     for (const bool read_content : {true, false}) {
-      const auto state = sys::look(name, read_content);
+      const auto state = sys::inspect(name, read_content);
       EXPECT_EQ(state.kind, Kind::kError) << name;
       EXPECT_EQ(state.error, EINVAL) << name;
     }
@@ -139,20 +140,20 @@ TEST_F(Look, AFileAboveTheLimitIsRefusedUnread) {
   const std::string file = write("huge", "");
   const auto size = static_cast<off_t>(envgen::kMaxInputBytes) + 1;
   ASSERT_EQ(::truncate(file.c_str(), size), 0);
-  const auto state = sys::look(file, true);
+  const auto state = sys::inspect(file, true);
   EXPECT_EQ(state.kind, Kind::kError);
   EXPECT_EQ(state.error, EFBIG);
   EXPECT_EQ(state.size_bytes, static_cast<std::uint64_t>(size));
   EXPECT_TRUE(state.content.empty());
-  EXPECT_EQ(sys::look(file, false).kind, Kind::kFile);
+  EXPECT_EQ(sys::inspect(file, false).kind, Kind::kFile);
 }
 
 TEST_F(Look, TheSizeIsOnlyAHint) {
   // One of /proc says 0 and grows while it is read; one of sysfs says 4096 and is shorter.
-  const auto grows = sys::look("/proc/self/status", true);
+  const auto grows = sys::inspect("/proc/self/status", true);
   EXPECT_NE(grows.content.find("\nPid:"), std::string::npos);
   EXPECT_EQ(grows.size_bytes, grows.content.size());
-  const auto shrinks = sys::look("/sys/kernel/mm/transparent_hugepage/enabled", true);
+  const auto shrinks = sys::inspect("/sys/kernel/mm/transparent_hugepage/enabled", true);
   if (shrinks.kind == Kind::kFile) {
     EXPECT_EQ(shrinks.size_bytes, shrinks.content.size());
   }
@@ -165,8 +166,8 @@ TEST_F(Look, WhatTheUserMayNotReadIsAnErrorAndMayNotWriteIsSaid) {
     if (child::is_root() && !child::become_nobody()) return 9;
     ::chmod(path("secret").c_str(), 0);
     ::chmod(path("public").c_str(), 0444);
-    if (sys::look(path("secret"), true).error != EACCES) return 1;
-    const auto state = sys::look(path("public"), true);
+    if (sys::inspect(path("secret"), true).error != EACCES) return 1;
+    const auto state = sys::inspect(path("public"), true);
     return state.content == "p" && !state.writable ? 0 : 2;
   });
   EXPECT_EQ(outcome.code, 0);
@@ -189,7 +190,7 @@ TEST_F(WriteFileAtomic, ReplacesAFileThatOthersStillRead) {
   EXPECT_TRUE(sys::write_file_atomic(file, 0644, "new"));
   EXPECT_EQ(child::read_to_end(reader.get()), "old");
   EXPECT_EQ(read(file), "new");
-  EXPECT_EQ(sys::look(path(""), true).entries, std::vector<std::string>{"state.json"});
+  EXPECT_EQ(sys::inspect(path(""), true).entries, std::vector<std::string>{"state.json"});
 }
 
 TEST_F(WriteFileAtomic, ReplacesALinkNotWhatItNames) {
@@ -215,7 +216,44 @@ TEST_F(WriteFileAtomic, AMissingParentIsNamedWithWhatToDo) {
 TEST_F(WriteFileAtomic, LeavesNoDebrisWhenTheTargetIsADirectory) {
   ::mkdir(path("d").c_str(), 0755);
   EXPECT_FALSE(sys::write_file_atomic(path("d"), 0644, "x"));
-  EXPECT_EQ(sys::look(path(""), true).entries, std::vector<std::string>{"d"});
+  EXPECT_EQ(sys::inspect(path(""), true).entries, std::vector<std::string>{"d"});
+}
+
+TEST_F(WriteFileAtomic, SaysWhatHelpsWhereDescriptorsAreOut) {
+  const std::string file = path("hostfile");
+  const auto outcome = child::run([&file] {
+    constexpr rlim_t kMost = 16;
+    int refused = 0;
+    for (rlim_t most = 0; most <= kMost; ++most) {
+      const rlimit limit{.rlim_cur = most, .rlim_max = kMost};
+      if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+      const auto status = sys::write_file_atomic(file, 0644, "x");
+      if (status) continue;
+      ++refused;
+      if (status.error().fix != "raise the limit on open files") return 2;
+    }
+    return refused > 1 && sys::write_file_atomic(file, 0644, "x") ? 0 : 3;
+  });
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+}
+
+TEST_F(OverwriteFile, LeavesTheNewContentAlone) {
+  write("state.json", "a long old one");
+  EXPECT_TRUE(sys::overwrite_file(path("state.json"), "new"));
+  EXPECT_EQ(read(path("state.json")), "new");
+  EXPECT_FALSE(sys::overwrite_file(path("missing"), "new"));
+  EXPECT_FALSE(is_there(path("missing")));
+}
+
+// On a full disk somebody else would have it at once.
+TEST_F(OverwriteFile, GivesNoRoomBackBeforeItIsWritten) {
+  const std::string file = write("state.json", "old");
+  const auto outcome = child::run([&file] {
+    constexpr rlimit kNothing{.rlim_cur = 0, .rlim_max = 0};
+    return ::setrlimit(RLIMIT_FSIZE, &kNothing) == 0 && !sys::overwrite_file(file, "new") ? 0 : 1;
+  });
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(read(file), "old");
 }
 
 // A file system of 64 KiB of its own.
@@ -223,19 +261,13 @@ class SmallDisk : public child::Scratch {
  protected:
   void SetUp() override {
     ::mkdir(path("disk").c_str(), 0755);
-    if (::mount("none", path("disk").c_str(), "tmpfs", 0, "size=64k") != 0) {
+    if (!mounts_.add_tmpfs(path("disk"), 0, "size=64k")) {
       GTEST_SKIP() << "mount: " << std::strerror(errno);
-    }
-    mounted_ = true;
-  }
-  void TearDown() override {
-    if (mounted_) {
-      EXPECT_EQ(::umount(path("disk").c_str()), 0);
     }
   }
 
  private:
-  bool mounted_ = false;
+  child::OwnMounts mounts_;
 };
 
 TEST_F(SmallDisk, AFullOneLeavesTheOldFileAndNoDebris) {
@@ -247,7 +279,7 @@ TEST_F(SmallDisk, AFullOneLeavesTheOldFileAndNoDebris) {
   EXPECT_EQ(status.error().found, "No space left on device (ENOSPC)");
   EXPECT_EQ(status.error().fix, "make room on that file system, or choose another path");
   EXPECT_EQ(read(path("disk/state.json")), "old");
-  EXPECT_EQ(sys::look(path("disk"), true).entries, std::vector<std::string>{"state.json"});
+  EXPECT_EQ(sys::inspect(path("disk"), true).entries, std::vector<std::string>{"state.json"});
 }
 
 TEST_F(SmallDisk, AReadOnlyOneIsNamed) {
@@ -256,7 +288,7 @@ TEST_F(SmallDisk, AReadOnlyOneIsNamed) {
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().found, "Read-only file system (EROFS)");
   EXPECT_EQ(status.error().fix, "mount it writable, or choose another path");
-  EXPECT_FALSE(sys::look(path("disk"), false).writable);
+  EXPECT_FALSE(sys::inspect(path("disk"), false).writable);
   EXPECT_TRUE(sys::make_directories(path("disk"), 0755)) << "it exists";
 }
 
@@ -265,7 +297,6 @@ TEST_F(SmallDisk, ABindMountedFileCannotBeReplaced) {
   write("log", "");
   ASSERT_EQ(::mount(path("disk/file").c_str(), path("log").c_str(), nullptr, MS_BIND, nullptr), 0);
   const auto status = sys::write_file_atomic(path("log"), 0644, "x");
-  EXPECT_EQ(::umount(path("log").c_str()), 0);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().found, "Device or resource busy (EBUSY)");
   EXPECT_EQ(read(path("disk/file")), "host's");

@@ -304,9 +304,9 @@ TEST(Log, AFullDiskIsNotFatal) {
   EXPECT_EQ(outcome.code, 0);
 }
 
-class LogFile : public child::Scratch {};
+class LogFileTest : public child::Scratch {};
 
-TEST_F(LogFile, ARedirectedFileKeepsTheOrderOfJobAndInit) {
+TEST_F(LogFileTest, ARedirectedFileKeepsTheOrderOfJobAndInit) {
   // `> file` has one offset for all: a second description would write over the job's lines.
   const auto outcome = child::run([this] {
     const int file = ::open(path("log").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -321,7 +321,7 @@ TEST_F(LogFile, ARedirectedFileKeepsTheOrderOfJobAndInit) {
   EXPECT_EQ(read(path("log")), "job 1\ntrainit: line\njob 2\n");
 }
 
-TEST_F(LogFile, AClosedStderrDoesNotPutLinesIntoTheNextFile) {
+TEST_F(LogFileTest, AClosedStderrDoesNotPutLinesIntoTheNextFile) {
   const auto outcome = child::run([this] {
     ::close(STDERR_FILENO);
     sys::log::open(Level::kInfo, Format::kHuman, false);
@@ -333,7 +333,7 @@ TEST_F(LogFile, AClosedStderrDoesNotPutLinesIntoTheNextFile) {
   EXPECT_EQ(read(path("data")), "");
 }
 
-TEST_F(LogFile, WithDevNullInItsPlaceNothingIsDropped) {
+TEST_F(LogFileTest, WithDevNullInItsPlaceNothingIsDropped) {
   const auto outcome = child::run([this] {
     ::close(STDERR_FILENO);
     sys::ensure_standard_fds();
@@ -346,7 +346,7 @@ TEST_F(LogFile, WithDevNullInItsPlaceNothingIsDropped) {
   EXPECT_EQ(read(path("data")), "");
 }
 
-TEST_F(LogFile, AWorkerKeepsTheLogAndItsFilesStayClean) {
+TEST_F(LogFileTest, AWorkerKeepsTheLogAndItsFilesStayClean) {
   const auto outcome = child::run([this] {
     const proc::SavedSignals saved = proc::take_over_signals();
     sys::log::open(Level::kInfo, Format::kHuman, false);

@@ -83,9 +83,9 @@ TEST_F(Reach, TellsWhoMayChangeWhatAPathMeans) {
 TEST_F(Reach, TrustsRootsGroupWhereTheJobIsNotInIt) {
   make("roots", 0, 0775);
   EXPECT_THAT(reach(path("roots/x"))->weakness, IsEmpty());
-  const envgen::Identity job{
+  const envgen::Identity job_user{
       .uid = 1000, .gid = 1000, .groups = {1000, 0}, .name = "", .home = "/"};
-  EXPECT_THAT(reach(path("roots/x"), {.job = &job})->weakness, HasSubstr("roots ("));
+  EXPECT_THAT(reach(path("roots/x"), {.job_user = &job_user})->weakness, HasSubstr("roots ("));
 }
 
 TEST_F(Reach, FollowsLinksThatOnlyRootCouldMake) {

@@ -10,20 +10,19 @@
 #include <filesystem>
 
 #include "init/sys/clock.h"
-#include "init/tee/echo.h"
 #include "init/tee/lines.h"
 #include "init/tee/log_file.h"
 #include "init/tee/shared.h"
+#include "init/tee/stdout_mirror.h"
 #include "tests/init/child.h"
 
 namespace {
 
 using logtee::Cursor;
-using logtee::Echo;
 using logtee::kRingBytes;
 using logtee::Lines;
-using logtee::LogFile;
 using logtee::Shared;
+using logtee::StdoutMirror;
 using logtee::Stream;
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -37,14 +36,14 @@ TEST(TeeShared, CountsBothStreamsAndKeepsTheLastBytesOfEach) {
   EXPECT_EQ(shared->seen(0).bytes, 0U);
   EXPECT_EQ(shared->seen(0).last_ms, 0);
   shared->add(0, Stream::kOut, "out", 5);
-  EXPECT_EQ(shared->last_words(0), "out");
+  EXPECT_EQ(shared->output_tail(0), "out");
   shared->add(0, Stream::kErr, "error", 7);
   shared->add(0, Stream::kOut, " more", 6);
   EXPECT_EQ(shared->seen(0).bytes, 13U);
   EXPECT_EQ(shared->seen(0).last_ms, 7);
-  EXPECT_EQ(shared->last_words(0), "error");
-  EXPECT_EQ(shared->last_words(0, Stream::kOut), "out more");
-  EXPECT_EQ(shared->last_words(1), "");
+  EXPECT_EQ(shared->output_tail(0), "error");
+  EXPECT_EQ(shared->output_tail(0, Stream::kOut), "out more");
+  EXPECT_EQ(shared->output_tail(1), "");
   EXPECT_EQ(shared->seen(2).bytes, 0U) << "there is no such process";
 }
 
@@ -60,7 +59,7 @@ TEST(TeeShared, KeepsTheLastBytesInOrderHoweverTheyCome) {
       }
       shared->add(0, Stream::kOut, part, 1);
       all += part;
-      EXPECT_EQ(shared->last_words(0), all.substr(all.size() - std::min(all.size(), kRingBytes)));
+      EXPECT_EQ(shared->output_tail(0), all.substr(all.size() - std::min(all.size(), kRingBytes)));
     }
   }
 }
@@ -78,7 +77,7 @@ TEST(TeeShared, IsSeenByOtherProcesses) {
             }).code,
             0);
   EXPECT_TRUE(shared->ended(0));
-  EXPECT_EQ(shared->last_words(0), "from below");
+  EXPECT_EQ(shared->output_tail(0), "from below");
 }
 
 TEST(TeeShared, IsReadAndTakenOverWhereAWriterDiedHalfWay) {
@@ -86,11 +85,11 @@ TEST(TeeShared, IsReadAndTakenOverWhereAWriterDiedHalfWay) {
   ASSERT_TRUE(shared);
   shared->add(0, Stream::kOut, "whole", 1);
   shared->begin(0, Stream::kOut);
-  EXPECT_EQ(shared->last_words(0), "whole");
+  EXPECT_EQ(shared->output_tail(0), "whole");
   shared->take_over();
   shared->begin(0, Stream::kOut);
   shared->add(0, Stream::kOut, " again", 2);
-  EXPECT_EQ(shared->last_words(0), "whole again");
+  EXPECT_EQ(shared->output_tail(0), "whole again");
 }
 
 // --- Lines ---
@@ -98,120 +97,120 @@ TEST(TeeShared, IsReadAndTakenOverWhereAWriterDiedHalfWay) {
 class TeeLines : public testing::Test {
  protected:
   std::string shown() {
-    echo_.flush();
+    mirror_.flush();
     return child::read_now(pipe_.out.get());
   }
   child::Pipe pipe_ = child::make_pipe();
-  Echo echo_{pipe_.in.get()};
+  StdoutMirror mirror_{pipe_.in.get()};
   Cursor cursor_;
   Lines a_{0, "[a] "};
   Lines b_{1, "[b] "};
 };
 
 TEST_F(TeeLines, ComeWholeEachBehindItsPrefix) {
-  a_.add("one\ntw", echo_, cursor_);
-  b_.add("B\n\n", echo_, cursor_);
-  a_.add("o\n", echo_, cursor_);
+  a_.add("one\ntw", mirror_, cursor_);
+  b_.add("B\n\n", mirror_, cursor_);
+  a_.add("o\n", mirror_, cursor_);
   EXPECT_EQ(shown(), "[a] one\n[b] B\n[b] \n[a] two\n");
   EXPECT_FALSE(a_.waiting());
 }
 
 TEST_F(TeeLines, RepeatThePrefixBehindACarriageReturn) {
-  a_.add("10%\r20%", echo_, cursor_);
+  a_.add("10%\r20%", mirror_, cursor_);
   EXPECT_EQ(shown(), "[a] 10%\r");
-  a_.add("\r30%\r\nnext\r\n", echo_, cursor_);
+  a_.add("\r30%\r\nnext\r\n", mirror_, cursor_);
   EXPECT_EQ(shown(), "[a] 20%\r[a] 30%\r\n[a] next\r\n");
 }
 
 // As tqdm draws: the return comes first.
 TEST_F(TeeLines, KeepABarThatIsDrawnInPieces) {
-  a_.add("\r 1%", echo_, cursor_);
-  a_.flush(echo_, cursor_);
-  a_.add("\r 2%", echo_, cursor_);
-  a_.flush(echo_, cursor_);
-  a_.add("\n", echo_, cursor_);
+  a_.add("\r 1%", mirror_, cursor_);
+  a_.flush(mirror_, cursor_);
+  a_.add("\r 2%", mirror_, cursor_);
+  a_.flush(mirror_, cursor_);
+  a_.add("\n", mirror_, cursor_);
   EXPECT_EQ(shown(), "\r[a]  1%\r[a]  2%\n");
 }
 
 TEST_F(TeeLines, AreNotTornByAnother) {
-  a_.add("begin", echo_, cursor_);
-  a_.flush(echo_, cursor_);
-  b_.add("B\n", echo_, cursor_);
-  a_.add(" end\n", echo_, cursor_);
+  a_.add("begin", mirror_, cursor_);
+  a_.flush(mirror_, cursor_);
+  b_.add("B\n", mirror_, cursor_);
+  a_.add(" end\n", mirror_, cursor_);
   EXPECT_EQ(shown(), "[a] begin\n[b] B\n[a]  end\n");
-  a_.add("begin", echo_, cursor_);
-  a_.flush(echo_, cursor_);
-  a_.add(" end\n", echo_, cursor_);
+  a_.add("begin", mirror_, cursor_);
+  a_.flush(mirror_, cursor_);
+  a_.add(" end\n", mirror_, cursor_);
   EXPECT_EQ(shown(), "[a] begin end\n") << "nobody came between";
 }
 
 TEST_F(TeeLines, LeaveAnothersBarWhereItIs) {
-  a_.add("a 50%\r", echo_, cursor_);
-  b_.add("text\n", echo_, cursor_);
+  a_.add("a 50%\r", mirror_, cursor_);
+  b_.add("text\n", mirror_, cursor_);
   EXPECT_EQ(shown(), "[a] a 50%\r\n[b] text\n");
-  a_.add("a 60%\r", echo_, cursor_);
-  b_.add("b 10%\r", echo_, cursor_);
+  a_.add("a 60%\r", mirror_, cursor_);
+  b_.add("b 10%\r", mirror_, cursor_);
   EXPECT_EQ(shown(), "[a] a 60%\r[b] b 10%\r");
 }
 
 TEST_F(TeeLines, ThatNeverEndGoOutInPieces) {
-  a_.add(std::string(Lines::kLongestLine / 2, 'x'), echo_, cursor_);
+  a_.add(std::string(Lines::kLongestLine / 2, 'x'), mirror_, cursor_);
   EXPECT_TRUE(a_.waiting());
-  a_.add(std::string(Lines::kLongestLine / 2 + 1, 'x'), echo_, cursor_);
+  a_.add(std::string(Lines::kLongestLine / 2 + 1, 'x'), mirror_, cursor_);
   EXPECT_FALSE(a_.waiting());
 }
 
-// --- Echo ---
+// --- StdoutMirror ---
 
 TEST(TeeEcho, KeepsWhatIsNotTakenAndDropsTheOldestLines) {
   child::Pipe pipe = child::make_pipe();
-  Echo echo(pipe.in.get());
+  StdoutMirror mirror(pipe.in.get());
   const std::string line = std::string(99, 'x') + "\n";
   std::size_t put = 0;
-  while (echo.dropped() == 0) {
-    echo.pass(line);
+  while (mirror.dropped() == 0) {
+    mirror.pass(line);
     put += line.size();
   }
-  EXPECT_LE(echo.pending(), Echo::kMostKept);
-  echo.pass("last\n");
+  EXPECT_LE(mirror.pending(), StdoutMirror::kMostKept);
+  mirror.pass("last\n");
   std::string shown;
-  while (echo.pending() > 0) {
+  while (mirror.pending() > 0) {
     shown += child::read_now(pipe.out.get());
-    echo.flush();
+    mirror.flush();
   }
   shown += child::read_now(pipe.out.get());
-  const std::string note = "trainit: " + std::to_string(echo.dropped()) +
+  const std::string note = "trainit: " + std::to_string(mirror.dropped()) +
                            " bytes of output were dropped here: the reader was too slow\n";
   EXPECT_THAT(shown, HasSubstr("x\n" + note + "xxx"));
   EXPECT_THAT(shown, EndsWith("x\nlast\n"));
-  EXPECT_EQ(shown.size() - note.size() + echo.dropped(), put + 5);
+  EXPECT_EQ(shown.size() - note.size() + mirror.dropped(), put + 5);
 }
 
 TEST(TeeEcho, AsksForAPauseOnceUntilTheReaderHasCaughtUp) {
   child::Pipe pipe = child::make_pipe();
-  Echo echo(pipe.in.get());
-  EXPECT_FALSE(echo.wants_pause(1000));
-  echo.pass(std::string(Echo::kMostKept * 3 / 4, 'x'));
-  EXPECT_TRUE(echo.wants_pause(1000));
-  EXPECT_EQ(echo.pause_until(), 1000 + Echo::kLongestPauseMs);
-  EXPECT_FALSE(echo.wants_pause(1000 + Echo::kLongestPauseMs)) << "it does not read";
-  EXPECT_FALSE(echo.wants_pause(9000));
-  while (echo.pending() > 0) {
+  StdoutMirror mirror(pipe.in.get());
+  EXPECT_FALSE(mirror.wants_pause(1000));
+  mirror.pass(std::string(StdoutMirror::kMostKept * 3 / 4, 'x'));
+  EXPECT_TRUE(mirror.wants_pause(1000));
+  EXPECT_EQ(mirror.pause_until(), 1000 + StdoutMirror::kLongestPauseMs);
+  EXPECT_FALSE(mirror.wants_pause(1000 + StdoutMirror::kLongestPauseMs)) << "it does not read";
+  EXPECT_FALSE(mirror.wants_pause(9000));
+  while (mirror.pending() > 0) {
     child::read_now(pipe.out.get());
-    echo.flush();
+    mirror.flush();
   }
-  echo.pass(std::string(Echo::kMostKept * 3 / 4, 'x'));
-  EXPECT_TRUE(echo.wants_pause(10'000));
+  mirror.pass(std::string(StdoutMirror::kMostKept * 3 / 4, 'x'));
+  EXPECT_TRUE(mirror.wants_pause(10'000));
 }
 
 TEST(TeeEcho, IsDeadWhereNobodyCanRead) {
   child::Pipe pipe = child::make_pipe();
-  Echo echo(pipe.in.get());
+  StdoutMirror mirror(pipe.in.get());
   pipe.out.reset();
-  echo.pass("text");
-  EXPECT_TRUE(echo.dead());
-  EXPECT_EQ(echo.pending(), 0U);
-  EXPECT_EQ(echo.waits_for(), -1);
+  mirror.pass("text");
+  EXPECT_TRUE(mirror.dead());
+  EXPECT_EQ(mirror.pending(), 0U);
+  EXPECT_EQ(mirror.waits_for(), -1);
 }
 
 class TeeEchoFile : public child::Scratch {};
@@ -223,16 +222,16 @@ TEST_F(TeeEchoFile, SaysInAFileWhatDidNotFitOnceThereIsRoom) {
     rlimit limit{10, RLIM_INFINITY};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     const int file = ::open(path("out").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    Echo echo(file);
-    echo.pass("1234\n");
-    echo.pass("56789abc\n");
-    echo.put("put\n");
-    echo.flush();
-    if (echo.dead() || echo.pending() != 0 || echo.unsaid() != 8) return 1;
+    StdoutMirror mirror(file);
+    mirror.pass("1234\n");
+    mirror.pass("56789abc\n");
+    mirror.put("put\n");
+    mirror.flush();
+    if (mirror.dead() || mirror.pending() != 0 || mirror.unsaid() != 8) return 1;
     limit.rlim_cur = RLIM_INFINITY;
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    echo.pass("next\n");
-    return echo.unsaid() == 0 && echo.dropped() == 8 ? 0 : 2;
+    mirror.pass("next\n");
+    return mirror.unsaid() == 0 && mirror.dropped() == 8 ? 0 : 2;
   });
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(read(path("out")),
@@ -241,12 +240,12 @@ TEST_F(TeeEchoFile, SaysInAFileWhatDidNotFitOnceThereIsRoom) {
 
 TEST(TeeEcho, TriesAFullDeviceOnceAtATime) {
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
-  Echo echo(full);
-  for (int i = 0; i < 3; ++i) echo.pass("text\n");
-  echo.flush();
-  EXPECT_FALSE(echo.dead());
-  EXPECT_EQ(echo.unsaid(), 15U);
-  EXPECT_EQ(echo.dropped(), 15U);
+  StdoutMirror mirror(full);
+  for (int i = 0; i < 3; ++i) mirror.pass("text\n");
+  mirror.flush();
+  EXPECT_FALSE(mirror.dead());
+  EXPECT_EQ(mirror.unsaid(), 15U);
+  EXPECT_EQ(mirror.dropped(), 15U);
   ::close(full);
 }
 
@@ -256,13 +255,13 @@ class TeeLogFile : public child::Scratch {};
 
 TEST_F(TeeLogFile, IsAppendedTo) {
   write("log", "before\n");
-  LogFile log(path("log"), {});
+  logtee::LogFile log(path("log"), {});
   log.write("after\n", 0);
   EXPECT_EQ(read(path("log")), "before\nafter\n");
 }
 
 TEST_F(TeeLogFile, IsBegunAnewBetweenLines) {
-  LogFile log(path("log"), {.max_bytes = 10, .keep = 2});
+  logtee::LogFile log(path("log"), {.max_bytes = 10, .keep = 2});
   for (const char* line : {"one\n", "two\n", "three\n", "four\nfive\n", "six\n"})
     log.write(line, 0);
   EXPECT_EQ(read(path("log")), "six\n");
@@ -272,13 +271,13 @@ TEST_F(TeeLogFile, IsBegunAnewBetweenLines) {
 }
 
 TEST_F(TeeLogFile, CutsALineThatIsLongerThanAFile) {
-  LogFile log(path("log"), {.max_bytes = 4, .keep = 5});
+  logtee::LogFile log(path("log"), {.max_bytes = 4, .keep = 5});
   log.write("abcdefghij\n", 0);
   EXPECT_EQ(read(path("log.2")) + read(path("log.1")) + read(path("log")), "abcdefghij\n");
 }
 
 TEST_F(TeeLogFile, KeepsNoOldOneWhereNoneIsWanted) {
-  LogFile log(path("log"), {.max_bytes = 4, .keep = 0});
+  logtee::LogFile log(path("log"), {.max_bytes = 4, .keep = 0});
   log.write("one\ntwo\n", 0);
   EXPECT_EQ(read(path("log")), "two\n");
   EXPECT_FALSE(std::filesystem::exists(path("log.1")));
@@ -286,7 +285,7 @@ TEST_F(TeeLogFile, KeepsNoOldOneWhereNoneIsWanted) {
 
 TEST_F(TeeLogFile, GoesOnInAFileThatItFoundFull) {
   write("log", "1234567\n");
-  LogFile log(path("log"), {.max_bytes = 10, .keep = 1});
+  logtee::LogFile log(path("log"), {.max_bytes = 10, .keep = 1});
   log.write("abc\n", 0);
   EXPECT_EQ(read(path("log")), "abc\n");
   EXPECT_EQ(read(path("log.1")), "1234567\n");
@@ -298,7 +297,7 @@ TEST_F(TeeLogFile, GivesUpWhatDoesNotFitAndSaysSoWhereItIsMissing) {
     ::signal(SIGXFSZ, SIG_IGN);
     rlimit limit{10, RLIM_INFINITY};
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    LogFile log(path("log"), {});
+    logtee::LogFile log(path("log"), {});
     log.write("one\n", 1000);
     log.write("two\nthree\n", 1001);
     log.write("not tried\n", 1002);
@@ -316,7 +315,7 @@ TEST_F(TeeLogFile, GivesUpWhatDoesNotFitAndSaysSoWhereItIsMissing) {
 }
 
 TEST_F(TeeLogFile, ThatCannotBeOpenedIsTriedAgain) {
-  LogFile log(path("later/log"), {});
+  logtee::LogFile log(path("later/log"), {});
   log.write("lost\n", 1000);
   std::filesystem::create_directory(path("later"));
   log.write("there\n", 2000);
@@ -326,7 +325,7 @@ TEST_F(TeeLogFile, ThatCannotBeOpenedIsTriedAgain) {
 
 TEST_F(TeeLogFile, ThatIsAFifoWaitsForNoReader) {
   ASSERT_EQ(::mkfifo(path("log").c_str(), 0600), 0);
-  LogFile log(path("log"), {});
+  logtee::LogFile log(path("log"), {});
   log.write("lost\n", 1000);
   EXPECT_EQ(log.lost(), 5U);
 }
@@ -337,7 +336,7 @@ TEST_F(TeeLogFile, FollowsNoLinkInAnothersDirectory) {
   std::filesystem::create_directory(path("shared"));
   std::filesystem::create_symlink(path("theirs"), path("shared/log"));
   ASSERT_EQ(::chmod(path("shared").c_str(), 0777), 0);
-  LogFile log(path("shared/log"), {});
+  logtee::LogFile log(path("shared/log"), {});
   log.write("text\n", 0);
   EXPECT_EQ(read(path("theirs")), "");
   EXPECT_EQ(log.lost(), 5U);

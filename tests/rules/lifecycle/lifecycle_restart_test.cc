@@ -19,6 +19,9 @@ using testing::HasSubstr;
 using testing::Not;
 
 const Words kSoon = {"--restart-delay", "1ms"};
+// A time, not null.
+constexpr const char* kSecondAwaited =
+    "\"restarts\": 1,\n  \"most_restarts\": 2,\n  \"restart_at_ms\": 1";
 const Words kNoteAndFail = shell("echo job $TRAINIT_RESTART_COUNT >> $HERE/journal; exit 9");
 
 class Restart : public rules::LifecycleTest {
@@ -74,10 +77,17 @@ TEST_P(Restart, DoesNotMendTheseCodes) {
 }
 
 TEST_P(Restart, WaitsLongerEachTime) {
-  Instance instance(job({"--max-restarts", "2", "--restart-delay", "200ms"}, kNoteAndFail));
+  Instance instance(job({"--max-restarts", "3", "--restart-delay", "200ms"}, kNoteAndFail));
   EXPECT_EQ(instance.wait(), 9);
   EXPECT_GE(instance.age_ms(), 200 + 400);
-  EXPECT_EQ(journal(), "job 0\njob 1\njob 2\n");
+  EXPECT_EQ(journal(), "job 0\njob 1\njob 2\njob 3\n");
+}
+
+TEST_P(Restart, WaitsForNothingTheFirstTime) {
+  const Result result =
+      rules::run(job({"--max-restarts", "1", "--restart-delay", "1h"}, kNoteAndFail));
+  EXPECT_EQ(result.code, 9) << result.err;
+  EXPECT_EQ(journal(), "job 0\njob 1\n");
 }
 
 TEST_P(Restart, LeavesNothingOfTheLastStart) {
@@ -102,11 +112,11 @@ TEST_P(Restart, LeavesServicesAlone) {
 
 TEST_P(Restart, IsGivenUpByAStopWhileItIsAwaited) {
   Instance instance(job({"--max-restarts", "2", "--restart-delay", "1h"}, kNoteAndFail));
-  await_state("\"phase\": \"auto-restart\"");
-  EXPECT_THAT(tool({"status"}).out, HasSubstr("restart 1 of 2 in "));
+  await_state(kSecondAwaited);
+  EXPECT_THAT(tool({"status"}).out, HasSubstr("restart 2 of 2 in "));
   instance.signal(SIGTERM);
   EXPECT_EQ(instance.wait(), 143) << "the restart had answered the failure";
-  EXPECT_EQ(journal(), "job 0\n");
+  EXPECT_EQ(journal(), "job 0\njob 1\n");
 }
 
 TEST_P(Restart, IsNotForAJobThatIsStopped) {

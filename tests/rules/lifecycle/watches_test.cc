@@ -87,7 +87,7 @@ TEST_P(Watches, AStallMayEndTheJob) {
   Instance instance(
       two_ranks({"--output", "files", "--stall-timeout", "1s", "--stall-action", "end"},
                 shell("[ $RANK = 1 ] && exec sleep 1000; while :; do echo x; sleep 0.02; done")));
-  EXPECT_EQ(instance.wait(), 124) << instance.err();
+  EXPECT_EQ(instance.wait(), 70) << instance.err();
   EXPECT_THAT(instance.err(), AllOf(HasSubstr("first failure: rank-1"), HasSubstr("no progress"),
                                     HasSubstr("stopped because of it: rank-0")));
   EXPECT_THAT(tool({"status"}).out, HasSubstr("rank-1"));
@@ -138,9 +138,9 @@ TEST_P(Watches, AHealthHookThatHangsDelaysNoStop) {
   EXPECT_LT(instance.age_ms(), kHookMs);
 }
 
-TEST_P(Watches, WithoutThePatrolTheJobGoesOn) {
+TEST_P(Watches, WithoutTheMonitorTheJobGoesOn) {
   hook("health", "echo checked");
-  // All children of our parent but us: there is the patrol alone.
+  // All children of our parent but us: there is the monitor alone.
   Instance instance(
       job({"--health-interval", "1h"},
           shell("while [ ! -e $HERE/go ]; do sleep 0.02; done; for p in /proc/[0-9]*; do "
@@ -158,7 +158,7 @@ TEST_P(Watches, ARestartedJobIsWatchedAgain) {
   Instance instance(job({"--stall-timeout", "300ms", "--stall-action", "end", "--max-restarts", "1",
                          "--restart-delay", "1ms"},
                         shell("exec sleep 1000")));
-  EXPECT_EQ(instance.wait(), 124) << instance.err();
+  EXPECT_EQ(instance.wait(), 70) << instance.err();
   EXPECT_EQ(instance.lines_with("makes no progress: no output and no CPU time"), 2)
       << "each start has its own: " << instance.err();
 }

@@ -26,7 +26,7 @@ using testing::HasSubstr;
 class Reaping : public rules::EitherWay {
  protected:
   static char state_of(pid_t pid) {
-    const std::string stat = sys::look("/proc/" + std::to_string(pid) + "/stat", true).content;
+    const std::string stat = sys::inspect("/proc/" + std::to_string(pid) + "/stat", true).content;
     const std::size_t name_end = stat.rfind(')');
     return name_end == std::string::npos ? '-' : stat[name_end + 2];
   }

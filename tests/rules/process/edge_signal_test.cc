@@ -24,7 +24,7 @@ using testing::HasSubstr;
 class Signals : public rules::EitherWay {
  protected:
   static std::string proc_file(pid_t pid, const std::string& name) {
-    return sys::look("/proc/" + std::to_string(pid) + "/" + name, true).content;
+    return sys::inspect("/proc/" + std::to_string(pid) + "/" + name, true).content;
   }
   static char state_of(pid_t pid) {
     const std::string stat = proc_file(pid, "stat");

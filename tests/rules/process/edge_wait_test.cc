@@ -32,7 +32,7 @@ class Waiting : public rules::EitherWay {
     do {
       ASSERT_TRUE(instance.alive());
       ASSERT_LT(instance.age_ms(), 20'000) << "it waits by " << seen;
-      seen = sys::look(file, true).content;
+      seen = sys::inspect(file, true).content;
     } while (!is_ppoll(seen, limited));
   }
 
@@ -106,7 +106,7 @@ std::int64_t late_by_ms(const Spec& stamped, const std::string& stamp) {
   EXPECT_EQ(instance.wait(), 0);
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const std::string bytes = sys::look(stamp, true).content;
+  const std::string bytes = sys::inspect(stamp, true).content;
   std::int64_t ended_ns = 0;
   EXPECT_EQ(bytes.size(), sizeof ended_ns);
   if (bytes.size() == sizeof ended_ns) std::memcpy(&ended_ns, bytes.data(), sizeof ended_ns);

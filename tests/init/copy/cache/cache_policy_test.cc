@@ -15,38 +15,39 @@ using testing::IsEmpty;
 constexpr std::int64_t kNow = 1'000'000;
 constexpr std::int64_t kNever = 1'000'000'000;
 
-CacheEntry entry(std::string key, std::uint64_t bytes, std::int64_t used_ms) {
-  CacheEntry made;
+CachedDataset entry(std::string key, std::uint64_t bytes, std::int64_t used_ms) {
+  CachedDataset made;
   made.key = std::move(key);
   made.bytes = bytes;
   made.used_ms = used_ms;
   return made;
 }
 
-CacheEntry in_use(CacheEntry entry) {
+CachedDataset in_use(CachedDataset entry) {
   entry.in_use = true;
   return entry;
 }
 
-std::vector<std::string> evicted(std::vector<CacheEntry> entries, CacheLimits limits) {
+std::vector<std::string> evicted(std::vector<CachedDataset> entries, CacheLimits limits) {
   limits.now_ms = kNow;
   std::vector<std::string> keys;
-  for (const CacheEntry& gone : choose_evictions(std::move(entries), limits)) {
+  for (const CachedDataset& gone : choose_evictions(std::move(entries), limits)) {
     keys.push_back(gone.key);
   }
   return keys;
 }
 
 TEST(CachePolicy, RemovesWhatWasNotUsedForTheTimeToLive) {
-  const std::vector<CacheEntry> entries = {entry("new", 1, kNow - 99), entry("due", 1, kNow - 100),
-                                           entry("old", 1, 0)};
+  const std::vector<CachedDataset> entries = {entry("new", 1, kNow - 99),
+                                              entry("due", 1, kNow - 100), entry("old", 1, 0)};
   EXPECT_THAT(evicted(entries, {.ttl_ms = 100}), ElementsAre("old", "due"));
   EXPECT_THAT(evicted(entries, {.ttl_ms = 0}), ElementsAre("old", "due", "new"));
   EXPECT_THAT(evicted(entries, {.ttl_ms = kNever}), IsEmpty());
 }
 
 TEST(CachePolicy, RemovesTheLeastRecentlyUsedUntilTheRestIsSmallEnough) {
-  const std::vector<CacheEntry> entries = {entry("c", 30, 3), entry("a", 10, 1), entry("b", 20, 2)};
+  const std::vector<CachedDataset> entries = {entry("c", 30, 3), entry("a", 10, 1),
+                                              entry("b", 20, 2)};
   EXPECT_THAT(evicted(entries, {.ttl_ms = kNever, .max_bytes = 60}), IsEmpty());
   EXPECT_THAT(evicted(entries, {.ttl_ms = kNever, .max_bytes = 59}), ElementsAre("a"));
   EXPECT_THAT(evicted(entries, {.ttl_ms = kNever, .max_bytes = 49}), ElementsAre("a", "b"));
@@ -55,7 +56,7 @@ TEST(CachePolicy, RemovesTheLeastRecentlyUsedUntilTheRestIsSmallEnough) {
 
 TEST(CachePolicy, SumsOfForgedSizesDoNotWrap) {
   constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
-  const std::vector<CacheEntry> entries = {entry("a", kMost, 1), entry("b", 20, 2)};
+  const std::vector<CachedDataset> entries = {entry("a", kMost, 1), entry("b", 20, 2)};
   EXPECT_EQ(sum(kMost, 20), kMost);
   EXPECT_EQ(sum(20, kMost), kMost);
   EXPECT_EQ(sum(1, 2), 3U);
@@ -65,7 +66,8 @@ TEST(CachePolicy, SumsOfForgedSizesDoNotWrap) {
 }
 
 TEST(CachePolicy, RemovesUntilEnoughIsFree) {
-  const std::vector<CacheEntry> entries = {entry("a", 10, 1), entry("b", 20, 2), entry("c", 30, 3)};
+  const std::vector<CachedDataset> entries = {entry("a", 10, 1), entry("b", 20, 2),
+                                              entry("c", 30, 3)};
   const auto with = [&entries](std::uint64_t free_bytes, std::uint64_t want_free) {
     return evicted(entries, {.ttl_ms = kNever, .free_bytes = free_bytes, .want_free = want_free});
   };
@@ -83,7 +85,7 @@ TEST(CachePolicy, CountsWhatHasExpiredTowardsTheLimits) {
 }
 
 TEST(CachePolicy, NeverRemovesWhatIsInUse) {
-  CacheEntry unfinished = entry("unfinished", 10, 0);
+  CachedDataset unfinished = entry("unfinished", 10, 0);
   unfinished.partial = true;
   EXPECT_THAT(evicted({in_use(entry("a", 100, 0)), in_use(unfinished), entry("b", 10, 1)},
                       {.ttl_ms = 0, .max_bytes = 1, .want_free = 1000}),

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "init/copy/cache/cache.h"
-#include "init/copy/cache/slot.h"
+#include "init/copy/cache/cache_entry.h"
 #include "init/copy/copy_record.h"
 #include "tests/init/child.h"
 
@@ -66,10 +66,10 @@ class Cached : public child::Scratch {
     change(*record);
     ASSERT_TRUE(sys::write_file_atomic(file, 0644, record_to_json(*record)));
   }
-  [[nodiscard]] std::vector<envgen::CacheEntry> list() const {
+  [[nodiscard]] std::vector<envgen::CachedDataset> list() const {
     const auto entries = copy::list_cache(path("cache"));
     EXPECT_TRUE(entries);
-    return entries ? *entries : std::vector<envgen::CacheEntry>();
+    return entries ? *entries : std::vector<envgen::CachedDataset>();
   }
 
   copy::Preparation order;

@@ -12,7 +12,7 @@
 
 #include "init/sys/clock.h"
 #include "tests/init/copy/cache/cached.h"
-#include "tests/init/copy/tree/copy_fill.h"
+#include "tests/init/copy/tree/copy_job.h"
 
 namespace copy {
 namespace {
@@ -125,7 +125,7 @@ TEST_F(CopyCacheJobs, ASourceThatChangesBetweenTheLookAndTheCopyIsCopiedAsItIsTh
   EXPECT_EQ(prepared.how, "copied");
   EXPECT_EQ(read(prepared.path + "/a"), "changed");
   EXPECT_THAT(list(), SizeIs(1)) << "what was begun under the other key was taken over";
-  EXPECT_EQ(copy_fill::shell("ls '" + path("cache/trainit-datasets") + "' | wc -l"), "2\n")
+  EXPECT_EQ(copy_job::shell("ls '" + path("cache/trainit-datasets") + "' | wc -l"), "2\n")
       << "its lock, too";
   order.report = {};
   EXPECT_EQ(prepare().path, prepared.path) << "its key is that of what it holds";
@@ -140,7 +140,7 @@ int use_often(const Preparation& order, const std::string& stop) {
       std::fprintf(stderr, "%s\n", to_line(prepared.error()).c_str());
       return 1;
     }
-    for (int look = 0; look < kLooks; ++look) {
+    for (int state = 0; state < kLooks; ++state) {
       struct stat status{};
       const bool whole = child::Scratch::read(prepared->path + "/a") == "one" &&
                          ::stat((prepared->path + "/d/b").c_str(), &status) == 0 &&

@@ -4,7 +4,7 @@
 #include "init/sys/boot.h"
 #include "init/sys/clock.h"
 #include "tests/init/copy/cache/cached.h"
-#include "tests/init/copy/tree/copy_fill.h"
+#include "tests/init/copy/tree/copy_job.h"
 
 namespace copy {
 namespace {
@@ -324,7 +324,7 @@ TEST_F(CopyCache, MendsWhatAJobHasChangedAndSaysSo) {
     EXPECT_EQ(again.path, first.path);
     EXPECT_THAT(again.warnings,
                 ElementsAre(AllOf(HasSubstr(change.found), HasSubstr("changed since"))));
-    EXPECT_EQ(copy_fill::listing(again.path), copy_fill::listing(path("source")));
+    EXPECT_EQ(copy_job::listing(again.path), copy_job::listing(path("source")));
     EXPECT_EQ(read(again.path + "/a"), "one");
     EXPECT_EQ(prepare().how, "found");
   }
@@ -434,7 +434,7 @@ TEST_F(CopyCache, IsListedAndCollected) {
   EXPECT_THAT(list(), IsEmpty());
   Prepared prepared = prepare();
   ASSERT_THAT(list(), SizeIs(1));
-  const envgen::CacheEntry entry = list()[0];
+  const envgen::CachedDataset entry = list()[0];
   EXPECT_EQ(entry.key, entry_of(prepared).substr(entry_of(prepared).rfind('/') + 1));
   EXPECT_EQ(entry.source, path("source"));
   EXPECT_EQ(entry.entries, 4);

@@ -21,7 +21,9 @@ class CopyLease : public child::Scratch {
     sys::make_directories(path(".trainit-copy.place"), 0755).value();
     write("place/.trainit-copy.below/lease", "");
   }
-  [[nodiscard]] copy::Destination place() const { return copy::find_place(path("place")).value(); }
+  [[nodiscard]] copy::Destination destination() const {
+    return copy::find_destination(path("place")).value();
+  }
   [[nodiscard]] sys::Fd hold(const std::string& lease) const {
     sys::Fd fd(::open(path(lease).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     EXPECT_EQ(::flock(fd.get(), LOCK_EX | LOCK_NB), 0);
@@ -30,14 +32,14 @@ class CopyLease : public child::Scratch {
 };
 
 TEST_F(CopyLease, UnusedIsHeldWithWhatLiesBelow) {
-  const auto held = copy::hold_unused(place());
+  const auto held = copy::hold_unused(destination());
   ASSERT_TRUE(held) << to_line(held.error());
   EXPECT_EQ(held->size(), 2U);
 }
 
 TEST_F(CopyLease, CopyBelowThatIsInUseIsRefused) {
   const sys::Fd used = hold("place/.trainit-copy.below/lease");
-  const auto held = copy::hold_unused(place());
+  const auto held = copy::hold_unused(destination());
   ASSERT_FALSE(held);
   EXPECT_THAT(held.error().found, HasSubstr("in use by another job"));
 }
@@ -45,7 +47,7 @@ TEST_F(CopyLease, CopyBelowThatIsInUseIsRefused) {
 // What cannot be looked at is not free: with any number of descriptors all is held, or nothing.
 TEST_F(CopyLease, WithoutDescriptorsNothingCountsAsFree) {
   const auto outcome = child::run([this] {
-    const copy::Destination at = place();
+    const copy::Destination at = destination();
     constexpr rlim_t kMost = 64;
     int refused = 0;
     for (rlim_t most = 0; most <= kMost; ++most) {
@@ -66,18 +68,18 @@ TEST_F(CopyLease, OneThatIsNotGotIsToldOf) {
   options.warn = [&warned](const std::string& line) { warned = line; };
   {
     const sys::Fd replacing = hold(".trainit-copy.place/lease");
-    const auto lease = copy::take_lease(place(), options);
+    const auto lease = copy::take_lease(destination(), options);
     EXPECT_TRUE(lease && !lease->valid());
     EXPECT_THAT(warned, HasSubstr("no lease on it"));
   }
   warned.clear();
-  const auto lease = copy::take_lease(place(), options);
+  const auto lease = copy::take_lease(destination(), options);
   EXPECT_TRUE(lease && lease->valid());
   EXPECT_EQ(warned, "");
 }
 
 TEST_F(CopyLease, KeepEndsTheLookBelow) {
-  EXPECT_FALSE(copy::hold_unused(place(), [] { return envgen::fail("", "", "lost", ""); }));
+  EXPECT_FALSE(copy::hold_unused(destination(), [] { return envgen::fail("", "", "lost", ""); }));
 }
 
 }  // namespace

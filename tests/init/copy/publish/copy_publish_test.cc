@@ -1,9 +1,13 @@
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -15,18 +19,19 @@
 #include "init/copy/publish/copy_tree.h"
 #include "init/copy/publish/publish.h"
 #include "init/copy/tree/copy.h"
-#include "init/copy/tree/phase.h"
+#include "init/copy/tree/pass.h"
 #include "tests/init/child.h"
-#include "tests/init/copy/tree/copy_fill.h"
+#include "tests/init/copy/tree/copy_job.h"
+#include "tests/init/refuse.h"
 
 namespace {
 
-envgen::CopyRecord some_record(const copy::Destination& place) {
+envgen::CopyRecord some_record(const copy::Destination& destination) {
   envgen::CopyRecord record;
   record.source = "/source";
-  record.path = place.data();
+  record.path = destination.data();
   record.boot_id = "this one";
-  record.identity = std::string(32, '0');
+  record.digest = std::string(32, '0');
   return record;
 }
 
@@ -40,49 +45,50 @@ class CopyPublish : public child::Scratch {
   CopyPublish() { sys::make_directories(path("source/sub"), 0755).value(); }
 
   // What a copy has made by then; it is told apart by the text of its file.
-  [[nodiscard]] copy::Destination prepare(const std::string& destination, const std::string& text,
-                                          mode_t mode = 0755) const {
-    auto place = copy::find_place(path(destination));
-    EXPECT_TRUE(place) << to_line(place.error());
-    EXPECT_TRUE(sys::make_directories(place->state, 0755));
+  [[nodiscard]] copy::Destination prepare(const std::string& destination_path,
+                                          const std::string& text, mode_t mode = 0755) const {
+    auto destination = copy::find_destination(path(destination_path));
+    EXPECT_TRUE(destination) << to_line(destination.error());
+    EXPECT_TRUE(sys::make_directories(destination->state, 0755));
     write("source/sub/file", text);
     EXPECT_EQ(::chmod(path("source").c_str(), mode), 0);
-    fill(path("source"), *place);
-    return *place;
+    fill(path("source"), *destination);
+    return *destination;
   }
   // The same of one file.
-  void prepare_file(const copy::Destination& place, const std::string& text) const {
-    EXPECT_TRUE(sys::make_directories(place.state, 0755));
-    fill(write("one", text), place);
+  void prepare_file(const copy::Destination& destination, const std::string& text) const {
+    EXPECT_TRUE(sys::make_directories(destination.state, 0755));
+    fill(write("one", text), destination);
   }
-  static void fill(const std::string& source, const copy::Destination& place) {
+  static void fill(const std::string& source, const copy::Destination& destination) {
     copy::Options options;
     options.headroom.percent = 0;
     options.workers = 1;
     auto counters = copy::SharedCounters::anonymous();
-    auto filled =
-        copy::fill_tree(copy::root_of(source, !source.ends_with("one")), copy::tree_of(place),
-                        copy::filling_of(place), options, *counters);
+    auto filled = copy::run_copy_job(copy::root_of(source, !source.ends_with("one")),
+                                     copy::tree_of(destination), copy::filling_of(destination),
+                                     options, *counters);
     EXPECT_TRUE(filled) << envgen::to_line(filled.error());
   }
 
   // "" = as it was published.
-  static std::string changed(const copy::Destination& place) {
+  static std::string changed(const copy::Destination& destination) {
     auto counters = copy::SharedCounters::anonymous();
-    const auto standing = copy::check_published(place, "", {}, *counters);
+    const auto standing = copy::check_published(destination, "", {}, *counters);
     return standing ? "" : standing.error().found;
   }
   // What of the state directory holds `name`.
-  static std::vector<std::string> kept(const copy::Destination& place, const std::string& name) {
+  static std::vector<std::string> kept(const copy::Destination& destination,
+                                       const std::string& name) {
     std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(place.state)) {
+    for (const auto& entry : std::filesystem::directory_iterator(destination.state)) {
       if (exists(entry.path().string() + "/" + name)) found.push_back(entry.path().filename());
     }
     return found;
   }
 
-  static copy::Publication publish(const copy::Destination& place) {
-    auto published = copy::publish(place, some_record(place));
+  static copy::Publication publish(const copy::Destination& destination) {
+    auto published = copy::publish(destination, some_record(destination));
     EXPECT_TRUE(published) << envgen::to_line(published.error());
     return published.value_or(copy::Publication{});
   }
@@ -100,77 +106,77 @@ class CopyPublish : public child::Scratch {
     }
   }
 
-  static std::string text_at(const copy::Destination& place) {
-    return read(place.data() + "/sub/file");
+  static std::string text_at(const copy::Destination& destination) {
+    return read(destination.data() + "/sub/file");
   }
 };
 
 TEST_F(CopyPublish, ComesByRenameWhereNothingIs) {
-  const copy::Destination place = prepare("place", "new");
-  const copy::Publication published = publish(place);
+  const copy::Destination destination = prepare("place", "new");
+  const copy::Publication published = publish(destination);
   EXPECT_EQ(published.how, copy::Published::kRenamed);
   EXPECT_EQ(published.replaced, "");
-  EXPECT_EQ(text_at(place), "new");
-  EXPECT_EQ(changed(place), "");
-  EXPECT_NE(read(place.state + "/manifest").find("sub/file"), std::string::npos);
-  EXPECT_TRUE(exists(place.state + "/record.json"));
-  EXPECT_FALSE(exists(copy::filling_of(place)));
+  EXPECT_EQ(text_at(destination), "new");
+  EXPECT_EQ(changed(destination), "");
+  EXPECT_NE(read(destination.state + "/manifest").find("sub/file"), std::string::npos);
+  EXPECT_TRUE(exists(destination.state + "/record.json"));
+  EXPECT_FALSE(exists(copy::filling_of(destination)));
 }
 
 TEST_F(CopyPublish, TakesThePlaceOfAnEmptyDirectory) {
   ASSERT_EQ(::mkdir(path("place").c_str(), 0755), 0);
-  const copy::Destination place = prepare("place", "new");
-  EXPECT_EQ(publish(place).how, copy::Published::kRenamed);
-  EXPECT_EQ(text_at(place), "new");
+  const copy::Destination destination = prepare("place", "new");
+  EXPECT_EQ(publish(destination).how, copy::Published::kRenamed);
+  EXPECT_EQ(text_at(destination), "new");
 }
 
 TEST_F(CopyPublish, IsExchangedWithAnOlderCopyWhichIsRemoved) {
   publish(prepare("place", "old"));
-  const copy::Destination place = prepare("place", "new");
-  const copy::Publication published = publish(place);
+  const copy::Destination destination = prepare("place", "new");
+  const copy::Publication published = publish(destination);
   EXPECT_EQ(published.how, copy::Published::kExchanged);
   EXPECT_EQ(published.replaced, "");
-  EXPECT_EQ(text_at(place), "new");
-  EXPECT_FALSE(exists(copy::tree_of(place)));
-  EXPECT_FALSE(exists(place.state + "/old"));
+  EXPECT_EQ(text_at(destination), "new");
+  EXPECT_FALSE(exists(copy::tree_of(destination)));
+  EXPECT_FALSE(exists(destination.state + "/old"));
 }
 
 TEST_F(CopyPublish, KeepsWhatWasThereAndIsNoCopyOfOurs) {
   ASSERT_EQ(::mkdir(path("place").c_str(), 0755), 0);
   write("place/precious", "mine");
-  const copy::Destination place = prepare("place", "new");
-  const copy::Publication published = publish(place);
+  const copy::Destination destination = prepare("place", "new");
+  const copy::Publication published = publish(destination);
   EXPECT_EQ(published.how, copy::Published::kExchanged);
   EXPECT_EQ(read(published.replaced + "/precious"), "mine");
-  EXPECT_TRUE(copy::settle(place));
+  EXPECT_TRUE(copy::settle(destination));
   EXPECT_EQ(read(published.replaced + "/precious"), "mine");
 }
 
 TEST_F(CopyPublish, DirectoryThatSomebodyMadeInItsPlaceIsNotTakenForTheCopy) {
-  const copy::Destination place = prepare("place", "new");
-  publish(place);
-  ASSERT_EQ(::rename(place.path.c_str(), path("elsewhere").c_str()), 0);
-  ASSERT_EQ(::mkdir(place.path.c_str(), 0755), 0);
-  EXPECT_NE(changed(place), "");
+  const copy::Destination destination = prepare("place", "new");
+  publish(destination);
+  ASSERT_EQ(::rename(destination.path.c_str(), path("elsewhere").c_str()), 0);
+  ASSERT_EQ(::mkdir(destination.path.c_str(), 0755), 0);
+  EXPECT_NE(changed(destination), "");
 }
 
 TEST_F(CopyPublish, FileReplacesACopyOfOursAndKeepsWhatIsNot) {
   write("place", "mine");
-  auto place = copy::find_place(path("place"));
-  ASSERT_TRUE(place);
-  prepare_file(*place, "first");
-  const copy::Publication first = publish(*place);
+  auto destination = copy::find_destination(path("place"));
+  ASSERT_TRUE(destination);
+  prepare_file(*destination, "first");
+  const copy::Publication first = publish(*destination);
   EXPECT_EQ(first.how, copy::Published::kExchanged);
   EXPECT_EQ(read(first.replaced), "mine");
-  EXPECT_EQ(read(place->path), "first");
-  prepare_file(*place, "second");
-  const copy::Publication second = publish(*place);
+  EXPECT_EQ(read(destination->path), "first");
+  prepare_file(*destination, "second");
+  const copy::Publication second = publish(*destination);
   EXPECT_EQ(second.how, copy::Published::kExchanged);
   EXPECT_EQ(second.replaced, "");
-  EXPECT_EQ(read(place->path), "second");
-  std::ofstream(place->path) << "edited";
-  prepare_file(*place, "third");
-  EXPECT_EQ(read(publish(*place).replaced), "edited");
+  EXPECT_EQ(read(destination->path), "second");
+  std::ofstream(destination->path) << "edited";
+  prepare_file(*destination, "third");
+  EXPECT_EQ(read(publish(*destination).replaced), "edited");
 }
 
 TEST_F(CopyPublish, KeepsThePermissionsOfItsRoot) {
@@ -182,10 +188,11 @@ TEST_F(CopyPublish, KeepsThePermissionsOfItsRoot) {
       return 1;
     }
     for (int round = 0; round < 2; ++round) {
-      const copy::Destination place = prepare("place", "new", 0555);
-      publish(place);
+      const copy::Destination destination = prepare("place", "new", 0555);
+      publish(destination);
       struct stat status{};
-      if (::stat(place.path.c_str(), &status) != 0 || (status.st_mode & 07777) != 0555) return 2;
+      if (::stat(destination.path.c_str(), &status) != 0 || (status.st_mode & 07777) != 0555)
+        return 2;
     }
     return testing::Test::HasFailure() ? 3 : 0;
   });
@@ -194,74 +201,76 @@ TEST_F(CopyPublish, KeepsThePermissionsOfItsRoot) {
 
 TEST_F(CopyPublish, EndsWhatWasKilledBeforeTheRecord) {
   publish(prepare("place", "old"));
-  const copy::Destination place = prepare("place", "new");
-  publish(place);
+  const copy::Destination destination = prepare("place", "new");
+  publish(destination);
   // As it is right after the exchange.
   struct stat status{};
-  ASSERT_EQ(::stat(place.path.c_str(), &status), 0);
-  ASSERT_EQ(::mkdir(copy::tree_of(place).c_str(), 0755), 0);
+  ASSERT_EQ(::stat(destination.path.c_str(), &status), 0);
+  ASSERT_EQ(::mkdir(copy::tree_of(destination).c_str(), 0755), 0);
   struct stat old{};
-  ASSERT_EQ(::stat(copy::tree_of(place).c_str(), &old), 0);
-  std::ofstream(place.state + "/journal")
+  ASSERT_EQ(::stat(copy::tree_of(destination).c_str(), &old), 0);
+  std::ofstream(destination.state + "/journal")
       << "publishing " << status.st_ino << " " << old.st_ino << " 1 " << 0755 << "\n";
-  ASSERT_EQ(
-      ::rename((place.state + "/record.json").c_str(), (place.state + "/record.next").c_str()), 0);
-  EXPECT_NE(changed(place), "");
-  ASSERT_EQ(::chmod(place.path.c_str(), 0700), 0);
-  ASSERT_TRUE(copy::settle(place));
-  EXPECT_EQ(changed(place), "");
-  EXPECT_TRUE(exists(place.state + "/record.json"));
-  EXPECT_FALSE(exists(copy::tree_of(place)));
-  ASSERT_EQ(::stat(place.path.c_str(), &status), 0);
+  ASSERT_EQ(::rename((destination.state + "/record.json").c_str(),
+                     (destination.state + "/record.next").c_str()),
+            0);
+  EXPECT_NE(changed(destination), "");
+  ASSERT_EQ(::chmod(destination.path.c_str(), 0700), 0);
+  ASSERT_TRUE(copy::settle(destination));
+  EXPECT_EQ(changed(destination), "");
+  EXPECT_TRUE(exists(destination.state + "/record.json"));
+  EXPECT_FALSE(exists(copy::tree_of(destination)));
+  ASSERT_EQ(::stat(destination.path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777U, 0755U);
 }
 
 TEST_F(CopyPublish, EndsWhatWasKilledBetweenTwoRenames) {
   publish(prepare("place", "old"));
-  const copy::Destination place = prepare("place", "new");
+  const copy::Destination destination = prepare("place", "new");
   struct stat tree{};
   struct stat old{};
-  ASSERT_EQ(::stat(copy::tree_of(place).c_str(), &tree), 0);
-  ASSERT_EQ(::rename(place.path.c_str(), (place.state + "/old").c_str()), 0);
-  ASSERT_EQ(::stat((place.state + "/old").c_str(), &old), 0);
-  std::ofstream(place.state + "/journal")
+  ASSERT_EQ(::stat(copy::tree_of(destination).c_str(), &tree), 0);
+  ASSERT_EQ(::rename(destination.path.c_str(), (destination.state + "/old").c_str()), 0);
+  ASSERT_EQ(::stat((destination.state + "/old").c_str(), &old), 0);
+  std::ofstream(destination.state + "/journal")
       << "publishing " << tree.st_ino << " " << old.st_ino << " 1 " << 0755 << "\n";
-  ASSERT_TRUE(copy::settle(place));
-  EXPECT_EQ(text_at(place), "new");
-  EXPECT_FALSE(exists(place.state + "/old"));
+  ASSERT_TRUE(copy::settle(destination));
+  EXPECT_EQ(text_at(destination), "new");
+  EXPECT_FALSE(exists(destination.state + "/old"));
 }
 
 TEST_F(CopyPublish, PutsBackWhatWasThereWhenTheNewOneIsGone) {
   publish(prepare("place", "old"));
-  auto place = copy::find_place(path("place"));
-  ASSERT_TRUE(place);
+  auto destination = copy::find_destination(path("place"));
+  ASSERT_TRUE(destination);
   struct stat old{};
-  ASSERT_EQ(::stat(place->path.c_str(), &old), 0);
-  ASSERT_EQ(::rename(place->path.c_str(), (place->state + "/old").c_str()), 0);
-  std::ofstream(place->state + "/journal") << "publishing 1 " << old.st_ino << " 1 493\n";
-  ASSERT_TRUE(copy::settle(*place));
-  EXPECT_EQ(text_at(*place), "old");
-  EXPECT_EQ(changed(*place), "");
+  ASSERT_EQ(::stat(destination->path.c_str(), &old), 0);
+  ASSERT_EQ(::rename(destination->path.c_str(), (destination->state + "/old").c_str()), 0);
+  std::ofstream(destination->state + "/journal") << "publishing 1 " << old.st_ino << " 1 493\n";
+  ASSERT_TRUE(copy::settle(*destination));
+  EXPECT_EQ(text_at(*destination), "old");
+  EXPECT_EQ(changed(*destination), "");
 }
 
 // Killed halfway; and before the next run somebody made, or took away, what is at the place.
 TEST_F(CopyPublish, KeepsWhatIsNoCopyOfOursWhoeverChangedThePlaceMeanwhile) {
   for (const char* away : {"old", "tree"}) {
     const std::string name = std::string("place-") + away;
-    auto place = copy::find_place(path(name));
-    ASSERT_TRUE(place);
-    const std::string there = place->state + "/" + away;
+    auto destination = copy::find_destination(path(name));
+    ASSERT_TRUE(destination);
+    const std::string there = destination->state + "/" + away;
     ASSERT_TRUE(sys::make_directories(there, 0755));
     std::ofstream(there + "/precious") << "mine";
     struct stat status{};
     ASSERT_EQ(::stat(there.c_str(), &status), 0);
-    std::ofstream(place->state + "/journal") << "publishing 1 " << status.st_ino << " 0 493\n";
+    std::ofstream(destination->state + "/journal")
+        << "publishing 1 " << status.st_ino << " 0 493\n";
     if (away == std::string("old")) {
-      ASSERT_EQ(::mkdir(place->path.c_str(), 0755), 0);
+      ASSERT_EQ(::mkdir(destination->path.c_str(), 0755), 0);
     }
-    ASSERT_TRUE(copy::settle(*place));
+    ASSERT_TRUE(copy::settle(*destination));
     EXPECT_FALSE(exists(there)) << "it would be taken for what an earlier run left";
-    const auto names = kept(*place, "precious");
+    const auto names = kept(*destination, "precious");
     ASSERT_EQ(names.size(), 1U);
     EXPECT_TRUE(names[0].starts_with("replaced-")) << names[0];
   }
@@ -294,17 +303,17 @@ TEST_F(CopyPublish, CopyThatWasChangedIsKept) {
   int number = 0;
   for (const auto& [found, change] : changes) {
     const std::string name = "place-" + std::to_string(number++);
-    const copy::Destination place = prepare(name, "old");
-    publish(place);
+    const copy::Destination destination = prepare(name, "old");
+    publish(destination);
     wait_for_the_clock_of_files();
-    change(place.path);
-    EXPECT_EQ(changed(place), found);
-    const std::string before = copy_fill::listing(place.path);
+    change(destination.path);
+    EXPECT_EQ(changed(destination), found);
+    const std::string before = copy_job::listing(destination.path);
     const copy::Publication published = publish(prepare(name, "new"));
     EXPECT_EQ(published.why, found);
-    EXPECT_EQ(copy_fill::listing(published.replaced), before);
-    EXPECT_EQ(text_at(place), "new");
-    EXPECT_EQ(changed(place), "");
+    EXPECT_EQ(copy_job::listing(published.replaced), before);
+    EXPECT_EQ(text_at(destination), "new");
+    EXPECT_EQ(changed(destination), "");
   }
 }
 
@@ -312,24 +321,24 @@ TEST_F(CopyPublish, CopyThatWasChangedIsKept) {
 // gets something.
 TEST_F(CopyPublish, KeepsWhatCameToTheOldCopyBeforeTheRecovery) {
   publish(prepare("place", "old"));
-  const copy::Destination place = prepare("place", "new");
+  const copy::Destination destination = prepare("place", "new");
   struct stat tree{};
   struct stat old{};
-  ASSERT_EQ(::stat(copy::tree_of(place).c_str(), &tree), 0);
-  ASSERT_EQ(::stat(place.path.c_str(), &old), 0);
-  ASSERT_EQ(::rename(place.path.c_str(), path("aside").c_str()), 0);
-  ASSERT_EQ(::rename(copy::tree_of(place).c_str(), place.path.c_str()), 0);
-  ASSERT_EQ(::rename(path("aside").c_str(), copy::tree_of(place).c_str()), 0);
-  std::ofstream(place.state + "/journal")
+  ASSERT_EQ(::stat(copy::tree_of(destination).c_str(), &tree), 0);
+  ASSERT_EQ(::stat(destination.path.c_str(), &old), 0);
+  ASSERT_EQ(::rename(destination.path.c_str(), path("aside").c_str()), 0);
+  ASSERT_EQ(::rename(copy::tree_of(destination).c_str(), destination.path.c_str()), 0);
+  ASSERT_EQ(::rename(path("aside").c_str(), copy::tree_of(destination).c_str()), 0);
+  std::ofstream(destination.state + "/journal")
       << "publishing " << tree.st_ino << " " << old.st_ino << " 1 " << 0755 << "\n";
-  std::ofstream(place.state + "/record.next") << record_to_json(some_record(place));
-  std::ofstream(copy::tree_of(place) + "/precious") << "mine";
-  const auto settled = copy::settle(place);
+  std::ofstream(destination.state + "/record.next") << record_to_json(some_record(destination));
+  std::ofstream(copy::tree_of(destination) + "/precious") << "mine";
+  const auto settled = copy::settle(destination);
   ASSERT_TRUE(settled) << to_line(settled.error());
   EXPECT_EQ(settled->why, "4 entries, not 3");
   EXPECT_EQ(read(settled->replaced + "/precious"), "mine");
-  EXPECT_EQ(text_at(place), "new");
-  EXPECT_EQ(changed(place), "");
+  EXPECT_EQ(text_at(destination), "new");
+  EXPECT_EQ(changed(destination), "");
 }
 
 // Another machine takes the place over, and fills a tree of its own: before the journal is written,
@@ -337,38 +346,40 @@ TEST_F(CopyPublish, KeepsWhatCameToTheOldCopyBeforeTheRecovery) {
 TEST_F(CopyPublish, ClaimThatIsLostMeanwhileEndsItAndPublishesNothing) {
   publish(prepare("place", "old"));
   for (const int turn : {1, 2}) {
-    const copy::Destination place = prepare("place", "new");
-    const std::string record = read(copy::record_of(place));
-    auto claim = copy::Claim::take(place.state, {}, "here", {.beat_ms = 0});
+    const copy::Destination destination = prepare("place", "new");
+    const std::string record = read(copy::record_of(destination));
+    auto claim = copy::Claim::take(destination.state, {}, "here", {.beat_ms = 0});
     ASSERT_TRUE(claim);
     std::optional<copy::Claim> other;
     int calls = 0;
-    const auto published = copy::publish(place, some_record(place), [&] {
+    const auto published = copy::publish(destination, some_record(destination), [&] {
       if (++calls == turn) {
         other.emplace(
-            copy::Claim::take(place.state, {}, "there", {.stale_ms = 0, .settle_ms = 1}).value());
-        EXPECT_TRUE(sys::remove_tree(copy::tree_of(place)));
-        EXPECT_TRUE(sys::make_directories(copy::tree_of(place) + "/half", 0755));
+            copy::Claim::take(destination.state, {}, "there", {.stale_ms = 0, .settle_ms = 1})
+                .value());
+        EXPECT_TRUE(sys::remove_tree(copy::tree_of(destination)));
+        EXPECT_TRUE(sys::make_directories(copy::tree_of(destination) + "/half", 0755));
       }
       return claim->keep();
     });
     EXPECT_EQ(calls, turn) << "nothing is done after it";
     ASSERT_FALSE(published);
     EXPECT_NE(published.error().found.find("another machine"), std::string::npos);
-    EXPECT_EQ(text_at(place), "old");
-    EXPECT_EQ(read(copy::record_of(place)), record);
-    EXPECT_TRUE(exists(copy::tree_of(place) + "/half"));
+    EXPECT_EQ(text_at(destination), "old");
+    EXPECT_EQ(read(copy::record_of(destination)), record);
+    EXPECT_TRUE(exists(copy::tree_of(destination) + "/half"));
   }
 }
 
 TEST_F(CopyPublish, AnotherTreeThanTheOneItBeganWithIsNotPublished) {
-  const copy::Destination place = prepare("place", "new");
-  const auto published = copy::publish(place, some_record(place), [&place]() -> envgen::Status {
-    ::rename(copy::tree_of(place).c_str(), (place.state + "/away").c_str());
-    return sys::make_directories(copy::tree_of(place), 0755);
-  });
+  const copy::Destination destination = prepare("place", "new");
+  const auto published =
+      copy::publish(destination, some_record(destination), [&destination]() -> envgen::Status {
+        ::rename(copy::tree_of(destination).c_str(), (destination.state + "/away").c_str());
+        return sys::make_directories(copy::tree_of(destination), 0755);
+      });
   ASSERT_FALSE(published);
-  EXPECT_FALSE(exists(place.path));
+  EXPECT_FALSE(exists(destination.path));
 }
 
 TEST_F(CopyPublish, ClaimIsTouchedWhileATreeIsRemoved) {
@@ -378,27 +389,27 @@ TEST_F(CopyPublish, ClaimIsTouchedWhileATreeIsRemoved) {
 }
 
 TEST_F(CopyPublish, LinkOfSomebodyElseIsNotReplacedAtAMountPoint) {
-  auto place = copy::find_place(path("disk"));
-  ASSERT_TRUE(place);
-  place->mount_point = true;
+  auto destination = copy::find_destination(path("disk"));
+  ASSERT_TRUE(destination);
+  destination->mount_point = true;
   ASSERT_EQ(::mkdir(path("disk").c_str(), 0755), 0);
   ASSERT_EQ(::symlink("/elsewhere", path("disk/current").c_str()), 0);
-  EXPECT_FALSE(copy::check_publishable(*place));
+  EXPECT_FALSE(copy::check_publishable(*destination));
 }
 
 TEST_F(CopyPublish, KeepsAllWhenTheJournalIsTorn) {
-  const copy::Destination place = prepare("place", "new");
-  std::ofstream(place.state + "/journal") << "publish";
-  ASSERT_TRUE(copy::settle(place));
-  EXPECT_FALSE(exists(copy::tree_of(place)));
-  EXPECT_NE(changed(place), "");
+  const copy::Destination destination = prepare("place", "new");
+  std::ofstream(destination.state + "/journal") << "publish";
+  ASSERT_TRUE(copy::settle(destination));
+  EXPECT_FALSE(exists(copy::tree_of(destination)));
+  EXPECT_NE(changed(destination), "");
 }
 
 TEST_F(CopyPublish, TreeOfARunThatWasKilledWhileItFilledStays) {
-  const copy::Destination place = prepare("place", "new");
-  ASSERT_TRUE(copy::settle(place));
-  EXPECT_TRUE(exists(copy::tree_of(place) + "/sub/file"));
-  EXPECT_TRUE(exists(copy::filling_of(place)));
+  const copy::Destination destination = prepare("place", "new");
+  ASSERT_TRUE(copy::settle(destination));
+  EXPECT_TRUE(exists(copy::tree_of(destination) + "/sub/file"));
+  EXPECT_TRUE(exists(copy::filling_of(destination)));
 }
 
 TEST_F(CopyPublish, MountPointGetsAVersionAndALink) {
@@ -411,12 +422,12 @@ TEST_F(CopyPublish, MountPointGetsAVersionAndALink) {
       return 77;
     }
     for (const char* text : {"old", "new"}) {
-      const copy::Destination place = prepare("disk", text);
-      EXPECT_TRUE(place.mount_point);
-      EXPECT_EQ(publish(place).how, copy::Published::kVersioned);
-      EXPECT_EQ(place.data(), path("disk/current"));
-      EXPECT_EQ(text_at(place), text);
-      EXPECT_EQ(changed(place), "");
+      const copy::Destination destination = prepare("disk", text);
+      EXPECT_TRUE(destination.mount_point);
+      EXPECT_EQ(publish(destination).how, copy::Published::kVersioned);
+      EXPECT_EQ(destination.data(), path("disk/current"));
+      EXPECT_EQ(text_at(destination), text);
+      EXPECT_EQ(changed(destination), "");
     }
     return testing::Test::HasFailure() ? 1 : 0;
   });
@@ -434,10 +445,10 @@ TEST_F(CopyPublish, BindMountOfTheSameFileSystemIsAMountPoint) {
         ::mount(path("disk").c_str(), path("bound").c_str(), "", MS_BIND, nullptr) != 0) {
       return 77;
     }
-    const copy::Destination place = prepare("bound", "new");
-    EXPECT_TRUE(place.mount_point);
-    publish(place);
-    EXPECT_EQ(text_at(place), "new");
+    const copy::Destination destination = prepare("bound", "new");
+    EXPECT_TRUE(destination.mount_point);
+    publish(destination);
+    EXPECT_EQ(text_at(destination), "new");
     return testing::Test::HasFailure() ? 1 : 0;
   });
   if (outcome.code == 77) GTEST_SKIP() << "no mount namespace here";
@@ -474,23 +485,60 @@ TEST_F(CopyPublish, CopyInUseIsSeenThroughABindMountOfIt) {
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
 }
 
+// The path of a lease; what was seen of it in place of the call that publishes.
+std::string g_lease;
+int g_refused = 0;
+int g_given = 0;
+
+void ask_for_lease(int /*signal*/, siginfo_t* /*info*/, void* context) {
+  const int fd = ::open(g_lease.c_str(), O_RDWR | O_CLOEXEC);
+  const bool given = ::flock(fd, LOCK_SH | LOCK_NB) == 0;
+  (given || errno != EWOULDBLOCK ? g_given : g_refused) += 1;
+  ::close(fd);
+  refuse::answer(context, ENOSYS);
+}
+
+TEST_F(CopyPublish, NobodyBeginsToUseWhatIsBeingReplaced) {
+  write("source/sub/file", "one");
+  copy::Options options;
+  options.headroom.percent = 0;
+  ASSERT_TRUE(copy::copy_tree(path("source"), path("copied"), options));
+  write("source/sub/file", "another");
+  g_lease = path(".trainit-copy.copied/lease");
+  const auto outcome = child::run([&] {
+    struct sigaction action{};
+    action.sa_sigaction = ask_for_lease;
+    action.sa_flags = SA_SIGINFO;
+    ::sigaction(SIGSYS, &action, nullptr);
+    if (!refuse::trap({SYS_renameat2})) return 77;
+    const auto copied = copy::copy_tree(path("source"), path("copied"), options);
+    EXPECT_TRUE(copied) << to_line(copied.error());
+    EXPECT_GT(g_refused, 0);
+    EXPECT_EQ(g_given, 0);
+    return testing::Test::HasFailure() ? 1 : 0;
+  });
+  if (outcome.code == 77) GTEST_SKIP() << "no seccomp here";
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_EQ(read(path("copied/sub/file")), "another");
+}
+
 TEST_F(CopyPublish, DirectoryNamedCurrentIsNotOverwritten) {
   ASSERT_EQ(::mkdir(path("disk").c_str(), 0755), 0);
   ASSERT_EQ(::mkdir(path("disk/current").c_str(), 0755), 0);
-  auto place = copy::find_place(path("disk"));
-  ASSERT_TRUE(place);
-  place->mount_point = true;
-  EXPECT_FALSE(copy::check_publishable(*place));
+  auto destination = copy::find_destination(path("disk"));
+  ASSERT_TRUE(destination);
+  destination->mount_point = true;
+  EXPECT_FALSE(copy::check_publishable(*destination));
 }
 
 class CopyPlace : public child::Scratch {
  protected:
   [[nodiscard]] std::string refusal(const std::string& source,
-                                    const std::string& destination) const {
+                                    const std::string& destination_path) const {
     auto from = copy::find_source(path(source), 0);
-    auto place = copy::find_place(path(destination));
-    EXPECT_TRUE(from && place);
-    const envgen::Status apart = copy::check_apart(*from, *place);
+    auto destination = copy::find_destination(path(destination_path));
+    EXPECT_TRUE(from && destination);
+    const envgen::Status apart = copy::check_apart(*from, *destination);
     return apart ? "" : to_line(apart.error());
   }
 };
@@ -498,32 +546,32 @@ class CopyPlace : public child::Scratch {
 TEST_F(CopyPlace, FollowsALinkToADirectory) {
   ASSERT_EQ(::mkdir(path("real").c_str(), 0755), 0);
   ASSERT_EQ(::symlink("real", path("link").c_str()), 0);
-  auto place = copy::find_place(path("link/"));
-  ASSERT_TRUE(place);
-  EXPECT_EQ(place->path, path("real"));
-  EXPECT_EQ(place->state, path(".trainit-copy.real"));
+  auto destination = copy::find_destination(path("link/"));
+  ASSERT_TRUE(destination);
+  EXPECT_EQ(destination->path, path("real"));
+  EXPECT_EQ(destination->state, path(".trainit-copy.real"));
 }
 
 TEST_F(CopyPlace, MissingParentsAreNoErrorAndAreNotMade) {
-  auto place = copy::find_place(path("a/b/c"));
-  ASSERT_TRUE(place);
-  EXPECT_EQ(place->path, path("a/b/c"));
+  auto destination = copy::find_destination(path("a/b/c"));
+  ASSERT_TRUE(destination);
+  EXPECT_EQ(destination->path, path("a/b/c"));
   EXPECT_FALSE(exists(path("a")));
 }
 
 TEST_F(CopyPlace, RefusesWhatCannotBeAPlace) {
   ASSERT_EQ(::symlink("nothing", path("link").c_str()), 0);
-  EXPECT_FALSE(copy::find_place("/"));
-  EXPECT_FALSE(copy::find_place(""));
-  EXPECT_FALSE(copy::find_place("/dev/null"));
-  EXPECT_FALSE(copy::find_place(path("link")));
-  EXPECT_FALSE(copy::find_place(path("no/../up")));
-  EXPECT_FALSE(copy::find_place(path(".trainit-copy.x")));
+  EXPECT_FALSE(copy::find_destination("/"));
+  EXPECT_FALSE(copy::find_destination(""));
+  EXPECT_FALSE(copy::find_destination("/dev/null"));
+  EXPECT_FALSE(copy::find_destination(path("link")));
+  EXPECT_FALSE(copy::find_destination(path("no/../up")));
+  EXPECT_FALSE(copy::find_destination(path(".trainit-copy.x")));
   ASSERT_TRUE(sys::make_directories(path("mount/.trainit-copy/v-1"), 0755));
   ASSERT_EQ(::symlink(".trainit-copy/v-1", path("mount/current").c_str()), 0);
   for (const char* name : {"mount/current", "mount/current/", "mount/current/below",
                            ".trainit-copy.x/replaced-1", "mount/.trainit-copy"}) {
-    EXPECT_FALSE(copy::find_place(path(name))) << name;
+    EXPECT_FALSE(copy::find_destination(path(name))) << name;
   }
 }
 
@@ -531,9 +579,9 @@ TEST_F(CopyPlace, RefusesToReplaceTheWorkingDirectory) {
   ASSERT_TRUE(sys::make_directories(path("here/below"), 0755));
   const auto outcome = child::run([this] {
     if (::chdir(path("here/below").c_str()) != 0) return 1;
-    EXPECT_FALSE(copy::find_place("."));
-    EXPECT_FALSE(copy::find_place(".."));
-    EXPECT_TRUE(copy::find_place("new"));
+    EXPECT_FALSE(copy::find_destination("."));
+    EXPECT_FALSE(copy::find_destination(".."));
+    EXPECT_TRUE(copy::find_destination("new"));
     return testing::Test::HasFailure() ? 2 : 0;
   });
   EXPECT_EQ(outcome.code, 0) << outcome.out;

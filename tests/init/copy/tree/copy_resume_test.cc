@@ -7,14 +7,14 @@
 
 #include <atomic>
 
-#include "tests/init/copy/tree/copy_fill.h"
+#include "tests/init/copy/tree/copy_job.h"
 
 namespace {
 
-using copy_fill::shell;
+using copy_job::shell;
 using testing::HasSubstr;
 
-class CopyResume : public copy_fill::Fill {
+class CopyResume : public copy_job::Fill {
  protected:
   // Runs a copy in a process of its own, which is killed when `done` has come so far. Afterwards
   // none of its processes is left.
@@ -36,8 +36,8 @@ class CopyResume : public copy_fill::Fill {
 TEST_F(CopyResume, KeepsWhatIsProven) {
   make("mkdir a b; for i in {1..300}; do echo $i >a/$i; done; echo 1 >b/x; ln -s x b/l");
   age();
-  fill_well();
-  fill_well();
+  copy_well();
+  copy_well();
   EXPECT_EQ(counters().kept_entries, 302U);
   expect_copy();
 }
@@ -49,7 +49,7 @@ TEST_F(CopyResume, GoesOnAtAnyPoint) {
   age();
   for (const std::uint64_t entries : {0U, 9U, 100U, 325U}) {
     kill_at(counters().entries, entries);
-    fill_well();
+    copy_well();
     expect_copy();
     shell("rm -rf '" + tree() + "' '" + state() + "'");
   }
@@ -59,7 +59,7 @@ TEST_F(CopyResume, GoesOnInALargeFile) {
   make("yes | head -c 270000000 >file || true");
   age();
   kill_at(counters().bytes, 200'000'000);
-  fill_well();
+  copy_well();
   EXPECT_GT(counters().kept_bytes, 0U);
   expect_copy();
 }
@@ -70,7 +70,7 @@ TEST_F(CopyResume, GoesOnInTheOneFileThatIsCopied) {
   only_ = "file";
   kill_at(counters().bytes, 200'000'000);
   EXPECT_NE(::access(tree().c_str(), F_OK), 0);
-  fill_well();
+  copy_well();
   EXPECT_GT(counters().kept_bytes, 0U);
   shell("cmp '" + source() + "/file' '" + tree() + "'");
 }
@@ -78,43 +78,43 @@ TEST_F(CopyResume, GoesOnInTheOneFileThatIsCopied) {
 TEST_F(CopyResume, CopiesAgainWhatIsOnlyHalfThere) {
   make("echo whole >a; echo 12345 >b; echo mode >c; echo 1 >d");
   age();
-  fill_well();
+  copy_well();
   // As a process leaves it that is killed while it writes, and whatever else may lie there.
   shell("cd '" + tree() +
         "'; truncate -s 3 a; echo 54321 >b; chmod 600 c; rm d; mkdir -p d/e/f; "
         "touch d/e/f/g; mkdir -p more/of; ln -s x other");
-  fill_well();
+  copy_well();
   expect_copy();
 }
 
 TEST_F(CopyResume, RemovesWhatHasGoneFromTheSource) {
   make("mkdir -p a/b c; echo 1 >a/b/1; echo 2 >c/2; ln -s x l");
   age();
-  fill_well();
+  copy_well();
   make("rm -r a l; echo 3 >l; mkdir a; ln -s c a/b");
-  fill_well();
+  copy_well();
   expect_copy();
 }
 
 TEST_F(CopyResume, DoesNotTrustWhatACrashOfTheMachineMayHaveTaken) {
   make("echo 12345 >a; echo 67890 >b");
   age();
-  fill_well();
+  copy_well();
   // The data that was not synced, with the attributes that were.
   shell("cd '" + tree() +
         "'; touch -r a time; printf '\\0\\0' | "
         "dd of=a conv=notrunc status=none; touch -r time a; rm time; sed -i 's/^[^ ]*/other/' '" +
         state() + "/boot'");
-  fill_well();
+  copy_well();
   expect_copy();
 }
 
 TEST_F(CopyResume, SeesAFileWhoseTimeWasSetBack) {
   make("echo 12345 >a; echo 67890 >b");
   age();
-  fill_well();
+  copy_well();
   make("touch -r a ../time; echo 54321 >a; touch -r ../time a");
-  fill_well();
+  copy_well();
   expect_copy();
 }
 
@@ -138,7 +138,7 @@ TEST_F(CopyResume, SaysThatAKilledProcessEndedIt) {
   options_.report = {};
   options_.verify = false;
   make("rm zeros");
-  fill_well();
+  copy_well();
   expect_copy();
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "init/copy/tree/file_copy.h"
-#include "init/copy/tree/seal.h"
+#include "init/copy/tree/finalize.h"
 #include "init/copy/tree/worker.h"
 #include "tests/init/child.h"
 
@@ -22,7 +22,7 @@ class CopyShare : public child::Scratch {
  protected:
   CopyShare() : list_(std::move(WorkList::create("", &board_->work)).value()) {
     job_.counters = counters_.get();
-    job_.board = board_.get();
+    job_.header = board_.get();
     job_.options = &options_;
     worker_ = std::make_unique<Worker>(job_, list_, 0);
     worker_->rest.directory = "train";
@@ -42,10 +42,10 @@ class CopyShare : public child::Scratch {
     return std::string((*item)->path) + ":" + names;
   }
 
-  std::unique_ptr<Board> board_ = std::make_unique<Board>();
+  std::unique_ptr<SharedHeader> board_ = std::make_unique<SharedHeader>();
   std::unique_ptr<Counters> counters_ = std::make_unique<Counters>();
   Options options_;
-  Job job_;
+  CopyJob job_;
   WorkList list_;
   std::unique_ptr<Worker> worker_;
 };
@@ -147,14 +147,14 @@ TEST_F(CopyShare, AnotherNameOfADividedFileIsNoChangeOfTheSource) {
   auto journal = Journal::open(path(""));
   ASSERT_TRUE(journal);
   job_.journal = &*journal;
-  const Place place{directory.get(), directory.get(), true, false};
+  const DirectoryPair directories{directory.get(), directory.get(), true, false};
   worker_->path = "other";
-  ASSERT_TRUE(finish_large(*worker_, place, "copy.other", source));
+  ASSERT_TRUE(finish_large(*worker_, directories, "copy.other", source));
   EXPECT_FALSE(board_->unstable);
 
   worker_->path = "file";
   ASSERT_TRUE(journal->add(state_of("file", source), 0));
-  ASSERT_TRUE(finish_large(*worker_, place, "copy", source));
+  ASSERT_TRUE(finish_large(*worker_, directories, "copy", source));
   EXPECT_TRUE(board_->unstable);
 }
 

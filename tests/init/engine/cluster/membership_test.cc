@@ -101,7 +101,7 @@ class Looked : public child::Scratch {
  protected:
   static std::map<std::string, envgen::PathState> look_at(const std::string& path,
                                                           bool content = true) {
-    return {{path, sys::look(path, content)}};
+    return {{path, sys::inspect(path, content)}};
   }
   static void settle(LookedAt& looked, const std::string& path, bool content = true) {
     const std::int64_t deadline_ms = sys::monotonic_ms() + 30'000;

@@ -83,7 +83,7 @@ TEST_F(Peers, ThatNeverAnswerAreNamedAtTheDeadline) {
   wait_.timeout_ms = 3000;
   put_ssh("n=${host#node-}; [ $n -le 8 ] && exit 0; echo \"no route to $host\" >&2; exit 255");
   auto outcome = run();
-  EXPECT_EQ(outcome.code, 124);
+  EXPECT_EQ(outcome.code, 69);
   EXPECT_GE(elapsed_ms_, 3000);
   EXPECT_THAT(outcome.err,
               AllOf(HasSubstr("waiting for the peers' sshd: node-9, node-10, node-11, node-12, "
@@ -108,7 +108,7 @@ TEST_F(Peers, ThatHangAreSaidToAfterAWhile) {
   wait_.timeout_ms = 2500;
   put_ssh("while :; do sleep 60; done");
   auto outcome = run();
-  EXPECT_EQ(outcome.code, 124);
+  EXPECT_EQ(outcome.code, 69);
   EXPECT_EQ(outcome.out, "1 of 1 peers (node-1): no answer yet\n");
 }
 
@@ -149,7 +149,7 @@ TEST_F(Peers, ACodeOf127FromTheOtherSideIsOnlyNoAnswer) {
   wait_.timeout_ms = 3000;
   put_ssh("echo 'bash: trainit-peer-ping: command not found' >&2; exit 127");
   auto outcome = run();
-  EXPECT_EQ(outcome.code, 124);
+  EXPECT_EQ(outcome.code, 69);
   EXPECT_THAT(outcome.err, HasSubstr("trainit-peer-ping: command not found"));
 }
 

@@ -183,14 +183,12 @@ TEST(Decide, NoNumberOfExtensionsOverflows) {
 // --- What a machine says of itself ---
 
 TEST(ViewOf, HasWhatTheMachineAndThePolicySay) {
-  envgen::PlanPolicy policy;
+  envgen::Policy policy;
   policy.checkpoint_ms = 300'000;
   policy.max_duration_ms = 60'000;
-  lifecycle::Policy machine_policy;
-  machine_policy.max_duration_ms = 60'000;
-  lifecycle::Machine machine(machine_policy, {});
+  lifecycle::Machine machine(policy, {});
   machine.step(event::Begin{}, 1000);
-  machine.step(event::ClusterReady{{TaskKind::kMain}}, 1000);
+  machine.step(event::ClusterReady{{TaskKind::kMain}, policy}, 1000);
   const ControlView view = view_of(machine, policy, false, 11'000);
   EXPECT_EQ(view.phase, Phase::kStarting);
   EXPECT_FALSE(view.restarts);
@@ -210,17 +208,13 @@ TEST(ViewOf, HasWhatTheMachineAndThePolicySay) {
 
 // What was said to be done is what the machine then does.
 TEST(ViewOf, AndTheMachineAgree) {
-  envgen::PlanPolicy policy;
+  envgen::Policy policy;
   policy.max_duration_ms = 60'000;
   policy.checkpoint_signal = 10;
   policy.checkpoint_ms = 300'000;
-  lifecycle::Policy machine_policy;
-  machine_policy.max_duration_ms = 60'000;
-  machine_policy.checkpoint_signal = true;
-  machine_policy.checkpoint_ms = 300'000;
-  lifecycle::Machine machine(machine_policy, {});
+  lifecycle::Machine machine(policy, {});
   machine.step(event::Begin{}, 0);
-  machine.step(event::ClusterReady{{TaskKind::kMain}}, 0);
+  machine.step(event::ClusterReady{{TaskKind::kMain}, policy}, 0);
 
   const ControlDecision extended = decide(extend(5000), view_of(machine, policy, false, 1000));
   ASSERT_TRUE(extended.event);

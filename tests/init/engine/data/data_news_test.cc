@@ -37,7 +37,7 @@ class DataNewsTest : public testing::Test {
 };
 
 TEST_F(DataNewsTest, ArriveAsTheyWereSentInTheirOrder) {
-  const DataNews failed{.kind = DataNews::Kind::kFailed, .exit_code = 124, .text = "too late"};
+  const DataNews failed{.kind = DataNews::Kind::kFailed, .exit_code = 69, .text = "too late"};
   for (const DataNews& news : {progress(), ready(), failed}) {
     engine::send_data_news(socket_.theirs.get(), news);
   }

@@ -97,9 +97,9 @@ TEST(HookOutput, KeepsTheLastLinesOfWhatIsNotShownToo) {
   output.begin("a");
   output.add(std::string(HookOutput::kMostBytes, 'x') + "\nbut\nthis\n");
   output.end();
-  EXPECT_THAT(output.last_words(), AllOf(EndsWith(" | but | this"), Not(HasSubstr("\n"))));
+  EXPECT_THAT(output.output_tail(), AllOf(EndsWith(" | but | this"), Not(HasSubstr("\n"))));
   output.begin("b");
-  EXPECT_EQ(output.last_words(), "");
+  EXPECT_EQ(output.output_tail(), "");
 }
 
 TEST(HookOutput, IsTheSameInAnyPieces) {
@@ -109,7 +109,7 @@ TEST(HookOutput, IsTheSameInAnyPieces) {
     output.begin("a");
     for (std::size_t at = 0; at < text.size(); at += size) output.add(text.substr(at, size));
     output.end();
-    EXPECT_EQ(output.last_words(), "two | three | four") << size;
+    EXPECT_EQ(output.output_tail(), "two | three | four") << size;
   }
 }
 

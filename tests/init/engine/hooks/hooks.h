@@ -34,14 +34,12 @@ inline std::string text_of(const engine::HookNews& news) {
   return text;
 }
 
-inline std::string news_of(engine::HookRun& run) {
-  std::string text;
-  while (!run.at_end()) {
-    pollfd ready{run.pipe().get(), POLLIN, 0};
-    if (::poll(&ready, 1, kMinuteMs) != 1) return text + "no end after a minute\n";
-    for (const engine::HookNews& news : run.read_news()) text += text_of(news);
+inline void read_all(engine::HookRun& run) {
+  while (run.channel() >= 0) {
+    pollfd ready{run.channel(), POLLIN, 0};
+    if (::poll(&ready, 1, kMinuteMs) != 1) return;
+    run.read();
   }
-  return text;
 }
 
 class Hooks : public child::Scratch {
@@ -91,11 +89,14 @@ class Hooks : public child::Scratch {
     sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
     const proc::SavedSignals saved = proc::take_over_signals();
     if (first && !first()) return 99;
-    auto started = engine::HookRun::start(group_, env_, run_dir_, forced_, {}, saved);
-    if (!started) return 98;
-    if (meanwhile) meanwhile(*started);
-    child::say(STDOUT_FILENO, news_of(*started));
-    return child::wait_for(started->pid());
+    std::string news;
+    engine::HookRun hooks([&news](const engine::HookNews& one) { news += text_of(one); });
+    if (!hooks.start(group_, env_, run_dir_, forced_, {}, saved)) return 98;
+    if (meanwhile) meanwhile(hooks);
+    read_all(hooks);
+    if (hooks.channel() >= 0) news += "no end after a minute\n";
+    child::say(STDOUT_FILENO, news);
+    return child::wait_for(hooks.pid());
   }
 
   envgen::HookGroup group_;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/wire.h"
 #include "init/engine/hooks/hooks.h"
 #include "tests/init/engine/hooks/hooks.h"
 #include "tests/init/refuse.h"
@@ -134,18 +135,18 @@ TEST_F(FatalHooks, OneThatHangsIsToldToStopWithAllOfItsGroup) {
     // The sleep holds it until it has ended.
     if (line_from(life).empty()) child::say(STDOUT_FILENO, "the sleep is gone\n");
   });
-  EXPECT_EQ(outcome.code, 124);
+  EXPECT_EQ(outcome.code, 69);
   EXPECT_THAT(outcome.news, AllOf(StartsWith("the sleep is gone\n"),
                                   HasSubstr("found no end after 2 s; its last lines: waiting; "
                                             "see what it waits for, or raise --hook-timeout")));
   EXPECT_LT(outcome.duration_ms, 20'000);
 }
 
-TEST_F(FatalHooks, OneThatEndsWellButTooLateIsA124) {
+TEST_F(FatalHooks, OneThatEndsWellButTooLateIsA69) {
   group_.timeout_ms = 2000;
   script("a", "sleep 1000 & trap 'echo told; exit 0' TERM; wait");
   const Outcome outcome = run();
-  EXPECT_EQ(outcome.code, 124);
+  EXPECT_EQ(outcome.code, 69);
   EXPECT_EQ(outcome.log, "trainit: hook a: told\n");
 }
 
@@ -153,7 +154,7 @@ TEST_F(FatalHooks, OneThatIgnoresTheSignalIsKilledTwoSecondsLater) {
   group_.timeout_ms = 2000;
   script("a", "trap '' TERM; echo deaf; while :; do sleep 1000; done");
   const Outcome outcome = run();
-  EXPECT_EQ(outcome.code, 124);
+  EXPECT_EQ(outcome.code, 69);
   EXPECT_GE(outcome.duration_ms, 4000);
   EXPECT_LT(outcome.duration_ms, 20'000);
 }
@@ -320,39 +321,49 @@ std::string message(char kind, const std::string& bytes) {
   return std::string{kind, 0, 0, 0, static_cast<char>(bytes.size()), 0, 0, 0} + bytes;
 }
 
+std::string exported(const envgen::EnvEdit& edit) {
+  return message(2, envgen::to_wire(engine::HookExports{{edit}}));
+}
+
 std::vector<HookNews> news_after(const std::string& bytes) {
   child::Pipe pipe = child::make_pipe();
   ::fcntl(pipe.out.get(), F_SETFL, O_NONBLOCK);
   child::say(pipe.in.get(), bytes);
   pipe.in.reset();
-  HookRun run(1, std::move(pipe.out));
-  auto news = run.read_news();
-  EXPECT_TRUE(run.at_end());
+  std::vector<HookNews> news;
+  HookRun run([&news](HookNews one) { news.push_back(std::move(one)); });
+  run.adopt(1, std::move(pipe.out));
+  run.read();
+  EXPECT_EQ(run.channel(), -1);
   return news;
 }
 
 TEST(HookNews, OfAWorkerThatEndedWithoutAWordIsNone) {
   EXPECT_THAT(news_after(""), IsEmpty());
-  EXPECT_THAT(news_after(message(1, "\3why").substr(0, 11)), IsEmpty());
+  const std::string whole = message(1, envgen::to_wire(HookFailed{3, "why"}));
+  EXPECT_THAT(news_after(whole.substr(0, whole.size() - 1)), IsEmpty());
 }
 
 TEST(HookNews, OfADamagedMessageIsAFailure) {
   const std::string long_one = std::string("\2\0\0\0\377\377\377\377", 8);
   for (const std::string& bytes :
-       {message(0, ""), message(3, ""), long_one, message(1, ""), message(1, "\3"),
-        message(1, std::string("\0why", 4)), message(2, "A=1"), message(2, std::string("A\0", 2)),
-        message(2, std::string("=1\0", 3))}) {
+       {message(0, ""), message(3, ""), long_one, message(1, ""),
+        message(1, envgen::to_wire(HookFailed{3, ""})),
+        message(1, envgen::to_wire(HookFailed{0, "why"})), message(2, "A=1"),
+        exported({.name = ""}), exported({.name = "A=B"}),
+        exported({.name = "A", .value = std::string(1, '\0')}),
+        exported({.kind = envgen::EnvEdit::Kind::kUnset, .name = "A"})}) {
     EXPECT_THAT(news_after(bytes), ElementsAre(VariantWith<HookFailed>(HookFailed{
                                        125, "the worker for hooks sent a damaged message"})));
   }
 }
 
 TEST(HookNews, AreReadUpToAFailure) {
-  const std::string exports = message(2, std::string("A=1\0B==\0", 8));
-  EXPECT_THAT(
-      news_after(exports + message(1, "\3why") + exports),
-      ElementsAre(engine::HookExports{{{.name = "A", .value = "1"}, {.name = "B", .value = "="}}},
-                  HookFailed{3, "why"}));
+  const engine::HookExports some{{{.name = "A", .value = "1"}, {.name = "B", .value = "="}}};
+  const HookFailed failed{3, "why"};
+  const std::string exports = message(2, envgen::to_wire(some));
+  EXPECT_THAT(news_after(exports + message(1, envgen::to_wire(failed)) + exports),
+              ElementsAre(some, failed));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <string>
@@ -146,6 +147,16 @@ TEST_F(Hooks, ExportAMegabyteAtMostAlone) {
   group_.fatal = true;
   script("a", "head -c 200000000 /dev/zero | tr '\\0' '#' >> \"$TRAINIT_ENV\"");
   EXPECT_THAT(run().news, AllOf(StartsWith("failed 125: "), HasSubstr("more than 1048576 bytes")));
+}
+
+// "A=" and its line's end: nothing that can be exported is shorter.
+TEST_F(Hooks, ExportAsManyVariablesAsAMegabyteHolds) {
+  constexpr long kMost = (1L << 20) / 3;
+  group_.fatal = true;
+  script("a", "yes A= | head -n " + std::to_string(kMost) + " >> \"$TRAINIT_ENV\"");
+  const Outcome outcome = run();
+  EXPECT_EQ(outcome.code, 0) << outcome.news.substr(0, 300);
+  EXPECT_EQ(std::ranges::count(outcome.news, '\n'), kMost);
 }
 
 TEST_F(Hooks, ExportAMegabyteAtMostTogether) {

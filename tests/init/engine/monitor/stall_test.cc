@@ -4,7 +4,7 @@
 
 namespace {
 
-using engine::Signs;
+using engine::ActivitySample;
 using engine::StallJudge;
 using Verdict = engine::StallJudge::Verdict;
 
@@ -14,14 +14,14 @@ constexpr std::int64_t kLook = 1000;
 // A look a second from 0 on.
 class Stall : public testing::Test {
  protected:
-  Verdict look(const Signs& signs) {
+  Verdict look(const ActivitySample& sample) {
     now_ms_ += kLook;
-    return judge_.look(signs, now_ms_);
+    return judge_.look(sample, now_ms_);
   }
   // The seconds until it is a stall; 0: not in a minute.
-  int looks_to_stall(const Signs& signs) {
+  int looks_to_stall(const ActivitySample& sample) {
     for (int i = 1; i <= 60; ++i) {
-      if (look(signs) == Verdict::kStalled) return i;
+      if (look(sample) == Verdict::kStalled) return i;
     }
     return 0;
   }
@@ -37,7 +37,7 @@ TEST_F(Stall, IsNoOutputAndNoCpuTimeForSoLong) {
 }
 
 TEST_F(Stall, IsSaidOnceAndAgainAfterProgress) {
-  const Signs idle{.output = 5, .cpu_ms = 100};
+  const ActivitySample idle{.output = 5, .cpu_ms = 100};
   look(idle);
   EXPECT_NE(looks_to_stall(idle), 0);
   EXPECT_EQ(looks_to_stall(idle), 0);
@@ -92,7 +92,7 @@ TEST_F(Stall, ByOutputAloneIsNoneOfWhatNobodySees) {
 }
 
 TEST_F(Stall, TimeInWhichEverythingStoodStillDoesNotCount) {
-  const Signs idle{.output = 5, .cpu_ms = 100};
+  const ActivitySample idle{.output = 5, .cpu_ms = 100};
   look(idle);
   for (int i = 0; i < 8; ++i) look(idle);
   now_ms_ += 3'600'000;
@@ -102,7 +102,7 @@ TEST_F(Stall, TimeInWhichEverythingStoodStillDoesNotCount) {
 }
 
 TEST_F(Stall, ThatWasSaidIsNotSaidAgainAfterEverythingStoodStill) {
-  const Signs idle{.output = 5, .cpu_ms = 100};
+  const ActivitySample idle{.output = 5, .cpu_ms = 100};
   look(idle);
   EXPECT_NE(looks_to_stall(idle), 0);
   judge_.begin_anew();

@@ -128,7 +128,7 @@ TEST_F(Diagnosis, IsSaidAlsoWhereTheOutputCannotBeRead) {
 TEST_F(Diagnosis, SaysWhichNodeItIsAboutWhereThereAreSeveral) {
   envgen::Plan plan = one_rank("exit 3");
   plan.node_count = 2;
-  plan.self = envgen::Self{1, ""};
+  plan.local_node = envgen::LocalNode{1, ""};
   const auto outcome = run(planned(plan));
   EXPECT_THAT(outcome.err, HasSubstr("trainit[node 1]: error: first failure: rank-0 (node 1 "));
   EXPECT_EQ(state().failure.node, 1);

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/wire.h"
 #include "init/sys/clock.h"
 #include "tests/init/child.h"
 
@@ -150,6 +151,27 @@ TEST_F(Resolve, SourcesThePlansScriptsAndAddsWhatTheyChange) {
   EXPECT_EQ(plan_->env[1], (envgen::EnvEdit{envgen::EnvEdit::Kind::kSet, "ADDED", "base plan"}));
 }
 
+TEST_F(Resolve, TellsTheLinkByWhatItsNodesKnowOneAnother) {
+  auto planner = [](envgen::Snapshot&, const envgen::Request&) {
+    envgen::Plan plan;
+    plan.cluster.emplace().nodes.resize(2);
+    plan.cluster->nodes[0].host = "a";
+    plan.link = envgen::NodeLink{.node_rank = 1, .node_count = 2};
+    return envgen::Answer{envgen::Planned{plan}, {}};
+  };
+  run({}, planner);
+  ASSERT_TRUE(plan_ && plan_->link);
+  EXPECT_THAT(plan_->link->names, ElementsAre("a"));
+  EXPECT_NE(plan_->link->cluster, 0U);
+  EXPECT_NE(plan_->link->common, "");
+  EXPECT_EQ(plan_->link->secret, "");
+
+  request_.job_secret = write("secret", "0123456789abcdef", 0400);
+  run({}, planner);
+  EXPECT_EQ(plan_->link->secret, "0123456789abcdef");
+  EXPECT_EQ(plan_->link->common, "") << "one with another list is told so";
+}
+
 TEST_F(Resolve, WaitsForARenameOntoTheTable) {
   put_table(kInitializing);
   EXPECT_EQ(run([&](const std::string&) { rename_table(table_of(1)); }), 0);
@@ -210,19 +232,19 @@ TEST_F(Resolve, WaitsForADirectoryThatIsNotThereYet) {
 TEST_F(Resolve, SaysAReasonOnlyWhenItChanges) {
   put_table(kInitializing);
   request_.rank_table_timeout_ms = 700;  // several looks
-  EXPECT_EQ(run(), 124);
+  EXPECT_EQ(run(), 69);
   EXPECT_EQ(reasons_.size(), 1U);
 }
 
-TEST_F(Resolve, EndsWith124AndTheLastReasonWhenItWaitedTooLong) {
+TEST_F(Resolve, EndsWith69AndTheLastReasonWhenItWaitedTooLong) {
   put_table("");
   request_.rank_table_timeout_ms = 250;
   const auto start = sys::monotonic_ms();
-  EXPECT_EQ(run([&](const std::string&) { put_table(kInitializing); }), 124);
+  EXPECT_EQ(run([&](const std::string&) { put_table(kInitializing); }), 69);
   EXPECT_GE(sys::monotonic_ms() - start, 250);
   EXPECT_LT(sys::monotonic_ms() - start, 2000);
   ASSERT_TRUE(failed_);
-  EXPECT_EQ(failed_->exit_code, 124);
+  EXPECT_EQ(failed_->exit_code, 69);
   EXPECT_THAT(failed_->message,
               AllOf(HasSubstr("initializing"), HasSubstr(path("config/jobstart_hccl.json")),
                     HasSubstr("--rank-table-timeout"), Not(HasSubstr("empty"))));
@@ -234,7 +256,7 @@ TEST_F(Resolve, LooksOnceWhenItMayNotWait) {
   put_table(table_of(1));
   EXPECT_EQ(run(), 0);
   put_table(kInitializing);
-  EXPECT_EQ(run(), 124);
+  EXPECT_EQ(run(), 69);
 }
 
 TEST_F(Resolve, TakesAnErrorForOneOnceItHasStood) {
@@ -346,14 +368,14 @@ TEST_F(Resolve, EndsWhenNobodyTakesThePlan) {
             125);
 }
 
-TEST_F(Resolve, EndsWith124WhenTooFewNodesCome) {
+TEST_F(Resolve, EndsWith69WhenTooFewNodesCome) {
   request_.rank_table_timeout_ms = 100;
   EXPECT_EQ(run({},
                 [](envgen::Snapshot&, const envgen::Request&) {
                   return envgen::Answer{
                       envgen::Pending{{}, "the job's nodes", "2 of at least 3 (--min-nodes)"}, {}};
                 }),
-            124);
+            69);
   EXPECT_THAT(reasons_, ElementsAre("the job's nodes: 2 of at least 3 (--min-nodes)"));
   EXPECT_THAT(failed_->message,
               AllOf(HasSubstr("2 of at least 3"), HasSubstr("lower --min-nodes"),
@@ -362,134 +384,44 @@ TEST_F(Resolve, EndsWith124WhenTooFewNodesCome) {
 
 // --- The meeting before a restart ---
 
-std::vector<ResolverNews> read_all(Resolver& resolver) {
-  std::vector<ResolverNews> all;
-  while (!resolver.at_end()) {
-    pollfd ready{resolver.pipe().get(), POLLIN, 0};
-    if (::poll(&ready, 1, 20'000) != 1) break;
-    for (ResolverNews& news : resolver.read_news()) all.push_back(std::move(news));
-  }
-  return all;
-}
+// A resolver and what it has told.
+struct Told {
+  std::vector<ResolverNews> news;
+  Resolver resolver{[this](ResolverNews one) { news.push_back(std::move(one)); }};
 
-class Restart : public Resolve {
- protected:
-  Restart() {
-    const sys::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-    port_ = ntohs(address.sin_port);
-    restarts_ = 1;
+  // What one look finds.
+  std::vector<ResolverNews> look() {
+    news.clear();
+    resolver.read();
+    return std::move(news);
   }
-
-  // A job of these nodes; node 0 writes a file.
-  [[nodiscard]] envgen::Plan plan_of(const std::vector<std::string>& hosts, int rank) const {
-    envgen::Plan plan;
-    plan.cluster.emplace();
-    for (const std::string& host : hosts) {
-      plan.cluster->nodes.emplace_back();
-      plan.cluster->nodes.back().host = host;
-    }
-    const int count = static_cast<int>(hosts.size());
-    plan.rendezvous = envgen::Rendezvous{"127.0.0.1", port_, rank, count, window_ms_};
-    if (rank == 0) plan.files = {{path("run/hosts"), 0644, hosts.back()}};
-    return plan;
+  bool await() const {
+    pollfd ready{resolver.channel(), POLLIN, 0};
+    return ::poll(&ready, 1, 20'000) == 1;
   }
-  [[nodiscard]] engine::Planner planner(const std::vector<std::string>& hosts, int rank) const {
-    return [plan = plan_of(hosts, rank)](envgen::Snapshot&, const envgen::Request&) {
-      return envgen::Answer{envgen::Planned{plan}, {}};
-    };
+  std::vector<ResolverNews> all() {
+    news.clear();
+    while (resolver.channel() >= 0 && await()) resolver.read();
+    return std::move(news);
   }
-
-  int port_ = 0;
-  std::int64_t window_ms_ = 30'000;
 };
-
-TEST_F(Restart, MeetsTheOtherNodesOnceTheFilesAreWritten) {
-  std::optional<Resolver> other;
-  auto join = [&](const std::string& reason) {
-    EXPECT_THAT(reason, HasSubstr("1 of 2 nodes before the start: node 1 (b)"));
-    EXPECT_EQ(read(path("run/hosts")), "b");
-    auto started = Resolver::start(snapshot_, request_, {}, planner({"a", "b"}, 1), 4);
-    ASSERT_TRUE(started);
-    other.emplace(std::move(*started));
-  };
-  EXPECT_EQ(run(join, planner({"a", "b"}, 0)), 0);
-  ASSERT_TRUE(plan_);
-  EXPECT_EQ(plan_->restarts, 4U);
-  ASSERT_TRUE(other);
-  auto news = read_all(*other);
-  ASSERT_FALSE(news.empty());
-  EXPECT_EQ(std::get<envgen::Plan>(news.back()).restarts, 4U);
-  EXPECT_EQ(std::get<envgen::Plan>(news.back()).cluster_id, plan_->cluster_id);
-  EXPECT_EQ(child::wait_for(other->pid()), 0);
-}
-
-// A node that the platform made anew joins those that start again.
-TEST_F(Restart, MeetsTheOthersBeforeTheFirstStartToo) {
-  restarts_ = 0;
-  std::optional<Resolver> other;
-  auto join = [&](const std::string&) {
-    auto started = Resolver::start(snapshot_, request_, {}, planner({"a", "b"}, 1), 2);
-    ASSERT_TRUE(started);
-    other.emplace(std::move(*started));
-  };
-  EXPECT_EQ(run(join, planner({"a", "b"}, 0)), 0);
-  ASSERT_TRUE(plan_);
-  EXPECT_EQ(plan_->restarts, 2U);
-  ASSERT_TRUE(other);
-  EXPECT_EQ(child::wait_for(other->pid()), 0);
-}
-
-TEST_F(Restart, EndsWith124AndTheMissingNodesWhenTheWindowIsOver) {
-  window_ms_ = 200;
-  EXPECT_EQ(run({}, planner({"a", "b"}, 0)), 124);
-  ASSERT_TRUE(failed_);
-  EXPECT_EQ(failed_->exit_code, 124);
-  EXPECT_THAT(failed_->message, AllOf(HasSubstr("node 1 (b)"), HasSubstr("--restart-window")));
-}
-
-TEST_F(Restart, BeginsAnewWhenTheListOfNodesBecomesAnother) {
-  int looks = 0;
-  auto shrinking = [&](envgen::Snapshot&, const envgen::Request&) -> envgen::Answer {
-    ++looks;
-    write("table", std::to_string(looks));
-    if (looks == 2) return {envgen::Error{"reading", "the list", "half of it", ""}, {}};
-    if (looks == 3) return {envgen::Pending{{}, "/list", "empty"}, {}};
-    return {envgen::Planned{looks < 4 ? plan_of({"a", "b"}, 0) : plan_of({"a"}, 0)}, {}};
-  };
-  auto with_path = [&](envgen::Snapshot& snapshot, const envgen::Request& request) {
-    envgen::Answer answer = shrinking(snapshot, request);
-    snapshot.paths[path("table")] = sys::look(path("table"), true);
-    return answer;
-  };
-  EXPECT_EQ(run({}, with_path), 0);
-  ASSERT_TRUE(plan_);
-  EXPECT_EQ(looks, 5) << "one for the change, one to begin anew";
-  EXPECT_EQ(read(path("run/hosts")), "a");
-}
 
 // --- The child and its pipe ---
 
 TEST_F(Resolve, InAChildTellsTheSameByThePipe) {
   put_table(kInitializing);
-  auto resolver = Resolver::start(snapshot_, request_, {});
-  ASSERT_TRUE(resolver);
-  pollfd ready{resolver->pipe().get(), POLLIN, 0};
-  ASSERT_EQ(::poll(&ready, 1, 20'000), 1);
-  auto news = resolver->read_news();
+  Told told;
+  ASSERT_TRUE(told.resolver.start(snapshot_, request_, {}));
+  ASSERT_TRUE(told.await());
+  auto news = told.look();
   ASSERT_EQ(news.size(), 1U);
   EXPECT_THAT(std::get<ResolverWaits>(news[0]).reason, HasSubstr("initializing"));
-  EXPECT_TRUE(resolver->read_news().empty());  // and does not block
+  EXPECT_TRUE(told.look().empty());  // and does not block
   rename_table(table_of(8));
-  news = read_all(*resolver);
+  news = told.all();
   ASSERT_EQ(news.size(), 1U);
   EXPECT_EQ(std::get<envgen::Plan>(news[0]).processes.size(), 8U);
-  EXPECT_EQ(child::wait_for(resolver->pid()), 0);
+  EXPECT_EQ(child::wait_for(told.resolver.pid()), 0);
 }
 
 TEST_F(Resolve, InAChildThatRunsOutOfMemorySaysSo) {
@@ -498,12 +430,12 @@ TEST_F(Resolve, InAChildThatRunsOutOfMemorySaysSo) {
   auto outcome = child::run([&] {
     const rlimit small{80U << 20, 80U << 20};
     ::setrlimit(RLIMIT_AS, &small);
-    auto resolver = Resolver::start(snapshot_, request_, {});
-    if (!resolver) return 1;
-    auto news = read_all(*resolver);
+    Told told;
+    if (!told.resolver.start(snapshot_, request_, {})) return 1;
+    auto news = told.all();
     if (news.size() != 1) return 2;
     child::say(STDOUT_FILENO, std::get<ResolverFailed>(news[0]).message);
-    return child::wait_for(resolver->pid());
+    return child::wait_for(told.resolver.pid());
   });
   EXPECT_EQ(outcome.code, 125);
   EXPECT_THAT(outcome.out, HasSubstr("too little memory"));
@@ -515,7 +447,7 @@ class News : public testing::Test {
  protected:
   News() : pipe_(child::make_pipe()) {
     ::fcntl(pipe_.out.get(), F_SETFL, O_NONBLOCK);
-    resolver_.emplace(0, std::move(pipe_.out));
+    told_.resolver.adopt(0, std::move(pipe_.out));
   }
 
   static std::string number(std::uint32_t value) {
@@ -525,24 +457,27 @@ class News : public testing::Test {
   static std::string message(std::uint32_t kind, const std::string& payload) {
     return number(kind) + number(static_cast<std::uint32_t>(payload.size())) + payload;
   }
+  static std::string waits(const std::string& reason) {
+    return message(1, envgen::to_wire(ResolverWaits{reason}));
+  }
   std::vector<ResolverNews> after(const std::string& bytes) {
     child::say(pipe_.in.get(), bytes);
-    return resolver_->read_news();
+    return told_.look();
   }
   void expect_failure(const std::vector<ResolverNews>& news, int code, const std::string& text) {
     ASSERT_EQ(news.size(), 1U);
     ASSERT_TRUE(std::holds_alternative<ResolverFailed>(news[0]));
     EXPECT_EQ(std::get<ResolverFailed>(news[0]).exit_code, code);
     EXPECT_THAT(std::get<ResolverFailed>(news[0]).message, HasSubstr(text));
-    EXPECT_TRUE(resolver_->at_end());
+    EXPECT_EQ(told_.resolver.channel(), -1);
   }
 
   child::Pipe pipe_;
-  std::optional<Resolver> resolver_;
+  Told told_;
 };
 
 TEST_F(News, ComeWhenTheyAreWhole) {
-  const std::string bytes = message(1, "reason");
+  const std::string bytes = waits("reason");
   for (std::size_t i = 0; i + 1 < bytes.size(); ++i) {
     EXPECT_TRUE(after(bytes.substr(i, 1)).empty()) << i;
   }
@@ -552,13 +487,11 @@ TEST_F(News, ComeWhenTheyAreWhole) {
 }
 
 TEST_F(News, ComeInOrderAndSeveralAtATime) {
-  auto news = after(message(1, "a") + message(1, "") +
-                    message(2,
-                            "\x7c"
-                            "late"));
+  auto news =
+      after(waits("a") + waits("") + message(2, envgen::to_wire(ResolverFailed{69, "late"})));
   ASSERT_EQ(news.size(), 3U);
   EXPECT_EQ(std::get<ResolverWaits>(news[1]).reason, "");
-  EXPECT_EQ(std::get<ResolverFailed>(news[2]).exit_code, 124);
+  EXPECT_EQ(std::get<ResolverFailed>(news[2]).exit_code, 69);
   EXPECT_EQ(std::get<ResolverFailed>(news[2]).message, "late");
 }
 
@@ -579,7 +512,7 @@ TEST_F(News, WithADamagedPlanAreAFailure) {
 }
 
 TEST_F(News, OfAFailureWithoutACodeAreOursToAnswerFor) {
-  expect_failure(after(message(2, "")), 125, "");
+  expect_failure(after(message(2, "")), 125, "damaged");
 }
 
 TEST_F(News, EndWithTheAnswer) {
@@ -588,31 +521,30 @@ TEST_F(News, EndWithTheAnswer) {
   process.argv = {"x"};
   plan.processes = {process};
   const std::string answer = message(3, envgen::encode_plan(plan));
-  EXPECT_EQ(after(answer + answer + message(1, "more")).size(), 1U);
-  EXPECT_TRUE(resolver_->at_end());
+  EXPECT_EQ(after(answer + answer + waits("more")).size(), 1U);
+  EXPECT_EQ(told_.resolver.channel(), -1);
   EXPECT_TRUE(after(answer).empty());
 }
 
 TEST_F(News, EndWithThePipe) {
-  EXPECT_TRUE(after(message(1, "half").substr(0, 9)).empty());
+  EXPECT_TRUE(after(waits("half").substr(0, 9)).empty());
   pipe_.in.reset();
-  EXPECT_TRUE(resolver_->read_news().empty());
-  EXPECT_TRUE(resolver_->at_end());
+  EXPECT_TRUE(told_.look().empty());
+  EXPECT_EQ(told_.resolver.channel(), -1);
 }
 
 // A writer that never stops must not keep the reader.
 TEST_F(News, AreReadForATurnOnly) {
   const pid_t flood = ::fork();
   if (flood == 0) {
-    const std::string reason = message(1, std::string(30'000, 'x'));
+    const std::string reason = waits(std::string(30'000, 'x'));
     while (::write(pipe_.in.get(), reason.data(), reason.size()) > 0) {
     }
     ::_exit(0);
   }
   std::size_t bytes = 0;
-  pollfd ready{resolver_->pipe().get(), POLLIN, 0};
-  ASSERT_EQ(::poll(&ready, 1, 20'000), 1);
-  for (const ResolverNews& news : resolver_->read_news()) {
+  ASSERT_TRUE(told_.await());
+  for (const ResolverNews& news : told_.look()) {
     bytes += std::get<ResolverWaits>(news).reason.size();
   }
   EXPECT_LE(bytes, 8U << 20);

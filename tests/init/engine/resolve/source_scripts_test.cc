@@ -30,8 +30,9 @@ const bool kPrintsEnvironment = [] {
   if (at == std::string::npos) return false;
   Words entries;
   for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
-  const Words arguments = {line.substr(at + word.size(), line.size() - at - word.size() - 1)};
-  ::_exit(cli::environment_command(arguments, Environ(entries)));
+  const Words arguments = {"print-environment",
+                           line.substr(at + word.size(), line.size() - at - word.size() - 1)};
+  ::_exit(cli::run_tool(arguments, Environ(entries)));
 }();
 
 class SourceScripts : public child::Scratch, public testing::WithParamInterface<const char*> {

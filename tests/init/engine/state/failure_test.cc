@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/json.h"
+#include "init/engine/state/state.h"
 
 namespace {
 
@@ -137,13 +137,8 @@ TEST(FailureText, KeepsTheDiagnosisWhateverElseThereIs) {
 // --- In state.json ---
 
 FailureDetail round_trip(const FailureDetail& detail) {
-  envgen::json::Writer out;
-  out.begin_object();
-  engine::write_failure(out, detail);
-  out.end_object();
-  const std::string text = std::move(out).take();
-  const auto document = envgen::json::Document::parse(text, "state.json");
-  return engine::failure_from(*document->root().find("first_failure_detail"));
+  const std::string text = engine::state_to_json({.failure = detail});
+  return engine::state_from_json(text, "state.json")->failure;
 }
 
 TEST(FailureDetail, ComesBackAsItWasWritten) {

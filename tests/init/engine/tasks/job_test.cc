@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-#include "init/engine/report/describe.h"
+#include "init/engine/report/job_messages.h"
 #include "tests/init/child.h"
 
 namespace {
@@ -28,7 +28,7 @@ class Failure : public testing::Test {
   [[nodiscard]] engine::JobReport report() const { return engine::report_of(job_, machine_, 0); }
   explicit Failure(int ranks = 3) {
     job_.plan.platform = "modelarts";
-    job_.plan.self = envgen::Self{1, ""};
+    job_.plan.local_node = envgen::LocalNode{1, ""};
     job_.plan.node_count = 2;
     job_.host = "worker-b";
     job_.plan.world_size = 16;
@@ -258,12 +258,13 @@ TEST_F(Failure, IsNoneInTheReportOfAStop) {
   EXPECT_EQ(report().stop_signal, "SIGTERM");
 }
 
-TEST_F(Failure, ThatIsATimeOutIsExpiredInTheReport) {
+// What expires is the job's own time, and that is final. What did not come may come the next time.
+TEST_F(Failure, OfAWaitIsAnErrorInTheReport) {
   machine_ = Machine{{}, {TaskKind::kResolve}};
   machine_.step(event::Begin{}, 0);
-  machine_.step(event::ResolveFailed{124}, 0);
-  resolver_ends({Ending::How::kExited, 124});
-  EXPECT_EQ(report().state, "expired");
+  machine_.step(event::ResolveFailed{69}, 0);
+  resolver_ends({Ending::How::kExited, 69});
+  EXPECT_EQ(report().state, "error");
 }
 
 TEST_F(Failure, DoesNotEndTheReportOfAJobThatIsNotNamedYet) {

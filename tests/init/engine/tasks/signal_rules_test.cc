@@ -13,7 +13,7 @@ using Kind = SignalRule::Kind;
 // "stop 15 2", "forward 12", ...
 std::string text(const Meaning& meaning) {
   if (const auto* stop = std::get_if<Stop>(&meaning)) {
-    return "stop " + std::to_string(stop->signal) + " " + std::to_string(stop->told);
+    return "stop " + std::to_string(stop->signal) + " " + std::to_string(stop->sent);
   }
   if (const auto* forward = std::get_if<Forward>(&meaning)) {
     return "forward " + std::to_string(forward->signal);

@@ -28,7 +28,7 @@ proc::SpawnSpec spec_for(const Job& job, TaskKind kind) {
 
 TEST(SpecOf, PutsMainProcessesIntoTheSandboxAndNothingElse) {
   Job confined = job();
-  confined.plan.sandbox.no_new_privs = true;
+  confined.plan.sandbox.settings.no_new_privs = true;
   EXPECT_EQ(spec_for(confined, TaskKind::kMain).sandbox, &confined.plan.sandbox);
   EXPECT_EQ(spec_for(confined, TaskKind::kService).sandbox, nullptr);
   EXPECT_EQ(spec_for(confined, TaskKind::kPostStop).sandbox, nullptr);

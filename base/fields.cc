@@ -1,0 +1,14 @@
+#include "base/fields.h"
+
+namespace envgen {
+
+// Items come one after the other: a count alone takes no memory.
+void FieldVisitor::list(std::string_view name, void* items, std::size_t size, const Rule& rule,
+                        Item item) {
+  const auto count = begin_list(name, size, rule);
+  if (!count) return;
+  for (std::size_t i = 0; i < *count && !failed(); ++i) item(*this, items, i, rule);
+  end_list();
+}
+
+}  // namespace envgen

@@ -1,0 +1,123 @@
+#pragma once
+// The kinds of values that options take: what one accepts, in words, and how its text is read. The
+// words of a list stand in one place (options_table.cc), from which they are both read and told.
+
+#include <climits>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "init/cli/values.h"
+
+namespace cli {
+
+template <class T>
+struct Kind {
+  std::string_view accepts;  // "a duration such as 8s", behind "give"
+  Parsed<T> (*parse)(std::string_view text);
+  std::string (*list)() = nullptr;  // the rest of `accepts`, where a table has it
+};
+
+inline constexpr Kind<bool> kSwitch = {"1 or 0", parse_switch};
+inline constexpr Kind<std::int64_t> kDuration = {
+    "a duration such as 500ms, 8s, 30m, 2h, at most 366d", parse_duration_ms};
+inline constexpr Kind<std::int64_t> kTime = {
+    "a duration above 0 such as 500ms, 8s, 30m, 2h, at most 366d", parse_time_ms};
+inline constexpr Kind<std::string> kPath = {"a path", parse_text};
+inline constexpr Kind<std::int64_t> kPort = {
+    "a port from 1 to 65535", [](std::string_view text) { return parse_number(text, 1, 65535); }};
+inline constexpr Kind<envgen::Headroom> kHeadroom = {
+    "a size such as 500m or 10g, or a percentage from 0% to 100%", parse_headroom};
+
+template <std::int64_t kLeast, std::int64_t kMost>
+inline constexpr Kind<std::int64_t> kNumber = {
+    "", [](std::string_view text) { return parse_number(text, kLeast, kMost); },
+    [] { return number_text(kLeast, kMost); }};
+// What a job fits into, many times over.
+inline constexpr int kMostCount = 1'000'000;
+inline constexpr Kind<std::int64_t> kExitCode = kNumber<0, 255>;
+inline constexpr Kind<std::int64_t> kPositive = kNumber<1, kMostCount>;
+
+inline constexpr Kind<std::int64_t> kHealthInterval = {kDuration.accepts, parse_health_interval};
+inline constexpr Kind<std::int64_t> kRatio = {"a ratio above 0 and up to 100, such as 0.8",
+                                              parse_ratio};
+inline constexpr Kind<std::int64_t> kLogSize = {
+    "a size from 4k such as 64k, 100m, 2g, or 0 for none",
+    [](std::string_view text) { return parse_size(text, 4096); }};
+inline constexpr Kind<std::int64_t> kCacheSize = {
+    "a size such as 500g or 2t, or 0 for no limit",
+    [](std::string_view text) { return parse_size(text, 1); }};
+inline constexpr Kind<std::uint32_t> kMask = {"an octal mask such as 027", parse_umask};
+inline constexpr Kind<bool> kOff = {kSwitch.accepts, parse_off};
+
+using Text = Kind<std::string>;
+inline constexpr Text kPlatform = {"", parse_text, platform_names};
+inline constexpr Text kFramework = {"", parse_text, framework_names};
+inline constexpr Text kHosts = {"a list such as a:8,b:8", parse_text};
+inline constexpr Text kAddress = {"a name or an address", parse_text};
+inline constexpr Text kCondaEnv = {"a name or a path", parse_text};
+inline constexpr Text kDevices = {"a list such as 0-7 or 0,1", parse_text};
+inline constexpr Text kAnyText = {"a text", parse_text};
+inline constexpr Text kUser = {"a name or a number, with :GROUP or without", parse_text};
+inline constexpr Text kCaps = {"all, none, a list of capabilities, or a list of -CAPABILITY",
+                               parse_text};
+inline constexpr Text kAmbient = {"a list of capabilities", parse_text};
+inline constexpr Text kAbsolute = {"an absolute path", parse_absolute};
+inline constexpr Text kPerfPattern = {"a text with {hardware} and {e2e} behind it",
+                                      parse_perf_text};
+inline constexpr Text kTerminal = {"1 (sshd), 0 or a command line", parse_terminal};
+inline constexpr Text kHealthChecks = {"all, or a list of ", parse_health_checks, check_names};
+
+using Lines = Kind<std::vector<std::string>>;
+inline constexpr Lines kChecks = {"a list of ", parse_checks, check_names};
+inline constexpr Lines kLimit = {"NAME=SOFT[:HARD]", parse_lines};
+inline constexpr Lines kData = {"SRC or SRC=DST, absolute paths", parse_lines};
+inline constexpr Lines kPattern = {"a pattern such as *.tar or train/**", parse_lines};
+inline constexpr Lines kDirectory = {"a directory", parse_lines};
+
+inline constexpr Kind<int> kSignal = {"a signal such as TERM", parse_signal};
+inline constexpr Kind<int> kSignalOrNone = {
+    "none or a signal that a process can answer, such as USR1", parse_signal_or_none};
+inline constexpr Kind<std::vector<envgen::EscalationStep>> kEscalation = {
+    "a list of SIGNAL@DURATION, each later than the one before: INT@10s,QUIT@20s",
+    parse_escalation};
+inline constexpr Kind<std::vector<envgen::ExitCodeRule>> kExitCodes = {
+    "a list of CODE=CODE or FIRST-LAST=CODE, 0 to 255: 143=0,1-3=75", parse_exit_codes};
+inline constexpr Kind<std::vector<envgen::CodeRange>> kCodes = {
+    "a list of CODE or FIRST-LAST, 0 to 255: 1-2,126", parse_code_ranges};
+inline constexpr Kind<std::vector<envgen::SignalRule>> kSignalMap = {
+    "a list of SIGNAL=SIGNAL, =forward, =checkpoint, =file:/PATH or =none, each signal once",
+    parse_signal_map};
+inline constexpr Kind<envgen::HookTimes> kHookTimes = {
+    "a duration above 0, or a list of EVENT=DURATION: ", parse_hook_times,
+    [] { return either(envgen::kHookEventNames); }};
+inline constexpr Kind<std::vector<envgen::HookEvent>> kFatalHooks = {
+    "none, pre-start, post-start or pre-start,post-start", parse_fatal_hooks};
+inline constexpr Kind<copy::Owner> kOwner = {"two numbers, UID:GID", parse_owner};
+inline constexpr Kind<envgen::HostfileDialect> kDialect = {
+    "", parse_dialect, [] { return either(envgen::kHostfileDialects); }};
+
+// A word out of a short list.
+template <class T>
+struct Word {
+  std::string_view word;
+  T meaning;
+};
+template <const auto& kWords>
+inline constexpr Kind<decltype(kWords[0].meaning)> kWord = {
+    "",
+    [](std::string_view text) -> Parsed<std::remove_cv_t<decltype(kWords[0].meaning)>> {
+      for (const auto& [word, meaning] : kWords) {
+        if (word == text) return meaning;
+      }
+      return refused();
+    },
+    [] {
+      std::vector<std::string_view> words;
+      for (const auto& [word, meaning] : kWords) words.push_back(word);
+      return either(words);
+    }};
+
+}  // namespace cli

@@ -1,0 +1,34 @@
+#pragma once
+// The state of a cache entry: what is published under a key, and whether it may be handed out.
+
+#include <string>
+
+#include "init/copy/cache/cache_entry.h"
+#include "init/copy/copy_record.h"
+#include "init/copy/tree/options.h"
+
+namespace copy {
+
+enum class Found : unsigned char {
+  kNothing,
+  kReady,
+  kUnsure,   // it has to be looked at before it is used
+  kChanged,  // it was one, and somebody has changed it since
+  kBroken,   // it is no copy of this source
+};
+
+struct EntryState {
+  Found found = Found::kNothing;
+  envgen::CopyRecord record;
+  std::string why;  // of kBroken, kChanged, kUnsure
+};
+
+// `wanted`: source, identity, version, options. `verify`: its contents have to be known by hashes.
+EntryState check_state(const CacheEntry& cache_entry, const envgen::CopyRecord& wanted,
+                       bool verify);
+
+// The same, and a walk over the copy (standing.h): jobs may have written to it.
+EntryState check_contents(const CacheEntry& cache_entry, const envgen::CopyRecord& wanted,
+                          const Options& options);
+
+}  // namespace copy

@@ -1,0 +1,139 @@
+#include "init/copy/cache/user_cache.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include "base/content_hash.h"
+#include "init/sys/clock.h"
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+constexpr const char* kWhat = "using the cache of datasets";
+constexpr std::string_view kName = "trainit-datasets";
+// What stands for every user that a user namespace, or a server, does not know.
+constexpr uid_t kNobody = 65534;
+
+std::optional<UserCache> inspect_cache(const std::string& path) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return std::nullopt;
+  return UserCache{.path = path,
+                   .owner = status.st_uid,
+                   .group = status.st_gid,
+                   .safe = (status.st_mode & (S_IWGRP | S_IWOTH)) == 0};
+}
+
+std::string own_name(const std::string& root) {
+  return root + "/" + std::string(kName) + "-" + std::to_string(::geteuid());
+}
+
+bool is_name(std::string_view name) {
+  return name == kName || (name.starts_with(kName) && name[kName.size()] == '-');
+}
+
+// Whoever may use the root may use what is in it: its group is the cache's, where we may say so.
+envgen::Status give_mode(const std::string& cache, const struct stat& root) {
+  constexpr mode_t kMost = 0755;
+  mode_t mode = (root.st_mode & kMost) | S_IRWXU;
+  // By its descriptor: the root's owner may put something else in its place.
+  const sys::Fd made(::open(cache.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status{};
+  if (!made.valid() || ::fstat(made.get(), &status) != 0) {
+    return envgen::fail(kWhat, cache, sys::errno_text(errno), "name another --data-root");
+  }
+  if (status.st_uid != ::geteuid()) {
+    return envgen::fail(kWhat, cache, "a file system that makes it another user's",
+                        "name a directory of a local file system with --data-root");
+  }
+  // Else our own group gets what all get.
+  const bool same = ::fchown(made.get(), static_cast<uid_t>(-1), root.st_gid) == 0;
+  if (!same) mode &= ~mode_t{S_IRWXG} | ((mode & S_IRWXO) << 3U);
+  if (::fchmod(made.get(), mode) == 0) return {};
+  return envgen::fail(kWhat, cache, sys::errno_text(errno), "name another --data-root");
+}
+
+}  // namespace
+
+bool UserCache::is_ours() const { return safe && owner == ::geteuid(); }
+
+std::vector<UserCache> user_caches(const std::string& root) {
+  constexpr std::size_t kMost = 10'000;
+  std::vector<std::string> names;
+  const sys::Dir directory(::opendir(root.c_str()));
+  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+    if (is_name(entry->d_name) && names.size() < kMost) names.push_back(root + "/" + entry->d_name);
+  }
+  if (!directory) names = {root + "/" + std::string(kName), own_name(root)};
+  std::ranges::sort(names);
+  std::vector<UserCache> caches;
+  caches.reserve(names.size());
+  for (const std::string& name : names) {
+    if (auto cache = inspect_cache(name)) caches.push_back(std::move(*cache));
+  }
+  return caches;
+}
+
+std::optional<UserCache> own_cache(const std::string& root) {
+  for (UserCache& cache : user_caches(root)) {
+    if (cache.is_ours()) return std::move(cache);
+  }
+  return std::nullopt;
+}
+
+envgen::Result<std::string> make_own_cache(const std::string& root) {
+  if (auto cache = own_cache(root)) return std::move(cache->path);
+  struct stat above{};
+  if (::stat(root.c_str(), &above) != 0) {
+    return envgen::fail(kWhat, root, sys::errno_text(errno),
+                        "make it, or name another directory with --data-root");
+  }
+  if (!S_ISDIR(above.st_mode)) {
+    return envgen::fail(kWhat, root, "no directory", "name a directory with --data-root");
+  }
+  const std::string any = own_name(root) + "-" +
+                          std::to_string(envgen::hash_of(std::to_string(sys::monotonic_ms()) + " " +
+                                                         std::to_string(::getpid())));
+  std::string cache;
+  for (const std::string& name : {root + "/" + std::string(kName), own_name(root), any}) {
+    cache = name;
+    if (::mkdir(name.c_str(), S_IRWXU) == 0) {
+      TRY(give_mode(name, above));
+      return cache;
+    }
+    if (errno != EEXIST) break;
+    // Another process of ours may just have made it.
+    const auto there = inspect_cache(name);
+    if (there && there->is_ours()) return cache;
+  }
+  const char* fix = errno == ENOSPC || errno == EDQUOT
+                        ? "make room there"
+                        : "name a directory with --data-root that may be written";
+  return envgen::fail(kWhat, cache, sys::errno_text(errno), fix);
+}
+
+std::vector<std::string> trusted_caches(const std::string& root, uid_t source_owner) {
+  std::vector<std::string> trusted;
+  for (const UserCache& cache : user_caches(root)) {
+    const bool of_the_source = cache.owner == source_owner && source_owner != kNobody;
+    if (cache.safe && !cache.is_ours() && (cache.owner == 0 || of_the_source)) {
+      trusted.push_back(cache.path);
+    }
+  }
+  return trusted;
+}
+
+bool is_in_trusted_cache(const std::string& cache) {
+  if (!is_name(cache.substr(cache.rfind('/') + 1))) return false;
+  const auto there = inspect_cache(cache);
+  return there && there->safe && (there->owner == 0 || there->is_ours());
+}
+
+}  // namespace copy

@@ -1,0 +1,237 @@
+// scan_tree and run_copy_job: the process that has others work, and waits for them.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "init/copy/space.h"
+#include "init/copy/tree/copy.h"
+#include "init/copy/tree/finalize.h"
+#include "init/copy/tree/pass.h"
+#include "init/copy/tree/walk.h"
+#include "init/sys/boot.h"
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+constexpr int kRounds = 3;
+constexpr Item kRoot;
+
+std::int64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return to_ns(now);
+}
+
+// When the first run began, and on which boot of the machine: "<boot id> <ns>". Written before
+// there is anything that it says something about, and never again.
+envgen::Status read_beginning(CopyJob& job) {
+  const std::string path = job.state + "/boot";
+  struct stat status{};
+  const bool tree = ::lstat(job.tree.c_str(), &status) == 0;
+  const envgen::PathState found = sys::inspect(path, true);
+  const std::string boot = sys::boot_id();
+  job.rules.begun_ns = now_ns();
+  if (found.kind == envgen::PathState::Kind::kFile) {
+    const std::size_t space = found.content.find(' ');
+    job.rules.same_boot =
+        space != std::string::npos && !boot.empty() && found.content.substr(0, space) == boot;
+    std::int64_t begun = 0;
+    const std::string_view text = found.content;
+    if (space != std::string::npos) {
+      std::from_chars(text.data() + space + 1, text.data() + text.size(), begun);
+    }
+    if (begun > 0) job.rules.begun_ns = begun;
+  } else {
+    job.rules.same_boot = !tree;
+    const std::string text =
+        (tree || boot.empty() ? "unknown" : boot) + " " + std::to_string(job.rules.begun_ns) + "\n";
+    TRY(sys::write_file_atomic(path, 0600, text));
+  }
+  job.compare = job.options->compare || job.options->verify || !job.rules.same_boot;
+  return {};
+}
+
+// What only one run uses.
+envgen::Status clear_scratch(const CopyJob& job) {
+  for (const char* name : {"/links", "/trash", "/late"}) {
+    const std::string path = job.state + name;
+    TRY(remove_tree(path, job.options->keep));
+    if (name == std::string_view("/late")) continue;
+    TRY(sys::make_directories(path, 0700));
+  }
+  return {};
+}
+
+// One file is filled in a directory of its own, and is the tree when it is whole.
+envgen::Status take_in(const CopyJob& job, const std::string& tree) {
+  struct stat status{};
+  if (::lstat(tree.c_str(), &status) != 0) return {};
+  if (!S_ISREG(status.st_mode)) return sys::remove_tree(tree);
+  TRY(sys::make_directories(job.tree, 0700));
+  const std::string inside = job.tree + "/" + job.only;
+  if (::rename(tree.c_str(), inside.c_str()) == 0) return {};
+  return envgen::fail("copying", inside, sys::errno_text(errno), "remove it");
+}
+
+envgen::Status bring_out(const CopyJob& job, const std::string& tree) {
+  const std::string inside = job.tree + "/" + job.only;
+  if (::rename(inside.c_str(), tree.c_str()) == 0) return sys::remove_tree(job.tree);
+  return envgen::fail("copying", tree, sys::errno_text(errno), "run it again: it goes on");
+}
+
+envgen::Status prepare(CopyJob& job, const std::string& tree) {
+  TRY(sys::make_directories(job.state, 0700));
+  if (!job.only.empty()) {
+    TRY(take_in(job, tree));
+  }
+  TRY(read_beginning(job));
+  return check_room(job);
+}
+
+void warn(const CopyJob& job) {
+  if (!job.options->warn) return;
+  warn_of_memory(job, job.tree);
+  if (job.header->no_links) {
+    job.options->warn(job.tree + ": its file system has no hard links, copying each name instead");
+  }
+  if (job.header->no_owners) {
+    job.options->warn(job.tree + ": the files' owners cannot be set there, leaving them ours");
+  }
+}
+
+envgen::Error changes_all_the_time(const CopyJob& job) {
+  std::string paths;
+  const std::size_t count = std::min<std::size_t>(job.header->noted, kNoted);
+  for (std::size_t index = 0; index < count; ++index) {
+    const std::string path = job.header->changed.at(index).data();
+    if (("," + paths + ",").find("," + path + ",") != std::string::npos) continue;
+    paths += (paths.empty() ? "" : ",") + path;
+  }
+  return {"copying", job.source,
+          "that it changes while it is copied" + (paths.empty() ? "" : ": " + paths),
+          "copy when nothing writes to it, or exclude what is written"};
+}
+
+// One time through: copies, and then looks whether the source still is what was copied.
+envgen::Result<bool> run_round(CopyJob& job, int size, Scan& scan) {
+  TRY(clear_scratch(job));
+  Counters& counters = *job.counters;
+  for (auto* count :
+       {&counters.entries, &counters.bytes, &counters.kept_entries, &counters.kept_bytes}) {
+    count->store(0);
+  }
+  job.header->unstable = false;
+  job.header->noted = 0;
+  counters.phase = Phase::kCopying;
+  job.finalize = false;
+  TRY(run_pass(job, size, {&kRoot, 1}, true, work_on));
+  const Sums copied = job.header->sums.value();
+  counters.phase = Phase::kChecking;
+  job.finalize = true;
+  TRY(run_pass(job, size, {&kRoot, 1}, false, work_on));
+  const Sums now = job.header->sums.value();
+  scan = {now.digest, now.size};
+  return !job.header->unstable && now.change == copied.change && now.digest == copied.digest;
+}
+
+envgen::Status sync_tree(Worker& worker) {
+  worker.tree.reset(::open(worker.job.state.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!worker.tree.valid() || ::syncfs(worker.tree.get()) != 0) {
+    return cannot_write(worker, errno);
+  }
+  return {};
+}
+
+envgen::Status finish(CopyJob& job, int size, const std::string& tree) {
+  // What is quick was not asked in between.
+  TRY(check_room(job));
+  struct stat status{};
+  if (::lstat((job.state + "/late").c_str(), &status) == 0) {
+    TRY(run_pass(job, 1, {}, false, finalize_late_directories));
+  }
+  TRY(join_manifests(job.state, size, job.header->closed ? 0600 : 0644));
+  TRY(sys::remove_tree(job.state + "/links"));
+  if (!job.only.empty()) {
+    TRY(bring_out(job, tree));
+  }
+  if (!job.options->durable) return {};
+  job.counters->phase = Phase::kSyncing;
+  return run_pass(job, 1, {}, false, sync_tree);
+}
+
+// A disk that is full is of no use to anybody. Not who writes the copy alone may have found it so.
+bool is_full(const CopyJob& job) {
+  constexpr std::uint64_t kLeast = 1ULL << 20U;  // bytes
+  if (job.header->full) return true;
+  const auto space = space_of(job.state, job.options->headroom);
+  return space &&
+         (space->available_bytes < std::max(kLeast, space->headroom) || space->free_inodes == 0);
+}
+
+envgen::Result<Scan> run_rounds(CopyJob& job, const std::string& tree) {
+  TRY(prepare(job, tree));
+  TRY_ASSIGN(auto journal, Journal::open(job.state));
+  job.journal = &journal;
+  const int size = pool_size(job.options->workers);
+  Scan scan;
+  for (int round = 1; round <= kRounds; ++round) {
+    TRY_ASSIGN(auto stable, run_round(job, size, scan));
+    if (!stable) continue;
+    TRY(finish(job, size, tree));
+    warn(job);
+    if (job.options->report) job.options->report(*job.counters);
+    return scan;
+  }
+  return std::unexpected(changes_all_the_time(job));
+}
+
+}  // namespace
+
+envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
+                               const SharedCounters& counters) {
+  TRY_ASSIGN(auto header, make_shared_header());
+  CopyJob job;
+  job.source = source.path;
+  job.only = source.only;
+  job.options = &options;
+  job.counters = &counters.get();
+  job.header = header.get();
+  job.finalize = true;
+  counters.get().phase = Phase::kScanning;
+  TRY(run_pass(job, pool_size(options.workers), {&kRoot, 1}, false, work_on));
+  const Sums sums = job.header->sums.value();
+  counters.get().total_entries = sums.size.entries;
+  counters.get().total_bytes = sums.size.bytes;
+  return Scan{sums.digest, sums.size};
+}
+
+envgen::Result<Scan> run_copy_job(const Root& source, const std::string& tree,
+                                  const std::string& state_dir, const Options& options,
+                                  const SharedCounters& counters) {
+  TRY_ASSIGN(auto header, make_shared_header());
+  CopyJob job;
+  job.source = source.path;
+  job.only = source.only;
+  job.tree = source.only.empty() ? tree : state_dir + "/one";
+  job.state = state_dir;
+  job.options = &options;
+  job.counters = &counters.get();
+  job.header = header.get();
+  auto filled = run_rounds(job, tree);
+  if (!filled && is_full(job)) {
+    for (const std::string& path : {tree, job.state}) {
+      std::ignore = remove_tree(path, options.keep);
+    }
+  }
+  return filled;
+}
+
+}  // namespace copy

@@ -1,0 +1,98 @@
+#include "init/copy/tree/pass.h"
+
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "init/copy/copy_progress.h"
+#include "init/copy/space.h"
+#include "init/sys/clock.h"
+#include "init/sys/files.h"
+
+namespace copy {
+envgen::Result<SharedHeaderPtr> make_shared_header() {
+  void* memory = ::mmap(nullptr, sizeof(SharedHeader), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory != MAP_FAILED) return SharedHeaderPtr(static_cast<SharedHeader*>(memory));
+  return envgen::fail("starting a copy", "", sys::errno_text(errno),
+                      "give the container more memory");
+}
+
+envgen::Status remove_tree(const std::string& path, const Keep& keep) {
+  struct stat status{};
+  if (!keep || ::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+    return sys::remove_tree(path);
+  }
+  TRY_ASSIGN(auto header, make_shared_header());
+  return run_worker_pool(1, header->failure, [&path](int) { return sys::remove_tree(path); }, keep);
+}
+
+envgen::Status check_room(const CopyJob& job) {
+  if (job.tree.empty()) return {};
+  const auto space = space_of(job.state, job.options->headroom);
+  if (!space || space->available_bytes >= space->headroom) return {};
+  job.header->full = true;
+  return envgen::fail("copying", job.tree,
+                      envgen::size_text(space->available_bytes) +
+                          " free on its file system, of which " +
+                          envgen::size_text(space->headroom) + " are to stay free",
+                      "make room there, or lower the headroom; what was copied is removed");
+}
+
+namespace {
+
+bool is_in_memory(const std::string& directory) {
+  struct statfs status{};
+  if (::statfs(directory.c_str(), &status) != 0) return false;
+  const auto type = static_cast<unsigned long>(status.f_type);
+  return type == TMPFS_MAGIC || type == RAMFS_MAGIC;
+}
+
+}  // namespace
+
+void warn_of_memory(const CopyJob& job, const std::string& where) {
+  if (!job.options->warn || !job.options->verify) return;
+  if (!job.header->cached && !is_in_memory(job.state)) return;
+  job.options->warn(where +
+                    ": what was verified may have been in memory only: its file system does not "
+                    "let go of what it has there");
+}
+
+namespace {
+
+envgen::Status check(const CopyJob& job) {
+  if (job.options->report) job.options->report(*job.counters);
+  if (job.options->keep) {
+    TRY(job.options->keep());
+  }
+  if (job.options->deadline_ms != 0 && sys::monotonic_ms() >= job.options->deadline_ms) {
+    return envgen::fail("copying", job.source, "that it takes longer than it may",
+                        "allow more time; run it again: it goes on where it was");
+  }
+  return check_room(job);
+}
+
+}  // namespace
+
+envgen::Status run_pass(const CopyJob& job, int size, std::span<const Item> items, bool manifest,
+                        Body body) {
+  TRY_ASSIGN(auto list, WorkList::create(job.tree.empty() ? "" : job.state, &job.header->work));
+  for (const Item& item : items) {
+    TRY(list.push(item));
+  }
+  job.header->sums.clear();
+  const auto work = [&](int number) -> envgen::Status {
+    Worker worker(job, list, number);
+    if (manifest) {
+      TRY_ASSIGN(worker.manifest, ManifestFile::create(job.state, number));
+    }
+    return body(worker);
+  };
+  return run_worker_pool(size, job.header->failure, work, [&job] { return check(job); });
+}
+
+}  // namespace copy

@@ -1,0 +1,62 @@
+#include "init/copy/tree/tree_digest.h"
+
+#include <array>
+
+#include "base/content_hash.h"
+
+namespace copy {
+namespace {
+
+constexpr std::uint64_t kHighSeed = 0x7472'6169'6e69'7401;
+constexpr std::uint64_t kLowSeed = 0x7472'6169'6e69'7402;
+constexpr std::uint64_t kBlock = 512;  // st_blocks counts these
+
+template <class T>
+std::string_view bytes_of(const T& object) {
+  return {reinterpret_cast<const char*>(&object), sizeof object};
+}
+
+}  // namespace
+
+void add_entry(Sums& sums, std::string_view path, const struct stat& status,
+               std::string_view target, std::string& scratch) {
+  const bool file = S_ISREG(status.st_mode);
+  const std::uint64_t size = file ? static_cast<std::uint64_t>(status.st_size) : 0;
+  const std::array<std::uint64_t, 4> kept = {
+      size, static_cast<std::uint64_t>(to_ns(status.st_mtim)), status.st_mode,
+      (std::uint64_t{status.st_uid} << 32U) | status.st_gid};
+  scratch.assign(bytes_of(kept));
+  scratch += target;
+  scratch += '\0';
+  scratch += path;
+  const std::uint64_t high = envgen::hash_of(scratch, kHighSeed);
+  sums.digest.high += high;
+  sums.digest.low += envgen::hash_of(scratch, kLowSeed);
+  const std::array<std::uint64_t, 2> moving = {static_cast<std::uint64_t>(to_ns(status.st_ctim)),
+                                               status.st_dev};
+  sums.change += envgen::hash_of(bytes_of(moving), high);
+  ++sums.size.entries;
+  sums.size.bytes += size;
+  sums.size.allocated += static_cast<std::uint64_t>(status.st_blocks) * kBlock;
+}
+
+void SharedSums::clear() {
+  for (auto* sum : {&high_, &low_, &change_, &entries_, &bytes_, &allocated_}) sum->store(0);
+}
+
+void SharedSums::add(const Sums& sums) {
+  high_ += sums.digest.high;
+  low_ += sums.digest.low;
+  change_ += sums.change;
+  entries_ += sums.size.entries;
+  bytes_ += sums.size.bytes;
+  allocated_ += sums.size.allocated;
+}
+
+Sums SharedSums::value() const {
+  return {.digest = {.high = high_, .low = low_},
+          .change = change_,
+          .size = {.entries = entries_, .bytes = bytes_, .allocated = allocated_}};
+}
+
+}  // namespace copy

@@ -1,0 +1,58 @@
+#pragma once
+// The prefixes of the variables that say that there may be something to resolve. A superset of what
+// envgen reads, by prefixes, so that it can be asked without libc;
+// tests/init/early/early_prefixes_test.cc compares it with envgen.
+
+namespace early {
+
+// "CONDA" stands for each variable whose name begins so.
+inline constexpr char kEnvironmentPrefixes[][16] = {
+    "ANACONDA",      "ASCEND",     "ATB_",        "BATCH_",    "CM_",     "CONDA",
+    "DEFAULT_CONDA", "DEVICE_",    "DLC_",        "DLS_",      "GLOBAL_", "HCCL",
+    "HYDRA_",        "JOB",        "K_MPI_",      "LISTEN_",   "LOCAL_",  "MA_",
+    "MAMBA",         "MASTER_",    "MINDX",       "MPI_",      "MS_",     "NODE_RANK",
+    "NPROC_",        "NPU",        "OMPI_",       "PET_",      "PMI",     "POD_",
+    "PS_HOST",       "RANK",       "REPLICATED_", "SERVER_ID", "SLOTS",   "SLURM",
+    "TF_CONFIG",     "TF_PS",      "TF_WORKER",   "TRAINIT_",  "VC_",     "VK_",
+    "WORKER_HOST",   "WORLD_SIZE",
+};
+
+// Programs by whose name conda is found: "/opt/conda/envs/a/bin/python", "micromamba".
+inline constexpr char kProgramPrefixes[][8] = {"conda", "mamba", "envs"};
+
+// Where it is, there may be hooks: envgen::kHooksDirectory.
+inline constexpr char kHooksDirectory[] = "/etc/trainit/hooks";
+
+constexpr bool begins_with(const char* text, const char* prefix) {
+  while (*prefix != '\0') {
+    if (*text++ != *prefix++) return false;
+  }
+  return true;
+}
+
+constexpr bool equal(const char* text, const char* other) {
+  while (*text != '\0' && *text == *other) {
+    ++text;
+    ++other;
+  }
+  return *text == *other;
+}
+
+// `entry`: "NAME=VALUE".
+constexpr bool has_known_prefix(const char* entry) {
+  for (const auto& known : kEnvironmentPrefixes) {
+    if (begins_with(entry, known)) return true;
+  }
+  return false;
+}
+
+constexpr bool may_be_conda(const char* program) {
+  for (; *program != '\0'; ++program) {
+    for (const auto& known : kProgramPrefixes) {
+      if (begins_with(program, known)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace early

@@ -1,0 +1,56 @@
+#pragma once
+// One attempt to have a connection to node 0: at each of its addresses, until one welcomes us.
+// Never waits.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "init/engine/cluster/link_connection.h"
+#include "init/engine/cluster/link_session.h"
+#include "init/engine/cluster/link_settings.h"
+
+namespace engine {
+
+class LinkAttempt {
+ public:
+  LinkAttempt(const LinkSettings& settings, const LinkKey& key, std::vector<std::string> addresses,
+              std::int64_t now_ms);
+
+  enum class State : unsigned char { kConnecting, kGreeting, kWelcoming, kWelcomed, kFailed };
+  // After something came, or the time.
+  State step(std::int64_t now_ms);
+
+  [[nodiscard]] State state() const { return state_; }
+  // Node 0 knows from here on that this is our connection, and closes the other one.
+  [[nodiscard]] bool shown() const { return state_ == State::kWelcoming; }
+  [[nodiscard]] const std::string& why() const { return why_; }  // it failed
+  [[nodiscard]] int fd() const { return connection_.fd(); }
+  [[nodiscard]] short events() const;
+  [[nodiscard]] std::int64_t deadline_ms() const { return deadline_ms_; }
+
+  // kWelcomed: the connection, and what node 0 wants to hear.
+  LinkConnection take() { return std::move(connection_); }
+  [[nodiscard]] std::int64_t heartbeat_ms() const { return heartbeat_ms_; }
+
+ private:
+  void try_next(std::int64_t now_ms);
+  void fail(std::string why, std::int64_t now_ms);
+  void connected(std::int64_t now_ms);
+  void hear(std::int64_t now_ms);
+  bool hear_frame(const LinkFrame& frame, std::int64_t now_ms);
+  bool say_hello(std::string_view nonce);
+
+  const LinkSettings& settings_;
+  const LinkKey& key_;
+  std::vector<std::string> addresses_;
+  std::size_t next_ = 0;
+  State state_ = State::kConnecting;
+  LinkConnection connection_;
+  std::int64_t deadline_ms_ = 0;
+  std::int64_t heartbeat_ms_ = 0;
+  std::string why_;
+};
+
+}  // namespace engine

@@ -1,0 +1,379 @@
+#include "init/engine/cluster/link_members.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <utility>
+
+#include "base/wire.h"
+#include "init/engine/cluster/link_rows.h"
+#include "init/engine/cluster/link_socket.h"
+#include "init/sys/clock.h"
+
+namespace engine {
+namespace {
+
+using lifecycle::node_text;
+using Kind = LinkFrame::Kind;
+
+constexpr std::int64_t kStrangerMs = 10'000;  // to show who it is
+constexpr std::int64_t kAnswerMs = 2000;      // of a node that another one says to be
+constexpr std::int64_t kNewsMs = 2000;
+constexpr std::int64_t kWarnMs = 60'000;
+constexpr std::size_t kMostStrangers = 256;
+constexpr int kMostAccepts = 256;  // of one turn
+constexpr std::size_t kMostUnsent = 4UL * kMostLinkPayload;
+
+}  // namespace
+
+// A thousand in a second are about a hundredth of a CPU of node 0's: where there are more nodes,
+// each has fewer.
+std::int64_t heartbeat_ms(const LinkSettings& settings) {
+  constexpr std::int64_t kMostMs = 5000;
+  constexpr std::int64_t kOfTimeout = 6;
+  constexpr std::int64_t kOfTimeoutOfMany = 3;
+  const std::int64_t for_many_ms = settings.node_count;
+  const std::int64_t ms = std::max(std::min(settings.timeout_ms / kOfTimeout, kMostMs),
+                                   std::min(settings.timeout_ms / kOfTimeoutOfMany, for_many_ms));
+  return std::max<std::int64_t>(ms, 10);
+}
+
+LinkMembers::LinkMembers(const LinkSettings& settings, lifecycle::Coordinator& coordinator,
+                         int poller)
+    : settings_(settings),
+      coordinator_(coordinator),
+      poller_(poller),
+      key_(settings.secret, settings.common),
+      members_(settings.node_count) {}
+
+bool LinkMembers::accept_all(int listener, std::int64_t now_ms) {
+  for (int i = 0; i < kMostAccepts; ++i) {
+    sys::Fd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    const int error = errno;
+    const bool no_room = !socket.valid() && (error == EMFILE || error == ENFILE ||
+                                             error == ENOBUFS || error == ENOMEM);
+    if (!socket.valid() && !no_room) return true;
+    if (no_room || connections_.size() >= settings_.node_count + kMostStrangers) {
+      if (!drop_oldest_stranger(now_ms)) return false;
+    }
+    if (!socket.valid()) continue;
+    Peer peer{.connection = LinkConnection(std::move(socket), settings_.timeout_ms)};
+    peer.nonce = new_link_nonce();
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = next_id_}};
+    if (peer.nonce.empty() || !peer.connection.send(Kind::kGreeting, peer.nonce) ||
+        ::epoll_ctl(poller_, EPOLL_CTL_ADD, peer.connection.fd(), &event) != 0) {
+      continue;
+    }
+    strangers_[next_id_] = now_ms + kStrangerMs;
+    connections_.emplace(next_id_++, std::move(peer));
+  }
+  return true;
+}
+
+bool LinkMembers::drop_oldest_stranger(std::int64_t now_ms) {
+  if (strangers_.empty()) return false;
+  drop(strangers_.begin()->first, now_ms);
+  return true;
+}
+
+void LinkMembers::ready(Id id, std::uint32_t events, std::int64_t now_ms) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  Peer& peer = found->second;
+  if ((events & EPOLLOUT) != 0) {
+    if (!peer.connection.flush()) give_up(peer);
+    // What it did not take may be another thing by now.
+    if (!peer.connection.clogged() && peer.stage == Stage::kMember) tell(peer, now_ms);
+  }
+  const bool speaks = (events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0;
+  if (!speaks || hear_all(id, peer, now_ms)) {
+    watch_output(id, peer);
+  } else {
+    drop(id, now_ms);
+  }
+}
+
+void LinkMembers::send(Peer& peer, Kind kind, std::string_view payload) {
+  if (!peer.connection.send(kind, payload)) give_up(peer);
+}
+
+// It takes nothing any more. What it has said is heard yet, its farewell too, and then its end.
+void LinkMembers::give_up(Peer& peer) { ::shutdown(peer.connection.fd(), SHUT_RDWR); }
+
+// False: the connection is at its end, or of no use any more.
+bool LinkMembers::hear_all(Id id, Peer& peer, std::int64_t now_ms) {
+  const bool open = peer.connection.receive();
+  LinkFrame frame;
+  auto next = LinkConnection::Next::kNone;
+  while ((next = peer.connection.next(frame)) == LinkConnection::Next::kFrame) {
+    if (!hear(id, peer, frame, now_ms)) return false;
+  }
+  return open && next != LinkConnection::Next::kStranger;
+}
+
+// False: the connection is of no use any more.
+bool LinkMembers::hear(Id id, Peer& peer, const LinkFrame& frame, std::int64_t now_ms) {
+  switch (peer.stage) {
+    case Stage::kGreeted:
+      return frame.kind == Kind::kHello && hear_hello(id, peer, frame, now_ms);
+    case Stage::kMember:
+      return hear_member(peer, frame, now_ms);
+    case Stage::kWaiting:
+    case Stage::kRefused:
+      break;  // nothing is due from it
+  }
+  return false;
+}
+
+bool LinkMembers::hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int64_t now_ms) {
+  const auto hello = envgen::from_wire<LinkHello>(frame.payload);
+  if (!hello || hello->nonce.size() != kLinkNonceBytes) return false;
+  if (!key_.fits_hello(peer.nonce, frame)) {
+    const std::string who = "somebody at " + address_text(peer_address(peer.connection.fd()));
+    coordinator_.differs(hello->node,
+                         who + " said to be it, and has another secret or list of nodes");
+    warning_ = who + " said to be " + node_text(hello->node, settings_.names) +
+               " and does not know this job: it has another secret or list of nodes, or is of "
+               "another job";
+    return false;
+  }
+  peer.connection.begin_session(key_.session(peer.nonce, frame.payload, true));
+  std::string().swap(peer.nonce);
+  if (differs(peer, *hello)) return true;
+  if (hello->node == 0 || hello->node >= settings_.node_count) return false;
+  peer.node = hello->node;
+  peer.life = hello->life;
+  const Id old = members_[peer.node];
+  // The worker of one PID 1 has one connection that it believes in: the new one.
+  if (old == 0 || connections_.at(old).life == peer.life) {
+    admit(id, now_ms);
+    return true;
+  }
+  ask_old_one(id, peer, now_ms);
+  return true;
+}
+
+// It knows the job's key, and is refused.
+bool LinkMembers::differs(Peer& peer, const LinkHello& hello) {
+  const std::uint32_t count = settings_.node_count;
+  const auto lists = [](std::uint32_t its, const char* other, std::uint32_t others) {
+    return "it has a list of " + std::to_string(its) + " nodes, and " + other + " one of " +
+           std::to_string(others);
+  };
+  std::string here;  // as node 0 says it, and as the other does
+  std::string there;
+  if (hello.version != kLinkVersion) {
+    here = there = "it has another version of trainit";
+  } else if (hello.node_count != count) {
+    here = lists(hello.node_count, "node 0", count);
+    there = lists(count, "this node", hello.node_count);
+  } else if (hello.cluster != settings_.cluster) {
+    here = there = "it has another list of nodes";
+  }
+  if (here.empty()) return false;
+  coordinator_.differs(hello.node, here);
+  refuse(peer, there);
+  return true;
+}
+
+void LinkMembers::ask_old_one(Id id, Peer& peer, std::int64_t now_ms) {
+  const Id old_id = members_[peer.node];
+  if (questions_.contains(peer.node)) return refuse(peer, "another one asks for this place");
+  peer.stage = Stage::kWaiting;
+  questions_[peer.node] = {id, now_ms + kAnswerMs};
+  Peer& old_one = connections_.at(old_id);
+  send(old_one, Kind::kPing);
+  watch_output(old_id, old_one);
+}
+
+void LinkMembers::refuse(Peer& peer, const std::string& why) {
+  peer.stage = Stage::kRefused;
+  send(peer, Kind::kRefused, why);
+}
+
+// It is still there: whoever else says to be it is not.
+void LinkMembers::answered(std::uint32_t node) {
+  const auto question = questions_.find(node);
+  if (question == questions_.end()) return;
+  const Id id = question->second.newcomer;
+  questions_.erase(question);
+  Peer& newcomer = connections_.at(id);
+  warning_ = "somebody at " + address_text(peer_address(newcomer.connection.fd())) +
+             " said to be " + node_text(node, settings_.names) + ", which is connected and answers";
+  refuse(newcomer, "a " + node_text(node, settings_.names) + " is connected and answers");
+}
+
+void LinkMembers::admit(Id id, std::int64_t now_ms) {
+  Peer& peer = connections_.at(id);
+  answered(peer.node);  // as this one shows, if another life asks for its place
+  const Id old = std::exchange(members_[peer.node], id);
+  if (old != 0) {
+    connections_.at(old).connection.abort();
+    connections_.erase(old);
+  }
+  strangers_.erase(id);
+  peer.stage = Stage::kMember;
+  coordinator_.connected(peer.node, peer.life, now_ms);
+  const LinkWelcome welcome{static_cast<std::uint32_t>(heartbeat_ms(settings_))};
+  send(peer, Kind::kWelcome, envgen::to_wire(welcome));
+  tell(peer, now_ms);
+  watch_output(id, peer);
+}
+
+bool LinkMembers::hear_member(Peer& peer, const LinkFrame& frame, std::int64_t now_ms) {
+  coordinator_.heard(peer.node, now_ms);
+  answered(peer.node);
+  switch (frame.kind) {
+    case Kind::kHeartbeat:
+      if (!peer.connection.clogged() && !peer.ended_sending) send(peer, Kind::kHeartbeat);
+      return true;
+    case Kind::kReport: {
+      const auto report = envgen::from_wire<lifecycle::NodeReport>(frame.payload);
+      if (!report) return false;
+      coordinator_.reported(peer.node, *report, now_ms);
+      return true;
+    }
+    case Kind::kNodes:
+      return send_rows(peer, frame, now_ms);
+    default:
+      return false;
+  }
+}
+
+bool LinkMembers::send_rows(Peer& peer, const LinkFrame& frame, std::int64_t now_ms) {
+  const auto request = envgen::from_wire<LinkNodesRequest>(frame.payload);
+  if (!request) return false;
+  if (peer.ended_sending) return true;
+  if (peer.connection.unsent_bytes() > kMostUnsent) return false;  // it asks, and takes no answer
+  const LinkRows rows = rows_of_nodes(settings_, coordinator_, request->from, now_ms);
+  send(peer, Kind::kRows, envgen::to_wire(rows));
+  return true;
+}
+
+// The same verdict goes to most of them.
+const LinkMembers::Encoded& LinkMembers::encoded(const lifecycle::Verdict& verdict) {
+  if (encoded_.urgent != 0 && encoded_.verdict == verdict) return encoded_;
+  lifecycle::Verdict compared = verdict;
+  if (compared.failure) compared.failure->age_ms = 0;
+  const std::hash<std::string> number;
+  encoded_.verdict = verdict;
+  encoded_.wire = envgen::to_wire(verdict);
+  encoded_.whole = number(envgen::to_wire(compared)) | 1U;
+  compared.missing = 0;
+  compared.waits_for.clear();
+  encoded_.urgent = number(envgen::to_wire(compared)) | 1U;
+  return encoded_;
+}
+
+void LinkMembers::tell(Peer& peer, std::int64_t now_ms) {
+  if (peer.connection.clogged() || peer.ended_sending) return;  // once it takes more
+  const Encoded& verdict = encoded(coordinator_.verdict_for(peer.node, now_ms));
+  if (verdict.whole == peer.whole) return;
+  const std::int64_t news_ms = peer.told_ms + news_pause_ms();
+  if (verdict.urgent == peer.urgent && now_ms < news_ms) {
+    news_ms_ = std::min(news_ms_.value_or(news_ms), news_ms);
+    return;
+  }
+  peer.urgent = verdict.urgent;
+  peer.whole = verdict.whole;
+  peer.told_ms = now_ms;
+  send(peer, Kind::kVerdict, verdict.wire);
+}
+
+// Ten thousand nodes do not come in one moment.
+std::int64_t LinkMembers::news_pause_ms() const {
+  return std::max<std::int64_t>(kNewsMs, settings_.node_count);
+}
+
+void LinkMembers::tell_all(std::int64_t now_ms) {
+  const bool news = news_ms_ && now_ms >= *news_ms_;
+  if ((coordinator_.version() == told_version_ && !news) || now_ms < next_tell_ms_) return;
+  told_version_ = coordinator_.version();
+  news_ms_.reset();
+  const std::int64_t before_ms = sys::monotonic_ms();
+  for (const Id id : std::vector<Id>(members_)) {
+    if (id == 0) continue;
+    Peer& peer = connections_.at(id);
+    tell(peer, now_ms);
+    watch_output(id, peer);
+  }
+  // Of a storm of changes a tenth of the time goes into telling them, and none waits for long.
+  constexpr std::int64_t kOfTime = 10;
+  constexpr std::int64_t kMostPauseMs = 100;
+  const std::int64_t took_ms = sys::monotonic_ms() - before_ms;
+  next_tell_ms_ = now_ms + std::min(took_ms * kOfTime, kMostPauseMs);
+}
+
+void LinkMembers::tick(std::int64_t now_ms) {
+  while (!strangers_.empty() && strangers_.begin()->second <= now_ms) {
+    drop(strangers_.begin()->first, now_ms);
+  }
+  std::vector<std::uint32_t> unanswered;
+  for (const auto& [node, question] : questions_) {
+    if (question.deadline_ms <= now_ms) unanswered.push_back(node);
+  }
+  for (const std::uint32_t node : unanswered) drop(members_[node], now_ms);
+}
+
+std::optional<std::int64_t> LinkMembers::next_ms() const {
+  std::optional<std::int64_t> next_ms = news_ms_;
+  auto no_later = [&next_ms](std::int64_t at_ms) {
+    next_ms = std::min(next_ms.value_or(at_ms), at_ms);
+  };
+  if (!strangers_.empty()) no_later(strangers_.begin()->second);
+  for (const auto& [node, question] : questions_) no_later(question.deadline_ms);
+  if (coordinator_.version() != told_version_) no_later(next_tell_ms_);
+  return next_ms;
+}
+
+void LinkMembers::watch_output(Id id, Peer& peer) {
+  if (seen_off_ && !peer.connection.clogged() && !std::exchange(peer.ended_sending, true)) {
+    peer.connection.end_sending();
+  }
+  const bool wanted = peer.connection.clogged();
+  if (wanted == peer.watches_output) return;
+  peer.watches_output = wanted;
+  epoll_event event{.events = wanted ? EPOLLIN | EPOLLOUT : EPOLLIN, .data = {.u64 = id}};
+  ::epoll_ctl(poller_, EPOLL_CTL_MOD, peer.connection.fd(), &event);
+}
+
+void LinkMembers::drop(Id id, std::int64_t now_ms) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  const Peer peer = std::move(found->second);
+  connections_.erase(found);
+  strangers_.erase(id);
+  const auto question = questions_.find(peer.node);
+  if (peer.stage == Stage::kWaiting && question != questions_.end()) questions_.erase(question);
+  if (peer.stage != Stage::kMember) return;
+  members_[peer.node] = 0;
+  coordinator_.closed(peer.node, now_ms);
+  if (question == questions_.end()) return;
+  const Id newcomer = question->second.newcomer;
+  questions_.erase(question);
+  admit(newcomer, now_ms);
+}
+
+void LinkMembers::see_off(std::int64_t now_ms) {
+  while (drop_oldest_stranger(now_ms)) {
+  }
+  next_tell_ms_ = 0;
+  told_version_ = 0;
+  tell_all(now_ms);
+  seen_off_ = true;
+  for (auto& [id, peer] : connections_) watch_output(id, peer);
+}
+
+std::optional<std::string> LinkMembers::take_warning() {
+  if (warning_.empty()) return std::nullopt;
+  const std::int64_t now_ms = sys::monotonic_ms();
+  std::string warning = std::exchange(warning_, {});
+  if (warned_ms_ && now_ms - *warned_ms_ < kWarnMs) return std::nullopt;
+  warned_ms_ = now_ms;
+  return warning;
+}
+
+}  // namespace engine

@@ -1,0 +1,58 @@
+#include "init/engine/cluster/link_rows.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/json_fields.h"
+#include "base/utf8.h"
+#include "init/engine/cluster/link_status.h"
+
+namespace engine {
+namespace {
+
+std::string_view name_of(lifecycle::Coordinator::Presence presence) {
+  static constexpr std::array<std::string_view, 5> kNames = {"never", "here", "away", "lost",
+                                                             "gone"};
+  return kNames.at(static_cast<std::size_t>(presence));
+}
+
+NodeRow row_of(const LinkSettings& settings, const lifecycle::Coordinator& coordinator,
+               std::uint32_t node, std::int64_t now_ms) {
+  using Presence = lifecycle::Coordinator::Presence;
+  NodeRow row;
+  row.node = node;
+  if (node < settings.names.size()) row.name = settings.names[node];
+  const Presence presence = coordinator.presence(node);
+  row.presence = name_of(presence);
+  if (presence == Presence::kNever) return row;
+  const lifecycle::NodeReport& report = coordinator.report_of(node);
+  row.phase = sys::printable(report.phase);
+  row.ranks = report.ranks;
+  row.silent_ms = report.silent_ms;
+  row.restarts = report.restarts;
+  row.heard_ms_ago = node == settings.node ? 0 : now_ms - coordinator.last_heard(node);
+  if (report.failure) row.failure = sys::printable(report.failure->message);
+  return row;
+}
+
+}  // namespace
+
+LinkRows rows_of_nodes(const LinkSettings& settings, const lifecycle::Coordinator& coordinator,
+                       std::uint32_t from, std::int64_t now_ms) {
+  constexpr std::size_t kEnoughBytes = 8192;  // a row may have as much again
+  LinkRows rows;
+  for (std::uint32_t node = from; node < settings.node_count; ++node) {
+    if (rows.text.size() > kEnoughBytes) {
+      rows.next = node;
+      break;
+    }
+    envgen::json::Writer out(false);
+    envgen::write_json(out, row_of(settings, coordinator, node, now_ms));
+    rows.text += std::move(out).take() + "\n";
+  }
+  return rows;
+}
+
+}  // namespace engine

@@ -1,0 +1,16 @@
+#pragma once
+// What node 0 knows of each node, as lines of JSON for `trainit status --cluster`.
+
+#include <cstdint>
+
+#include "init/engine/cluster/link_settings.h"
+#include "init/engine/cluster/link_wire.h"
+#include "lifecycle/nodes.h"
+
+namespace engine {
+
+// Of the nodes from `from` on, as many as a frame holds.
+LinkRows rows_of_nodes(const LinkSettings& settings, const lifecycle::Coordinator& coordinator,
+                       std::uint32_t from, std::int64_t now_ms);
+
+}  // namespace engine

@@ -1,0 +1,285 @@
+#include "init/engine/cluster/link_server.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/exit_codes.h"
+#include "base/result.h"
+#include "init/engine/cluster/link_members.h"
+#include "init/engine/cluster/link_pipes.h"
+#include "init/engine/cluster/link_rows.h"
+#include "init/engine/cluster/link_socket.h"
+#include "init/engine/cluster/link_status_socket.h"
+#include "init/sys/clock.h"
+#include "init/sys/files.h"
+#include "lifecycle/nodes.h"
+
+namespace engine {
+namespace {
+
+using lifecycle::NodeReport;
+
+constexpr std::int64_t kListenPauseMs = 3000;
+constexpr std::int64_t kPortPauseMs = 200;
+constexpr std::int64_t kFarewellMs = 1000;
+constexpr std::int64_t kMostWaitMs = 10'000;
+// From this number of nodes on it looks for what has come so often, and no oftener: to wake for
+// each word of ten thousand costs more than to hear it.
+constexpr std::uint32_t kManyNodes = 1000;
+constexpr std::int64_t kLookMs = 20;
+constexpr int kMostRounds = 64;  // of events in one turn
+
+// In the poller, below those of connections.
+enum Source : std::uint64_t { kDown = 1, kUp = 2, kListener = 3, kStatus = 4 };
+
+lifecycle::Coordinator::Settings coordinator_settings(const LinkSettings& settings) {
+  return {.node_count = settings.node_count,
+          .cluster = settings.cluster,
+          .names = settings.names,
+          .stops = settings.stops,
+          .together = settings.together,
+          .loss_counts = settings.loss_counts,
+          .stop_counts = settings.stop_counts,
+          .timeout_ms = settings.timeout_ms};
+}
+
+class LinkServer {
+ public:
+  LinkServer(const LinkSettings& settings, int down, int up)
+      : settings_(settings),
+        poller_(::epoll_create1(EPOLL_CLOEXEC)),
+        pipes_(down, up),
+        coordinator_(coordinator_settings(settings), now_ms_),
+        members_(settings, coordinator_, poller_.get()),
+        status_(settings.socket, no_status_) {
+    if (status_.fd() >= 0) watch(status_.fd(), kStatus, EPOLLIN, EPOLL_CTL_ADD);
+    if (!no_status_.empty()) pipes_.warn(no_status_);
+    watch(pipes_.down(), kDown, EPOLLIN, EPOLL_CTL_ADD);
+    watch(pipes_.up(), kUp, 0, EPOLL_CTL_ADD);
+    coordinator_.connected(0, settings.life, now_ms_);
+    listens_ = "listens at port " + std::to_string(settings.port) + " for " +
+               std::to_string(settings.node_count - 1) + " other node" +
+               (settings.node_count == 2 ? "" : "s");
+  }
+
+  int run() {
+    if (!poller_.valid()) return exit_code::kOwnFailure;
+    while (!gone_) {
+      listen();
+      look_at_port();
+      tell();
+      turn(wait_ms());
+      if (farewell_ && !awaits_first()) return end();
+    }
+    return 0;
+  }
+
+ private:
+  void watch(int fd, std::uint64_t id, std::uint32_t events, int operation) const {
+    epoll_event event{.events = events, .data = {.u64 = id}};
+    ::epoll_ctl(poller_.get(), operation, fd, &event);
+  }
+
+  // The port may be held by a process of the last start, or for ever.
+  void listen() {
+    if (listener_.valid() || now_ms_ < listen_ms_) return;
+    const int error = listen_at(settings_.port, listener_);
+    listen_ms_ = now_ms_ + kListenPauseMs;
+    if (error == 0) {
+      watch(listener_.get(), kListener, EPOLLIN, EPOLL_CTL_ADD);
+      pipes_.state(true, listens_);
+      return;
+    }
+    const std::string where = "port " + std::to_string(settings_.port) + " of this node";
+    pipes_.state(false, where + ": " + sys::errno_text(error));
+    if (std::exchange(listen_error_, error) == error) return;
+    pipes_.warn(
+        envgen::to_line({"opening the link between the job's nodes", where, sys::errno_text(error),
+                         "until it is free each node sees failures on others by their effects "
+                         "only: see what listens there (ss -ltnp), or choose another one with "
+                         "--link-port, alike on all nodes"}));
+  }
+
+  // The job's own port may be held by a process of the last start, or by another one: no start is
+  // given as long as it is. Nor is it looked at from then on, as a rank takes it.
+  void look_at_port() {
+    if (!arrival_ || now_ms_ < port_ms_) return;
+    if (coordinator_.verdict_for(0, now_ms_).go == *arrival_) {
+      arrival_.reset();
+      return;
+    }
+    port_ms_ = now_ms_ + kPortPauseMs;
+    sys::Fd probe;
+    const bool taken = listen_at(settings_.free_port, probe) == EADDRINUSE;
+    coordinator_.hold(taken ? "a process of the last start, or another one, listens at its port " +
+                                  std::to_string(settings_.free_port)
+                            : "");
+  }
+
+  void take(const NodeReport& report) {
+    const bool arrives = report.stage == NodeReport::Stage::kArrived;
+    arrival_.reset();
+    if (arrives && settings_.free_port != 0) {
+      arrival_ = report.arrival;
+      port_ms_ = 0;
+      look_at_port();
+    }
+    coordinator_.reported(0, report, now_ms_);
+    if (farewell_ || report.stage != NodeReport::Stage::kEnded) return;
+    farewell_ = true;
+    if (report.exit_code != 0 && now_ms_ < began_ms_ + kFirstMs) {
+      first_until_ms_ = now_ms_ + kFirstFarewellMs;
+    }
+  }
+
+  // Who comes a moment after a failure has to hear of it.
+  [[nodiscard]] bool awaits_first() const {
+    if (now_ms_ >= first_until_ms_) return false;
+    for (std::uint32_t node = 1; node < settings_.node_count; ++node) {
+      if (coordinator_.presence(node) == lifecycle::Coordinator::Presence::kNever) return true;
+    }
+    return false;
+  }
+
+  void tell() {
+    if (const auto at_ms = coordinator_.next_tick(); at_ms && *at_ms <= now_ms_) {
+      coordinator_.tick(now_ms_);
+    }
+    members_.tick(now_ms_);
+    members_.tell_all(now_ms_);
+    if (told_version_ != coordinator_.version()) {
+      told_version_ = coordinator_.version();
+      pipes_.verdict(coordinator_.verdict_for(0, now_ms_));
+    }
+    if (const auto warning = members_.take_warning()) pipes_.warn("link: " + *warning);
+    pipes_.tick();
+  }
+
+  [[nodiscard]] std::int64_t wait_ms() const {
+    std::int64_t wait_ms = kMostWaitMs;
+    auto until = [&](std::optional<std::int64_t> at_ms) {
+      if (at_ms) wait_ms = std::min(wait_ms, *at_ms - now_ms_);
+    };
+    until(coordinator_.next_tick());
+    until(members_.next_ms());
+    if (!listener_.valid() || !accepts_) until(listen_ms_);
+    if (arrival_) until(port_ms_);
+    if (farewell_) until(first_until_ms_);
+    until(pipes_.next_ms());
+    return std::max<std::int64_t>(wait_ms, 0);
+  }
+
+  // All that can be heard is heard before anybody's silence is looked at.
+  void turn(std::int64_t planned_ms) {
+    if (waits_for_pid1_ != pipes_.waits()) {
+      waits_for_pid1_ = pipes_.waits();
+      watch(pipes_.up(), kUp, waits_for_pid1_ ? EPOLLOUT : 0U, EPOLL_CTL_MOD);
+    }
+    if (!accepts_ && listener_.valid() && now_ms_ >= listen_ms_) {
+      accepts_ = true;
+      watch(listener_.get(), kListener, EPOLLIN, EPOLL_CTL_MOD);
+    }
+    const std::int64_t rest_ms = looked_ms_ + kLookMs - sys::monotonic_ms();
+    if (settings_.node_count >= kManyNodes && rest_ms > 0) {
+      ::poll(nullptr, 0, static_cast<int>(std::min(rest_ms, kLookMs)));
+    }
+    std::array<epoll_event, 256> events;
+    for (int round = 0; round < kMostRounds; ++round) {
+      const int count = ::epoll_wait(poller_.get(), events.data(), events.size(),
+                                     round == 0 ? static_cast<int>(planned_ms) : 0);
+      now_ms_ = sys::monotonic_ms();
+      for (int i = 0; i < count; ++i) {
+        const epoll_event event = events.at(static_cast<std::size_t>(i));
+        answer(event.data.u64, event.events);
+      }
+      if (count < static_cast<int>(events.size())) break;
+    }
+    looked_ms_ = sys::monotonic_ms();
+  }
+
+  void answer(std::uint64_t id, std::uint32_t events) {
+    switch (id) {
+      case kDown: {
+        const auto report = pipes_.read();
+        if (report) take(*report);
+        gone_ = gone_ || pipes_.closed();
+        break;
+      }
+      case kUp:
+        pipes_.flush();
+        gone_ = gone_ || (events & (EPOLLERR | EPOLLHUP)) != 0;
+        break;
+      case kListener:
+        if (!members_.accept_all(listener_.get(), now_ms_)) pause_accepting();
+        break;
+      case kStatus:
+        status_.ready();
+        while (const auto from = status_.next_request()) {
+          status_.rows(rows_of_nodes(settings_, coordinator_, *from, now_ms_));
+        }
+        break;
+      default:
+        members_.ready(id, events, now_ms_);
+    }
+  }
+
+  // Without a descriptor to spare it would be woken for ever.
+  void pause_accepting() {
+    accepts_ = false;
+    listen_ms_ = now_ms_ + kListenPauseMs;
+    watch(listener_.get(), kListener, 0, EPOLL_CTL_MOD);
+  }
+
+  int end() {
+    listener_.reset();
+    ::epoll_ctl(poller_.get(), EPOLL_CTL_DEL, pipes_.down(), nullptr);
+    ::epoll_ctl(poller_.get(), EPOLL_CTL_DEL, pipes_.up(), nullptr);
+    members_.see_off(now_ms_);
+    const std::int64_t deadline_ms = sys::monotonic_ms() + kFarewellMs;
+    while (!members_.all_gone()) {
+      const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
+      if (left_ms <= 0) break;
+      turn(left_ms);
+    }
+    return 0;
+  }
+
+  const LinkSettings& settings_;
+  sys::Fd poller_;
+  std::int64_t now_ms_ = sys::monotonic_ms();  // of the turn
+  const std::int64_t began_ms_ = now_ms_;
+  LinkPipes pipes_;
+  lifecycle::Coordinator coordinator_;
+  LinkMembers members_;
+  std::string no_status_;
+  LinkStatusSocket status_;
+  std::string listens_;
+  sys::Fd listener_;
+  int listen_error_ = 0;
+  std::int64_t listen_ms_ = 0;  // when to try again, or to accept again
+  bool accepts_ = true;
+  std::optional<std::uint32_t> arrival_;  // of node 0, which waits for the job's port to be free
+  std::int64_t port_ms_ = 0;              // when to look at it again
+  std::int64_t looked_ms_ = 0;
+  std::uint64_t told_version_ = 0;
+  bool waits_for_pid1_ = false;
+  bool farewell_ = false;
+  std::int64_t first_until_ms_ = 0;  // how long the farewell waits for who has not come yet
+  bool gone_ = false;
+};
+
+}  // namespace
+
+int run_link_server(const LinkSettings& settings, int down, int up) {
+  raise_descriptor_limit();
+  return LinkServer(settings, down, up).run();
+}
+
+}  // namespace engine

@@ -1,0 +1,52 @@
+#pragma once
+// What the link's worker is told, and the messages between it and PID 1.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+
+namespace engine {
+
+struct LinkSettings {
+  std::string address;  // of node 0, by name or number
+  int port = 0;
+  std::uint32_t node = 0, node_count = 1;
+  std::uint64_t cluster = 0;       // digest of the list of nodes
+  std::uint64_t life = 0;          // of this PID 1: a random number of its own, not of its worker's
+  std::vector<std::string> names;  // by rank, may be shorter or empty
+  std::string secret;              // "" = none
+  std::string common;              // without a secret: what all nodes are told alike, for the key
+  std::int64_t timeout_ms = 30'000;
+  // lifecycle::Coordinator::Settings
+  bool stops = true, loss_counts = true, stop_counts = true, together = true;
+  int free_port = 0;   // node 0: a port that must be free before a "go" (the job's master port); 0:
+                       // none
+  std::string socket;  // path of the local socket for `trainit status --cluster`; "" = none
+};
+
+// A job that fails so soon may have no link yet: its farewell waits for one to be made.
+inline constexpr std::int64_t kFirstMs = 3000;
+inline constexpr std::int64_t kFirstFarewellMs = 1400;  // ARP asks again after a second
+
+// Messages to PID 1 and from it, as workers/messages.h frames them.
+inline constexpr std::uint32_t kLinkReport = 1;   // down: lifecycle::NodeReport; kEnded: farewell
+inline constexpr std::uint32_t kLinkVerdict = 1;  // up: lifecycle::Verdict, when it is another one
+inline constexpr std::uint32_t kLinkState = 2;    // up: LinkState
+inline constexpr std::uint32_t kLinkWarning = 3;  // up: a text for the log
+inline constexpr std::uint32_t kLinkKinds = 3;
+inline constexpr std::uint32_t kMostLinkMessage = 16U * 1024;
+
+struct LinkState {
+  bool up = false;   // connected to node 0; on node 0: it listens
+  std::string text;  // for the log; "" = nothing to say
+
+  bool operator==(const LinkState&) const = default;
+};
+inline void fields(envgen::FieldVisitor& v, LinkState& state) {
+  v("up", state.up);
+  v("text", state.text);
+}
+
+}  // namespace engine

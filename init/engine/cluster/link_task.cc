@@ -1,0 +1,375 @@
+#include "init/engine/cluster/link_task.h"
+
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/wire.h"
+#include "init/engine/cluster/link_worker.h"
+#include "init/engine/report/timeline.h"
+#include "init/engine/state/failure.h"
+#include "init/sys/clock.h"
+#include "init/sys/files.h"
+#include "init/sys/log.h"
+#include "lifecycle/node_words.h"
+
+namespace engine {
+namespace {
+
+namespace event = lifecycle::event;
+using lifecycle::NodeFailure;
+using lifecycle::NodeReport;
+using lifecycle::Verdict;
+
+constexpr std::int64_t kPauseMs = 1000;
+// A connection may be made again; if not, the verdict on its loss comes before this.
+constexpr std::int64_t kDownMs = lifecycle::kReconnectMs + 1000;
+constexpr std::int64_t kFlushMs = 20;
+constexpr int kDeathsThatAreSaid = 3;
+constexpr std::int64_t kFarewellMs = 1500;
+static_assert(kFirstFarewellMs < kFarewellMs);
+constexpr std::int64_t kStoppedFarewellMs = 300;  // somebody waits for the end
+
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number) return number;
+  // No secret: it only tells this process from the one before.
+  return static_cast<std::uint64_t>(sys::wall_ms()) << 20 ^ static_cast<std::uint64_t>(::getpid());
+}
+
+LinkSettings settings_of(const envgen::NodeLink& link, bool together, std::uint64_t life,
+                         const std::string& run_dir) {
+  return {.address = link.address,
+          .port = link.port,
+          .node = static_cast<std::uint32_t>(link.node_rank),
+          .node_count = static_cast<std::uint32_t>(link.node_count),
+          .cluster = link.cluster,
+          .life = life,
+          .names = link.names,
+          .secret = link.secret,
+          .common = link.common,
+          .timeout_ms = link.timeout_ms,
+          .stops = link.stops,
+          .loss_counts = link.loss_counts,
+          .stop_counts = link.stop_counts,
+          .together = together,
+          .free_port = link.master_port,
+          .socket = run_dir.empty() ? "" : run_dir + "/link"};
+}
+
+// How long ago something was is another thing each time.
+NodeReport without_age(NodeReport report) {
+  if (report.failure) report.failure->age_ms = 0;
+  return report;
+}
+
+}  // namespace
+
+LinkTask::LinkTask(const WorkerContext& context, LauncherNews& launcher,
+                   std::function<std::int64_t()> now_ms)
+    : ChildWorker(kLinkKinds, kMostLinkMessage),
+      context_(context),
+      launcher_(launcher),
+      now_ms_(std::move(now_ms)) {}
+
+// --- The worker ---
+
+void LinkTask::turned() {
+  const auto& planned = context_.job.plan.link;
+  if (!planned || context_.machine.phase() == lifecycle::Phase::kExited) return;
+  if (link_ != planned) {
+    retire();
+    link_ = planned;
+    side_.relink(static_cast<std::uint32_t>(planned->node_rank),
+                 context_.job.plan.policy.rendezvous_ms > 0);
+    start(*planned);
+  }
+  if (context_.machine.awaits_nodes() && context_.job.missing_nodes.empty()) {
+    context_.job.missing_nodes = "node 0 at " + link_->address + " port " +
+                                 std::to_string(link_->port) + ": no word from it yet";
+  }
+  if (pid_ == 0) return;
+  if (context_.machine.phase() == lifecycle::Phase::kRunning) tell_machine(false);
+  const NodeReport now = report();
+  if (told_ != without_age(now)) send(now);
+}
+
+void LinkTask::start(const envgen::NodeLink& link) {
+  std::array<int, 2> ends{-1, -1};
+  if (life_ == 0) {
+    life_ = random_number();
+    began_ms_ = sys::monotonic_ms();
+  }
+  // Writing into a pipe that nobody reads would be a SIGPIPE.
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return sys::log::warning("no link to the other nodes: " + sys::errno_text(errno));
+  }
+  sys::Fd its_end(ends[0]);
+  down_.reset(ends[1]);
+  const StartContext start = context_.start_context();
+  // Else each starts again by itself.
+  const envgen::Policy& policy = context_.job.plan.policy;
+  const bool together = policy.rendezvous_ms > 0 || policy.max_restarts == 0;
+  const LinkSettings settings = settings_of(link, together, life_, start.base.facts.run_dir);
+  const std::array keep = {its_end.get()};
+  auto status = fork(
+      "starting the link to the other nodes", context_.saved,
+      [&](int fd) { return run_link(settings, start.base.env, its_end.release(), fd); }, keep);
+  if (!status) {
+    down_.reset();
+    return sys::log::warning(to_line(status.error()) + "; the job runs without it");
+  }
+  told_.reset();
+  unsent_.clear();
+  context_.job.link_pid = pid_;
+}
+
+// Its connections close without a farewell: this node comes again with another list.
+void LinkTask::retire() {
+  if (pid_ > 0) context_.job.helpers.push_back(pid_);
+  kill();
+  adopt(0);
+  down_.reset();
+  context_.job.link_pid = 0;
+  start_at_ms_.reset();
+}
+
+void LinkTask::on_silence(bool damaged) {
+  if (damaged) sys::log::warning("the process that keeps the link sent a damaged message");
+}
+
+void LinkTask::on_exit(const proc::Death& /*death*/) {
+  context_.job.link_pid = 0;
+  down_.reset();
+  take(LinkState{});
+  if (++deaths_ <= kDeathsThatAreSaid) {
+    sys::log::warning(
+        "the process that keeps the link to the other nodes has ended; another one "
+        "takes its place");
+  }
+  start_at_ms_ = sys::monotonic_ms() + (deaths_ == 1 ? 0 : kPauseMs);
+  await_next(sys::monotonic_ms());
+}
+
+void LinkTask::tend(std::int64_t now_ms) {
+  if (start_at_ms_ && now_ms >= *start_at_ms_) {
+    start_at_ms_.reset();
+    if (link_) start(*link_);
+  }
+  if (down_at_ms_ && now_ms >= *down_at_ms_) set_up(false);
+  if (!unsent_.empty()) flush();
+  await_next(now_ms);
+}
+
+void LinkTask::await_next(std::int64_t now_ms) {
+  deadline_ms_ = start_at_ms_;
+  const auto sooner = [this](std::int64_t at_ms) {
+    deadline_ms_ = std::min(deadline_ms_.value_or(at_ms), at_ms);
+  };
+  if (down_at_ms_) sooner(*down_at_ms_);
+  if (!unsent_.empty()) sooner(now_ms + kFlushMs);
+}
+
+// --- What this node says ---
+
+NodeReport LinkTask::report() {
+  const Job& job = context_.job;
+  const lifecycle::Machine& machine = context_.machine;
+  NodeReport report = side_.report(machine, link_->cluster, now_ms_());
+  report.ranks = static_cast<std::uint32_t>(main_pids(job).size());
+  if (!report.failure) return report;
+  NodeFailure& failure = *report.failure;
+  const std::string node =
+      "node " + std::to_string(link_->node_rank) + (job.host.empty() ? "" : " (" + job.host + ")");
+  if (failure.kind == NodeFailure::Kind::kStopped) {
+    failure.message = node + " was stopped by " + proc::signal_name(machine.stop_signal());
+  } else if (failure.kind == NodeFailure::Kind::kReplanned) {
+    failure.message = "the list of nodes has changed on " + node;
+  } else if (failure.kind == NodeFailure::Kind::kExpired) {
+    failure.message = "the job's time is over (--max-duration) on " + node;
+  } else if (failure.kind == NodeFailure::Kind::kFailed && !job.first_failure.empty()) {
+    failure.message = std::string(cut_text(job.first_failure, lifecycle::kMostTextBytes));
+    FailureDetail detail = job.failure;
+    detail.torn_down.clear();
+    failure.detail = envgen::to_wire(detail);
+    failure.complete = job.failure_complete;
+  }
+  return report;
+}
+
+// One at a time: what is to be sent then is said then.
+void LinkTask::send(const NodeReport& report) {
+  if (!unsent_.empty() && !flush()) return;
+  unsent_ = message_of(kLinkReport, envgen::to_wire(report));
+  told_ = without_age(report);
+  if (!flush()) await_next(sys::monotonic_ms());
+}
+
+// The rest of a message that it has no room for yet.
+bool LinkTask::flush() {
+  while (!unsent_.empty()) {
+    const ssize_t sent =
+        ::send(down_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) return false;
+    if (sent < 0) unsent_.clear();  // it has ended, and the next one is told all
+    if (sent > 0) unsent_.erase(0, static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+bool LinkTask::may_be_heard(int exit_code) const {
+  const bool is_first = !was_up_ && sys::monotonic_ms() < began_ms_ + kFirstMs;
+  return up_ ? !down_at_ms_ : is_first && exit_code != 0;
+}
+
+void LinkTask::farewell(int exit_code) {
+  if (pid_ == 0 || !link_ || !may_be_heard(exit_code)) return;
+  NodeReport last = report();
+  last.stage = NodeReport::Stage::kEnded;
+  last.exit_code = exit_code;
+  const bool stopped = context_.machine.stop_signal() != 0;
+  const std::int64_t until_ms = sys::monotonic_ms() + (stopped ? kStoppedFarewellMs : kFarewellMs);
+  for (send(last); !flush() && sys::monotonic_ms() < until_ms;) ::poll(nullptr, 0, 1);
+  // Its end of the pipe closes with it.
+  while (channel() >= 0) {
+    const std::int64_t left_ms = until_ms - sys::monotonic_ms();
+    if (left_ms <= 0) return;
+    pollfd ready{channel(), POLLIN, 0};
+    ::poll(&ready, 1, static_cast<int>(left_ms));
+    read();
+  }
+}
+
+// --- What it hears ---
+
+ChildWorker::Heard LinkTask::on_message(std::uint32_t kind, std::string_view bytes) {
+  if (kind == kLinkVerdict) {
+    const auto verdict = envgen::from_wire<Verdict>(bytes);
+    if (!verdict) return Heard::kDamaged;
+    take(*verdict);
+  } else if (kind == kLinkState) {
+    const auto state = envgen::from_wire<LinkState>(bytes);
+    if (!state) return Heard::kDamaged;
+    take(*state);
+  } else {
+    sys::log::warning(bytes);
+  }
+  return Heard::kMore;
+}
+
+// Why there is no connection is said once: another attempt has another reason, and for as long as
+// the job runs there is another attempt. Its worker warns where that lasts.
+void LinkTask::take(const LinkState& state) {
+  if (state.up) down_said_ = false;
+  // That node 0 is not there yet is no news.
+  const bool news = state.up || (up_ && !std::exchange(down_said_, true));
+  if (!state.text.empty()) {
+    sys::log::write(news ? sys::log::Level::kInfo : sys::log::Level::kDebug, state.text);
+  }
+  if (!state.up && !state.text.empty() && context_.machine.awaits_nodes()) {
+    context_.job.missing_nodes = state.text;
+  }
+  if (state.up) return set_up(true);
+  if (!up_ || down_at_ms_) return;
+  down_at_ms_ = sys::monotonic_ms() + kDownMs;
+  await_next(sys::monotonic_ms());
+}
+
+void LinkTask::set_up(bool is_up) {
+  down_at_ms_.reset();
+  up_ = is_up;
+  was_up_ = was_up_ || is_up;
+  tell_machine(false);
+}
+
+// Where the others go on, nobody says which failure was the first. One that this node answers by a
+// restart of its own is told to nobody. The machine has a link where it may get an answer.
+void LinkTask::tell_machine(bool fails) {
+  const bool restarts =
+      context_.job.plan.policy.rendezvous_ms == 0 && context_.machine.may_restart();
+  const bool alone = !link_->stops || (restarts && !fails);
+  const bool is_linked = up_ && !alone;
+  if (std::exchange(linked_, is_linked) != is_linked) context_.post(event::Linked{.up = is_linked});
+}
+
+void LinkTask::take(const Verdict& verdict) {
+  note_missing(verdict);
+  if (!link_->tell_sshd.empty()) tell_sshd(verdict);
+  if (verdict.failure) note_failure(verdict);
+  if (verdict.state >= Verdict::State::kFailing) tell_machine(true);
+  for (lifecycle::Event& next : side_.heed(verdict, context_.machine, now_ms_())) {
+    context_.post(std::move(next));
+  }
+  if (verdict.ended) note_end(verdict.exit_code);
+}
+
+// Nobody is there any more to say more than it did, or to give a start.
+void LinkTask::note_end(int exit_code) {
+  set_up(false);
+  if (context_.machine.phase() == lifecycle::Phase::kPreparing) {
+    context_.job.remote = RemoteFailure{
+        .is_failure = true,
+        .message = lifecycle::node_text(0, link_->names) + " has ended with exit code " +
+                   std::to_string(exit_code) + ", so it gives no start any more",
+        .detail = {}};
+  }
+  context_.post(event::Linked{.up = false, .ended = true});
+}
+
+void LinkTask::note_failure(const Verdict& verdict) {
+  using Kind = NodeFailure::Kind;
+  const NodeFailure& failure = *verdict.failure;
+  const bool own = failure.node == static_cast<std::uint32_t>(link_->node_rank);
+  const bool told = verdict.state == Verdict::State::kTold;
+  if (verdict.state == Verdict::State::kFailed && failure.kind != Kind::kReplanned) {
+    const bool is_failure = failure.kind != Kind::kStopped && failure.kind != Kind::kExpired;
+    context_.job.remote =
+        RemoteFailure{.is_failure = is_failure, .message = failure.message, .detail = {}};
+    if (auto detail = envgen::from_wire<FailureDetail>(failure.detail)) {
+      context_.job.remote->detail = std::move(*detail);
+    }
+    return;
+  }
+  if (own || failure.message == told_failure_) return;
+  told_failure_ = failure.message;
+  if (told) {
+    sys::log::warning(told_failure_ + "; this node goes on");
+    context_.timeline.note("node", told_failure_);
+  } else {
+    sys::log::info(told_failure_ + ", and this one starts again");
+  }
+}
+
+// A loss also where it stops this node: that does no harm then.
+void LinkTask::tell_sshd(const Verdict& verdict) {
+  using Kind = NodeFailure::Kind;
+  if (verdict.ended) return launcher_.ended(verdict.exit_code);
+  const auto& failure = verdict.failure;
+  launcher_.lost(failure && failure->node == 0 &&
+                 (failure->kind == Kind::kClosed || failure->kind == Kind::kSilent));
+}
+
+void LinkTask::note_missing(const Verdict& verdict) {
+  Job& job = context_.job;
+  if (!context_.machine.awaits_nodes()) {
+    if (!job.missing_nodes.empty()) job.waiting_for.clear();
+    job.missing_nodes.clear();
+    return;
+  }
+  if (job.missing_nodes == verdict.waits_for || verdict.waits_for.empty()) return;
+  job.missing_nodes = verdict.waits_for;
+  job.waiting_for = std::to_string(verdict.missing) + " of " + std::to_string(link_->node_count) +
+                    " nodes before the start: " + job.missing_nodes;
+  sys::log::info("waiting for " + job.waiting_for);
+  context_.timeline.waits(job.waiting_for);
+  context_.note_change();
+}
+
+}  // namespace engine

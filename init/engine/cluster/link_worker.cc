@@ -1,0 +1,16 @@
+#include "init/engine/cluster/link_worker.h"
+
+#include <csignal>
+
+#include "init/engine/cluster/link_client.h"
+#include "init/engine/cluster/link_server.h"
+
+namespace engine {
+
+int run_link(const LinkSettings& settings, const envgen::Environ& env, int down, int up) {
+  ::signal(SIGPIPE, SIG_IGN);  // whoever has gone is noticed by what a write says
+  if (settings.node == 0) return run_link_server(settings, down, up);
+  return run_link_client(settings, env, down, up);
+}
+
+}  // namespace engine

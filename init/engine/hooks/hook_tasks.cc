@@ -1,0 +1,39 @@
+#include "init/engine/hooks/hook_tasks.h"
+
+#include <iterator>
+#include <utility>
+
+namespace engine {
+namespace {
+
+void take(Job& job, std::uint32_t index, HookNews news) {
+  TaskRecord& record = job.records[index];
+  if (auto* failed = std::get_if<HookFailed>(&news)) {
+    record.hook_message = std::move(failed->message);
+    return;
+  }
+  // Those of other events come too late for the job, and may come as often as those run.
+  if (record.kind != lifecycle::TaskKind::kPreStart) return;
+  auto& edits = std::get<HookExports>(news).edits;
+  job.exports.insert(job.exports.end(), std::make_move_iterator(edits.begin()),
+                     std::make_move_iterator(edits.end()));
+}
+
+}  // namespace
+
+envgen::Result<pid_t> HookTasks::start(std::uint32_t index) {
+  Job& job = context_.job;
+  HookRun*& run = runs_[index];
+  if (run == nullptr) {
+    run =
+        &workers_.add<HookRun>([&job, index](HookNews news) { take(job, index, std::move(news)); });
+  }
+  TaskRecord& record = job.records[index];
+  record.hook_message.clear();
+  const StartContext context = context_.start_context();
+  TRY(run->start(*hooks_of(job, record), hook_env(job, record, context), context.base.facts.run_dir,
+                 forced_names(job.plan), job.plan.sandbox.identity, context_.saved));
+  return run->pid();
+}
+
+}  // namespace engine

@@ -1,0 +1,31 @@
+#pragma once
+// The tasks of the machine that run a plan's hooks, each by a worker of its own.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+
+#include "base/result.h"
+#include "init/engine/hooks/hooks.h"
+#include "init/engine/tasks/worker_context.h"
+#include "init/engine/workers/worker_list.h"
+
+namespace engine {
+
+class HookTasks {
+ public:
+  HookTasks(const WorkerContext& context, WorkerList& workers)
+      : context_(context), workers_(workers) {}
+
+  // Starts the hooks of the task with this index; their worker's pid. What they tell goes into the
+  // job: the record's hook_message, and the exports of pre-start hooks.
+  envgen::Result<pid_t> start(std::uint32_t index);
+
+ private:
+  const WorkerContext& context_;
+  WorkerList& workers_;
+  std::map<std::uint32_t, HookRun*> runs_;
+};
+
+}  // namespace engine

@@ -1,0 +1,219 @@
+#include "init/engine/monitor/monitor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "envgen/plan/observation.h"
+#include "init/doctor/doctor.h"
+#include "init/engine/report/timeline.h"
+#include "init/sys/clock.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+namespace event = lifecycle::event;
+
+constexpr std::uint32_t kMostMessageBytes = 64U << 10;
+
+envgen::HookGroup hooks_at(const envgen::Plan& plan, envgen::HookEvent event) {
+  const auto found = std::ranges::find(plan.hooks, event, &envgen::HookGroup::event);
+  if (found != plan.hooks.end()) return *found;
+  envgen::HookGroup none;
+  none.event = event;
+  return none;
+}
+
+// The job is saved and scheduled again, for this reason.
+void ask_to_save(const WorkerContext& context, const std::string& reason) {
+  Job& job = context.job;
+  if (!job.save_reason.empty()) return;
+  if (job.plan.policy.max_restarts > 0) {
+    return sys::log::warning(
+        "no checkpoint for it: the job restarts by itself (--max-restarts), and is not scheduled "
+        "again");
+  }
+  job.save_reason = reason;
+  context.post(event::CheckpointRequested{});
+}
+
+TaskRecord* record_of(Job& job, std::uint32_t process) {
+  const auto found = std::ranges::find_if(job.records, [process](const TaskRecord& record) {
+    return record.kind == lifecycle::TaskKind::kMain && record.process == static_cast<int>(process);
+  });
+  return found == job.records.end() ? nullptr : &*found;
+}
+
+void take_stall(const WorkerContext& context, const MonitorNews& news) {
+  Job& job = context.job;
+  TaskRecord* record = record_of(job, news.process);
+  if (record == nullptr || record->pid <= 0) return;
+  job.watches[news.process].stalled_since_ms = sys::wall_ms() - news.value;
+  sys::log::warning(record->name + " makes no progress: " + news.text);
+  if (!job.plan.observe.stall_ends) return;
+  record->stall = news.text;
+  const auto index = static_cast<std::uint32_t>(record - job.records.data());
+  context.post(event::TaskStalled{{index, record->incarnation}});
+}
+
+void take_health(const WorkerContext& context, const MonitorNews& news) {
+  Job& job = context.job;
+  HealthWatch& health = job.health;
+  const bool recovers = news.count == 0 && health.failures > 0;
+  health.checked_ms = sys::wall_ms();
+  health.failures = static_cast<int>(std::min<std::uint64_t>(news.count, 1'000'000));
+  health.message = news.text;
+  if (recovers) sys::log::info("the node is healthy again");
+  if (news.count == 0) return;
+  const int most = job.plan.observe.health_failures;
+  sys::log::warning("health: " + news.text + " (" + std::to_string(news.count) +
+                    (news.count == 1 ? " round" : " rounds") + " in succession, at " +
+                    std::to_string(most) + " the job is saved)");
+  if (health.failures >= most) ask_to_save(context, "the node is not healthy: " + news.text);
+}
+
+void take(const WorkerContext& context, const MonitorNews& news) {
+  using Kind = MonitorNews::Kind;
+  Job& job = context.job;
+  if (news.kind == Kind::kHealth) return take_health(context, news);
+  if (news.process >= job.watches.size()) return;
+  RankWatch& watch = job.watches[news.process];
+  switch (news.kind) {
+    case Kind::kSample:
+      watch.perf_lines = news.count;
+      watch.perf_ratio_ppm = news.value;
+      watch.perf_over = news.value > job.plan.observe.perf_threshold_ppm;
+      return;
+    case Kind::kAbove:
+      sys::log::warning(news.text);
+      if (job.plan.observe.perf_reschedules) ask_to_save(context, news.text);
+      return;
+    case Kind::kStalled:
+      return take_stall(context, news);
+    case Kind::kMoves:
+      watch.stalled_since_ms = 0;
+      return sys::log::info(news.text);
+    case Kind::kHealth:
+      return;
+  }
+}
+
+void note(const WorkerContext& context, const MonitorNews& news) {
+  using Kind = MonitorNews::Kind;
+  Timeline& timeline = context.timeline;
+  const Job& job = context.job;
+  if (news.kind == Kind::kHealth) {
+    return timeline.note("health", news.count == 0 ? "ok" : news.text);
+  }
+  if (news.kind == Kind::kSample || news.process >= job.plan.processes.size()) return;
+  const char* name = news.kind == Kind::kAbove ? "performance" : "stall";
+  timeline.note(name, news.text, job.plan.processes[news.process].rank);
+}
+
+}  // namespace
+
+void prepare_watches(Job& job) {
+  job.watches.clear();
+  job.health = {};
+  job.save_reason.clear();
+  job.perf.reset();
+  const envgen::Observation& observe = job.plan.observe;
+  if (!envgen::has_watches(observe)) return;
+  job.watches.resize(job.plan.processes.size());
+  if (observe.perf_threshold_ppm == 0 || job.plan.processes.empty()) return;
+  auto board = PerfBoard::make(job.plan.processes.size());
+  if (!board) return sys::log::warning(to_line(board.error()) + ", so there is none");
+  job.perf = std::move(*board);
+}
+
+Tees::MakeScan perf_scan(const Job& job) {
+  if (!job.perf) return {};
+  return [board = job.perf, observe = job.plan.observe](int /*messages*/) -> logtee::Scan {
+    auto reader = std::make_shared<PerfReader>(board, observe);
+    return [reader](std::size_t process, std::string_view bytes) { reader->add(process, bytes); };
+  };
+}
+
+namespace {
+
+// Doctor's, of the node that the job runs on. Called in a worker, with its copy of the job.
+std::function<std::string()> health_checks(const Job& job, const StartContext& context) {
+  if (job.plan.observe.health_checks.empty()) return {};
+  return [&job, env = common_env(job, context, false), run_dir = context.base.facts.run_dir] {
+    const std::string& list = job.plan.observe.health_checks;
+    const auto names = doctor::parse_check_names(list == envgen::kAllChecks ? "" : list);
+    if (!names) return to_line(names.error());
+    doctor::Context where = doctor::context_of(job.plan, env);
+    where.occasion = doctor::Occasion::kMonitor;
+    where.run_dir = run_dir;
+    std::string text;
+    for (const envgen::CheckResult& one : doctor::run_checks(*names, where)) {
+      if (one.verdict == envgen::Verdict::kFailed)
+        text += (text.empty() ? "" : "; ") + to_line(one);
+    }
+    return text;
+  };
+}
+
+// What is to be watched of this job as it runs now. `seen`: what its tee has, nullptr without one;
+// `context` as for its hooks.
+MonitorOrder monitor_order(const Job& job, const logtee::Shared* seen, const StartContext& context,
+                           const proc::SavedSignals& saved) {
+  MonitorOrder order;
+  order.seen = seen;
+  order.observe = job.plan.observe;
+  order.board = job.perf;
+  for (const TaskRecord& record : job.records) {
+    if (record.kind != lifecycle::TaskKind::kMain || record.pid <= 0) continue;
+    const envgen::Process& process = *planned(job, record);
+    order.watched.push_back({.process = static_cast<std::uint32_t>(record.process),
+                             .pid = record.pid,
+                             .name = record.name,
+                             .rank = process.rank,
+                             .tee = process.tee && seen != nullptr,
+                             .log = process.log});
+  }
+  order.checks = health_checks(job, context);
+  order.stall_hooks = hooks_at(job.plan, envgen::HookEvent::kStall);
+  order.health_hooks = hooks_at(job.plan, envgen::HookEvent::kHealth);
+  order.stall_env = watch_env(job, envgen::HookEvent::kStall, context);
+  order.health_env = watch_env(job, envgen::HookEvent::kHealth, context);
+  order.forced_names = forced_names(job.plan);
+  order.job = job.plan.sandbox.identity;
+  order.run_dir = context.base.facts.run_dir;
+  order.saved = saved;
+  return order;
+}
+
+}  // namespace
+
+Monitor::Monitor(const WorkerContext& context, const Tees& tees)
+    : ChildWorker(kMonitorKinds, kMostMessageBytes), context_(context), tees_(tees) {}
+
+void Monitor::stepped() {
+  const bool runs = context_.machine.phase() == lifecycle::Phase::kRunning;
+  keep(runs && envgen::has_watches(context_.job.plan.observe), [this] { start(); });
+}
+
+void Monitor::start() {
+  const MonitorOrder order =
+      monitor_order(context_.job, tees_.seen(), context_.start_context(), context_.saved);
+  auto status = fork("starting the monitor", context_.saved,
+                     [&order](int fd) { return run_monitor(order, fd); });
+  if (!status) sys::log::warning(to_line(status.error()) + ", so the job is not watched");
+}
+
+ChildWorker::Heard Monitor::on_message(std::uint32_t kind, std::string_view bytes) {
+  const auto news = decode_news(kind, bytes);
+  if (!news) return Heard::kDamaged;
+  take(context_, *news);
+  note(context_, *news);
+  context_.note_change();
+  return Heard::kMore;
+}
+
+void Monitor::on_silence(bool /*damaged*/) {
+  sys::log::warning("the job is no longer watched: the monitor has failed");
+}
+
+}  // namespace engine

@@ -1,0 +1,42 @@
+#pragma once
+// The news that the monitor sends PID 1, as bytes of a message.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/fields.h"
+
+namespace engine {
+
+struct MonitorNews {
+  enum class Kind : std::uint32_t {
+    kSample = 1,  // of the performance: `count` lines, the last one's `value` in ppm
+    kAbove,       // the threshold
+    kStalled,     // for `value` milliseconds
+    kMoves,       // again
+    kHealth,      // `count` failed rounds in succession; 0: it is fit
+  };
+  Kind kind = Kind::kSample;
+  std::uint32_t process = 0;  // its place in the plan, of a main process
+  std::uint64_t count = 0;
+  std::int64_t value = 0;
+  std::string text = {};
+
+  bool operator==(const MonitorNews&) const = default;
+};
+inline void fields(envgen::FieldVisitor& v, MonitorNews& news) {
+  v("process", news.process);
+  v("count", news.count);
+  v("value", news.value);
+  v("text", news.text);
+}
+// Without the kind, which is the message's.
+std::string encode_news(const MonitorNews& news);
+// nullopt: not what encode_news makes.
+std::optional<MonitorNews> decode_news(std::uint32_t kind, std::string_view bytes);
+
+inline constexpr auto kMonitorKinds = static_cast<std::uint32_t>(MonitorNews::Kind::kHealth);
+
+}  // namespace engine

@@ -1,0 +1,356 @@
+#include "init/engine/monitor/monitor_worker.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "init/engine/hooks/hooks.h"
+#include "init/engine/monitor/follow.h"
+#include "init/engine/monitor/stall.h"
+#include "init/engine/state/status_text.h"
+#include "init/proc/load.h"
+#include "init/proc/tree.h"
+#include "init/sys/clock.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+constexpr std::int64_t kPerfLookMs = 1000;
+constexpr std::int64_t kLongestLookMs = 5000;
+constexpr std::int64_t kShortestLookMs = 50;
+constexpr std::int64_t kLooksInStall = 10;
+// So late a look says that everything stood still: a frozen container, a suspended machine.
+constexpr std::int64_t kLateLooks = 3;
+constexpr std::int64_t kLateMs = 1000;
+constexpr std::int64_t kSampleMs = 10'000;
+constexpr std::int64_t kAlertMs = 60'000;
+constexpr std::uint32_t kMostCheckBytes = 4096;
+constexpr std::size_t kMostStates = 8;  // of processes, in a report
+
+// Takes what it says; waits for no more than the end of one that has said all.
+void settle(ChildWorker& worker) {
+  if (worker.pid() == 0) return;
+  worker.read();
+  if (worker.channel() >= 0) return;
+  ::waitpid(worker.pid(), nullptr, 0);
+  worker.adopt(0);
+}
+
+// Hooks that run beside the looks.
+class HookJob : public HookRun {
+ public:
+  HookJob()
+      : HookRun([this](const HookNews& news) {
+          if (const auto* failed = std::get_if<HookFailed>(&news)) message_ = failed->message;
+        }) {}
+
+  // false: it could not be started, and what is to be said of that is in message().
+  bool start(const envgen::HookGroup& group, const envgen::Environ& env,
+             const MonitorOrder& order) {
+    message_.clear();
+    auto status =
+        HookRun::start(group, env, order.run_dir, order.forced_names, order.job, order.saved);
+    if (!status) message_ = to_line(status.error());
+    return status.has_value();
+  }
+  [[nodiscard]] const std::string& message() const { return message_; }  // "" = nothing failed
+
+ private:
+  std::string message_;
+};
+
+// Doctor's checks, in a worker of their own: each is bounded, together they may take seconds.
+class CheckJob : public ChildWorker {
+ public:
+  CheckJob() : ChildWorker(1, kMostCheckBytes) {}
+
+  void start(const MonitorOrder& order) {
+    message_.clear();
+    auto status = fork("checking the node's health", order.saved, [&order](int fd) {
+      return send_message(fd, 1, order.checks().substr(0, kMostCheckBytes)) ? 0 : 1;
+    });
+    if (!status) message_ = to_line(status.error());
+  }
+  [[nodiscard]] const std::string& message() const { return message_; }  // "" = nothing failed
+
+ private:
+  Heard on_message(std::uint32_t /*kind*/, std::string_view text) override {
+    answered_ = true;
+    message_ = text;
+    return Heard::kLast;
+  }
+  void on_silence(bool /*damaged*/) override {
+    if (!std::exchange(answered_, false)) message_ = "the health checks have crashed";
+  }
+
+  bool answered_ = false;
+  std::string message_;
+};
+
+struct Rank {
+  const Watched* watched;
+  std::uint64_t start = 0;  // of its process: tells it from a later one of its pid
+  StallJudge judge;
+  std::unique_ptr<FileFollower> follower = {};
+  std::uint64_t lines_sent = 0;
+  std::uint32_t crossings_seen = 0;
+  std::int64_t alerted_ms = 0;  // 0: never
+  std::string report = {};      // what is to be told when its hooks have run
+  std::int64_t silent_ms = 0;
+  bool hooks_ran = false;
+};
+
+class Worker {
+ public:
+  Worker(const MonitorOrder& order, int messages) : order_(order), messages_(messages) {
+    const envgen::Observation& observe = order.observe;
+    for (const Watched& one : order.watched) {
+      const auto member = proc::find_member(one.pid);
+      if (!member) continue;
+      ranks_.push_back({.watched = &one,
+                        .start = member->start,
+                        .judge = StallJudge({observe.stall_ms, observe.stall_by_output})});
+      if (order.board && !one.tee && !one.log.empty()) {
+        ranks_.back().follower =
+            std::make_unique<FileFollower>(one.log, order.job ? &*order.job : nullptr);
+      }
+    }
+    if (order.board) reader_.emplace(order.board, observe);
+    if (observe.stall_ms > 0) {
+      look_ms_ = std::clamp(observe.stall_ms / kLooksInStall, kShortestLookMs, kLongestLookMs);
+    }
+    if (order.board) look_ms_ = look_ms_ == 0 ? kPerfLookMs : std::min(look_ms_, kPerfLookMs);
+  }
+
+  int run() {
+    const std::int64_t begun_ms = sys::monotonic_ms();
+    next_health_ms_ = begun_ms;  // a node may be unfit from the beginning
+    next_look_ms_ = begun_ms;
+    while (!gone_) {
+      const std::int64_t now_ms = sys::monotonic_ms();
+      if (look_ms_ > 0 && now_ms >= next_look_ms_) look(now_ms);
+      settle_stall();
+      settle_health(now_ms);
+      wait();
+    }
+    return 0;
+  }
+
+ private:
+  void look(std::int64_t now_ms);
+  void look_at_performance(Rank& rank, std::int64_t now_ms);
+  void look_for_stalls(std::int64_t now_ms);
+  void look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, std::int64_t now_ms);
+  [[nodiscard]] std::string stall_report(const Rank& rank,
+                                         const std::vector<proc::Load>& loads) const;
+  void settle_stall();
+  void settle_health(std::int64_t now_ms);
+  void wait();
+  void send(const MonitorNews& news) {
+    gone_ =
+        gone_ || !send_message(messages_, static_cast<std::uint32_t>(news.kind), encode_news(news));
+  }
+
+  const MonitorOrder& order_;
+  int messages_;
+  std::vector<Rank> ranks_;
+  std::optional<PerfReader> reader_;
+  std::int64_t look_ms_ = 0;  // 0: there is nothing to look at
+  std::int64_t next_look_ms_ = 0;
+  std::int64_t looked_ms_ = 0;
+  std::int64_t sampled_ms_ = 0;
+  HookJob stall_;
+  HookJob health_;
+  CheckJob checks_;
+  bool round_runs_ = false;  // of health
+  std::int64_t next_health_ms_ = 0;
+  std::uint64_t failed_rounds_ = 0;
+  bool health_sent_ = false;
+  bool gone_ = false;  // nobody reads
+};
+
+void Worker::look(std::int64_t now_ms) {
+  next_look_ms_ = now_ms + look_ms_;
+  if (order_.board) {
+    for (Rank& rank : ranks_) look_at_performance(rank, now_ms);
+    if (now_ms - sampled_ms_ >= kSampleMs) sampled_ms_ = now_ms;
+  }
+  if (order_.observe.stall_ms > 0) look_for_stalls(now_ms);
+  looked_ms_ = sys::monotonic_ms();
+}
+
+void Worker::look_at_performance(Rank& rank, std::int64_t now_ms) {
+  const std::uint32_t process = rank.watched->process;
+  if (rank.follower) {
+    rank.follower->read({[&](std::string_view bytes) { reader_->add(process, bytes); },
+                         [&] { reader_->forget(process); }});
+  }
+  const PerfSlot& slot = order_.board->slot(process);
+  const std::uint64_t lines = slot.lines;
+  if (lines == 0) return;
+  const bool due = rank.lines_sent == 0 || now_ms - sampled_ms_ >= kSampleMs;
+  const std::uint32_t crossings = slot.crossings;
+  const bool crossed = std::exchange(rank.crossings_seen, crossings) != crossings;
+  const bool stays = lines != rank.lines_sent && rank.alerted_ms != 0 && due &&
+                     slot.above >= static_cast<std::uint32_t>(order_.observe.perf_count);
+  const bool above =
+      (crossed || stays) && (rank.alerted_ms == 0 || now_ms - rank.alerted_ms >= kAlertMs);
+  if (lines != rank.lines_sent && (due || above)) {
+    rank.lines_sent = lines;
+    send({.kind = MonitorNews::Kind::kSample,
+          .process = process,
+          .count = lines,
+          .value = slot.ratio_ppm});
+  }
+  if (!above) return;
+  rank.alerted_ms = now_ms;
+  std::string text =
+      "performance: " + rank.watched->name + " spent " + envgen::millionths_text(slot.hardware) +
+      " of " + envgen::millionths_text(slot.e2e) + " in hardware, ratio " +
+      envgen::millionths_text(slot.ratio_ppm) + ", above " +
+      envgen::millionths_text(order_.observe.perf_threshold_ppm) + " (--perf-threshold)";
+  if (order_.observe.perf_count > 1) {
+    text += " in " + std::to_string(order_.observe.perf_count) + " iterations in succession";
+  }
+  send({.kind = MonitorNews::Kind::kAbove, .process = process, .count = lines, .text = text});
+}
+
+void Worker::look_for_stalls(std::int64_t now_ms) {
+  const std::vector<proc::Load> loads = proc::all_loads();
+  const auto parent = std::ranges::find(loads, ::getppid(), &proc::Load::pid);
+  // A user's ^Z, a debugger.
+  const bool stopped = parent != loads.end() && (parent->state == 'T' || parent->state == 't');
+  // One look never decides by itself, on however busy a machine.
+  const std::int64_t late_ms =
+      std::min(kLateLooks * look_ms_ + kLateMs, order_.observe.stall_ms / 2);
+  if (stopped || now_ms - looked_ms_ > late_ms) {
+    for (Rank& rank : ranks_) rank.judge.begin_anew();
+  }
+  for (Rank& rank : ranks_) look_for_stall(rank, loads, now_ms);
+}
+
+void Worker::look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, std::int64_t now_ms) {
+  const Watched& watched = *rank.watched;
+  const auto own = std::ranges::lower_bound(loads, watched.pid, {}, &proc::Load::pid);
+  const bool lives = own != loads.end() && own->pid == watched.pid && own->start == rank.start &&
+                     own->state != 'Z';
+  if (!lives) return rank.judge.begin_anew();
+  ActivitySample sample;
+  sample.cpu_ms = proc::tree_used_ms(loads, watched.pid);
+  if (watched.tee) {
+    sample.output = order_.seen->seen(watched.process).bytes;
+  } else if (!watched.log.empty()) {
+    sample.output = size_of_file(watched.log);
+  }
+  switch (rank.judge.look(sample, now_ms)) {
+    case StallJudge::Verdict::kNothing:
+      return;
+    case StallJudge::Verdict::kMoves:
+      rank.hooks_ran = false;
+      // Nobody has heard of the stall yet: its hooks still run.
+      if (!std::exchange(rank.report, {}).empty()) return;
+      return send({.kind = MonitorNews::Kind::kMoves,
+                   .process = watched.process,
+                   .text = watched.name + " makes progress again"});
+    case StallJudge::Verdict::kStalled:
+      rank.silent_ms = now_ms - rank.judge.silent_since_ms();
+      rank.report = stall_report(rank, loads);
+  }
+}
+
+std::string Worker::stall_report(const Rank& rank, const std::vector<proc::Load>& loads) const {
+  const Watched& watched = *rank.watched;
+  std::string text = "no output";
+  if (!order_.observe.stall_by_output) text += " and no CPU time";
+  text += " for " + span_text(rank.silent_ms) + "; the silent rank is often the cause";
+  const std::vector<pid_t> tree = proc::tree_of(loads, watched.pid);
+  for (const pid_t pid : std::span(tree).first(std::min(tree.size(), kMostStates))) {
+    const std::string state = proc::state_text(pid);
+    if (!state.empty()) text += "; " + state;
+  }
+  if (tree.size() > kMostStates) {
+    text += "; and " + std::to_string(tree.size() - kMostStates) + " more processes";
+  }
+  return text;
+}
+
+// The hooks first: what comes after the report may end the process that they look at.
+void Worker::settle_stall() {
+  settle(stall_);
+  if (stall_.pid() != 0) return;
+  for (Rank& rank : ranks_) {
+    if (rank.report.empty()) continue;
+    const bool has_hooks = !order_.stall_hooks.paths.empty();
+    // Begun and over: its report is all that is left.
+    if (has_hooks && !rank.hooks_ran) {
+      const Watched& watched = *rank.watched;
+      envgen::Environ env = order_.stall_env;
+      env.set("TRAINIT_STALLED_RANK",
+              watched.rank >= 0 ? std::to_string(watched.rank) : watched.name);
+      env.set("TRAINIT_STALLED_PID", std::to_string(watched.pid));
+      env.set("TRAINIT_STALLED_FOR_S", std::to_string(rank.silent_ms / 1000));
+      rank.hooks_ran = true;
+      if (stall_.start(order_.stall_hooks, env, order_)) return;
+      sys::log::warning(stall_.message() + ", ignoring");
+    }
+    rank.hooks_ran = false;
+    send({.kind = MonitorNews::Kind::kStalled,
+          .process = rank.watched->process,
+          .value = rank.silent_ms,
+          .text = std::exchange(rank.report, {})});
+  }
+}
+
+void Worker::settle_health(std::int64_t now_ms) {
+  const std::int64_t interval_ms = order_.observe.health_interval_ms;
+  if (interval_ms == 0) return;
+  settle(health_);
+  settle(checks_);
+  if (!round_runs_ && now_ms >= next_health_ms_) {
+    next_health_ms_ = now_ms + interval_ms;
+    round_runs_ = true;
+    envgen::HookGroup group = order_.health_hooks;
+    group.fatal = true;  // the first that fails says what there is to say
+    if (!group.paths.empty()) health_.start(group, order_.health_env, order_);
+    if (order_.checks) checks_.start(order_);
+  }
+  if (!round_runs_ || health_.pid() != 0 || checks_.pid() != 0) return;
+  round_runs_ = false;
+  std::string wrong = health_.message();
+  if (!checks_.message().empty()) wrong += (wrong.empty() ? "" : "; ") + checks_.message();
+  const bool was_fit = failed_rounds_ == 0;
+  failed_rounds_ = wrong.empty() ? 0 : failed_rounds_ + 1;
+  // A round that finds nothing is news only after one that did.
+  if (failed_rounds_ == 0 && was_fit && health_sent_) return;
+  health_sent_ = true;
+  send({.kind = MonitorNews::Kind::kHealth, .count = failed_rounds_, .text = wrong});
+}
+
+void Worker::wait() {
+  std::int64_t until_ms = INT64_MAX;
+  if (look_ms_ > 0) until_ms = next_look_ms_;
+  if (order_.observe.health_interval_ms > 0 && !round_runs_) {
+    until_ms = std::min(until_ms, next_health_ms_);
+  }
+  const std::int64_t left_ms = until_ms - sys::monotonic_ms();
+  constexpr std::int64_t kLongestWaitMs = 3'600'000;
+  std::array<pollfd, 4> sources = {pollfd{messages_, 0, 0}, pollfd{stall_.channel(), POLLIN, 0},
+                                   pollfd{health_.channel(), POLLIN, 0},
+                                   pollfd{checks_.channel(), POLLIN, 0}};
+  ::poll(sources.data(), sources.size(),
+         static_cast<int>(std::clamp<std::int64_t>(left_ms, 0, kLongestWaitMs)));
+  gone_ = gone_ || (sources[0].revents & POLLERR) != 0;
+}
+
+}  // namespace
+
+int run_monitor(const MonitorOrder& order, int messages) { return Worker(order, messages).run(); }
+
+}  // namespace engine

@@ -1,0 +1,242 @@
+#include "init/engine/report/job_messages.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/text.h"
+#include "init/proc/signals.h"
+#include "init/sys/clock.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+using lifecycle::Ending;
+using lifecycle::Machine;
+using lifecycle::TaskKind;
+
+const envgen::Process* process_of(const Job& job, std::size_t index) {
+  return planned(job, job.records[index]);
+}
+
+int node_of(const Job& job) { return job.plan.local_node ? job.plan.local_node->node_rank : 0; }
+
+std::string who(const Job& job, std::size_t index) {
+  std::string text = job.records[index].name;
+  const envgen::Process* process = process_of(job, index);
+  const bool rank = process != nullptr && process->rank >= 0;
+  if (!rank && job.plan.node_count < 2) return text;
+  text += " (node " + std::to_string(node_of(job));
+  if (job.plan.node_count > 1 && !job.host.empty()) text += " " + job.host;
+  if (rank && process->device >= 0) text += ", device " + std::to_string(process->device);
+  return text + ")";
+}
+
+std::string how(const TaskRecord& record, const Ending& ending) {
+  if (ending.how == Ending::How::kStalled) return "made no progress: " + record.stall;
+  std::string text = ending.how == Ending::How::kSignaled
+                         ? "was killed by " + std::string(proc::signal_name(ending.value))
+                         : "exited with code " + std::to_string(ending.value);
+  if (record.core) text += " (core dumped)";
+  if (record.ended_ms > record.started_ms && record.started_ms > 0) {
+    text += " after " + envgen::seconds((record.ended_ms - record.started_ms) / 100 * 100);
+  }
+  return text;
+}
+
+// "oom_kill 0 -> 2", "" where the kernel's count has not risen.
+std::string oom_count_text(const Job& job, std::optional<std::uint64_t> now) {
+  if (!now || !job.oom_kills_before || *now <= *job.oom_kills_before) return "";
+  return "oom_kill " + std::to_string(*job.oom_kills_before) + " -> " + std::to_string(*now);
+}
+
+std::string oom_text(const Job& job, const Ending& ending,
+                     std::optional<std::uint64_t> oom_kills_now) {
+  const std::string count = oom_count_text(job, oom_kills_now);
+  if (count.empty() || ending.how == Ending::How::kNotStarted) return "";
+  const bool killed = ending.how == Ending::How::kSignaled && ending.value == SIGKILL;
+  const std::string struck = killed ? ": out of memory, the kernel's OOM killer struck"
+                                    : "; the kernel's OOM killer struck another process before";
+  return struck + " (" + count + "); raise the memory limit or use less";
+}
+
+std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, TaskKind kind,
+                         std::optional<std::uint64_t> oom_kills_now) {
+  const TaskRecord& record = job.records[end.task.index];
+  if (kind == TaskKind::kResolve) {
+    if (!job.resolver_message.empty()) return job.resolver_message;
+    const std::string oom = oom_text(job, end.ending, oom_kills_now);
+    return "the resolver " + how(record, end.ending) +
+           (oom.empty() ? "; this is a defect of trainit: report it with `trainit snapshot`" : oom);
+  }
+  std::string text = who(job, end.task.index);
+  if (kind == TaskKind::kData) {
+    const auto which = static_cast<std::size_t>(record.process);
+    const DataRecord& data = job.data[which];
+    text += ": " + data.how + "; the job does not start without it";
+    return data.missing ? text : text + " (--data-on-failure source: it reads the source)";
+  }
+  if (record.event && !record.hook_message.empty()) return record.hook_message;
+  if (record.failure) return text + " could not start: " + to_line(record.failure->error);
+  text += " " + how(record, end.ending);
+  const bool ended = end.ending.how != Ending::How::kStalled;
+  if (ended && record.ended_ms > 0) text += ", at " + sys::utc_text(record.ended_ms);
+  text += oom_text(job, end.ending, oom_kills_now);
+  const envgen::Process* process = process_of(job, end.task.index);
+  if (process != nullptr && !process->log.empty()) text += "; its output: " + process->log;
+  return text;
+}
+
+}  // namespace
+
+std::string starting_text(const envgen::Plan& plan) {
+  auto names = [](const std::vector<envgen::Process>& processes) {
+    std::vector<std::string> all;
+    all.reserve(processes.size());
+    for (const envgen::Process& process : processes) all.push_back(process.name);
+    return names_list(all);
+  };
+  const auto ranks =
+      std::ranges::count_if(plan.processes, [](const auto& process) { return process.rank >= 0; });
+  std::string text = plan.platform + "/" + plan.framework + ": node " +
+                     std::to_string(plan.local_node ? plan.local_node->node_rank : 0) + " of " +
+                     std::to_string(plan.node_count) + ", starting ";
+  text += ranks > 0 ? std::to_string(ranks) + " of " + std::to_string(plan.world_size) + " ranks"
+                    : names(plan.processes);
+  if (!plan.services.empty()) text += ", services: " + names(plan.services);
+  return text;
+}
+
+namespace {
+
+std::string side_warning(const Job& job, const TaskRecord& record) {
+  if (!record.ending) return "";
+  if (record.event) {
+    // A worker tells by itself of hooks that fail; what is left is its own end.
+    const bool fatal = record.kind == TaskKind::kPreStart || record.kind == TaskKind::kPostStart;
+    const bool said = !record.failure && (record.stop_sent || !record.hook_message.empty());
+    if (fatal || said || record.ending->ok()) return "";
+    if (record.failure) return record.name + " could not start: " + to_line(record.failure->error);
+    return record.name + " " + how(record, *record.ending);
+  }
+  const bool service = record.kind == TaskKind::kService;
+  if (!service && record.kind != TaskKind::kPostStop) return "";
+  const envgen::Process& process = *planned(job, record);
+  // A service is there for the whole job; a post-stop process is there to end.
+  if (service ? record.stop_sent : record.ending->ok()) return "";
+  std::string text = (service ? "service " : "post-stop process ") + record.name;
+  if (record.failure) {
+    text += " could not start: " + to_line(record.failure->error);
+  } else {
+    text += " " + how(record, *record.ending);
+  }
+  if (!service) return text + "; the exit code stays";
+  text += "; the job goes on without it";
+  return process.log.empty() ? text : text + "; its output: " + process.log;
+}
+
+}  // namespace
+
+void warn_of_end(const Job& job, const TaskRecord& record) {
+  const std::string warning = side_warning(job, record);
+  if (!warning.empty()) sys::log::warning(warning);
+}
+
+namespace {
+
+std::string elsewhere_text(const Job& job) {
+  if (!job.remote) return "another node of the job has failed, and which one was not said in time";
+  return job.remote->is_failure ? job.remote->message
+                                : job.remote->message + ", and with it this node";
+}
+
+std::string missing_text(const Job& job) {
+  return to_line(envgen::Error{
+      "waiting for the other nodes before the start", job.missing_nodes,
+      "that not all came within " + envgen::seconds(job.plan.policy.rendezvous_ms),
+      "see why these have not, or whether they run at all and restart too (--max-restarts); raise "
+      "--restart-window if they need longer"});
+}
+
+}  // namespace
+
+std::string describe_failure(const Job& job, const Machine& machine,
+                             std::optional<std::uint64_t> oom_kills_now) {
+  const lifecycle::Cause* cause = machine.cause();
+  if (cause == nullptr) return "";
+  if (machine.failed_elsewhere()) return elsewhere_text(job);
+  if (cause->ends.empty() && !job.missing_nodes.empty()) return missing_text(job);
+  if (cause->ends.empty()) {
+    return job.resolver_message.empty()
+               ? "the resolver hangs; it may read from a mount that does not answer: " +
+                     (job.waiting_for.empty() ? "see `trainit plan`" : job.waiting_for)
+               : job.resolver_message;
+  }
+  const std::vector<lifecycle::Task>& tasks = machine.tasks();
+  std::string text =
+      describe_end(job, cause->ends[0], tasks[cause->ends[0].task.index].kind, oom_kills_now);
+  std::vector<std::string> same_turn;
+  for (std::size_t i = 1; i < cause->ends.size(); ++i) {
+    const auto& end = cause->ends[i];
+    same_turn.push_back(who(job, end.task.index) + " " +
+                        how(job.records[end.task.index], end.ending));
+  }
+  if (!same_turn.empty()) text += "; at the same time: " + names_list(same_turn);
+  std::vector<std::string> stopped;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    // Those that could not be started either are not known as ended yet.
+    // One that has stalled lives, and is itself the failure.
+    const bool itself = std::ranges::any_of(
+        cause->ends, [i](const lifecycle::event::TaskEnd& end) { return end.task.index == i; });
+    const bool alive = tasks[i].live() && job.records[i].pid > 0 && !itself;
+    if (tasks[i].kind == TaskKind::kMain && alive) stopped.push_back(job.records[i].name);
+  }
+  if (!stopped.empty()) text += "; stopped because of it: " + names_list(stopped);
+  return text;
+}
+
+FailureDetail detail_of(const Job& job, const Machine& machine,
+                        std::optional<std::uint64_t> oom_kills_now) {
+  FailureDetail detail;
+  const lifecycle::Cause* cause = machine.cause();
+  if (cause == nullptr) return detail;
+  if (machine.failed_elsewhere()) return job.remote ? job.remote->detail : detail;
+  detail.node = node_of(job);
+  detail.host = job.host;
+  detail.exit_code = cause->exit_code;
+  detail.at_ms = sys::wall_ms();
+  detail.task = "resolver";
+  if (cause->ends.empty()) return detail;
+  const lifecycle::event::TaskEnd& end = cause->ends[0];
+  const TaskRecord& record = job.records[end.task.index];
+  detail.task = record.name;
+  if (const envgen::Process* process = process_of(job, end.task.index)) {
+    detail.rank = process->rank;
+    detail.device = process->device;
+    detail.log = process->log;
+  }
+  const bool ended = end.ending.how != Ending::How::kStalled;
+  if (ended && record.ended_ms > 0) detail.at_ms = record.ended_ms;
+  if (end.ending.how == Ending::How::kNotStarted) return detail;
+  detail.after_ms = std::max<std::int64_t>(detail.at_ms - record.started_ms, 0);
+  if (end.ending.how != Ending::How::kSignaled) return detail;
+  detail.signal = proc::signal_name(end.ending.value);
+  detail.oom = end.ending.value == SIGKILL && !oom_count_text(job, oom_kills_now).empty();
+  return detail;
+}
+
+std::string torn_down_text(const TaskRecord& record) {
+  if (!record.ending) return record.name + ": still there";
+  if (record.ending->how != Ending::How::kSignaled) {
+    return record.name + ": exit " + std::to_string(record.ending->value);
+  }
+  return record.name + ": " + std::string(proc::signal_name(record.ending->value));
+}
+
+std::string oom_warning(const Job& job, std::optional<std::uint64_t> oom_kills_now) {
+  const std::string count = oom_count_text(job, oom_kills_now);
+  if (count.empty()) return "";
+  return "the kernel's OOM killer struck a process of the job, which went on (" + count + ")";
+}
+
+}  // namespace engine

@@ -1,0 +1,38 @@
+#pragma once
+// The messages about a job, in sentences: what it starts, what failed and why as far as the kernel
+// tells.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "envgen/plan/plan.h"
+#include "init/engine/state/failure.h"
+#include "init/engine/tasks/job.h"
+#include "lifecycle/machine.h"
+
+namespace engine {
+
+// "vk/mpi: node 0 of 2, starting mpirun, services: sshd"
+std::string starting_text(const envgen::Plan& plan);
+
+// Warns of a service, a post-stop process or a hook that may fail: its end is no failure of the
+// job.
+void warn_of_end(const Job& job, const TaskRecord& record);
+
+// The one message about what failed first: who, how, when, why as far as the kernel tells, where
+// its output is, who was stopped because of it, what to do.
+std::string describe_failure(const Job& job, const lifecycle::Machine& machine,
+                             std::optional<std::uint64_t> oom_kills_now);
+
+// The same as a value, as far as it is known when it has happened.
+FailureDetail detail_of(const Job& job, const lifecycle::Machine& machine,
+                        std::optional<std::uint64_t> oom_kills_now);
+
+// "rank-8: SIGTERM", of a task that was stopped because another one failed.
+std::string torn_down_text(const TaskRecord& record);
+
+// For a job without a failure: the kernel killed something for its memory; "" where it did not.
+std::string oom_warning(const Job& job, std::optional<std::uint64_t> oom_kills_now);
+
+}  // namespace engine

@@ -1,0 +1,106 @@
+#include "init/engine/report/output_tail.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "init/engine/state/failure.h"
+#include "init/sys/clock.h"
+#include "init/sys/open_log.h"
+#include "init/sys/reach.h"
+
+namespace engine {
+namespace {
+
+constexpr std::uint32_t kLines = 1;
+constexpr std::uint32_t kMostMessageBytes = 64U << 10;
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty() && lines.size() < kMostLastLines) {
+    lines.emplace_back(envgen::take_line(text));
+  }
+  return lines;
+}
+
+int send_lines(int fd, const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return send_message(fd, kLines, text) ? 0 : 1;
+}
+
+}  // namespace
+
+std::vector<std::string> last_lines_in(const std::string& path, const envgen::Identity* job_user,
+                                       std::int64_t since_ms) {
+  // The kernel's time of a file lags behind the clock by a tick.
+  constexpr std::int64_t kTickMs = 20;
+  const auto file = sys::open_to_read(path, job_user);
+  struct stat status{};
+  if (!file) {
+    if (::lstat(path.c_str(), &status) != 0) return {};
+    return {"trainit: its log is not shown: " + to_line(file.error())};
+  }
+  if (::fstat(file->get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  const std::int64_t written_ms =
+      std::int64_t{status.st_mtim.tv_sec} * 1000 + status.st_mtim.tv_nsec / 1'000'000;
+  if (written_ms + kTickMs < since_ms) return {};
+  std::array<char, kMostLastBytes> bytes;
+  const off_t start = std::max<off_t>(status.st_size - static_cast<off_t>(bytes.size()), 0);
+  const ssize_t count = ::pread(file->get(), bytes.data(), bytes.size(), start);
+  if (count <= 0) return {};
+  return last_lines_of({bytes.data(), static_cast<std::size_t>(count)}, start == 0);
+}
+
+std::vector<std::string> last_lines_of_tee(const logtee::Shared& seen, std::size_t process) {
+  // What it started may hold its streams open for as long as it likes.
+  constexpr int kLooks = 120;
+  constexpr int kPauseMs = 5;
+  for (int look = 0; look < kLooks && !seen.ended(process); ++look) {
+    ::poll(nullptr, 0, kPauseMs);
+  }
+  const std::string text = seen.output_tail(process);
+  return last_lines_of(text, text.size() < logtee::kRingBytes);
+}
+
+OutputTail::OutputTail() : ChildWorker(kLines, kMostMessageBytes) {}
+
+envgen::Status OutputTail::start(const std::function<std::vector<std::string>()>& read,
+                                 const proc::SavedSignals& saved, std::int64_t most_ms) {
+  auto body = [&](int fd) { return send_lines(fd, read()); };
+  TRY(fork("reading a process's last lines", saved, body));
+  awaited_ = true;
+  deadline_ms_ = sys::monotonic_ms() + most_ms;
+  return {};
+}
+
+void OutputTail::give_up() {
+  kill();
+  awaited_ = false;
+}
+
+ChildWorker::Heard OutputTail::on_message(std::uint32_t /*kind*/, std::string_view text) {
+  lines_ = split(text);
+  return Heard::kLast;
+}
+
+void OutputTail::on_silence(bool /*damaged*/) {
+  awaited_ = false;
+  deadline_ms_.reset();
+}
+
+// It hangs on the mount that the file is on.
+void OutputTail::on_overdue() {
+  read();
+  awaited_ = false;
+  messages_.reset();
+}
+
+}  // namespace engine

@@ -1,0 +1,55 @@
+#pragma once
+// The tail of what a process has printed, from its file or from what the tee has seen of it. A file
+// may lie on a mount that hangs, so a forked worker does it, and PID 1 waits for it no longer than
+// it likes.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "envgen/plan/sandbox.h"
+#include "init/engine/workers/child_worker.h"
+#include "init/proc/signals.h"
+#include "init/tee/shared.h"
+
+namespace engine {
+
+// The last lines (last_lines_of) of the file at `path`; none where it was not written since
+// `since_ms` (wall clock), for then they are of an earlier process. None too where it is no regular
+// file. A log that cannot be read, or that others may have put there (sys::open_to_read), is one
+// line that says so. `job_user`: the job's user, where it is another. For a worker: it may hang.
+std::vector<std::string> last_lines_in(const std::string& path, const envgen::Identity* job_user,
+                                       std::int64_t since_ms);
+
+// The last lines of a process that goes through the tee; waits a moment for the tee to have seen
+// its end.
+std::vector<std::string> last_lines_of_tee(const logtee::Shared& seen, std::size_t process);
+
+class OutputTail : public ChildWorker {
+ public:
+  OutputTail();
+
+  // `read` may hang: it runs in the worker, and is waited for so long.
+  envgen::Status start(const std::function<std::vector<std::string>()>& read,
+                       const proc::SavedSignals& saved, std::int64_t most_ms);
+  // They may still come.
+  [[nodiscard]] bool awaited() const { return awaited_; }
+  void give_up();
+  // What has come, once; none where nothing did.
+  std::vector<std::string> take_lines() { return std::exchange(lines_, {}); }
+
+ private:
+  Heard on_message(std::uint32_t kind, std::string_view text) override;
+  void on_silence(bool damaged) override;
+  void on_overdue() override;
+
+  bool awaited_ = false;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace engine

@@ -1,0 +1,134 @@
+#include "init/engine/report/phase_log.h"
+
+#include <algorithm>
+#include <csignal>
+#include <variant>
+
+#include "init/engine/report/job_messages.h"
+#include "init/engine/state/status_text.h"
+#include "init/proc/signals.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+using lifecycle::Phase;
+
+std::string checkpoint_text(const Job& job, const lifecycle::Machine& machine,
+                            std::int64_t now_ms) {
+  const envgen::Policy& policy = job.plan.policy;
+  std::string text = "a checkpoint is asked for";
+  if (policy.checkpoint_signal != 0) {
+    text += " by " + std::string(proc::signal_name(policy.checkpoint_signal));
+  }
+  if (!job.save_reason.empty()) text = job.save_reason + "; " + text;
+  text += ", the job has " + span_text(machine.checkpoint_until() - now_ms) +
+          " for it; then it ends with exit code 75, to be scheduled again";
+  return text;
+}
+
+// What ended badly, of the tasks of this kind: "rank-1: exit 3".
+std::string bad_ends(const Job& job, lifecycle::TaskKind kind) {
+  std::vector<std::string> ends;
+  for (const TaskRecord& record : job.records) {
+    if (record.kind != kind || !record.ending) continue;
+    const bool failed = !record.ending->ok() || !record.hook_message.empty();
+    if (failed) {
+      ends.push_back(record.hook_message.empty() ? torn_down_text(record) : record.hook_message);
+    }
+  }
+  return names_list(ends);
+}
+
+// Why a job that was asked for a checkpoint is no longer waited for.
+std::string checkpoint_end_text(const lifecycle::Event& why, const Job& job) {
+  namespace event = lifecycle::event;
+  if (std::holds_alternative<event::TimerFired>(why)) {
+    return "the time for the checkpoint is over (--checkpoint-timeout)";
+  }
+  if (std::holds_alternative<event::NobodySaves>(why)) {
+    return "no checkpoint: nobody in the job answers its signal";
+  }
+  if (std::holds_alternative<event::StopRequested>(why)) {
+    return "a stop request came before the end of the checkpoint";
+  }
+  const bool lives = !main_pids(job).empty();
+  const std::string bad =
+      bad_ends(job, lives ? lifecycle::TaskKind::kCheckpoint : lifecycle::TaskKind::kMain);
+  const std::string who = lives ? "its hooks are done" : "the job has ended";
+  if (bad.empty()) return "the checkpoint is saved: " + who;
+  return "perhaps no checkpoint: " + who + ", not well (" + bad + ")";
+}
+
+std::string restart_text(const Job& job, const lifecycle::Machine& machine, std::int64_t now_ms) {
+  std::string text = "restart " + std::to_string(machine.restarts() + 1);
+  if (job.plan.policy.max_restarts > 0 && machine.cause() != nullptr) {
+    text += " of at most " + std::to_string(job.plan.policy.max_restarts) + " after failures";
+  }
+  const std::int64_t wait_ms = machine.restart_at() - now_ms;
+  return wait_ms > 0 ? text + " in " + span_text(wait_ms) : text;
+}
+
+std::string transition_text(PhaseState before, const lifecycle::Event& why, const Job& job,
+                            const lifecycle::Machine& machine, std::int64_t now_ms) {
+  const Phase now = machine.phase();
+  // It may be found out on the way down from a failure, and calls its restart off.
+  if (machine.expired() && !before.expired) {
+    return "the job's time is over (--max-duration), stopping";
+  }
+  if (now == before.phase) return "";
+  switch (now) {
+    case Phase::kCheckpointing:
+      return checkpoint_text(job, machine, now_ms);
+    case Phase::kStopping:
+      if (before.phase == Phase::kCheckpointing) {
+        return checkpoint_end_text(why, job) + ", stopping" +
+               (job.save_reason.empty() ? "" : " (" + job.save_reason + ")");
+      }
+      if (!machine.rescheduled()) return "";
+      return std::string("a checkpoint is asked for, and nothing ") +
+             (before.phase == Phase::kStarting || before.phase == Phase::kRunning
+                  ? "in this job saves one"
+                  : "runs yet that could save") +
+             ": the job ends with exit code 75, to be scheduled again";
+    case Phase::kAutoRestart:
+      return restart_text(job, machine, now_ms);
+    case Phase::kHold:
+      return "kept for debugging for " + span_text(machine.hold_until() - now_ms) +
+             "; `trainit release` ends it, `trainit hold --for 2h` sets what is left";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+void report_transition(PhaseState before, const lifecycle::Event& why, const Job& job,
+                       const lifecycle::Machine& machine, std::int64_t now_ms,
+                       const char* termination_log) {
+  const std::string text = transition_text(before, why, job, machine, now_ms);
+  if (text.empty()) return;
+  sys::log::info(text);
+  if (machine.expired() || machine.rescheduled()) {
+    write_termination_log(termination_log, "trainit: " + text + "\n");
+  }
+}
+
+void report_kills(const Job& job, const lifecycle::Event& why,
+                  const std::vector<lifecycle::Action>& actions) {
+  std::vector<std::string> names;
+  for (const lifecycle::Action& one : actions) {
+    const auto* signal = std::get_if<lifecycle::action::Signal>(&one);
+    if (signal == nullptr || signal->signal != SIGKILL) continue;
+    const TaskRecord& record = job.records[signal->task.index];
+    if (is_main(record) && record.pid > 0) names.push_back(record.name);
+  }
+  if (names.empty()) return;
+  const auto* stop = std::get_if<lifecycle::event::StopRequested>(&why);
+  const std::string reason =
+      stop != nullptr ? "a second " + std::string(proc::signal_name(stop->signal)) + " came"
+                      : "has not ended in its time";
+  sys::log::warning(reason + ", so it gets SIGKILL: " + names_list(names));
+}
+
+}  // namespace engine

@@ -1,0 +1,56 @@
+#include "init/engine/resolve/device_wait.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "init/doctor/doctor.h"
+#include "init/doctor/holders.h"
+#include "init/proc/tree.h"
+#include "init/sys/clock.h"
+
+namespace engine {
+namespace {
+
+// A tool of a machine with sixteen devices takes some seconds.
+constexpr std::int64_t kLeastLookMs = 1000;
+constexpr std::int64_t kMostLookMs = 10'000;
+constexpr std::int64_t kFirstPollMs = 100;
+constexpr std::int64_t kMostPollMs = 1000;
+
+}  // namespace
+
+void wait_for_devices(envgen::Plan& plan, const envgen::Snapshot& base, std::uint32_t restarts,
+                      const std::function<void(const std::string&)>& say) {
+  if (restarts == 0 || !plan.device_wait) return;
+  const envgen::DeviceWait& wait = *plan.device_wait;
+  doctor::Context context = doctor::context_of(plan, base.env);
+  context.limit_ms = std::clamp(wait.timeout_ms, kLeastLookMs, kMostLookMs);
+  const auto init = proc::find_member(::getppid());
+  const std::int64_t deadline_ms = sys::monotonic_ms() + wait.timeout_ms;
+  std::string told;
+  std::int64_t poll_ms = kFirstPollMs;
+  while (true) {
+    const doctor::DeviceHolders found =
+        doctor::find_holders(context, wait.devices, init ? init->start : 0);
+    if (found.held.empty()) {
+      if (found.unknown.empty()) return;
+      return plan.warnings.push_back("it is not known whether the devices are free: " +
+                                     found.unknown);
+    }
+    const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
+    if (left_ms <= 0) {
+      return plan.warnings.push_back("the job starts although its devices are in use for " +
+                                     envgen::seconds(wait.timeout_ms) +
+                                     " (--device-wait): " + found.held);
+    }
+    if (found.held != told) say("the devices: " + found.held);
+    told = found.held;
+    ::poll(nullptr, 0, static_cast<int>(std::min(left_ms, poll_ms)));
+    poll_ms = std::min(poll_ms * 3 / 2, kMostPollMs);
+  }
+}
+
+}  // namespace engine

@@ -1,0 +1,55 @@
+#include "init/engine/state/data_record.h"
+
+#include <array>
+#include <utility>
+
+#include "init/copy/progress.h"
+
+namespace engine {
+
+using State = DataRecord::State;
+
+std::vector<DataRecord> data_records(const envgen::DataRequest& request) {
+  std::vector<DataRecord> records;
+  auto datasets = envgen::datasets_of(request);  // an error is the command line's to say
+  if (!datasets) return records;
+  for (envgen::Dataset& dataset : *datasets) {
+    records.emplace_back().dataset = std::move(dataset);
+  }
+  return records;
+}
+
+std::string stage_name(const DataProgress& progress) {
+  return progress.waiting ? "waiting" : copy::phase_name(static_cast<copy::Phase>(progress.phase));
+}
+
+void add_data_env(const std::vector<DataRecord>& data, envgen::Environ& env) {
+  for (const DataRecord& record : data) {
+    if (!record.path.empty()) env.set(record.dataset.variable, record.path);
+  }
+}
+
+DataReport data_report(const DataRecord& data) {
+  constexpr std::array kStates = {"idle", "", "ready", "failed"};
+  DataReport report;
+  report.name = data.dataset.name;
+  report.variable = data.dataset.variable;
+  report.source = data.dataset.source;
+  report.path = data.path;
+  report.state = data.state == State::kRunning ? stage_name(data.progress)
+                                               : kStates.at(static_cast<std::size_t>(data.state));
+  report.how = data.how;
+  report.entries = static_cast<std::int64_t>(data.progress.entries);
+  report.bytes = static_cast<std::int64_t>(data.progress.bytes);
+  report.total_entries = static_cast<std::int64_t>(data.progress.total_entries);
+  report.total_bytes = static_cast<std::int64_t>(data.progress.total_bytes);
+  report.waiting = data.progress.waiting;
+  if (data.state == State::kRunning) {
+    report.bytes_per_second = static_cast<std::int64_t>(data.window.rate().bytes);
+  }
+  report.began_ms = data.began_ms;
+  report.ended_ms = data.ended_ms;
+  return report;
+}
+
+}  // namespace engine

@@ -1,0 +1,84 @@
+#include "init/engine/state/state_writer.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <utility>
+
+#include "init/sys/files.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+// In place it needs no room but its own: what takes most of that goes until it is enough.
+void write_in_place(const std::string& path, JobReport report) {
+  constexpr std::size_t kMostTextBytes = 200;
+  static constexpr void (*kCuts[])(JobReport& report) = {
+      [](JobReport& all) { all.failure.last_lines.clear(); },
+      [](JobReport& all) {
+        all.tasks.clear();
+        all.data.clear();
+        all.warnings.clear();
+        all.failure.torn_down.clear();
+      },
+      [](JobReport& all) {
+        all.health.clear();
+        all.first_failure.resize(cut_text(all.first_failure, kMostTextBytes).size());
+      },
+  };
+  for (const auto cut : kCuts) {
+    if (sys::overwrite_file(path, state_to_json(report))) return;
+    cut(report);
+  }
+  sys::overwrite_file(path, state_to_json(report));
+}
+
+}  // namespace
+
+void StateWriter::open(const envgen::Environ& env) {
+  run_dir_ = sys::open_run_dir(env);
+  // A user who may not write to /run has no reason to read about it at each start.
+  if (run_dir_.path.empty()) {
+    sys::log::warning("no run directory, so no status: " + run_dir_.note);
+  } else if (!run_dir_.lock.valid()) {
+    sys::log::info(run_dir_.note + ": this one publishes no status");
+  } else if (!run_dir_.note.empty()) {
+    sys::log::debug(run_dir_.note);
+  }
+  own_dir_ = run_dir_.path;
+  if (is_second()) {
+    // Not by pid: where containers share the directory, every one of them is PID 1.
+    std::string own = run_dir_.path + "/instance-XXXXXX";
+    if (::mkdtemp(own.data()) != nullptr) own_dir_ = std::move(own);
+  }
+  if (!run_dir_.lock.valid()) return;
+  auto control = ControlServer::open(run_dir_.path);
+  if (!control) {
+    sys::log::warning(to_line(control.error()) + ", ignoring");
+    return;
+  }
+  control_ = std::move(*control);
+}
+
+void StateWriter::write(const JobReport& report, bool last) {
+  if (!due()) return;
+  changed_ = false;
+  const std::string path = run_dir_.path + "/state.json";
+  auto status = sys::write_file_atomic(path, 0644, state_to_json(report));
+  if (!status && !lost_) sys::log::warning(to_line(status.error()) + ", ignoring");
+  lost_ = !status;  // a full disk is said once, not at each change
+  // The last word counts more than its atomicity.
+  if (!status && last) write_in_place(path, report);
+}
+
+void StateWriter::close() {
+  if (run_dir_.lock.valid()) ::unlink((run_dir_.path + "/control").c_str());
+  // What the job has put into a second instance's directory stays.
+  if (own_dir_ != run_dir_.path) ::rmdir(own_dir_.c_str());
+  constexpr std::int64_t kFarewellMs = 1000;
+  control_.see_off(kFarewellMs);
+}
+
+}  // namespace engine

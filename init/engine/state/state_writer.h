@@ -1,0 +1,48 @@
+#pragma once
+// The writer of what an instance shows of itself: its run directory with state.json and the control
+// socket. A job runs without it just as well, so what cannot be opened or written is logged and
+// nothing more.
+
+#include <string>
+
+#include "base/environ.h"
+#include "init/engine/control/control.h"
+#include "init/engine/state/state.h"
+#include "init/sys/facts.h"
+
+namespace engine {
+
+class StateWriter {
+ public:
+  // The run directory that `env` asks for and, where it is this instance's, the control server.
+  // Before this there is no directory, and nothing is published.
+  void open(const envgen::Environ& env);
+
+  // This instance's own directory: the run directory or, where another instance has that, one below
+  // it that close() removes. "": none.
+  [[nodiscard]] const std::string& own_dir() const { return own_dir_; }
+  // Another instance has the run directory.
+  [[nodiscard]] bool is_second() const { return !run_dir_.path.empty() && !run_dir_.lock.valid(); }
+  [[nodiscard]] ControlServer& control() { return control_; }
+
+  // What was written is out of date.
+  void note_change() { changed_ = true; }
+  // There is something to write, and somewhere to write it. True until write().
+  [[nodiscard]] bool due() const { return changed_ && run_dir_.lock.valid(); }
+  // A failure is said once until a write succeeds again. The `last` state is written in place where
+  // there is no room to replace the file; what it then has no room for, the output tail first, is
+  // left out of it.
+  void write(const JobReport& report, bool last);
+  // Takes the control socket away, and the own directory of a second instance when it is empty;
+  // waits a moment for the control clients.
+  void close();
+
+ private:
+  sys::RunDir run_dir_;
+  std::string own_dir_;
+  ControlServer control_;
+  bool changed_ = true;
+  bool lost_ = false;  // the last write failed
+};
+
+}  // namespace engine

@@ -1,0 +1,146 @@
+#include "init/engine/tasks/orphan_reaper.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "init/proc/tree.h"
+#include "init/sys/clock.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+constexpr int kMostTurnsWithoutSweep = 64;
+
+}  // namespace
+
+bool OrphanReaper::is_ours(pid_t pid) const {
+  const std::vector<pid_t> tees = tees_.pids();
+  return std::ranges::find(job_.records, pid, &TaskRecord::pid) != job_.records.end() ||
+         std::ranges::find(tees, pid) != tees.end() || pid == job_.link_pid ||
+         std::ranges::find(job_.helpers, pid) != job_.helpers.end();
+}
+
+void OrphanReaper::begin(int signal) {
+  signal_ = signal;
+  swept_.clear();
+  due_ = signal != 0;
+}
+
+bool OrphanReaper::sweep_behind(const proc::Reaped& reaped, bool more) {
+  for (const proc::Death& death : reaped.deaths) {
+    swept_.erase(death.pid);
+    refused_.erase(death.pid);
+  }
+  bool nothing = false;
+  if (!reaped.childless && signal_ != 0 && (due_ || put_off_ > 0 || !reaped.deaths.empty())) {
+    // The dead need no signal: reap them first. A fork bomb does not put it off for ever.
+    if (more && ++put_off_ < kMostTurnsWithoutSweep) return false;
+    put_off_ = 0;
+    nothing = sweep();
+  }
+  due_ = false;
+  return nothing;
+}
+
+bool OrphanReaper::sweep() {
+  std::vector<pid_t> children = proc::children_of_self();
+  if (children.empty() && ::getpid() == 1 && !proc::has_own_proc()) {
+    // No /proc to name them by. All generations at once, so once is enough.
+    const bool had = signal_ == SIGTERM && stopper_.has_had_term(-1);
+    if ((swept_.insert(-1).second && !had) || signal_ == SIGKILL) ::kill(-1, signal_);
+    return false;
+  }
+  bool any = false;
+  for (const pid_t pid : children) {
+    if (is_ours(pid) || refused_.contains(pid)) continue;
+    const bool news = swept_.insert(pid).second;
+    if (news && !(signal_ == SIGTERM && stopper_.has_had_term(pid)) && ::kill(pid, signal_) != 0 &&
+        errno == EPERM) {
+      note_refused("a process that the job left behind", pid);
+      continue;
+    }
+    any = true;
+    // Standing still it could not act on its TERM.
+    const auto member = news && signal_ == SIGTERM ? proc::find_member(pid) : std::nullopt;
+    if (member && member->state == 'T') ::kill(pid, SIGCONT);
+  }
+  if (signal_ == SIGKILL && due_) kill_rest();
+  return !any;
+}
+
+void OrphanReaper::note_refused(const std::string& name, pid_t pid) {
+  refused_.insert(pid);
+  if (std::exchange(said_refused_, true)) return;
+  const proc::Refused refused = proc::refused_text(name, pid);
+  sys::log::warning(refused.what + ", so it is not waited for; " + refused.fix);
+}
+
+bool OrphanReaper::only_refused() const {
+  if (signal_ == 0 || refused_.empty()) return false;
+  const std::vector<pid_t> tees = tees_.pids();
+  return std::ranges::all_of(proc::children_of_self(), [&](pid_t pid) {
+    return refused_.contains(pid) || pid == job_.link_pid ||
+           std::ranges::find(tees, pid) != tees.end();
+  });
+}
+
+// All generations at once, or what breeds in the background would outrun us: we are told of a child
+// only when its parent has died. They stand still first: each one that dies gives its place under
+// RLIMIT_NPROC to the next child of those that run.
+void OrphanReaper::kill_rest() const {
+  // Some pass themselves on to a child faster than one look sees them.
+  constexpr std::int64_t kLongestMs = 100;
+  const std::int64_t deadline_ms = sys::monotonic_ms() + kLongestMs;
+  std::vector<pid_t> tasks = tees_.pids();
+  if (job_.link_pid > 0) tasks.push_back(job_.link_pid);
+  for (const TaskRecord& record : job_.records) {
+    if (record.pid > 0) tasks.push_back(record.pid);
+  }
+  const auto look = [&tasks] {
+    return proc::descendants(tasks).value_or(std::vector<proc::Member>());
+  };
+  std::set<std::pair<pid_t, std::uint64_t>> stopped;
+  bool more = true;
+  while (more && sys::monotonic_ms() < deadline_ms) {
+    more = false;
+    for (const proc::Member& member : look()) {
+      if (!stopped.insert({member.pid, member.start}).second) continue;
+      proc::signal_member(member, SIGSTOP);
+      more = true;
+    }
+  }
+  for (const proc::Member& member : look()) proc::signal_member(member, SIGKILL);
+}
+
+std::vector<pid_t> OrphanReaper::outlived(const lifecycle::Machine& machine) const {
+  std::vector<pid_t> pids;
+  for (std::size_t i = 0; i < job_.records.size(); ++i) {
+    const bool killed = machine.tasks()[i].stop_signal == SIGKILL;
+    if (killed && job_.records[i].pid > 0) pids.push_back(job_.records[i].pid);
+  }
+  if (signal_ != SIGKILL) return pids;
+  for (const pid_t pid : proc::children_of_self()) {
+    if (!is_ours(pid)) pids.push_back(pid);
+  }
+  return pids;
+}
+
+void report_outlived(const std::vector<pid_t>& pids) {
+  std::vector<std::string> states;
+  for (const pid_t pid : pids) {
+    std::string state = proc::state_text(pid);
+    if (!state.empty()) states.push_back(std::move(state));
+  }
+  if (states.empty()) return;
+  sys::log::warning("outlived SIGKILL, going on without: " + names_list(states, "; "));
+}
+
+}  // namespace engine

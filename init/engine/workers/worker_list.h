@@ -1,0 +1,42 @@
+#pragma once
+// The workers beside a job: what the loop waits for, wakes, tends and reaps, in the order in which
+// they were added. None ever leaves; one that has nothing to do costs a turn a look.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "init/engine/workers/child_worker.h"
+
+namespace engine {
+
+class WorkerList {
+ public:
+  // Not from what a worker does in the calls below.
+  template <class Worker, class... Args>
+  Worker& add(Args&&... args) {
+    auto worker = std::make_unique<Worker>(std::forward<Args>(args)...);
+    Worker& added = *worker;
+    workers_.push_back(std::move(worker));
+    return added;
+  }
+
+  // The channels to wait for, with what read() is called with.
+  void each_channel(const std::function<void(int fd, std::uint32_t index)>& wait_for) const;
+  // When tend() is due next, in milliseconds of the monotonic clock.
+  [[nodiscard]] std::optional<std::int64_t> next_deadline() const;
+
+  void read(std::uint32_t index) { workers_[index]->read(); }
+  void tend(std::int64_t now_ms);
+  void stepped();
+  void reaped(const proc::Death& death);
+
+ private:
+  std::vector<std::unique_ptr<ChildWorker>> workers_;
+};
+
+}  // namespace engine

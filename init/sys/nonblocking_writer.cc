@@ -1,0 +1,122 @@
+#include "init/sys/nonblocking_writer.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string>
+#include <tuple>
+
+namespace sys {
+namespace {
+
+// What a splice takes at a time: no more than the pipe it goes through holds on any kernel.
+constexpr std::size_t kMostSpliced = 4096;
+
+}  // namespace
+
+NonblockingWriter::NonblockingWriter(int standard_fd) {
+  struct stat status{};
+  const int flags = ::fcntl(standard_fd, F_GETFL);
+  if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0 ||
+      ::fstat(standard_fd, &status) != 0) {
+    return;
+  }
+  const mode_t type = status.st_mode & S_IFMT;
+  if (type == S_IFIFO || type == S_IFCHR) {
+    open_stream(standard_fd, type, status.st_rdev);
+  } else {
+    fd_.reset(::fcntl(standard_fd, F_DUPFD_CLOEXEC, 3));
+    way_ = type == S_IFREG ? Way::kWrite : type == S_IFSOCK ? Way::kSend : Way::kPoll;
+  }
+  if (!fd_.valid()) way_ = Way::kNone;
+}
+
+void NonblockingWriter::open_stream(int standard_fd, mode_t type, dev_t device) {
+  // Opening a pseudo-terminal's master again would make a new terminal.
+  const bool master = type == S_IFCHR && device == makedev(5, 2);
+  if (!master) {
+    const std::string path = "/proc/self/fd/" + std::to_string(standard_fd);
+    fd_.reset(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+    way_ = Way::kWrite;
+    if (fd_.valid()) return;
+  }
+  fd_.reset(::fcntl(standard_fd, F_DUPFD_CLOEXEC, 3));
+  way_ = Way::kPoll;
+  // The description is shared and may block; poll alone leaves a race with the ranks that write to
+  // the same pipe. Splicing out of a pipe of our own takes the flag per call.
+  std::array<int, 2> ends{-1, -1};
+  if (type != S_IFIFO || ::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
+  splice_in_.reset(ends[1]);
+  splice_out_.reset(ends[0]);
+  way_ = Way::kSplice;
+}
+
+ssize_t NonblockingWriter::splice_some(std::string_view bytes) {
+  bytes = bytes.substr(0, kMostSpliced);
+  if (::write(splice_in_.get(), bytes.data(), bytes.size()) < 0) return -1;
+  const ssize_t count =
+      ::splice(splice_out_.get(), nullptr, fd_.get(), nullptr, bytes.size(), SPLICE_F_NONBLOCK);
+  const int error = errno;
+  if (count < static_cast<ssize_t>(bytes.size())) {
+    std::array<char, kMostSpliced> unsent{};
+    std::ignore = ::read(splice_out_.get(), unsent.data(), unsent.size());
+    if (count < 0 && (error == EINVAL || error == ENOSYS)) way_ = Way::kPoll;
+  }
+  errno = error;
+  return count;
+}
+
+ssize_t NonblockingWriter::write_once(std::string_view bytes) {
+  switch (way_) {
+    case Way::kNone:
+      errno = EBADF;
+      return -1;
+    case Way::kWrite:
+      return ::write(fd_.get(), bytes.data(), bytes.size());
+    case Way::kSend:
+      return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    case Way::kSplice:
+      return splice_some(bytes);
+    case Way::kPoll: {
+      pollfd ready{fd_.get(), POLLOUT, 0};
+      if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) {
+        errno = EAGAIN;
+        return -1;
+      }
+      // More could block half-way.
+      bytes = bytes.substr(0, kMostSpliced);
+      return ::write(fd_.get(), bytes.data(), bytes.size());
+    }
+  }
+  return -1;
+}
+
+ssize_t NonblockingWriter::write(std::string_view bytes) {
+  // A worker has SIGPIPE as the caller left it, and a reader that went away must not kill it.
+  sigset_t pipe_signal;
+  sigset_t before;
+  ::sigemptyset(&pipe_signal);
+  ::sigaddset(&pipe_signal, SIGPIPE);
+  ::sigprocmask(SIG_BLOCK, &pipe_signal, &before);
+  ssize_t count = 0;
+  do {
+    count = write_once(bytes);
+  } while (count < 0 && errno == EINTR);
+  const int error = errno;
+  if (::sigismember(&before, SIGPIPE) == 0) {
+    constexpr timespec kNow{0, 0};
+    if (count < 0 && error == EPIPE) ::sigtimedwait(&pipe_signal, nullptr, &kNow);
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  }
+  errno = error;
+  return count;
+}
+
+}  // namespace sys

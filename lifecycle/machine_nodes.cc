@@ -1,0 +1,155 @@
+// A Machine as one node of several: they wait for one another before a start, and what fails on one
+// ends the job on all.
+
+#include <utility>
+
+#include "base/exit_codes.h"
+#include "lifecycle/machine.h"
+
+namespace lifecycle {
+
+// --- Before a start ---
+
+void Machine::on(const event::NodesReady& event, TimeMs now) {
+  if (!awaits_nodes()) return;
+  nodes_ready_ = true;
+  restarts_ = event.restarts;
+  cancel_timer(Timer::kRendezvous);
+  advance_preparing(now);
+}
+
+bool Machine::awaits_nodes() const {
+  return phase_ == Phase::kPreparing && cluster_ready_ && policy_.rendezvous_ms > 0 &&
+         !nodes_ready_ && !waits_for(TaskKind::kResolve);
+}
+
+// The nodes that are awaited are others by now. The time for them goes on.
+void Machine::resolve_again(TimeMs now) {
+  const Task* resolve = resolver();
+  if (resolve == nullptr) return;
+  tasks_[ref(*resolve).index].state = TaskState::kIdle;
+  cluster_ready_ = false;
+  cancel_timer(Timer::kRendezvous);
+  advance_preparing(now);
+}
+
+// --- A failure ---
+
+void Machine::on(const event::Linked& event, TimeMs now) {
+  linked_ = event.up;
+  node0_ended_ = event.ended || (node0_ended_ && !event.up);
+  const bool starts = phase_ == Phase::kPreparing || phase_ == Phase::kAutoRestart;
+  if (event.ended && starts && needs_node0()) {
+    const bool here = phase_ == Phase::kAutoRestart && !elsewhere_;
+    return on(event::JobFailed{.known = true, .here = here}, now);
+  }
+  if (!linked_ && waits_for_verdict() && !awaits_stop()) leave_verdict(now);
+}
+
+void Machine::on(const event::JobFailed& event, TimeMs now) {
+  switch (phase_) {
+    case Phase::kPreparing:  // those that start again are awaited here anyway
+    case Phase::kAutoRestart:
+      if (begun_ && event.known && !event.again) fail_elsewhere(event, now);
+      return;
+    case Phase::kStarting:
+    case Phase::kRunning:
+    case Phase::kCheckpointing:
+      return fail_elsewhere(event, now);
+    case Phase::kStopping:
+    case Phase::kOnFailure:
+      return heed_verdict(event, now);
+    case Phase::kHold:
+    case Phase::kPostStop:
+    case Phase::kExited:
+      return;
+  }
+}
+
+void Machine::fail_elsewhere(const event::JobFailed& event, TimeMs now) {
+  if (event.known && event.here) {  // and it is not, or it is the one that a restart is to answer
+    if (phase_ != Phase::kAutoRestart || outcome_ != Outcome::kFailed || elsewhere_) return;
+    take_verdict(event);
+    return end_as(Outcome::kFailed, now);
+  }
+  outcome_ = Outcome::kFailed;
+  has_cause_ = true;
+  cause_ = {.ends = {}, .exit_code = exit_code::kElsewhere, .at = now};
+  elsewhere_ = true;
+  restartable_ = false;
+  if (event.known) take_verdict(event);
+  end_as(outcome_, now);
+}
+
+void Machine::take_verdict(const event::JobFailed& event) {
+  verdict_known_ = true;
+  restartable_ = event.again && (restartable_ || !event.here);
+  if (event.here) return;
+  // What failed here was a consequence.
+  elsewhere_ = true;
+  cause_.ends.clear();
+  cause_.exit_code = exit_code::kElsewhere;
+  if (event.stopped) outcome_ = Outcome::kStoppedElsewhere;
+  if (event.expired) outcome_ = Outcome::kExpired;
+  actions_.emplace_back(action::Report{});
+}
+
+// Of one that comes late only that no node starts again is heeded (enter_next).
+void Machine::heed_verdict(const event::JobFailed& event, TimeMs now) {
+  if (!event.known || outcome_ != Outcome::kFailed || stop_signal_ != 0 || hold_over_) return;
+  if (event.here && elsewhere_) return;  // nothing failed here
+  if (verdict_known_) {
+    restartable_ = restartable_ && event.again;
+    return;
+  }
+  take_verdict(event);
+  if (!waits_for_verdict()) return;
+  if (!awaits_stop()) return leave_verdict(now);
+  cancel_timer(Timer::kVerdict);
+  set_timer(Timer::kVerdict, now + kStopOfAllMs);
+}
+
+// What failed here while others let go of this start was a consequence.
+void Machine::heed_others(TimeMs now) {
+  const bool open = phase_ == Phase::kStopping && outcome_ == Outcome::kFailed && !verdict_known_;
+  if (!open || stop_signal_ != 0 || hold_over_) return;
+  outcome_ = Outcome::kReplanned;
+  has_cause_ = elsewhere_ = false;
+  cause_ = {};
+  verdict_known_ = true;
+  actions_.emplace_back(action::Report{});
+  if (waits_for_verdict()) leave_verdict(now);
+}
+
+bool Machine::awaits_verdict() const {
+  return phase_ == Phase::kStopping && stage_ <= Stage::kVerdict && outcome_ == Outcome::kFailed &&
+         linked_ && !verdict_known_ && stop_signal_ == 0 && !hold_over_;
+}
+
+void Machine::tasks_gone(TimeMs now) {
+  cancel_timer(Timer::kNotify);
+  cancel_timer(Timer::kKill);
+  cancel_timer(Timer::kEscalate);
+  cancel_timer(Timer::kGiveUp);
+  if (!awaits_verdict() && !awaits_stop()) return leave_without_verdict(now);
+  stage_ = Stage::kVerdict;
+  verdict_since_ = now;
+  set_timer(Timer::kVerdict, now + (awaits_stop() ? kStopOfAllMs : kVerdictMs));
+}
+
+// The time that was waited is nobody's: no stop was asked for meanwhile.
+void Machine::leave_verdict(TimeMs now) {
+  cancel_timer(Timer::kVerdict);
+  const TimeMs waited = now - verdict_since_;
+  budget_.sweep_kill_at += waited;
+  budget_.post_term_at += waited;
+  budget_.post_kill_at += waited;
+  leave_without_verdict(now);
+}
+
+void Machine::leave_without_verdict(TimeMs now) {
+  if (!std::exchange(verdict_known_, true) && elsewhere_) actions_.emplace_back(action::Report{});
+  enter_sweep(now);
+}
+
+}  // namespace lifecycle

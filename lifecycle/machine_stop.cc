@@ -1,0 +1,409 @@
+// The way down of a Machine: TERM, KILL, leftovers, the debug window, post-stop tasks, the code.
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "base/exit_codes.h"
+#include "lifecycle/machine.h"
+
+namespace lifecycle {
+
+namespace {
+
+// They have nothing to save: what they do can be broken off at any instant.
+bool prepares(TaskKind kind) { return kind == TaskKind::kData || kind == TaskKind::kResolve; }
+
+bool is_leftover(TaskKind kind) {
+  return kind == TaskKind::kService || kind == TaskKind::kPostStop;
+}
+
+}  // namespace
+
+void Machine::fail(Cause cause, TimeMs now) {
+  if (cause.exit_code == 0) cause.exit_code = exit_code::kOwnFailure;
+  cause.at = now;
+  cause_ = std::move(cause);
+  has_cause_ = true;
+  outcome_ = Outcome::kFailed;
+  restartable_ =
+      phase_ != Phase::kPreparing && !cause_.ends.empty() && is_restartable(cause_.ends.front());
+  actions_.emplace_back(action::Report{});
+  enter_stopping(now);
+}
+
+// --- Main tasks, hooks, data, resolver: TERM, KILL, given up ---
+
+void Machine::enter_stopping(TimeMs now) {
+  const bool done = outcome_ == Outcome::kSucceeded || outcome_ == Outcome::kFailed;
+  phase_ = Phase::kStopping;
+  stage_ = Stage::kPreStop;
+  budget_ = make_budget(policy_, hooks(), now);
+  cancel_timer(Timer::kResolve);
+  cancel_timer(Timer::kRendezvous);
+  cancel_timer(Timer::kCheckpoint);
+  for (Task& task : tasks_) {
+    if (is_leftover(task.kind) || task.kind == TaskKind::kMain) continue;
+    if (!task.live() || task.abandoned) continue;
+    signal(task, prepares(task.kind) ? SIGKILL : SIGTERM);
+  }
+  // A job that runs has its time to get ready. One that has failed is half dead already.
+  if (done) return notify_tasks(now);
+  settle_pre_stop(now);
+}
+
+void Machine::settle_pre_stop(TimeMs now) {
+  if (!waits_for(TaskKind::kMain) || now >= budget_.notify_at) return notify_tasks(now);
+  const bool hook = waits_for(TaskKind::kPreStop) || start_next(TaskKind::kPreStop);
+  if (!hook && now >= budget_.drained_at) return notify_tasks(now);
+  set_timer(Timer::kNotify, hook ? budget_.notify_at : budget_.drained_at);
+}
+
+void Machine::notify_tasks(TimeMs now) {
+  stage_ = Stage::kTerm;
+  cancel_timer(Timer::kNotify);
+  notified_at_ = now;
+  escalated_ = 0;
+  const bool stopped = outcome_ != Outcome::kFailed && outcome_ != Outcome::kSucceeded;
+  bool patient = false;
+  for (Task& task : tasks_) {
+    if (is_leftover(task.kind) || !task.live() || task.abandoned) continue;
+    patient = patient || !prepares(task.kind);
+    if (task.kind == TaskKind::kPreStop) signal(task, SIGTERM);
+    if (task.kind != TaskKind::kMain) continue;
+    signal(task, stopped && stop_signal_ != 0 ? sent_signal_ : SIGTERM);
+    pass_on(task);
+  }
+  if (!waits_for_tasks()) return tasks_gone(now);
+  if (!patient) return kill_tasks(now);
+  set_timer(Timer::kKill, std::max(now, budget_.kill_at));
+  await_escalation(now);
+}
+
+// A main task that was told gets each other stop signal too, whatever asked for the stop before.
+void Machine::pass_on(Task& task) {
+  if (task.kind != TaskKind::kMain || !task.live() || task.abandoned) return;
+  for (int number = 1; number <= kLastSignal; ++number) {
+    if ((stops_ & ~task.sent & signal_bit(number)) != 0) signal(task, number);
+  }
+}
+
+void Machine::await_escalation(TimeMs now) {
+  if (escalated_ == policy_.escalation.size() || !waits_for(TaskKind::kMain)) return;
+  const EscalationStep& next = policy_.escalation[escalated_];
+  // Later than its own time when we were late (frozen, suspended): then at once, in its turn.
+  if (in_time(next, budget_, notified_at_)) {
+    set_timer(Timer::kEscalate, std::max(now, notified_at_ + next.after_ms));
+  }
+}
+
+// Bad input stays bad: a hook's failure, a command that is not there or not executable.
+bool Machine::is_restartable(const event::TaskEnd& first) const {
+  const bool bad =
+      first.ending.how == Ending::How::kNotStarted && first.ending.value > exit_code::kOwnFailure;
+  return tasks_[first.task.index].kind == TaskKind::kMain && !bad;
+}
+
+void Machine::escalate(TimeMs now) {
+  if (!waits_for(TaskKind::kMain)) return;  // hooks that live on have their time
+  const int number = policy_.escalation[escalated_].signal;
+  if (number == SIGKILL) return kill_tasks(now);
+  ++escalated_;
+  for (Task& task : tasks_) {
+    if (task.kind != TaskKind::kMain || !task.live() || task.abandoned) continue;
+    signal(task, number);
+  }
+  await_escalation(now);
+}
+
+void Machine::kill_tasks(TimeMs now) {
+  stage_ = Stage::kKill;
+  cancel_timer(Timer::kNotify);
+  cancel_timer(Timer::kKill);
+  cancel_timer(Timer::kEscalate);
+  for (Task& task : tasks_) {
+    if (is_leftover(task.kind) || !task.live() || task.abandoned) continue;
+    if (task.stop_signal != SIGKILL) signal(task, SIGKILL);
+  }
+  set_timer(Timer::kGiveUp, now + budget_.reap_ms);
+}
+
+// --- Leftovers: adopted processes, and at the end of all the services ---
+
+Machine::Next Machine::choose_next() const {
+  const bool again = outcome_ == Outcome::kFailed || outcome_ == Outcome::kReplanned;
+  if (!again || stop_signal_ != 0 || hold_over_) return Next::kEnd;
+  // Beside a main task that cannot be killed no second incarnation of it may run.
+  const bool stuck = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
+    return task.kind == TaskKind::kMain && task.live();
+  });
+  if (outcome_ == Outcome::kReplanned) return stuck ? Next::kEnd : Next::kRestart;
+  if (would_restart() && !stuck) return Next::kRestart;
+  return policy_.hold_ms > 0 ? Next::kHold : Next::kEnd;
+}
+
+// What failed before the main tasks were started is bad input, or data that are not there.
+bool Machine::may_restart() const {
+  const bool prepared = outcome_ != Outcome::kFailed || mains_started_;
+  const bool meets = !node0_ended_ || !needs_node0();
+  return prepared && meets && std::cmp_less(failures_, policy_.max_restarts);
+}
+
+// Whether the failure is one to restart on, its own node says.
+bool Machine::would_restart() const {
+  return outcome_ == Outcome::kFailed && restartable_ && may_restart() &&
+         (elsewhere_ || restarts_on(policy_, cause_.exit_code));
+}
+
+void Machine::enter_sweep(TimeMs now) {
+  next_ = choose_next();
+  if (expedited_) return sweep_kill(now);
+  stage_ = Stage::kSweep;
+  actions_.emplace_back(action::SweepAdopted{SIGTERM});
+  if (next_ == Next::kEnd) stop_services();
+  // What a killed copy leaves behind has been killed with it, or hangs in the kernel.
+  const bool copied = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
+    return task.kind == TaskKind::kData && task.stop_signal != 0;
+  });
+  const TimeMs until = copied ? now + kReapMs : budget_.sweep_kill_at;
+  set_timer(Timer::kSweep, std::max(now, std::min(until, budget_.sweep_kill_at)));
+}
+
+void Machine::stop_services() {
+  for (Task& task : tasks_) {
+    if (task.kind == TaskKind::kService && task.live() && task.stop_signal == 0) {
+      signal(task, SIGTERM);
+    }
+  }
+}
+
+void Machine::sweep_kill(TimeMs now) {
+  stage_ = Stage::kSweepKill;
+  cancel_timer(Timer::kSweep);
+  actions_.emplace_back(action::SweepAdopted{SIGKILL});
+  for (Task& task : tasks_) {
+    if (next_ == Next::kEnd && task.kind == TaskKind::kService && task.live()) {
+      signal(task, SIGKILL);
+    }
+  }
+  set_timer(Timer::kGiveUp, now + budget_.reap_ms);
+}
+
+void Machine::leave_sweep(TimeMs now) {
+  cancel_timer(Timer::kSweep);
+  cancel_timer(Timer::kGiveUp);
+  // What is adopted from now on is a debug session's, the next incarnation's or a hook's.
+  actions_.emplace_back(action::SweepAdopted{0});
+  // Once for each failure, and not when somebody waits for the end.
+  if (outcome_ == Outcome::kFailed && stop_signal_ == 0 && !hold_over_) {
+    phase_ = Phase::kOnFailure;
+    return settle_on_failure(now);
+  }
+  enter_next(now);
+}
+
+void Machine::settle_on_failure(TimeMs now) {
+  if (waits_for(TaskKind::kOnFailure) || start_next(TaskKind::kOnFailure)) return;
+  enter_next(now);
+}
+
+void Machine::enter_next(TimeMs now) {
+  if (next_ == Next::kRestart) {
+    next_ = choose_next();  // by now nobody else may
+    if (next_ == Next::kEnd) return enter_stopping(now);
+  }
+  switch (next_) {
+    case Next::kRestart:
+      return await_restart(now);
+    case Next::kHold:
+      return enter_hold(now);
+    case Next::kEnd:
+      return enter_post_stop(now);
+  }
+}
+
+void Machine::await_restart(TimeMs now) {
+  if (expired_) return end_as(Outcome::kExpired, now);  // with its services
+  phase_ = Phase::kAutoRestart;
+  const TimeMs delay = outcome_ == Outcome::kFailed ? restart_delay(policy_, failures_++) : 0;
+  restart_at_ = now + delay;
+  set_timer(Timer::kRestart, restart_at_);
+}
+
+// --- The debug window ---
+
+void Machine::enter_hold(TimeMs now) {
+  phase_ = Phase::kHold;
+  cancel_timer(Timer::kExpire);  // the job's time, not that of its leftovers
+  expires_at_ = 0;
+  hold_until_ = now + policy_.hold_ms;
+  set_timer(Timer::kHold, hold_until_);
+}
+
+void Machine::leave_hold(TimeMs now) {
+  cancel_timer(Timer::kHold);
+  hold_until_ = 0;
+  hold_over_ = true;
+  enter_stopping(now);
+}
+
+// --- Post-stop tasks and the exit ---
+
+void Machine::enter_post_stop(TimeMs now) {
+  final_code_ = exit_code();
+  phase_ = Phase::kPostStop;
+  stage_ = Stage::kPost;
+  if (stop_signal_ == 0) allow_post_stop(policy_, now, &budget_);
+  const bool none = count(TaskKind::kPostStop) == 0;
+  if (!begun_ || expedited_ || none || now >= budget_.post_term_at) return exit();
+  set_timer(Timer::kKill, budget_.post_term_at);
+  next_post_stop();
+}
+
+void Machine::next_post_stop() {
+  if (stage_ != Stage::kPost || !start_next(TaskKind::kPostStop)) exit();
+}
+
+// Its time is up: TERM first, KILL the next time.
+void Machine::end_post_stop(TimeMs now) {
+  const bool kill = expedited_ || stage_ == Stage::kPostTerm;
+  stage_ = kill ? Stage::kPostKill : Stage::kPostTerm;
+  for (Task& task : tasks_) {
+    if (task.kind != TaskKind::kPostStop || !task.live() || task.abandoned) continue;
+    signal(task, kill ? SIGKILL : SIGTERM);
+  }
+  if (kill) {
+    cancel_timer(Timer::kKill);
+    set_timer(Timer::kGiveUp, now + budget_.reap_ms);
+  } else {
+    set_timer(Timer::kKill, std::max(now, budget_.post_kill_at));
+  }
+}
+
+void Machine::exit() {
+  for (std::size_t i = 0; i < kTimerCount; ++i) cancel_timer(static_cast<Timer>(i));
+  phase_ = Phase::kExited;
+  actions_.emplace_back(action::Exit{exit_code()});
+}
+
+// --- What changes a stop on the way ---
+
+// SIGKILL did not end it: a process in D state. Go on without.
+void Machine::give_up(TimeMs now) {
+  const bool sweeping = phase_ == Phase::kStopping && stage_ == Stage::kSweepKill;
+  for (Task& task : tasks_) {
+    const bool meant = sweeping ? task.kind == TaskKind::kService && next_ == Next::kEnd
+                       : phase_ == Phase::kPostStop ? task.kind == TaskKind::kPostStop
+                                                    : !is_leftover(task.kind);
+    if (meant && task.live()) task.abandoned = true;
+  }
+  if (phase_ == Phase::kPostStop) return exit();
+  if (sweeping) return leave_sweep(now);
+  tasks_gone(now);
+}
+
+void Machine::on(const event::Unreachable& event, TimeMs now) {
+  Task* task = find(event.task);
+  const bool down = phase_ == Phase::kStopping || phase_ == Phase::kPostStop;
+  if (!down || task == nullptr || !task->live() || task->stop_signal == 0 || task->abandoned) {
+    return;
+  }
+  task->abandoned = true;
+  if (phase_ == Phase::kPostStop) {
+    if (!waits_for(TaskKind::kPostStop)) next_post_stop();
+  } else if (stage_ == Stage::kPreStop) {
+    settle_pre_stop(now);
+  } else if (stage_ < Stage::kVerdict && !waits_for_tasks()) {
+    tasks_gone(now);
+  }
+}
+
+// The first stop request, while we are on the way down for another reason.
+void Machine::stop_sooner(TimeMs now) {
+  const Budget fresh = make_budget(policy_, hooks(), now);
+  if (phase_ == Phase::kPostStop) {
+    budget_.post_term_at = std::min(budget_.post_term_at, fresh.post_term_at);
+    budget_.post_kill_at = std::min(budget_.post_kill_at, fresh.post_kill_at);
+    if (stage_ == Stage::kPost) set_timer(Timer::kKill, std::max(now, budget_.post_term_at));
+    if (stage_ == Stage::kPostTerm) set_timer(Timer::kKill, std::max(now, budget_.post_kill_at));
+    return;
+  }
+  if (stage_ < Stage::kSweep || next_ == Next::kEnd) return;
+  // No restart and no hold any more: the services end as well, and have the whole grace for it.
+  budget_ = fresh;
+  next_ = Next::kEnd;
+  stage_ = Stage::kSweep;
+  cancel_timer(Timer::kGiveUp);
+  stop_services();
+  set_timer(Timer::kSweep, budget_.sweep_kill_at);
+}
+
+// Someone at the keyboard asked twice: the rest of the way with KILL, and no more hooks.
+void Machine::expedite(TimeMs now) {
+  if (expedited_) return;
+  expedited_ = true;
+  switch (stage_) {
+    case Stage::kPreStop:
+    case Stage::kTerm:
+      return kill_tasks(now);
+    case Stage::kSweep:
+      return sweep_kill(now);
+    case Stage::kPost:
+    case Stage::kPostTerm:
+      return end_post_stop(now);
+    case Stage::kKill:
+    case Stage::kVerdict:  // which no stop waits for
+    case Stage::kSweepKill:
+    case Stage::kPostKill:
+      return;  // as soon as it can be
+  }
+}
+
+// --- The exit code ---
+
+int Machine::exit_code() const {
+  // A main task that outlived its SIGKILL may still end and would change the code by its own.
+  if (final_code_ >= 0) return final_code_;
+  switch (outcome_) {
+    case Outcome::kFailed:
+      return cause_.exit_code;
+    case Outcome::kStopped:
+      return stopped_code();
+    case Outcome::kExpired:
+      return exit_code::kExpired;
+    case Outcome::kRescheduled:
+    case Outcome::kReplanned:  // a main task hangs in the kernel, so here it cannot start again
+      return exit_code::kReschedule;
+    case Outcome::kStoppedElsewhere:
+      return exit_code::kElsewhere;
+    case Outcome::kSucceeded:
+    case Outcome::kOpen:
+      return 0;
+  }
+  return 0;
+}
+
+// The KILL is none of them: what needs it did not stop.
+bool Machine::by_our_signal(const Task& task) const {
+  if (task.ending.how != Ending::How::kSignaled) return false;
+  const int number = task.ending.value;
+  return number == sent_signal_ || (task.sent & ~signal_bit(SIGKILL) & signal_bit(number)) != 0;
+}
+
+// A single command's own code; of several, on one node or on many, nobody's code is the job's, and
+// 0 would read as success.
+int Machine::stopped_code() const {
+  const int by_signal = exit_code::kSignalBase + stop_signal_;
+  if (!mains_started_) return by_signal;
+  const bool served = std::all_of(tasks_.begin(), tasks_.end(), [this](const Task& task) {
+    if (task.kind != TaskKind::kMain || !in_job(task)) return true;
+    return !task.live() && (task.ending.ok() || by_our_signal(task));
+  });
+  const std::uint32_t mains = count(TaskKind::kMain);
+  if (served && (policy_.success == SuccessPolicy::kServe || mains == 0)) return 0;
+  if (mains != 1 || part_of_job_) return by_signal;
+  const Task* single = main_task(0);
+  return single->live() ? exit_code::kSignalBase + SIGKILL : single->ending.exit_code();
+}
+
+}  // namespace lifecycle

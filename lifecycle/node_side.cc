@@ -1,0 +1,150 @@
+#include "lifecycle/node_side.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lifecycle {
+namespace {
+
+NodeReport::Stage stage_of(const Machine& machine) {
+  switch (machine.phase()) {
+    case Phase::kPreparing:
+      return machine.awaits_nodes() ? NodeReport::Stage::kArrived : NodeReport::Stage::kPreparing;
+    case Phase::kAutoRestart:
+      return NodeReport::Stage::kPreparing;
+    case Phase::kStarting:
+    case Phase::kRunning:
+    case Phase::kCheckpointing:
+      return NodeReport::Stage::kRunning;
+    default:
+      return NodeReport::Stage::kStopping;
+  }
+}
+
+}  // namespace
+
+std::optional<NodeFailure> NodeSide::failure(const Machine& machine, TimeMs now) {
+  using Kind = NodeFailure::Kind;
+  NodeFailure failure;
+  failure.node = node_;
+  if (machine.stopped() || machine.expired()) {
+    if (!stopped_at_) stopped_at_ = now;
+    failure.kind = machine.stopped() ? Kind::kStopped : Kind::kExpired;
+    failure.age_ms = now - *stopped_at_;
+    return failure;
+  }
+  if (!machine.replanned()) replanned_at_.reset();
+  if (machine.replanned() && together_) {
+    if (!replanned_at_) replanned_at_ = now;
+    failure.kind = Kind::kReplanned;
+    failure.age_ms = now - *replanned_at_;
+    failure.restarts = true;
+    return failure;
+  }
+  const Cause* cause = machine.cause();
+  if (cause == nullptr) return std::nullopt;
+  if (machine.failed_elsewhere()) {
+    if (!loss_ || loss_->restarts != machine.restarts()) return std::nullopt;
+    loss_->failure.age_ms = now - loss_->at;
+    return loss_->failure;
+  }
+  // The last restart that it has is counted while it waits for it.
+  failure.restarts = machine.would_restart() || machine.phase() == Phase::kAutoRestart;
+  if (failure.restarts && !together_) return std::nullopt;
+  failure.age_ms = now - cause->at;
+  return failure;
+}
+
+void NodeSide::relink(std::uint32_t node, bool together) {
+  NodeSide next(node, together);
+  next.arrival_ = arrival_;
+  next.own_saves_ = own_saves_;
+  *this = next;
+}
+
+NodeReport NodeSide::report(const Machine& machine, std::uint64_t cluster, TimeMs now) {
+  count_own_saves(machine);
+  NodeReport report{.stage = stage_of(machine),
+                    .restarts = machine.restarts(),
+                    .cluster = cluster,
+                    .may_restart = machine.may_restart(),
+                    .failure = failure(machine, now),
+                    .saves = saves_,
+                    .keeps_running = keeps_running_,
+                    .phase = phase_name(machine.phase())};
+  const bool arrives = report.stage == NodeReport::Stage::kArrived;
+  if (arrives && !arrived_) {
+    ++arrival_;
+    meeting_ = 0;
+  }
+  if (machine.restarts() != met_for_) meeting_ = 0;
+  arrived_ = arrives;
+  report.arrival = arrival_;
+  report.meeting = meeting_;
+  return report;
+}
+
+void NodeSide::count_own_saves(const Machine& machine) {
+  if (machine.saves_asked() == own_saves_) return;
+  saves_ += machine.saves_asked() - std::exchange(own_saves_, machine.saves_asked());
+  keeps_running_ = machine.save_keeps_running();
+}
+
+// Those of before this node came are answered by others. Those that were asked for here meanwhile
+// come after them.
+void NodeSide::heed_saves(const Verdict& verdict, const Machine& machine,
+                          std::vector<Event>& events) {
+  count_own_saves(machine);
+  if (!std::exchange(heard_, true)) {
+    saves_ += verdict.saves;
+    return;
+  }
+  if (verdict.saves <= saves_) return;
+  saves_ = verdict.saves;
+  keeps_running_ = verdict.keeps_running;
+  events.emplace_back(
+      event::CheckpointRequested{.keep_running = verdict.keeps_running, .elsewhere = true});
+}
+
+std::vector<Event> NodeSide::heed(const Verdict& verdict, const Machine& machine, TimeMs now) {
+  std::vector<Event> events;
+  heed_saves(verdict, machine, events);
+  std::uint32_t start = machine.restarts();
+  if (verdict.go != 0 && verdict.go == arrival_ && machine.awaits_nodes()) {
+    meeting_ = verdict.meeting;
+    met_for_ = verdict.restarts;
+    loss_.reset();             // of before, whatever number its start had
+    start = verdict.restarts;  // which may have failed meanwhile
+    events.emplace_back(event::NodesReady{verdict.restarts});
+  }
+  const bool failing = verdict.state == Verdict::State::kFailing;
+  const bool known = verdict.state == Verdict::State::kFailed && verdict.failure;
+  if ((!failing && !known) || verdict.restarts < start) return events;
+  using Kind = NodeFailure::Kind;
+  if (known && verdict.failure->kind == Kind::kReplanned) {
+    if (verdict.failure->node != node_) events.emplace_back(event::MembershipChanged{true});
+    return events;
+  }
+  event::JobFailed failed;
+  if (known) {
+    failed.known = true;
+    failed.stopped = verdict.failure->kind == Kind::kStopped;
+    failed.expired = verdict.failure->kind == Kind::kExpired;
+    failed.again = verdict.again;
+    const bool lost =
+        verdict.failure->kind == Kind::kClosed || verdict.failure->kind == Kind::kSilent;
+    // This one lives: its connection was lost, and nothing has failed here.
+    failed.here = verdict.failure->node == node_ && !lost;
+    if (lost && verdict.failure->node == 0) {
+      // What failed here before is no consequence of it. Node 0 itself has compared the two.
+      const Cause* own = machine.failed_elsewhere() ? nullptr : machine.cause();
+      const bool before = own != nullptr && own->at < now - verdict.failure->age_ms;
+      failed.here = verdict.by_itself && before;
+      loss_ = {*verdict.failure, now - verdict.failure->age_ms, start};
+    }
+  }
+  events.emplace_back(failed);
+  return events;
+}
+
+}  // namespace lifecycle

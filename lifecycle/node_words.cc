@@ -1,0 +1,29 @@
+#include "lifecycle/node_words.h"
+
+#include "base/text.h"
+
+namespace lifecycle {
+
+void cut_text(std::string& text, std::size_t most) {
+  if (text.size() <= most) return;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
+  text.resize(most);
+  text.shrink_to_fit();
+}
+
+std::string node_text(std::uint32_t node, const std::vector<std::string>& names) {
+  std::string number = "node " + std::to_string(node);
+  if (node >= names.size() || names[node].empty() || names[node] == number) return number;
+  return number + " (" + names[node] + ")";
+}
+
+std::string loss_message(const std::string& node, NodeFailure::Kind kind, TimeMs timeout_ms) {
+  if (kind == NodeFailure::Kind::kSilent) {
+    return node + " is lost: nothing was heard from it for " + envgen::seconds(timeout_ms);
+  }
+  return node +
+         " is lost: its connection closed without a farewell, as when its container is killed "
+         "or its machine is gone";
+}
+
+}  // namespace lifecycle

@@ -1,0 +1,22 @@
+#pragma once
+// How the nodes of a job are spoken of. Pure.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lifecycle/node_records.h"
+
+namespace lifecycle {
+
+// At most so many bytes, and no half character at the end.
+void cut_text(std::string& text, std::size_t most);
+
+// "node 1 (b)" of the names by rank; "node 1" where it has none but that.
+std::string node_text(std::uint32_t node, const std::vector<std::string>& names);
+
+// Of a node_text(): that it is lost, and by what that is seen, kClosed or kSilent.
+std::string loss_message(const std::string& node, NodeFailure::Kind kind, TimeMs timeout_ms);
+
+}  // namespace lifecycle

@@ -1,0 +1,515 @@
+#include "lifecycle/nodes.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/exit_codes.h"
+#include "base/text.h"
+
+namespace lifecycle {
+namespace {
+
+using Kind = NodeFailure::Kind;
+using Stage = NodeReport::Stage;
+
+constexpr TimeMs kScanMs = 1000;   // between two looks at all nodes
+constexpr TimeMs kPauseMs = 2500;  // without any call: this process has not run
+constexpr std::size_t kMostPhaseBytes = 64;
+
+bool is_stop(Kind kind) { return kind == Kind::kStopped || kind == Kind::kExpired; }
+bool is_loss(Kind kind) { return kind == Kind::kClosed || kind == Kind::kSilent; }
+
+bool refines(const NodeFailure& first, const NodeFailure& later) {
+  if (first.complete && !later.complete) return false;  // sent before
+  return first.complete != later.complete || first.message != later.message ||
+         (first.detail != later.detail && !later.detail.empty());
+}
+
+}  // namespace
+
+Coordinator::Coordinator(Settings settings, TimeMs now)
+    : settings_(std::move(settings)),
+      nodes_(settings_.node_count),
+      awake_at_(now),
+      made_at_(now),
+      absent_from_(std::numeric_limits<TimeMs>::min()),
+      absent_until_(now),
+      scanned_at_(now) {}
+
+// --- Connections ---
+
+void Coordinator::connected(std::uint32_t node, std::uint64_t life, TimeMs now) {
+  if (node >= nodes_.size()) return;
+  awake(now);
+  Node& of = nodes_[node];
+  differing_.erase(node);
+  if (of.known && of.life != life) {
+    const bool ran = of.report.stage == Stage::kRunning || of.report.stage == Stage::kStopping ||
+                     (of.go != 0 && of.go == of.report.arrival);
+    if (ran && !of.lost && !of.gone) {
+      if (!of.away) of.lost_at = now;
+      lose(node, false, now);
+    }
+    come_back(node);
+    count(of, -1);
+    of = {};
+  } else {
+    count(of, -1);
+  }
+  of.known = true;
+  of.connected = true;
+  of.life = life;
+  of.heard_at = now;
+  count(of, 1);
+}
+
+void Coordinator::closed(std::uint32_t node, TimeMs now) {
+  if (node >= nodes_.size() || !nodes_[node].connected) return;
+  awake(now);
+  Node& of = nodes_[node];
+  count(of, -1);
+  of.connected = false;
+  count(of, 1);
+  if (of.gone || of.lost || of.away) return;
+  of.away = true;
+  of.lost_at = now;
+  of.back_by = now + kReconnectMs;
+  away_.push_back(node);
+}
+
+void Coordinator::heard(std::uint32_t node, TimeMs now) {
+  if (node >= nodes_.size() || !nodes_[node].connected) return;
+  awake(now);
+  Node& of = nodes_[node];
+  of.heard_at = now;
+  if (of.lost && of.silent) {
+    come_back(node);
+    give_go();
+  }
+}
+
+// Neither away nor lost any longer, or about to be something else.
+void Coordinator::come_back(std::uint32_t node) {
+  Node& of = nodes_[node];
+  if (of.away) std::erase(away_, node);
+  count(of, -1);
+  of.away = of.lost = of.silent = false;
+  count(of, 1);
+}
+
+void Coordinator::differs(std::uint32_t node, const std::string& how) {
+  if (node >= nodes_.size() || nodes_[node].connected) return;
+  if (differing_.size() >= kMostMissingNamed && !differing_.contains(node)) return;
+  std::string& kept = differing_[node];
+  kept = how;
+  cut_text(kept, kMostTextBytes / 4);
+}
+
+// While this process did not run, it heard nobody: that is nobody's silence.
+void Coordinator::awake(TimeMs now) {
+  const TimeMs gap = now - awake_at_;
+  if (gap <= 0) return;
+  const TimeMs before = std::exchange(awake_at_, now);
+  if (gap < kPauseMs) return;
+  absent_from_ = before;
+  absent_until_ = now;
+  for (Node& node : nodes_) {
+    node.heard_at += gap;
+    node.back_by += gap;
+  }
+}
+
+// --- Reports ---
+
+void Coordinator::reported(std::uint32_t node, const NodeReport& report, TimeMs now) {
+  if (node >= nodes_.size() || !nodes_[node].connected || nodes_[node].gone) return;
+  awake(now);
+  come_back(node);
+  Node& from = nodes_[node];
+  const bool was_astray = astray(from);
+  const bool was_to_go = may_go(from);
+  const Verdict::State saw = shown(node);
+  const NodeReport before = from.report;
+  const bool saw_missing = from.sees_missing;
+  take(node, report, now);
+  if (node == 0) follow(now);
+  const bool strays = astray(from);
+  const bool moved = before.restarts != report.restarts && (strays || !numbered());
+  const bool leads =
+      node == 0 && (before.stage != report.stage || before.meeting != report.meeting);
+  if (saw != shown(node) || strays != was_astray || moved || leads ||
+      saw_missing != from.sees_missing) {
+    changed();
+  }
+  if (in_start(from) && from.report.stage == Stage::kRunning) begin(now);
+  if (has_left(from)) {
+    // It has lost node 0, or node 0's other end did not hear it for too long.
+    const bool ours = was_absent(Kind::kSilent, from.lost_at);
+    fail_as_lost(ours ? 0 : node, Kind::kClosed, now, now);
+  }
+  if (was_to_go && missed_go(from)) {
+    failed({.kind = Kind::kReplanned,
+            .node = node,
+            .restarts = true,
+            .message = called(node) + " has looked at its list of nodes again",
+            .detail = {}},
+           now, now);
+  }
+  std::string detail = report.failure ? report.failure->detail : "";
+  if (detail.size() > kMostDetailBytes) detail.clear();  // a part of it says nothing
+  weigh(node, detail, now);
+  if (from.gone) weigh_farewell(node, now);
+  if (from.gone && node == 0) {
+    ended_ = true;
+    exit_code_ = from.report.exit_code;
+    changed();
+  }
+  settle(now);
+  give_go();
+  remember_meeting(now);
+}
+
+void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now) {
+  Node& from = nodes_[node];
+  count(from, -1);
+  if (from.report.restarts != report.restarts) from.told = false;
+  const TimeMs failed_before = from.report.failure ? from.failed_at : now;
+  const bool same_start = from.reported && from.report.restarts == report.restarts;
+  if (report.saves > saves_) {
+    saves_ = report.saves;
+    keeps_running_ = report.keeps_running;
+    changed();
+  } else if (report.saves == saves_ && saves_ > from.report.saves && keeps_running_ &&
+             !report.keeps_running) {
+    ++saves_;  // asked for at once, and the stronger wish: for those that have heard of the other
+    keeps_running_ = false;
+    changed();
+  }
+  from.report = report;
+  from.reported = true;
+  from.heard_at = now;
+  from.gone = report.stage == Stage::kEnded;
+  cut_text(from.report.phase, kMostPhaseBytes);
+  if (auto& failure = from.report.failure; failure) {
+    cut_text(failure->message, kMostTextBytes);
+    failure->detail = {};
+    // A report takes its time to come, never less: the one that took least knows best.
+    const TimeMs at = now - std::max<TimeMs>(failure->age_ms, 0);
+    from.failed_at = same_start ? std::min(at, failed_before) : at;
+    failure->age_ms = 0;
+  }
+  if (report.stage == Stage::kArrived && report.arrival != from.go) from.go = 0;
+  const bool elsewhere = report.stage == Stage::kPreparing || report.stage == Stage::kRunning;
+  from.went = from.went || elsewhere || report.meeting != 0;
+  if (!arrived(from)) from.sees_missing = false;
+  count(from, 1);
+}
+
+// Node 0 alone says which start of the job this is. What was reported of it before node 0 came to
+// it counts from now on.
+void Coordinator::follow(TimeMs now) {
+  const std::uint32_t restarts = nodes_[0].report.restarts;
+  if (start_ == restarts) return;
+  const bool failing = state_ == Verdict::State::kFailing || state_ == Verdict::State::kFailed;
+  if (start_) past_ = Past{*start_, failing ? std::move(failing_) : std::nullopt};
+  start_ = restarts;
+  begun_ = false;
+  state_ = Verdict::State::kFine;
+  failing_.reset();
+  changed();
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (numbered()) nodes_[i].told = false;
+    if (!in_start(nodes_[i])) continue;
+    if (nodes_[i].report.stage == Stage::kRunning) begin(now);
+    weigh(i, "", now);
+  }
+}
+
+// The first node runs the start that is now. Before, a node that was lost was one to wait for.
+void Coordinator::begin(TimeMs now) {
+  if (begun_) return;
+  begun_ = true;
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].lost) count_loss(i, now);
+  }
+}
+
+// --- Failures ---
+
+void Coordinator::weigh(std::uint32_t node, const std::string& detail, TimeMs now) {
+  const Node& from = nodes_[node];
+  if (!from.report.failure || !in_start(from)) return;
+  NodeFailure failure = *from.report.failure;
+  failure.node = node;
+  failure.detail = detail;
+  if (is_loss(failure.kind)) {
+    // It has lost node 0. Where we were there all the time, it is the one that was cut off.
+    if (was_absent(failure.kind, from.failed_at)) failure.node = 0;
+    failure.message = loss_message(called(failure.node), failure.kind, settings_.timeout_ms);
+    failure.detail.clear();
+    failure.restarts = failure.complete = true;
+  }
+  failed(std::move(failure), from.failed_at, now);
+}
+
+// It has ended for a failure that only the coordinator before this one knew of: the others are to
+// hear of one as well.
+void Coordinator::weigh_farewell(std::uint32_t node, TimeMs now) {
+  const Node& from = nodes_[node];
+  const bool known = state_ == Verdict::State::kFailing || state_ == Verdict::State::kFailed;
+  if (known || from.report.failure || !in_start(from)) return;
+  if (from.report.exit_code != exit_code::kElsewhere) return;
+  failed({.kind = Kind::kFailed,
+          .node = node,
+          .message = called(node) + " has ended for a failure on another node, and which is not "
+                                    "known any more",
+          .detail = {}},
+         now, now);
+}
+
+// Nobody heard this process for a part of the time that a node took to conclude its loss.
+bool Coordinator::was_absent(Kind kind, TimeMs since) const {
+  const TimeMs patience = kind == Kind::kSilent ? settings_.timeout_ms : kReconnectMs;
+  return since <= absent_until_ && since + patience >= absent_from_;
+}
+
+void Coordinator::lose(std::uint32_t node, bool silent, TimeMs now) {
+  come_back(node);
+  Node& of = nodes_[node];
+  count(of, -1);
+  of.lost = true;
+  of.silent = silent;
+  count(of, 1);
+  count_loss(node, now);
+}
+
+void Coordinator::count_loss(std::uint32_t node, TimeMs now) {
+  const Node& of = nodes_[node];
+  if (of.gone || !in_start(of) || (numbered() && !begun_)) return;
+  fail_as_lost(node, of.silent ? Kind::kSilent : Kind::kClosed, of.lost_at, now);
+}
+
+void Coordinator::fail_as_lost(std::uint32_t node, Kind kind, TimeMs at, TimeMs now) {
+  failed({.kind = kind,
+          .node = node,
+          .restarts = true,
+          .message = loss_message(called(node), kind, settings_.timeout_ms),
+          .detail = {}},
+         at, now);
+}
+
+bool Coordinator::counts(Kind kind) const {
+  return settings_.stops && (settings_.loss_counts || !is_loss(kind)) &&
+         (settings_.stop_counts || !is_stop(kind));
+}
+
+void Coordinator::failed(NodeFailure failure, TimeMs at, TimeMs now) {
+  if (!counts(failure.kind)) {
+    told(std::move(failure), at, now);
+    return;
+  }
+  if (state_ != Verdict::State::kFailing && state_ != Verdict::State::kFailed) {
+    state_ = Verdict::State::kFailing;
+    failing_ = Failing{std::move(failure), at, now};
+    changed();
+    return;
+  }
+  if (add_to(failure, at)) return;
+  const NodeFailure& first = failing_->failure;
+  const bool earlier = at < failing_->at || (at == failing_->at && failure.node < first.node);
+  if (state_ == Verdict::State::kFailed || !earlier) return;
+  failing_->failure = std::move(failure);
+  failing_->at = at;
+}
+
+// A node's own matter: each is told once in a start, and the last one shows.
+void Coordinator::told(NodeFailure failure, TimeMs at, TimeMs now) {
+  if (state_ == Verdict::State::kFailing || state_ == Verdict::State::kFailed) return;
+  if (failing_ && add_to(failure, at)) return;
+  if (std::exchange(nodes_[failure.node].told, true)) return;
+  state_ = Verdict::State::kTold;
+  failing_ = Failing{std::move(failure), at, now};
+  changed();
+}
+
+// Whether it is the one that is known already, of which more may be known now.
+bool Coordinator::add_to(const NodeFailure& failure, TimeMs at) {
+  NodeFailure& first = failing_->failure;
+  if (first.node != failure.node || first.kind != failure.kind) return false;
+  if (state_ == Verdict::State::kFailing) {
+    failing_->at = std::min(failing_->at, at);
+    first.restarts = failure.restarts;
+  }
+  if (!refines(first, failure)) return true;
+  first.message = failure.message;
+  if (!failure.detail.empty()) first.detail = failure.detail;
+  first.complete = failure.complete;
+  if (state_ != Verdict::State::kFailing) changed();
+  return true;
+}
+
+// Once nobody can say any more that something came before, the first failure is known.
+void Coordinator::settle(TimeMs now) {
+  if (state_ != Verdict::State::kFailing) return;
+  const NodeFailure& first = failing_->failure;
+  const TimeMs waited = now - failing_->since;
+  const bool gathers = waited < kGatherMs || (!away_.empty() && waited < kReconnectMs) ||
+                       (!first.complete && waited < kDetailMs);
+  const bool replanned = first.kind == Kind::kReplanned;  // whatever else ends, ends by it
+  if (gathers && !replanned && !ended_) return;           // with node 0 goes who could still say it
+  state_ = Verdict::State::kFailed;
+  failing_->again =
+      numbered() && first.restarts && !is_stop(first.kind) && (replanned || all_may_restart());
+  changed();
+}
+
+bool Coordinator::all_may_restart() const {
+  return std::ranges::all_of(nodes_, [](const Node& node) {
+    return !node.reported || (node.report.may_restart && !node.gone);
+  });
+}
+
+// --- Time ---
+
+void Coordinator::tick(TimeMs now) {
+  awake(now);
+  for (const std::uint32_t node : std::vector<std::uint32_t>(away_)) {
+    if (now < nodes_[node].back_by) continue;
+    if (nodes_[node].connected) {
+      come_back(node);
+    } else {
+      lose(node, false, now);
+    }
+  }
+  if (now >= scanned_at_ + kScanMs) scan(now);
+  settle(now);
+  give_go();
+}
+
+void Coordinator::scan(TimeMs now) {
+  scanned_at_ = now;
+  for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    const bool watched = node.connected && !node.lost && !node.gone;
+    if (!watched || now - node.heard_at < settings_.timeout_ms) continue;
+    node.lost_at = node.heard_at;
+    lose(i, true, now);
+  }
+  miss(now);
+  if (waiting_ != 0) describe_missing();
+}
+
+// All were there when this start was given, before this coordinator was made.
+void Coordinator::miss(TimeMs now) {
+  const NodeReport& zero = nodes_[0].report;
+  const bool given = zero.meeting != 0 && zero.stage == Stage::kRunning && meeting_ == 0;
+  if (missed_ || !given || now - made_at_ < settings_.timeout_ms) return;
+  missed_ = true;
+  for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
+    if (!nodes_[i].reported) fail_as_lost(i, Kind::kSilent, made_at_, now);
+  }
+}
+
+std::optional<TimeMs> Coordinator::next_tick() const {
+  TimeMs next = scanned_at_ + kScanMs;
+  for (const std::uint32_t node : away_) next = std::min(next, nodes_[node].back_by);
+  if (state_ == Verdict::State::kFailing) {
+    for (const TimeMs wait : {kGatherMs, kDetailMs, kReconnectMs}) {
+      const TimeMs at = failing_->since + wait;
+      if (at > awake_at_) next = std::min(next, at);
+    }
+  }
+  return next;
+}
+
+// --- Answers ---
+
+// A node that has not begun, as one that takes the place of a lost one, has nothing to stop: it
+// goes on to where all meet again. But node 0, which has to count the starts.
+Verdict::State Coordinator::shown(std::uint32_t node) const {
+  const Node& to = nodes_[node];
+  if (astray(to)) return Verdict::State::kFailed;
+  const bool inside = !numbered() || (to.reported && start_ && to.report.restarts >= *start_);
+  const bool meets =
+      state_ == Verdict::State::kFailing || (state_ == Verdict::State::kFailed && failing_->again);
+  const bool begins = to.report.stage == Stage::kPreparing || arrived(to);
+  const bool spared = meets && (!inside || (node != 0 && begins && !to.report.failure));
+  return spared ? Verdict::State::kFine : state_;
+}
+
+// For a node that is astray.
+Verdict Coordinator::of_past(std::uint32_t node, TimeMs now) const {
+  const NodeReport& report = nodes_[node].report;
+  Verdict verdict;
+  verdict.state = Verdict::State::kFailed;
+  verdict.restarts = may_go(nodes_[node]) ? given_start_ : report.restarts;
+  verdict.again = true;
+  TimeMs at = now;
+  const bool behind = verdict.restarts < *start_;
+  if (behind && past_ && past_->restarts == verdict.restarts && past_->failing) {
+    verdict.failure = past_->failing->failure;
+    at = past_->failing->at;
+  } else if (behind && report.failure) {
+    verdict.failure = report.failure;
+    verdict.failure->node = node;
+    verdict.again = report.failure->restarts && report.may_restart;
+    at = nodes_[node].failed_at;
+  } else {
+    verdict.failure = {
+        .kind = behind ? Kind::kFailed : Kind::kClosed,
+        .restarts = true,
+        .message = behind ? called(0) + " has let go of this start of the job"
+                          : loss_message(called(0), Kind::kClosed, settings_.timeout_ms),
+        .detail = {}};
+  }
+  verdict.failure->age_ms = std::max<TimeMs>(0, now - at);
+  return verdict;
+}
+
+Verdict Coordinator::verdict_for(std::uint32_t node, TimeMs now) const {
+  Verdict verdict;
+  if (node >= nodes_.size()) return verdict;
+  const Node& to = nodes_[node];
+  if (astray(to)) {
+    verdict = of_past(node, now);
+  } else {
+    verdict.restarts = numbered() ? start_.value_or(to.report.restarts) : to.report.restarts;
+    verdict.state = shown(node);
+    if (verdict.state == Verdict::State::kTold || verdict.state == Verdict::State::kFailed) {
+      verdict.again = failing_->again;
+      verdict.failure = failing_->failure;
+      verdict.failure->age_ms = std::max<TimeMs>(0, now - failing_->at);
+    }
+  }
+  verdict.go = to.go;
+  if (to.go != 0) verdict.meeting = meeting_;
+  if (to.sees_missing) {
+    verdict.missing = missing_;
+    verdict.waits_for = waits_for_;
+  }
+  verdict.saves = saves_;
+  verdict.keeps_running = keeps_running_;
+  verdict.ended = ended_;
+  verdict.exit_code = exit_code_;
+  return verdict;
+}
+
+Coordinator::Presence Coordinator::presence(std::uint32_t node) const {
+  if (node >= nodes_.size() || !nodes_[node].known) return Presence::kNever;
+  const Node& of = nodes_[node];
+  if (of.gone) return Presence::kGone;
+  if (of.lost) return Presence::kLost;
+  return of.connected ? Presence::kHere : Presence::kAway;
+}
+
+const NodeReport& Coordinator::report_of(std::uint32_t node) const {
+  static const NodeReport none;
+  return node < nodes_.size() ? nodes_[node].report : none;
+}
+
+TimeMs Coordinator::last_heard(std::uint32_t node) const {
+  return node < nodes_.size() ? nodes_[node].heard_at : 0;
+}
+
+}  // namespace lifecycle

@@ -1,0 +1,206 @@
+// The Coordinator's starts: which node takes part in the one that there is, who has let go of the
+// last one and waits, and who is given go.
+
+#include <utility>
+
+#include "base/text.h"
+#include "lifecycle/nodes.h"
+
+namespace lifecycle {
+namespace {
+
+using Kind = NodeFailure::Kind;
+using Stage = NodeReport::Stage;
+
+// splitmix64
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31U);
+}
+
+}  // namespace
+
+// Where each node counts its starts for itself, each is in the one that there is.
+bool Coordinator::in_start(const Node& node) const {
+  if (!node.reported || !numbered()) return node.reported;
+  return start_ == (may_go(node) ? given_start_ : node.report.restarts) && !astray(node);
+}
+
+// It runs, or stops, a start that is none of the job's any more: node 0 has let go of it, or has
+// another life.
+bool Coordinator::astray(const Node& node) const {
+  if (!node.reported || !numbered() || !start_) return false;
+  const NodeReport& report = node.report;
+  if (may_go(node)) return given_start_ != *start_;
+  const bool begins = report.stage == Stage::kPreparing || report.stage == Stage::kArrived;
+  const bool met = !begins && report.meeting != 0;
+  if (report.restarts < *start_) return met || report.failure;
+  if (&node == nodes_.data() || !met) return false;
+  if (report.restarts > *start_) return true;
+  const bool fine = state_ == Verdict::State::kFine || state_ == Verdict::State::kTold;
+  return fine && report.meeting != running_meeting();
+}
+
+// It was given go and has not said that it went, which it may do at any time: it has not let go. Or
+// it ends, and never will.
+bool Coordinator::may_go(const Node& node) const {
+  const NodeReport& report = node.report;
+  const bool ends = report.stage == Stage::kStopping || report.stage == Stage::kEnded;
+  const bool waits = report.stage == Stage::kArrived || (ends && !node.went);
+  return node.reported && waits && node.go != 0 && node.go == report.arrival;
+}
+
+std::uint64_t Coordinator::running_meeting() const {
+  const Node& zero = nodes_[0];
+  const bool begins =
+      zero.report.stage == Stage::kPreparing || zero.report.stage == Stage::kArrived;
+  if (!begins) return zero.report.meeting;
+  return zero.go != 0 && zero.go == zero.report.arrival ? meeting_ : 0;
+}
+
+// It meets for the next start, or was stopped on the way there, and what runs cannot go on without
+// it.
+bool Coordinator::has_left(const Node& node) const {
+  const bool fine = state_ == Verdict::State::kFine || state_ == Verdict::State::kTold;
+  const Node& zero = nodes_[0];
+  if (!numbered() || !fine || !begun_ || !node.reported || node.report.restarts <= *start_) {
+    return false;
+  }
+  const bool runs = zero.report.stage == Stage::kRunning || zero.report.stage == Stage::kStopping;
+  const bool ends = node.report.stage == Stage::kStopping || node.report.stage == Stage::kEnded;
+  const bool was_to_meet = ends && node.report.meeting == 0 && !may_go(node);
+  return runs && (node.report.stage == Stage::kPreparing || arrived(node) || was_to_meet);
+}
+
+// It was given go with all others, and looked at its list of nodes again before it heard that: what
+// runs is without it.
+bool Coordinator::missed_go(const Node& node) const {
+  const bool fine = state_ == Verdict::State::kFine || state_ == Verdict::State::kTold;
+  if (!numbered() || !fine || !begun_ || !node.reported || &node == nodes_.data()) return false;
+  const bool is_this = meeting_ != 0 && running_meeting() == meeting_ && given_start_ == *start_;
+  return is_this && node.report.restarts == *start_ &&
+         (node.report.stage == Stage::kPreparing || arrived(node));
+}
+
+bool Coordinator::arrived(const Node& node) const {
+  return node.reported && node.report.stage == Stage::kArrived && node.report.arrival != node.go;
+}
+
+void Coordinator::hold(const std::string& why) {
+  count(nodes_[0], -1);
+  held_ = why;
+  cut_text(held_, kMostTextBytes / 4);
+  count(nodes_[0], 1);
+}
+
+bool Coordinator::ready(const Node& node) const {
+  if (&node == nodes_.data() && !held_.empty()) return false;
+  return arrived(node) && node.connected && !node.lost && !node.away &&
+         node.report.cluster == settings_.cluster;
+}
+
+void Coordinator::count(const Node& node, int by) {
+  const auto add = [by](std::uint32_t& to, bool what) {
+    if (what) to += static_cast<std::uint32_t>(by);
+  };
+  add(ready_, ready(node));
+  add(waiting_, arrived(node));
+  add(present_, node.connected && node.reported && !node.away);
+}
+
+// What fails is not started any more: first it is known whether all start again, and node 0, which
+// counts the starts, lets go of it.
+void Coordinator::give_go() {
+  const bool failing =
+      state_ == Verdict::State::kFailing || (state_ == Verdict::State::kFailed && !failing_->again);
+  if (ready_ != nodes_.size() || failing || !start_) return;
+  state_ = Verdict::State::kFine;
+  failing_.reset();
+  for (Node& node : nodes_) {
+    node.go = node.report.arrival;
+    node.went = false;
+    node.sees_missing = false;
+  }
+  ready_ = waiting_ = 0;
+  given_start_ = *start_;
+  begun_ = true;
+  meeting_ = meeting_of_all();
+  changed();
+}
+
+std::uint64_t Coordinator::meeting_of_all() const {
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < nodes_.size(); ++i) {
+    sum += mixed(mixed(mixed(i) ^ nodes_[i].life) ^ nodes_[i].report.arrival);
+  }
+  return sum | 1U;  // 0: none
+}
+
+// Go was given before this coordinator was made. Who has not heard of it hears it again, unless
+// somebody has taken a node's place since.
+void Coordinator::remember_meeting(TimeMs now) {
+  const NodeReport& zero = nodes_[0].report;
+  if (meeting_ != 0 || zero.meeting == 0 || zero.stage != Stage::kRunning) return;
+  if (present_ != nodes_.size()) return;
+  meeting_ = zero.meeting;
+  const bool all = meeting_of_all() == meeting_;
+  for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    const bool waits = arrived(node);
+    if (all && waits) {
+      count(node, -1);
+      node.go = node.report.arrival;
+      node.went = false;
+      given_start_ = *start_;
+      node.sees_missing = false;
+      count(node, 1);
+      changed();
+    } else if (!all && node.report.restarts <= *start_ &&
+               (waits || node.report.stage == Stage::kPreparing)) {
+      fail_as_lost(i, Kind::kClosed, made_at_, now);
+    }
+  }
+}
+
+std::string Coordinator::why_missing(std::uint32_t node) const {
+  const Node& of = nodes_[node];
+  if (const auto found = differing_.find(node); found != differing_.end()) return found->second;
+  if (node == 0 && arrived(of) && !held_.empty()) return held_;
+  if (!of.known) return "not connected";
+  if (of.gone) return "ended with exit code " + std::to_string(of.report.exit_code);
+  if (of.lost && of.silent) return "silent for " + envgen::seconds(settings_.timeout_ms);
+  if (!of.connected) return "its connection is closed";
+  if (arrived(of) && of.report.cluster != settings_.cluster) {
+    return "came with another list of nodes";
+  }
+  if (of.report.stage == Stage::kRunning) return "still running";
+  return of.report.stage == Stage::kStopping ? "still stopping" : "still preparing";
+}
+
+void Coordinator::describe_missing() {
+  std::string text;
+  std::uint32_t missing = 0;
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (ready(nodes_[i])) continue;
+    if (missing++ >= kMostMissingNamed) continue;
+    std::string one = called(i);
+    cut_text(one, kMostTextBytes / kMostMissingNamed / 2);
+    text += (text.empty() ? "" : ", ") + one + ": " + why_missing(i);
+  }
+  if (missing > kMostMissingNamed)
+    text += " and " + std::to_string(missing - kMostMissingNamed) + " more";
+  cut_text(text, kMostTextBytes);
+  bool new_to_some = text != waits_for_ || missing != missing_;
+  for (Node& node : nodes_) {
+    if (!arrived(node)) continue;
+    new_to_some = new_to_some || !node.sees_missing;
+    node.sees_missing = true;
+  }
+  missing_ = missing;
+  waits_for_ = std::move(text);
+  if (new_to_some) changed();
+}
+
+}  // namespace lifecycle

@@ -1,0 +1,538 @@
+#include <gmock/gmock.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <list>
+
+#include "init/engine/cluster/link_status.h"
+#include "tests/init/engine/cluster/link_node.h"
+
+namespace link_node {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// Of a network namespace of its own: the network between its nodes.
+bool set_loopback(bool up) {
+  const sys::Fd socket = stream();
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo");
+  request.ifr_flags = static_cast<short>(up ? IFF_UP | IFF_RUNNING : 0);
+  return ::ioctl(socket.get(), SIOCSIFFLAGS, &request) == 0;
+}
+bool loopback_of_its_own() { return ::unshare(CLONE_NEWNET) == 0 && set_loopback(true); }
+
+class Link : public child::Scratch {
+ protected:
+  Link() : port_(free_port()) {}
+
+  [[nodiscard]] engine::LinkSettings settings(std::uint32_t node, std::uint32_t count) const {
+    engine::LinkSettings of = settings_of(port_, node, count);
+    of.timeout_ms = timeout_ms_;
+    return of;
+  }
+  Node& start(std::uint32_t node, std::uint32_t count) {
+    return nodes_.emplace_back(settings(node, count));
+  }
+  // So many nodes, which run.
+  void run(std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) start(i, count);
+    for (Node& node : nodes_) node.await_state(true);
+    for (Node& node : nodes_) node.report(Stage::kArrived);
+    for (Node& node : nodes_) node.await_go(1);
+    for (Node& node : nodes_) node.report(Stage::kRunning);
+  }
+  Node& node(std::size_t rank) { return *std::next(nodes_.begin(), static_cast<long>(rank)); }
+
+  int port_;
+  std::int64_t timeout_ms_ = 30'000;
+  std::list<Node> nodes_;
+};
+
+TEST_F(Link, SaysGoWhenAllHaveArrived) {
+  Node& a = start(0, 3);
+  EXPECT_EQ(a.await_state(true), "listens at port " + std::to_string(port_) + " for 2 other nodes");
+  Node& b = start(1, 3);
+  EXPECT_EQ(b.await_state(true),
+            "connected to node 0 (a) at 127.0.0.1 port " + std::to_string(port_));
+  Node& c = start(2, 3);
+  c.await_state(true);
+  a.report(Stage::kArrived);
+  b.report(Stage::kArrived);
+  const lifecycle::Verdict waits =
+      b.await([](const lifecycle::Verdict& verdict) { return verdict.missing == 1; });
+  EXPECT_EQ(waits.go, 0U);
+  EXPECT_THAT(waits.waits_for, HasSubstr("node 2 (c)"));
+  c.report(Stage::kArrived);
+  for (Node& node : nodes_) node.await_go(1);
+}
+
+TEST_F(Link, ComesBeforeNode0Does) {
+  Node& b = start(1, 2);
+  EXPECT_THAT(b.await_text("Connection refused"), HasSubstr("node 0 (a) at 127.0.0.1 port"));
+  b.report(Stage::kArrived);
+  Node& a = start(0, 2);
+  a.report(Stage::kArrived);
+  a.await_go(1);
+  b.await_go(1);
+}
+
+TEST_F(Link, TellsAllOfAFailure) {
+  run(3);
+  node(1).fail("rank 3 was killed by signal 9");
+  for (Node& each : nodes_) each.await(State::kFailing);
+  for (Node& each : nodes_) {
+    const lifecycle::Verdict verdict = each.await(State::kFailed);
+    ASSERT_TRUE(verdict.failure);
+    EXPECT_EQ(verdict.failure->node, 1U);
+    EXPECT_EQ(verdict.failure->message, "rank 3 was killed by signal 9");
+  }
+}
+
+TEST_F(Link, NamesTheFirstOfTwoFailures) {
+  run(3);
+  node(1).fail("the second");
+  node(2).fail("the first", 200);
+  for (Node& each : nodes_) {
+    const lifecycle::Verdict verdict = each.await(State::kFailed);
+    ASSERT_TRUE(verdict.failure);
+    EXPECT_EQ(verdict.failure->node, 2U);
+    EXPECT_EQ(verdict.failure->message, "the first");
+  }
+}
+
+// Whatever a node says it is about.
+TEST_F(Link, TakesAFailureAsOneOfWhoReportsIt) {
+  run(3);
+  NodeReport report;
+  report.stage = Stage::kStopping;
+  report.arrival = 1;
+  report.cluster = 0xfeedULL;
+  report.failure = NodeFailure{.node = 2, .message = std::string(4000, 'x')};
+  node(1).report(report);
+  const lifecycle::Verdict verdict = node(2).await(State::kFailed);
+  EXPECT_EQ(verdict.failure->node, 1U);
+  EXPECT_EQ(verdict.failure->message.size(), lifecycle::kMostTextBytes);
+}
+
+TEST_F(Link, LosesANodeWhoseConnectionCloses) {
+  run(3);
+  const std::int64_t start_ms = sys::monotonic_ms();
+  node(1).kill();
+  for (const std::size_t i : {0, 2}) {
+    const lifecycle::Verdict verdict = node(i).await(State::kFailed);
+    ASSERT_TRUE(verdict.failure);
+    EXPECT_EQ(verdict.failure->node, 1U);
+    EXPECT_EQ(verdict.failure->kind, NodeFailure::Kind::kClosed);
+  }
+  EXPECT_GE(sys::monotonic_ms() - start_ms, lifecycle::kReconnectMs);
+  EXPECT_LT(sys::monotonic_ms() - start_ms, lifecycle::kReconnectMs + 2000);
+}
+
+TEST_F(Link, MissesNobodyWhoseWorkerIsMadeAgain) {
+  run(2);
+  node(1).kill();
+  Node& again = start(1, 2);
+  again.await_state(true);
+  again.report(Stage::kRunning);
+  // Later than it would have been lost.
+  ::poll(nullptr, 0, lifecycle::kReconnectMs + 500);
+  for (const std::size_t i : {0, 2}) {
+    for (const lifecycle::Verdict& verdict : node(i).verdicts())
+      EXPECT_EQ(verdict.state, State::kFine);
+  }
+}
+
+TEST_F(Link, LosesNode0) {
+  run(2);
+  node(0).kill();
+  node(1).await_state(false);
+  const lifecycle::Verdict verdict = node(1).await(State::kFailed);
+  ASSERT_TRUE(verdict.failure);
+  EXPECT_EQ(verdict.failure->node, 0U);
+  EXPECT_EQ(verdict.failure->kind, NodeFailure::Kind::kClosed);
+}
+
+TEST_F(Link, MissesNode0NotWhenItsWorkerIsMadeAgain) {
+  run(2);
+  node(0).kill();
+  Node& again = start(0, 2);
+  again.report(Stage::kRunning);
+  node(1).await_state(true);
+  ::poll(nullptr, 0, lifecycle::kReconnectMs + 500);
+  for (const lifecycle::Verdict& verdict : node(1).verdicts())
+    EXPECT_EQ(verdict.state, State::kFine);
+  // Its latest report has come by itself.
+  node(1).fail("rank 1 failed");
+  EXPECT_EQ(again.await(State::kFailed).failure->node, 1U);
+}
+
+TEST_F(Link, CountsSilence) {
+  timeout_ms_ = 4000;
+  run(2);
+  node(1).stop();
+  const std::int64_t start_ms = sys::monotonic_ms();
+  const lifecycle::Verdict verdict = node(0).await(State::kFailed);
+  EXPECT_EQ(verdict.failure->kind, NodeFailure::Kind::kSilent);
+  EXPECT_GE(sys::monotonic_ms() - start_ms, timeout_ms_ * 5 / 6 - 100);
+  // It hears of it when it is back.
+  node(1).resume();
+  EXPECT_EQ(node(1).await(State::kFailed).failure->node, 1U);
+}
+
+TEST_F(Link, SilenceBelowTheTimeoutIsNothing) {
+  timeout_ms_ = 6000;
+  run(2);
+  node(1).stop();
+  ::poll(nullptr, 0, 3500);
+  node(1).resume();
+  node(0).stop();
+  ::poll(nullptr, 0, 3500);
+  node(0).resume();
+  ::poll(nullptr, 0, 3500);
+  for (Node& each : nodes_) {
+    for (const lifecycle::Verdict& verdict : each.verdicts())
+      EXPECT_EQ(verdict.state, State::kFine);
+  }
+  node(1).fail("rank 1 failed");
+  node(0).await(State::kFailed);
+}
+
+// A container that was paused itself has heard nobody; that is nobody's silence.
+TEST_F(Link, OwnSilenceIsNotTheOthers) {
+  timeout_ms_ = 2000;
+  run(2);
+  for (Node& each : nodes_) each.stop();
+  ::poll(nullptr, 0, 4000);
+  for (Node& each : nodes_) each.resume();
+  ::poll(nullptr, 0, 1500);
+  for (Node& each : nodes_) {
+    for (const lifecycle::Verdict& verdict : each.verdicts())
+      EXPECT_EQ(verdict.state, State::kFine);
+  }
+}
+
+TEST_F(Link, LosesNode0ThatIsSilent) {
+  timeout_ms_ = 3000;
+  run(2);
+  node(0).stop();
+  const lifecycle::Verdict verdict = node(1).await(State::kFailed);
+  EXPECT_EQ(verdict.failure->node, 0U);
+  EXPECT_EQ(verdict.failure->kind, NodeFailure::Kind::kSilent);
+  node(0).resume();
+}
+
+TEST_F(Link, DeliversAFarewell) {
+  run(3);
+  node(1).farewell(3);
+  EXPECT_EQ(node(1).exit_code(), 0);
+  node(0).farewell(7);
+  const lifecycle::Verdict verdict =
+      node(2).await([](const lifecycle::Verdict& each) { return each.ended; }, "node 0's farewell");
+  EXPECT_EQ(verdict.exit_code, 7);
+  EXPECT_EQ(node(0).exit_code(), 0);
+  // That it is gone is then no loss.
+  node(2).await_state(false);
+  ::poll(nullptr, 0, lifecycle::kReconnectMs + 500);
+  for (const lifecycle::Verdict& each : node(2).verdicts()) EXPECT_EQ(each.state, State::kFine);
+  node(2).farewell();
+  EXPECT_EQ(node(2).exit_code(), 0);
+}
+
+// As where a rank fails at once, before the other nodes have come.
+TEST_F(Link, AFailureInTheFirstMomentIsHeardByWhoComesBehindIt) {
+  Node& b = start(1, 3);
+  Node& a = start(0, 3);
+  a.await_state(true);
+  b.await_state(true);
+  a.report(Stage::kRunning);
+  b.report(Stage::kRunning);
+  a.fail("rank 0 failed");
+  a.farewell(7);
+  b.await([](const lifecycle::Verdict& each) { return each.failure && each.failure->node == 0; });
+  Node& c = start(2, 3);
+  c.report(Stage::kRunning);
+  c.await([](const lifecycle::Verdict& each) { return each.failure && each.failure->node == 0; });
+  EXPECT_EQ(a.exit_code(), 0);
+}
+
+TEST_F(Link, AFailureInTheFirstMomentWaitsForNobodyForLong) {
+  Node& a = start(0, 2);
+  a.await_state(true);
+  a.report(Stage::kRunning);
+  a.fail("rank 0 failed");
+  const std::int64_t start_ms = sys::monotonic_ms();
+  a.farewell(7);
+  EXPECT_EQ(a.exit_code(), 0);
+  EXPECT_LT(sys::monotonic_ms() - start_ms, engine::kFirstFarewellMs + 1000);
+}
+
+TEST_F(Link, DeliversAFarewellToWhoIsSlow) {
+  run(2);
+  node(0).stop();
+  node(1).farewell(3);
+  node(1).close_down();
+  ::poll(nullptr, 0, 300);
+  node(0).resume();
+  EXPECT_EQ(node(1).exit_code(), 0);
+  ::poll(nullptr, 0, lifecycle::kReconnectMs + 500);
+  for (const lifecycle::Verdict& each : node(0).verdicts()) EXPECT_EQ(each.state, State::kFine);
+}
+
+// The answers to what it has said before find nobody.
+TEST_F(Link, HearsAFarewellBehindHeartbeatsOfWhoHasGone) {
+  timeout_ms_ = 3000;
+  run(2);
+  node(0).stop();
+  ::poll(nullptr, 0, 1600);  // three heartbeats
+  node(1).farewell(3);
+  EXPECT_EQ(node(1).exit_code(), 1);
+  node(0).resume();
+  ::poll(nullptr, 0, lifecycle::kReconnectMs + 500);
+  for (const lifecycle::Verdict& each : node(0).verdicts()) EXPECT_EQ(each.state, State::kFine);
+}
+
+TEST_F(Link, GivesAFarewellUpAfterASecond) {
+  run(2);
+  node(0).stop();
+  const std::int64_t start_ms = sys::monotonic_ms();
+  node(1).farewell(3);
+  EXPECT_EQ(node(1).exit_code(), 1);
+  EXPECT_LT(sys::monotonic_ms() - start_ms, 2000);
+  node(0).resume();
+  // It has been said all the same.
+  ::poll(nullptr, 0, lifecycle::kReconnectMs + 500);
+  for (const lifecycle::Verdict& each : node(0).verdicts()) EXPECT_EQ(each.state, State::kFine);
+}
+
+TEST_F(Link, EndsWithPid1) {
+  run(2);
+  for (Node& each : nodes_) {
+    each.close_down();
+    EXPECT_EQ(each.exit_code(), 0);
+  }
+}
+
+TEST_F(Link, WaitsForAPortThatIsTaken) {
+  sys::Fd other = stream();
+  ASSERT_EQ(bind_to(other, port_), 0);
+  ASSERT_EQ(::listen(other.get(), 1), 0);
+  Node& a = start(0, 2);
+  EXPECT_THAT(a.await_warning(),
+              AllOf(HasSubstr("port " + std::to_string(port_)), HasSubstr("Address already in use"),
+                    HasSubstr("--link-port")));
+  a.report(Stage::kArrived);
+  other.reset();
+  a.await_state(true);
+  Node& b = start(1, 2);
+  b.report(Stage::kArrived);
+  b.await_go(1);
+}
+
+TEST_F(Link, SaysNotGoBeforeTheJobsPortIsFree) {
+  const int master = free_port();
+  const std::string taken =
+      "node 0 (a): a process of the last start, or another one, listens at "
+      "its port " +
+      std::to_string(master);
+  const auto is_taken = [&](const lifecycle::Verdict& verdict) {
+    return verdict.waits_for.find(taken) != std::string::npos;
+  };
+  // Node 0 looks at it by having it for a moment.
+  const auto take_port = [master](sys::Fd& socket) {
+    do {
+      socket = stream();
+    } while (bind_to(socket, master) != 0 || ::listen(socket.get(), 1) != 0);
+  };
+  sys::Fd other;
+  take_port(other);
+  engine::LinkSettings of_0 = settings(0, 2);
+  of_0.free_port = master;
+  Node& a = nodes_.emplace_back(of_0);
+  Node& b = start(1, 2);
+  a.report(Stage::kArrived);
+  a.await(is_taken, "who has the port");
+  // Free when node 0 comes, and not when the others do.
+  other.reset();
+  a.await([&](const lifecycle::Verdict& verdict) { return !is_taken(verdict); }, "that it is free");
+  take_port(other);
+  a.await(is_taken, "who has the port");
+  b.report(Stage::kArrived);
+  EXPECT_EQ(b.await(is_taken, "who has the port").waits_for, taken);
+  for (const lifecycle::Verdict& verdict : b.verdicts()) EXPECT_EQ(verdict.go, 0U);
+  other.reset();
+  a.await_go(1);
+  b.await_go(1);
+}
+
+TEST_F(Link, FindsNode0ByItsName) {
+  Node& a = start(0, 2);
+  engine::LinkSettings of_1 = settings(1, 2);
+  of_1.address = "localhost";
+  Node& b = nodes_.emplace_back(of_1);
+  b.await_state(true);
+  a.report(Stage::kArrived);
+  b.report(Stage::kArrived);
+  b.await_go(1);
+}
+
+TEST_F(Link, SaysThatANameIsNotKnown) {
+  engine::LinkSettings of_1 = settings(1, 2);
+  of_1.address = "no-such-node.invalid";
+  Node& b = nodes_.emplace_back(of_1, envgen::Environ({"PATH=/nowhere"}));
+  EXPECT_THAT(b.await_text("no-such-node"), HasSubstr("getent"));
+}
+
+// Nobody waits for a PID 1 that was stopped: it hears the latest when it reads.
+TEST_F(Link, WaitsForNoPid1) {
+  run(3);
+  for (std::uint32_t i = 1; i < 3000; ++i) {
+    NodeReport report;
+    report.stage = Stage::kRunning;
+    report.arrival = 1;
+    report.cluster = 0xfeedULL;
+    report.saves = i;
+    node(1).report(report);
+  }
+  // Nothing reads what node 0's and node 2's workers tell.
+  node(1).await([](const lifecycle::Verdict& verdict) { return verdict.saves == 2999; });
+  for (const std::size_t i : {0, 2}) {
+    node(i).await([](const lifecycle::Verdict& verdict) { return verdict.saves == 2999; });
+  }
+}
+
+// TCP by itself would repeat what was lost seconds later still.
+TEST_F(Link, IsBackTwoSecondsAfterThePartition) {
+  const child::Outcome outcome = child::run([&] {
+    if (!loopback_of_its_own()) return 2;
+    timeout_ms_ = 10'000;
+    run(2);
+    set_loopback(false);
+    ::poll(nullptr, 0, 8000);
+    node(1).fail("rank 1 failed");
+    set_loopback(true);
+    const std::int64_t start_ms = sys::monotonic_ms();
+    node(0).await(State::kFailing);
+    EXPECT_LT(sys::monotonic_ms() - start_ms, 2500);
+    EXPECT_EQ(node(1).await(State::kFailed).failure->kind, NodeFailure::Kind::kFailed);
+    nodes_.clear();
+    return HasFailure() ? 1 : 0;
+  });
+  if (outcome.code == 2) GTEST_SKIP() << "may not make network namespaces";
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+}
+
+TEST_F(Link, LosesANodeBehindAPartition) {
+  const child::Outcome outcome = child::run([&] {
+    if (!loopback_of_its_own()) return 2;
+    timeout_ms_ = 2000;
+    run(2);
+    set_loopback(false);
+    EXPECT_EQ(node(0).await(State::kFailed).failure->node, 1U);
+    EXPECT_EQ(node(1).await(State::kFailed).failure->node, 0U);
+    nodes_.clear();
+    return HasFailure() ? 1 : 0;
+  });
+  if (outcome.code == 2) GTEST_SKIP() << "may not make network namespaces";
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+}
+
+// --- trainit status --cluster ---
+
+TEST_F(Link, TellsEachNodesUserOfAllNodes) {
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    engine::LinkSettings of = settings(i, 3);
+    of.socket = path("link" + std::to_string(i));
+    nodes_.emplace_back(of).await_state(true);
+  }
+  NodeReport report;
+  report.stage = Stage::kArrived;
+  report.arrival = 1;
+  report.cluster = 0xfeedULL;
+  report.phase = "preparing\033[2J";
+  report.ranks = 8;
+  report.silent_ms = 1500;
+  node(1).report(report);
+  node(0).report(Stage::kArrived);
+  node(0).await([](const lifecycle::Verdict& verdict) { return verdict.missing == 1; });
+  for (const char* socket : {"link0", "link1", "link2"}) {
+    const auto rows = engine::ask_nodes(path(socket));
+    ASSERT_TRUE(rows) << to_line(rows.error());
+    ASSERT_EQ(rows->size(), 3U);
+    const engine::NodeRow& row = rows->at(1);
+    EXPECT_EQ(row.name, "b");
+    EXPECT_EQ(row.presence, "here");
+    EXPECT_EQ(row.phase, "preparing?[2J");  // for a terminal
+    EXPECT_EQ(row.ranks, 8U);
+    EXPECT_EQ(row.silent_ms, 1500);
+    EXPECT_GE(row.heard_ms_ago, 0);
+    EXPECT_TRUE(engine::all_well(*rows));
+    EXPECT_THAT(engine::nodes_to_text(*rows), HasSubstr("1     b     here"));
+  }
+  struct stat status{};
+  ASSERT_EQ(::stat(path("link0").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
+TEST_F(Link, TellsOfManyNodes) {
+  constexpr std::uint32_t kNodes = 3000;
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    engine::LinkSettings of = settings(i, kNodes);
+    of.socket = path("link" + std::to_string(i));
+    nodes_.emplace_back(of).await_state(true);
+  }
+  for (const char* socket : {"link0", "link1"}) {
+    const auto rows = engine::ask_nodes(path(socket));
+    ASSERT_TRUE(rows) << to_line(rows.error());
+    ASSERT_EQ(rows->size(), kNodes);
+    EXPECT_EQ(rows->at(kNodes - 1).node, kNodes - 1);
+    EXPECT_EQ(rows->at(kNodes - 1).presence, "never");
+    EXPECT_FALSE(engine::all_well(*rows));
+  }
+}
+
+TEST_F(Link, SaysThatNode0IsNotThereToAsk) {
+  engine::LinkSettings of = settings(1, 2);
+  of.socket = path("link");
+  Node& b = nodes_.emplace_back(of);
+  b.await_text("refused");
+  const auto rows = engine::ask_nodes(path("link"));
+  ASSERT_FALSE(rows);
+  EXPECT_THAT(to_line(rows.error()), HasSubstr("no connection to node 0 (a)"));
+  EXPECT_FALSE(engine::ask_nodes(path("nothing")));
+}
+
+TEST_F(Link, AnswersAgainWhenItHasADescriptor) {
+  engine::LinkSettings of = settings(0, 2);
+  of.socket = path("link");
+  Node& a = nodes_.emplace_back(of);
+  a.await_state(true);
+  rlimit enough{};
+  ASSERT_EQ(::prlimit(a.pid(), RLIMIT_NOFILE, nullptr, &enough), 0);
+  const rlimit none{3, enough.rlim_max};
+  ASSERT_EQ(::prlimit(a.pid(), RLIMIT_NOFILE, &none, nullptr), 0);
+  EXPECT_FALSE(engine::ask_nodes(of.socket, 200));
+  ASSERT_EQ(::prlimit(a.pid(), RLIMIT_NOFILE, &enough, nullptr), 0);
+  EXPECT_TRUE(engine::ask_nodes(of.socket));
+}
+
+TEST_F(Link, AnswersNobodyElse) {
+  if (!child::is_root()) GTEST_SKIP() << "needs another user";
+  engine::LinkSettings of = settings(0, 2);
+  of.socket = path("link");
+  nodes_.emplace_back(of).await_state(true);
+  ASSERT_EQ(::chmod(of.socket.c_str(), 0666), 0);
+  const child::Outcome outcome = child::run([&] {
+    if (!child::become_nobody()) return 2;
+    return engine::ask_nodes(of.socket) ? 1 : 0;
+  });
+  EXPECT_EQ(outcome.code, 0);
+}
+
+}  // namespace
+}  // namespace link_node

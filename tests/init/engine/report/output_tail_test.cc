@@ -1,0 +1,98 @@
+#include "init/engine/report/output_tail.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "init/sys/clock.h"
+#include "tests/init/child.h"
+
+namespace {
+
+using engine::last_lines_in;
+using engine::OutputTail;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class LastWordsOf : public child::Scratch {
+ protected:
+  // Until they have come.
+  static std::vector<std::string> await(OutputTail& words) {
+    while (words.awaited()) {
+      pollfd ready{words.channel(), POLLIN, 0};
+      ::poll(&ready, 1, -1);
+      words.read();
+    }
+    return words.take_lines();
+  }
+};
+
+TEST_F(LastWordsOf, AFileAreItsEnd) {
+  const std::string file = write("log", std::string(100'000, 'x') + "\nlast but one\nlast\n");
+  EXPECT_THAT(last_lines_in(file, nullptr, 0), ElementsAre("last but one", "last"));
+}
+
+TEST_F(LastWordsOf, AProcessAreNotThoseOfAnEarlierOne) {
+  const std::string file = write("log", "of yesterday\n");
+  EXPECT_THAT(last_lines_in(file, nullptr, sys::wall_ms() + 60'000), IsEmpty());
+}
+
+TEST_F(LastWordsOf, WhatIsNoFileAreNone) {
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  for (const std::string& name : {path("fifo"), path("."), path("absent")}) {
+    EXPECT_THAT(last_lines_in(name, nullptr, 0), IsEmpty()) << name;
+  }
+}
+
+TEST_F(LastWordsOf, AProcessComeFromAWorker) {
+  const std::string file = write("log", "first\n\033[1msecond\033[0m\n");
+  OutputTail words;
+  ASSERT_TRUE(words.start([&file] { return last_lines_in(file, nullptr, 0); }, {}, 60'000));
+  EXPECT_THAT(await(words), ElementsAre("first", "second"));
+  int status = 0;
+  ::waitpid(words.pid(), &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(LastWordsOfATee, AreWhatItHasSeenOnStderr) {
+  auto seen = logtee::Shared::make(2);
+  ASSERT_TRUE(seen);
+  seen->open(1, logtee::Stream::kOut);
+  seen->open(1, logtee::Stream::kErr);
+  seen->begin(1, logtee::Stream::kOut);
+  seen->add(1, logtee::Stream::kOut, "step 1\n", 1);
+  EXPECT_THAT(engine::last_lines_of_tee(*seen, 1), ElementsAre("step 1"));
+  seen->begin(1, logtee::Stream::kErr);
+  seen->add(1, logtee::Stream::kErr, "Traceback\nboom\n", 1);
+  seen->end(1, logtee::Stream::kOut);
+  seen->end(1, logtee::Stream::kErr);
+  EXPECT_THAT(engine::last_lines_of_tee(*seen, 1), ElementsAre("Traceback", "boom"));
+}
+
+TEST_F(LastWordsOf, AWorkerThatDiedAreNone) {
+  OutputTail words;
+  ASSERT_TRUE(words.start([]() -> std::vector<std::string> { ::_exit(1); }, {}, 60'000));
+  EXPECT_THAT(await(words), IsEmpty());
+  EXPECT_EQ(words.deadline_ms(), std::nullopt);
+  child::wait_for(words.pid());
+}
+
+TEST_F(LastWordsOf, AWorkerThatHangsAreNotAwaitedForEver) {
+  OutputTail words;
+  ASSERT_TRUE(words.start(
+      []() -> std::vector<std::string> {
+        ::pause();
+        return {};
+      },
+      {}, 60'000));
+  words.tend(*words.deadline_ms() - 1);
+  EXPECT_TRUE(words.awaited());
+  words.tend(*words.deadline_ms());
+  EXPECT_FALSE(words.awaited());
+  EXPECT_EQ(words.channel(), -1);
+  EXPECT_EQ(child::wait_for(words.pid()), 128 + SIGKILL);
+}
+
+}  // namespace

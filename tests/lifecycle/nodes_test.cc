@@ -1,0 +1,424 @@
+// The nodes of a job, as node 0 sees them: the first failure, losses and farewells.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/lifecycle/nodes_script.h"
+
+namespace lifecycle {
+namespace {
+
+using Kind = NodeFailure::Kind;
+using Stage = NodeReport::Stage;
+using ::testing::HasSubstr;
+
+// --- The first failure ---
+
+TEST(FirstFailure, StopsAllAtOnceAndIsKnownAfterAMoment) {
+  Nodes job(3);
+  job.running();
+  EXPECT_EQ(job.text_of_all(), "fine 0");
+  job.fails(1);
+  EXPECT_EQ(job.text_of_all(), "failing 0");
+  job.pass(kGatherMs - 1);
+  EXPECT_EQ(job.text_of_all(), "failing 0");
+  job.pass(1);
+  EXPECT_EQ(job.text_of_all(), "failed 0 by 1 failed -300 again");
+  EXPECT_EQ(job.verdict(2).failure->message, "rank 1 died");
+  EXPECT_EQ(job.verdict(2).failure->detail, "d");
+}
+
+TEST(FirstFailure, IsTheEarliestOfThoseThatFailInTheSameBreath) {
+  Nodes job(3);
+  job.running();
+  job.now = 1000;
+  job.fails(1, "later", 20).pass(100).fails(2, "earlier", 150).pass(200);
+  EXPECT_EQ(job.text_of_all(), "failed 0 by 2 failed -350 again");
+}
+
+TEST(FirstFailure, IsTheLowerNodesWhereTwoFailAtOneTime) {
+  Nodes job(3);
+  job.running();
+  job.fails(2, "two").fails(1, "one").pass(kGatherMs);
+  EXPECT_EQ(job.text_of_all(), "failed 0 by 1 failed -300 again");
+}
+
+TEST(FirstFailure, NeverChangesOnceItIsKnown) {
+  Nodes job(3);
+  job.running();
+  job.now = 5000;
+  job.fails(2).pass(kGatherMs).fails(1, "long before", 4000).pass(1000);
+  EXPECT_EQ(job.text_of_all(), "failed 0 by 2 failed -1300 again");
+}
+
+TEST(FirstFailure, WaitsForItsLastLines) {
+  Nodes job(2);
+  job.running();
+  job.fails(1, "rank 1 died", 0, false).pass(1000);
+  EXPECT_EQ(job.text_of_all(), "failing 0");
+  job.fails(1, "rank 1 died: no memory");
+  EXPECT_EQ(job.verdict(0).failure->message, "rank 1 died: no memory");
+  EXPECT_EQ(job.verdict(0).state, Verdict::State::kFailed);
+}
+
+TEST(FirstFailure, WaitsNotLongForItsLastLines) {
+  Nodes job(2);
+  job.running();
+  job.fails(1, "rank 1 died", 0, false).pass(kDetailMs);
+  EXPECT_EQ(job.text_of_all(), "failed 0 by 1 failed -2500 again");
+  const auto before = job.coordinator().version();
+  job.fails(1, "rank 1 died: no memory", kDetailMs);
+  EXPECT_EQ(job.verdict(0).failure->message, "rank 1 died: no memory");
+  EXPECT_GT(job.coordinator().version(), before);
+  job.fails(1, "rank 1 died", kDetailMs, false);
+  EXPECT_EQ(job.verdict(0).failure->message, "rank 1 died: no memory") << "what was sent before";
+}
+
+TEST(FirstFailure, WaitsForANodeWhoseConnectionIsBeingMadeAgain) {
+  Nodes job(3);
+  job.running();
+  job.close(2).pass(100).fails(1).pass(2000);
+  EXPECT_EQ(job.text(0), "failing 0");
+  job.reports[2].failure = NodeFailure{.kind = Kind::kFailed,
+                                       .node = 2,
+                                       .age_ms = 2150,
+                                       .restarts = true,
+                                       .message = {},
+                                       .detail = {}};
+  job.connect(2);
+  EXPECT_EQ(job.text_of_all(), "failed 0 by 2 failed -2150 again");
+}
+
+TEST(FirstFailure, OfAnEarlierStartIsNone) {
+  Nodes job(2);
+  job.running().fails(1).pass(kGatherMs).lets_go(0).lets_go(1).meet();
+  EXPECT_EQ(job.text_of_all(), "fine 1");
+  job.reports[1].restarts = 0;
+  job.fails(1);
+  EXPECT_EQ(job.text(0), "fine 1");
+}
+
+TEST(FirstFailure, OfAStartThatNode0HasNotComeToCountsThen) {
+  Nodes job(2);
+  job.running().fails(1).pass(kGatherMs).lets_go(1).fails(1, "no rank table");
+  EXPECT_EQ(job.text(0), "failed 0 by 1 failed -300 again");
+  job.lets_go(0);
+  EXPECT_EQ(job.text(0), "failing 1");
+}
+
+TEST(FirstFailure, OfANodeThatTakesAnothersPlaceIsItsOwn) {
+  Nodes job(2);
+  job.running().fails(1).pass(kGatherMs).lets_go(0).lets_go(1).meet();
+  job.another_life(1).pass(kGatherMs).lets_go(0);
+  job.fails(1, "the hook failed");
+  job.reports[1].failure->restarts = false;
+  job.say(1);
+  EXPECT_EQ(job.text(0), "fine 2");
+  EXPECT_EQ(job.text(1), "failed 0 by 1 failed -0") << "or it would wait for an answer";
+}
+
+TEST(FirstFailure, IsAnsweredByARestartIfAllMay) {
+  for (const bool may : {true, false}) {
+    Nodes job(3);
+    job.running();
+    job.reports[0].may_restart = may;
+    job.say(0).fails(1).pass(kGatherMs);
+    EXPECT_EQ(job.verdict(2).again, may);
+  }
+}
+
+TEST(FirstFailure, IsAnsweredByNoRestartIfItsNodeSaysSo) {
+  Nodes job(2);
+  job.running().fails(1);
+  job.reports[1].failure->restarts = false;
+  job.say(1).pass(kGatherMs);
+  EXPECT_EQ(job.text_of_all(), "failed 0 by 1 failed -300");
+}
+
+TEST(FirstFailure, IsAnsweredByNoRestartWhereANodeHasEnded) {
+  Nodes job(3);
+  job.running().says_farewell(2, 0).fails(1).pass(kGatherMs);
+  EXPECT_EQ(job.text(0), "failed 0 by 1 failed -300");
+}
+
+TEST(FirstFailure, IsKnownAtOnceWhereNode0Ends) {
+  Nodes job(3);
+  job.running();
+  job.reports[0].failure =
+      NodeFailure{.kind = Kind::kStopped, .message = "told to stop", .detail = {}};
+  job.stage(0, Stage::kStopping).pass(5);
+  EXPECT_EQ(job.text(1), "failing 0");
+  job.says_farewell(0, 143);
+  EXPECT_EQ(job.text(1), "failed 0 by 0 stopped -5") << "there is nobody who could say it later";
+}
+
+TEST(FirstFailure, ThatIsAStopOrTheTimeLimitIsNoRestart) {
+  for (const Kind kind : {Kind::kStopped, Kind::kExpired}) {
+    Nodes job(2);
+    job.running();
+    job.reports[1].failure =
+        NodeFailure{.kind = kind, .restarts = true, .message = "told to stop", .detail = {}};
+    job.stage(1, Stage::kStopping).pass(kGatherMs);
+    const std::string how = kind == Kind::kStopped ? "stopped" : "expired";
+    EXPECT_EQ(job.text_of_all(), "failed 0 by 1 " + how + " -300");
+  }
+}
+
+TEST(FirstFailure, IsNoneWhereANodeStartsAgainForOtherNodes) {
+  for (const std::uint32_t node : {0, 1}) {
+    Nodes job(3);
+    job.reports[2].may_restart = false;
+    job.running().replans(node);
+    const std::string by = "failed 0 by " + std::to_string(node) + " replanned -0 again";
+    EXPECT_EQ(job.text_of_all(), by) << "at once, and whether restarts are left or not";
+    job.fails(2);
+    EXPECT_EQ(job.text_of_all(), by) << "what fails by it changes nothing";
+    job.lets_go(0);
+    EXPECT_EQ(job.text(2), by) << "that one may hear of it late";
+  }
+}
+
+TEST(FirstFailure, IsBoundedAndBelongsToItsReporter) {
+  Nodes job(3);
+  job.running().fails(1, std::string(kMostTextBytes - 1, 'x') + "\xC3\xA4");
+  job.reports[1].failure->detail = std::string(kMostDetailBytes + 1, 'x');
+  job.reports[1].failure->node = 2;
+  job.say(1).pass(kGatherMs);
+  EXPECT_EQ(job.verdict(0).failure->node, 1U);
+  EXPECT_EQ(job.verdict(0).failure->message, std::string(kMostTextBytes - 1, 'x'));
+  EXPECT_EQ(job.verdict(0).failure->detail, "d") << "the first one's, which was not too long";
+}
+
+TEST(FirstFailure, SparesANodeThatHasNotBegun) {
+  Nodes job(3);
+  job.running().another_life(2);
+  EXPECT_EQ(job.text(1), "failing 0");
+  EXPECT_EQ(job.text(2), "fine 0") << "it prepares, and will be there when all meet again";
+  job.pass(kGatherMs);
+  EXPECT_EQ(job.text(1), "failed 0 by 2 closed -300 again");
+  EXPECT_EQ(job.text(2), "fine 0");
+}
+
+TEST(FirstFailure, EndsANodeThatHasNotBegunWhereNobodyStartsAgain) {
+  Nodes job(3);
+  job.running();
+  job.reports[0].may_restart = false;
+  job.say(0).another_life(2).pass(kGatherMs);
+  EXPECT_EQ(job.text_of_all(), "failed 0 by 2 closed -300");
+}
+
+TEST(FirstFailure, EndsAStrangerToTheStartWhereNobodyStartsAgain) {
+  Nodes job(2);
+  job.running().fails(1).pass(kGatherMs).lets_go(0).lets_go(1).meet();
+  job.reports[0].may_restart = false;
+  job.say(0).another_life(1).pass(kGatherMs);
+  EXPECT_EQ(job.text_of_all(), "failed 1 by 1 closed -300");
+}
+
+// --- Losses ---
+
+TEST(LostNode, IsOneWhoseConnectionClosedAndWasNotMadeAgain) {
+  Nodes job(3);
+  job.running().close(2).pass(kReconnectMs - 1);
+  EXPECT_EQ(job.text(0), "fine 0");
+  EXPECT_EQ(job.coordinator().presence(2), Coordinator::Presence::kAway);
+  job.pass(1);
+  EXPECT_EQ(job.text(0), "failing 0");
+  EXPECT_EQ(job.coordinator().presence(2), Coordinator::Presence::kLost);
+  job.pass(kGatherMs);
+  EXPECT_EQ(job.text(0), "failed 0 by 2 closed -3300 again");
+  EXPECT_THAT(job.verdict(0).failure->message, HasSubstr("node 2 (c) is lost"));
+}
+
+TEST(LostNode, IsTheFirstFailureOfThoseThatFailForItsSake) {
+  Nodes job(3);
+  job.running().close(2).pass(200).fails(1, "the peer is gone").pass(kReconnectMs + kGatherMs);
+  EXPECT_EQ(job.text(0), "failed 0 by 2 closed -3500 again");
+}
+
+TEST(LostNode, IsNoneWhoseConnectionIsMadeAgain) {
+  Nodes job(2);
+  job.running().close(1).pass(kReconnectMs - 1).connect(1).pass(60'000);
+  EXPECT_EQ(job.text_of_all(), "fine 0");
+}
+
+TEST(LostNode, IsOneThatWasGivenGo) {
+  Nodes job(2);
+  job.running().fails(1).pass(kGatherMs).lets_go(0).another_life(1).arrive(1).arrive(0);
+  job.runs(0).close(1).pass(kReconnectMs);
+  EXPECT_EQ(job.text(0), "failing 1") << "it said of itself that it is in start 0";
+}
+
+TEST(LostNode, IsOneThatIsSilent) {
+  Nodes job(2);
+  job.running().pass(29'999, {1});
+  EXPECT_EQ(job.text(0), "fine 0");
+  job.pass(1001 + kGatherMs, {1});
+  EXPECT_EQ(job.verdict(0).failure->kind, Kind::kSilent);
+  EXPECT_EQ(job.verdict(0).failure->age_ms, job.now) << "when it was last heard";
+  job.pass(1000);
+  EXPECT_EQ(job.coordinator().presence(1), Coordinator::Presence::kHere);
+}
+
+TEST(LostNode, IsNotNode0) {
+  Nodes job(2);
+  job.running().pass(120'000, {0});
+  EXPECT_EQ(job.text_of_all(), "fine 0");
+}
+
+TEST(LostNode, IsNoneThatNeverConnected) {
+  Nodes job(2);
+  job.connect(0).runs(0).pass(120'000);
+  EXPECT_EQ(job.text(0), "fine 0") << "the link fails open";
+}
+
+TEST(LostNode, IsNoneThatSaidFarewell) {
+  Nodes job(2);
+  job.running().says_farewell(1, 0).close(1).pass(60'000);
+  EXPECT_EQ(job.text(0), "fine 0");
+  EXPECT_EQ(job.coordinator().presence(1), Coordinator::Presence::kGone);
+}
+
+TEST(LostNode, IsOneWhosePlaceAnotherLifeTakes) {
+  Nodes job(2);
+  job.running().pass(500).another_life(1);
+  EXPECT_EQ(job.text(0), "failing 0") << "its connection may not have closed yet";
+  job.pass(kGatherMs);
+  EXPECT_EQ(job.text(0), "failed 0 by 1 closed -300 again");
+}
+
+TEST(LostNode, IsNoneWhosePlaceIsTakenAfterAFarewell) {
+  Nodes job(2);
+  job.running().says_farewell(1, 0).another_life(1).pass(10'000);
+  EXPECT_EQ(job.text_of_all(), "fine 0");
+}
+
+TEST(LostNode, IsOnlyMissingBeforeAnyNodeRuns) {
+  Nodes job(3);
+  for (const std::uint32_t node : {0U, 1U, 2U}) job.connect(node);
+  job.arrive(0).arrive(2).close(2).pass(10'000);
+  EXPECT_EQ(job.text(0), "fine 0");
+  EXPECT_EQ(job.verdict(0).missing, 2U);
+  EXPECT_EQ(job.verdict(0).waits_for,
+            "node 1 (b): still preparing, node 2 (c): its connection is closed");
+  job.another_life(2).arrive(2).arrive(1);
+  EXPECT_EQ(job.verdict(0).go, 1U);
+}
+
+TEST(LostNode, CountsOnceANodeRunsWithoutAMeeting) {
+  Nodes job(2);
+  job.connect(0).connect(1).close(1).pass(10'000);
+  EXPECT_EQ(job.text(0), "fine 0");
+  job.runs(0);
+  EXPECT_EQ(job.text(0), "failing 0");
+}
+
+TEST(LostNode, IsNotOneThatThisProcessDidNotListenTo) {
+  Nodes job(2);
+  job.running();
+  job.now = 40'000;
+  job.coordinator().tick(job.now);
+  job.pass(29'000, {1});
+  EXPECT_EQ(job.text(0), "fine 0");
+}
+
+NodeReport has_lost_node_0(NodeReport report, TimeMs age_ms) {
+  report.stage = Stage::kStopping;
+  report.failure =
+      NodeFailure{.kind = Kind::kClosed, .age_ms = age_ms, .message = {}, .detail = {}};
+  return report;
+}
+
+TEST(LostNode, IsTheOneThatSaysItHasLostNode0) {
+  Nodes job(2);
+  job.running().pass(10'000);
+  job.reports[1] = has_lost_node_0(job.reports[1], 4000);
+  job.say(1).pass(kGatherMs);
+  EXPECT_EQ(job.text(0), "failed 0 by 1 closed -4300 again");
+}
+
+TEST(LostNode, IsNode0WhereNobodyWasThereToHear) {
+  Nodes job(2);
+  job.running();
+  job.now = 20'000;
+  job.reports[1] = has_lost_node_0(job.reports[1], 15'000);
+  job.say(1).pass(kGatherMs);
+  EXPECT_EQ(job.text(1), "failed 0 by 0 closed -15300 again");
+}
+
+// --- Farewells ---
+
+TEST(Farewell, WithAFailureIsTheFailure) {
+  Nodes job(2);
+  job.running().fails(1).says_farewell(1, 9).pass(kGatherMs);
+  EXPECT_EQ(job.text(0), "failed 0 by 1 failed -300");
+}
+
+TEST(Farewell, OfNode0IsToldAndStopsNobody) {
+  Nodes job(2);
+  job.running().says_farewell(0, 3);
+  EXPECT_EQ(job.text(1), "fine 0");
+  EXPECT_TRUE(job.verdict(1).ended);
+  EXPECT_EQ(job.verdict(1).exit_code, 3);
+}
+
+// --- Workers that live on their own ---
+
+Coordinator::Settings only_told() {
+  auto settings = Nodes::of(3);
+  settings.stops = false;
+  return settings;
+}
+
+TEST(OwnLives, AreToldOfEachFailure) {
+  Nodes job(only_told());
+  job.running().fails(1);
+  EXPECT_EQ(job.text_of_all(), "told 0 by 1 failed -0");
+  job.fails(2);
+  EXPECT_EQ(job.text_of_all(), "told 0 by 2 failed -0");
+  const auto version = job.coordinator().version();
+  job.say(1).pass(1000).say(1);
+  EXPECT_EQ(job.text_of_all(), "told 0 by 2 failed -1000") << "node 1 says nothing new";
+  EXPECT_EQ(job.coordinator().version(), version);
+}
+
+TEST(OwnLives, StartAgainByThemselves) {
+  Nodes job(only_told());
+  job.running().fails(1).fails(2).lets_go(1).stage(1, Stage::kRunning).fails(1, "again");
+  EXPECT_EQ(job.text(0), "told 0 by 1 failed -0");
+  EXPECT_EQ(job.text(1), "told 1 by 1 failed -0");
+}
+
+TEST(OwnLives, MayStartAgainAloneAndFailTogether) {
+  auto settings = Nodes::of(2);
+  settings.together = false;
+  Nodes job(settings);
+  job.running().lets_go(1).stage(1, Stage::kRunning);
+  EXPECT_EQ(job.text(0), "fine 0");
+  job.fails(1).pass(kGatherMs);
+  EXPECT_EQ(job.text(0), "failed 0 by 1 failed -300");
+  EXPECT_EQ(job.text(1), "failed 1 by 1 failed -300");
+}
+
+TEST(OwnLives, HearOfALoss) {
+  Nodes job(only_told());
+  job.running().close(2).pass(kReconnectMs);
+  EXPECT_EQ(job.text(0), "told 0 by 2 closed -3000");
+}
+
+TEST(OwnLives, MayBeLostOrStoppedAloneAndFailTogether) {
+  auto settings = Nodes::of(3);
+  settings.loss_counts = settings.stop_counts = false;
+  Nodes job(settings);
+  job.running().close(2).pass(kReconnectMs);
+  EXPECT_EQ(job.text(0), "told 0 by 2 closed -3000");
+  job.reports[1].failure =
+      NodeFailure{.kind = Kind::kStopped, .message = "told to stop", .detail = {}};
+  job.say(1);
+  EXPECT_EQ(job.text(0), "told 0 by 1 stopped -0");
+  job.fails(0).pass(kGatherMs);
+  EXPECT_EQ(job.text(1), "failed 0 by 0 failed -300 again");
+}
+
+}  // namespace
+}  // namespace lifecycle

@@ -1,0 +1,187 @@
+// The nodes of a job wait for one another before a start.
+
+#include <gtest/gtest.h>
+
+#include "lifecycle/machine.h"
+#include "tests/lifecycle/script.h"
+
+namespace lifecycle {
+namespace {
+
+TEST(Rendezvous, ComesBeforeTheStart) {
+  Script job(with_rendezvous(30'000), {kResolve});
+  job.begin();
+  job.ready({kMain, kPreStart});
+  EXPECT_FALSE(job.machine().awaits_nodes()) << "the resolver has not ended";
+  EXPECT_EQ(job.nodes_ready(5), "") << "too early";
+  EXPECT_EQ(job.exited(0, 0), "cancel resolve, set rendezvous#1@30000");
+  EXPECT_TRUE(job.machine().awaits_nodes());
+  EXPECT_EQ(job.phase(), "preparing");
+  EXPECT_EQ(job.machine().restarts(), 0U);
+  EXPECT_EQ(job.nodes_ready(4), "cancel rendezvous, start 2#1") << "the pre-start hook";
+  EXPECT_EQ(job.machine().restarts(), 4U) << "all nodes count alike";
+  EXPECT_FALSE(job.machine().awaits_nodes());
+  EXPECT_EQ(job.nodes_ready(9), "") << "late";
+  EXPECT_EQ(job.exited(2, 0), "start 1#1");
+  EXPECT_EQ(job.machine().restarts(), 4U);
+}
+
+TEST(Rendezvous, EndsWithNode0) {
+  Script job(with_rendezvous(30'000), {kResolve});
+  job.begin();
+  job.ready({kMain});
+  job.exited(0, 0);
+  job.linked();
+  job.node0_ended();
+  EXPECT_EQ(job.machine().exit_code(), 76);
+  EXPECT_NE(job.phase(), "preparing");
+}
+
+TEST(Rendezvous, IsNoneAfterNode0HasEnded) {
+  Policy policy = with_rendezvous(30'000);
+  policy.max_restarts = 2;
+  Script job(policy);
+  job.begin();
+  job.ready({kMain});
+  job.nodes_ready();
+  job.started(0);
+  job.linked();
+  job.node0_ended();
+  EXPECT_EQ(job.phase(), "running");
+  EXPECT_FALSE(job.machine().may_restart());
+  job.linked();
+  EXPECT_TRUE(job.machine().may_restart()) << "there is another one";
+  job.node0_ended();
+  job.exited(0, 5);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 5");
+}
+
+TEST(Rendezvous, IsNotAwaitedWhereThePolicyDoesNot) {
+  Script job({}, {kResolve});
+  job.begin();
+  job.ready({kMain});
+  EXPECT_EQ(job.exited(0, 0), "cancel resolve, start 1#1");
+  EXPECT_EQ(job.nodes_ready(4), "");
+  EXPECT_EQ(job.machine().restarts(), 0U);
+}
+
+TEST(Rendezvous, FollowsAnAnswerThatComesLast) {
+  Script job(with_rendezvous(30'000), {kResolve});
+  job.begin();
+  job.exited(0, 0);
+  EXPECT_EQ(job.ready({kMain}), "cancel resolve, set rendezvous#1@30000");
+  EXPECT_EQ(job.nodes_ready(), "cancel rendezvous, start 1#1");
+}
+
+TEST(Rendezvous, WorksWithoutAResolver) {
+  Script job(with_rendezvous(30'000));
+  job.begin();
+  EXPECT_EQ(job.ready({kMain}), "set rendezvous#1@30000");
+  EXPECT_EQ(job.other_nodes(), "") << "nobody could say which";
+  EXPECT_EQ(job.nodes_ready(), "cancel rendezvous, start 0#1");
+}
+
+TEST(Rendezvous, LeavesTheDataTheirTime) {
+  Script job(with_rendezvous(30'000), {kData, kResolve});
+  EXPECT_EQ(job.begin(), "start 0#1, start 1#1");
+  job.ready({kMain});
+  EXPECT_EQ(job.exited(1, 0), "cancel resolve, set rendezvous#1@30000");
+  Script first = job;
+  EXPECT_EQ(first.exited(0, 0), "") << "data first";
+  EXPECT_EQ(first.nodes_ready(), "cancel rendezvous, start 2#1");
+  EXPECT_EQ(job.nodes_ready(), "cancel rendezvous") << "nodes first";
+  EXPECT_EQ(job.exited(0, 0), "start 2#1");
+}
+
+TEST(Rendezvous, IsBrokenOffByFailedData) {
+  Script job(with_rendezvous(30'000), {kData});
+  job.begin();
+  job.ready({kMain});
+  EXPECT_EQ(job.exited(0, 3), "report, cancel rendezvous, sweep 15, set sweep#1@7500");
+  EXPECT_FALSE(job.machine().awaits_nodes());
+  EXPECT_EQ(job.nodes_ready(), "");
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
+}
+
+TEST(Rendezvous, ThatTakesTooLongIsAFailure) {
+  Script job(with_rendezvous(30'000), {kResolve});
+  job.begin();
+  job.ready({kMain});
+  job.exited(0, 0);
+  job.now = 30'000;
+  EXPECT_EQ(job.fired(Timer::kRendezvous), "report, sweep 15, set sweep#1@37500");
+  EXPECT_EQ(job.nodes_ready(), "");
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 69");
+}
+
+TEST(Rendezvous, OfOtherNodesResolvesAgainInTheSameTime) {
+  Script job(with_rendezvous(30'000), {kData, kResolve});
+  job.begin();
+  job.ready({kMain, kMain});
+  EXPECT_EQ(job.other_nodes(), "") << "the resolver sees by itself what there is";
+  job.now = 1000;
+  job.exited(1, 0);
+  job.now = 9000;
+  EXPECT_EQ(job.other_nodes(), "cancel rendezvous, start 1#2");
+  EXPECT_FALSE(job.machine().awaits_nodes());
+  EXPECT_EQ(job.nodes_ready(), "") << "those of before";
+  job.ready({kMain});
+  EXPECT_EQ(job.exited(1, 0), "cancel resolve, set rendezvous#2@31000") << "from the first wait";
+  EXPECT_EQ(job.nodes_ready(), "cancel rendezvous");
+  EXPECT_EQ(job.exited(0, 0), "start 2#1") << "one main task by now";
+}
+
+TEST(Rendezvous, WhoseTimeIsOverWhileItResolvesAgainFailsAtOnce) {
+  Script job(with_rendezvous(30'000), {kResolve});
+  job.begin();
+  job.ready({kMain});
+  job.exited(0, 0);
+  job.now = 29'000;
+  job.other_nodes();
+  job.now = 40'000;
+  job.ready({kMain});
+  EXPECT_EQ(job.exited(0, 0), "cancel resolve, set rendezvous#2@40000") << "not in the past";
+  EXPECT_EQ(job.fired(Timer::kRendezvous, 2), "report, sweep 15, set sweep#1@47500");
+  EXPECT_EQ(job.machine().exit_code(), 69);
+}
+
+TEST(Rendezvous, EndsWithAStop) {
+  Script job(with_rendezvous(30'000), {kResolve});
+  job.begin();
+  job.ready({kMain});
+  job.exited(0, 0);
+  EXPECT_EQ(job.stop(), "cancel rendezvous, sweep 15, set sweep#1@7500");
+  EXPECT_EQ(job.nodes_ready(), "");
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 143");
+}
+
+TEST(Rendezvous, EndsWithTheFailureOfANodeThatIsAwaited) {
+  Script job(with_rendezvous(30'000), {kResolve});
+  job.begin();
+  job.ready({kMain});
+  job.exited(0, 0);
+  EXPECT_EQ(job.job_failed(kElsewhereAgain), "") << "it will come";
+  EXPECT_EQ(job.job_failed(kElsewhere), "report, cancel rendezvous, sweep 15, set sweep#1@7500");
+}
+
+TEST(Rendezvous, ComesBeforeEachRestart) {
+  Policy policy = with_restarts(1);
+  policy.rendezvous_ms = 30'000;
+  Script job(policy, {kResolve});
+  job.begin();
+  job.ready({kMain});
+  job.exited(0, 0);
+  job.nodes_ready(7);
+  job.started(1);
+  job.exited(1, 3);
+  job.nothing_left();
+  job.now = 5000;
+  EXPECT_EQ(job.fired(Timer::kRestart), "start 0#2");
+  EXPECT_EQ(job.machine().restarts(), 8U);
+  job.ready({kMain});
+  EXPECT_EQ(job.exited(0, 0), "cancel resolve, set rendezvous#2@35000") << "a window of its own";
+  EXPECT_EQ(job.nodes_ready(8), "cancel rendezvous, start 1#2");
+}
+
+}  // namespace
+}  // namespace lifecycle

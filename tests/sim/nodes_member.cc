@@ -1,0 +1,215 @@
+#include "tests/sim/nodes_member.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+#include <variant>
+
+namespace sim {
+namespace {
+
+using namespace lifecycle;
+
+Policy policy_of(const NodePlan& plan) {
+  Policy policy;
+  policy.max_restarts = plan.max_restarts;
+  policy.restart_delay_ms = 0;
+  policy.rendezvous_ms = plan.meets ? plan.rendezvous_ms : 0;
+  return policy;
+}
+
+}  // namespace
+
+Member::Member(std::uint32_t index, const NodePlan& plan, std::uint64_t list, std::uint64_t seed,
+               TimeMs now)
+    : index_(index),
+      plan_(plan),
+      list_(list),
+      cluster_(list),
+      random_(seed),
+      policy_(policy_of(plan)),
+      machine_(policy_, {TaskKind::kResolve}),
+      side_(index, plan.meets) {
+  step(event::Begin{}, now);
+}
+
+TimeMs Member::draw(TimeMs least, TimeMs most) {
+  return std::uniform_int_distribution<TimeMs>(least, most)(random_);
+}
+
+void Member::step(const Event& event, TimeMs now) {
+  for (const Action& action : machine_.step(event, now)) carry_out(action, now);
+  look(now);
+}
+
+// What others see of it. Its NodeSide is asked after each step.
+void Member::look(TimeMs now) {
+  const NodeReport report = side_.report(machine_, cluster_, now);
+  stage_ = exited_ ? Stage::kEnded : report.stage;
+  meeting_ = report.meeting;
+  if (!sees_another_list()) {
+    due_.at(static_cast<std::size_t>(Due::kSeen)).reset();
+  } else if (!due_.at(static_cast<std::size_t>(Due::kSeen))) {
+    due(Due::kSeen, now + draw(0, plan_.most_look_ms));
+  }
+  if (start_ == machine_.restarts()) return;
+  start_ = machine_.restarts();
+  own_ = alone_ = false;
+  complete_at_.reset();
+}
+
+bool Member::sees_another_list() const {
+  const bool looks = machine_.phase() == Phase::kRunning || machine_.awaits_nodes();
+  return !exited_ && looks && list_ != cluster_;
+}
+
+void Member::write_list(std::uint64_t list, TimeMs now) {
+  if (exited_) return;
+  list_ = list;
+  look(now);
+}
+
+void Member::resolved(TimeMs now) {
+  if (cluster_ != list_) side_.relink(index_, plan_.meets);
+  cluster_ = list_;
+  step(event::ClusterReady{.tasks = {TaskKind::kMain}, .policy = policy_, .part_of_job = true},
+       now);
+  step(event::TasksEnded{{{resolver_, {Ending::How::kExited, 0}}}}, now);
+}
+
+void Member::carry_out(const Action& action, TimeMs now) {
+  if (const auto* start = std::get_if<action::Start>(&action); start != nullptr) {
+    this->start(start->task, now);
+  } else if (const auto* sent = std::get_if<action::Signal>(&action); sent != nullptr) {
+    if (!sent->stops) return;
+    signal_ = sent->signal;
+    if (sent->task == resolver_) due_.at(static_cast<std::size_t>(Due::kResolved)).reset();
+    due(Due::kDies, now + (sent->signal == SIGKILL ? 1 : draw(1, plan_.most_stop_ms)));
+  } else if (const auto* sweep = std::get_if<action::SweepAdopted>(&action); sweep != nullptr) {
+    if (sweep->signal != 0) due(Due::kSwept, now + 1);
+  } else if (const auto* set = std::get_if<action::SetTimer>(&action); set != nullptr) {
+    alarms_.at(static_cast<std::size_t>(set->timer)) = {set->generation, set->at};
+  } else if (const auto* cancel = std::get_if<action::CancelTimer>(&action); cancel != nullptr) {
+    alarms_.at(static_cast<std::size_t>(cancel->timer)).at.reset();
+  } else if (const auto* exit = std::get_if<action::Exit>(&action); exit != nullptr) {
+    exited_ = true;
+    exit_code_ = exit->code;
+    has_ranks_ = false;
+  }
+}
+
+void Member::start(TaskRef task, TimeMs now) {
+  if (machine_.tasks()[task.index].kind == TaskKind::kResolve) {
+    resolver_ = task;
+    due(Due::kResolved, now + draw(10, 2000));
+    return;
+  }
+  rank_ = task;
+  has_ranks_ = true;
+  named_.reset();
+  due(Due::kStarted, now + 1);
+  if (plan_.work_until >= 0) due(Due::kDone, std::max(now, plan_.work_until) + draw(0, 1000));
+}
+
+std::optional<TimeMs> Member::next() const {
+  std::optional<TimeMs> next;
+  const auto add = [&next](std::optional<TimeMs> at) {
+    if (at && (!next || *at < *next)) next = at;
+  };
+  if (exited_) return next;
+  for (const auto& at : due_) add(at);
+  for (const Alarm& alarm : alarms_) add(alarm.at);
+  add(complete_at_);
+  return next;
+}
+
+void Member::tick(TimeMs now) {
+  if (complete_at_ && now >= *complete_at_) complete_at_.reset();
+  for (std::size_t i = 0; i < due_.size(); ++i) {
+    if (exited_ || !due_.at(i) || now < *due_.at(i)) continue;
+    due_.at(i).reset();
+    happen(static_cast<Due>(i), now);
+  }
+  for (std::size_t i = 0; i < alarms_.size(); ++i) {
+    Alarm& alarm = alarms_.at(i);
+    if (exited_ || !alarm.at || now < *alarm.at) continue;
+    alarm.at.reset();
+    if (static_cast<Timer>(i) == Timer::kRendezvous) guilty_ = own_ = true;
+    step(event::TimerFired{static_cast<Timer>(i), alarm.generation}, now);
+  }
+}
+
+void Member::happen(Due what, TimeMs now) {
+  switch (what) {
+    case Due::kResolved:
+      return resolved(now);
+    case Due::kStarted:
+      return step(event::TaskStarted{rank_}, now);
+    case Due::kDone:
+      own_ = true;
+      return rank_ends({Ending::How::kExited, 0}, now);
+    case Due::kDies:
+      if (has_ranks_) return rank_ends({Ending::How::kSignaled, signal_}, now);
+      return step(event::TasksEnded{{{resolver_, {Ending::How::kSignaled, signal_}}}}, now);
+    case Due::kSeen:
+      if (stage_ == Stage::kRunning) own_ = true;
+      return step(event::MembershipChanged{}, now);
+    case Due::kSwept:
+      step(event::NothingAdopted{}, now);
+      return step(event::NothingLeft{}, now);
+  }
+}
+
+void Member::rank_ends(Ending ending, TimeMs now) {
+  if (!has_ranks_) return;
+  has_ranks_ = false;
+  for (const Due what : {Due::kStarted, Due::kDone, Due::kDies}) {
+    due_.at(static_cast<std::size_t>(what)).reset();
+  }
+  step(event::TasksEnded{{{rank_, ending}}}, now);
+}
+
+void Member::rank_fails(TimeMs now) {
+  if (!has_ranks_ || stage_ != Stage::kRunning) return;
+  guilty_ = own_ = true;
+  if (draw(0, 1) == 0) complete_at_ = now + draw(1, 4000);
+  rank_ends({Ending::How::kExited, kGuiltyCode}, now);
+}
+
+void Member::told_to_stop(TimeMs now) {
+  if (exited_) return;
+  guilty_ = own_ = true;
+  step(event::StopRequested{SIGTERM}, now);
+}
+
+void Member::heed(const NodeVerdict& verdict, bool by_itself, TimeMs now) {
+  if (exited_) return;
+  const bool goes_by_it = stage_ != Stage::kEnded && verdict.restarts >= machine_.restarts() &&
+                          verdict.state == NodeVerdict::State::kFailed && verdict.failure;
+  const bool stops = stage_ == Stage::kRunning || stage_ == Stage::kStopping || !verdict.again;
+  if (goes_by_it && by_itself) {
+    alone_ = true;
+    named_.reset();
+  }
+  // Who ends already ends by what it was told first.
+  const bool late = goes_by_it && stage_ == Stage::kStopping && named_ &&
+                    verdict.failure->kind == NodeFailure::Kind::kReplanned;
+  if (goes_by_it && !by_itself && !alone_ && stops && !late) named_ = verdict.failure;
+  for (const Event& event : side_.heed(verdict, machine_, now)) step(event, now);
+}
+
+void Member::linked(bool up, TimeMs now) {
+  if (!exited_) step(event::Linked{up}, now);
+}
+
+NodeReport Member::report(TimeMs now) {
+  NodeReport report = side_.report(machine_, cluster_, now);
+  if (exited_) {
+    report.stage = Stage::kEnded;
+    report.exit_code = exit_code_;
+  }
+  if (report.failure) report.failure->complete = !complete_at_;
+  return report;
+}
+
+}  // namespace sim

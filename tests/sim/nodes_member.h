@@ -1,0 +1,108 @@
+#pragma once
+// One node of a simulated job: a Machine with a resolver and one rank, behind a NodeSide. Its
+// processes start, die and are told to stop in times of their own. What it can be told is what
+// happens to a node; what happens in it next, next() says.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "lifecycle/machine.h"
+#include "lifecycle/node_side.h"
+#include "lifecycle/nodes.h"
+
+namespace sim {
+
+using lifecycle::NodeFailure;
+using lifecycle::NodeReport;
+using lifecycle::TimeMs;
+using NodeVerdict = lifecycle::Verdict;
+
+inline constexpr int kGuiltyCode = 9;
+
+struct NodePlan {
+  bool meets = true;  // waits for the others before each start; else it may not start again
+  int max_restarts = 2;
+  TimeMs work_until = -1;  // then its rank ends well; -1: it does not
+  TimeMs most_stop_ms = 2000;
+  TimeMs rendezvous_ms = 600'000;
+  TimeMs most_look_ms = 6000;  // until another list of nodes is seen
+};
+
+class Member {
+ public:
+  using Stage = NodeReport::Stage;
+  // `list`: a digest of the nodes, as the platform has written them here.
+  Member(std::uint32_t index, const NodePlan& plan, std::uint64_t list, std::uint64_t seed,
+         TimeMs now);
+
+  void tick(TimeMs now);
+  [[nodiscard]] std::optional<TimeMs> next() const;
+  void rank_fails(TimeMs now);
+  void told_to_stop(TimeMs now);
+  void write_list(std::uint64_t list, TimeMs now);
+  // Of node 0, or what the node concludes of node 0's loss.
+  void heed(const NodeVerdict& verdict, bool by_itself, TimeMs now);
+  void linked(bool up, TimeMs now);
+
+  [[nodiscard]] NodeReport report(TimeMs now);
+  [[nodiscard]] Stage stage() const { return stage_; }
+  [[nodiscard]] bool has_ranks() const { return has_ranks_; }
+  [[nodiscard]] std::uint64_t cluster() const { return cluster_; }  // the list that it goes by
+  [[nodiscard]] std::uint64_t meeting() const { return meeting_; }
+  [[nodiscard]] std::uint32_t restarts() const { return machine_.restarts(); }
+  [[nodiscard]] bool guilty() const { return guilty_; }       // something of its own failed, ever
+  [[nodiscard]] bool ends_by_itself() const { return own_; }  // in this start
+  [[nodiscard]] int exit_code() const { return exit_code_; }
+  // What it goes by when it ends or starts again, as node 0 said it.
+  [[nodiscard]] const std::optional<NodeFailure>& named() const { return named_; }
+
+ private:
+  // What is under way in its processes.
+  enum class Due : std::uint8_t { kResolved, kStarted, kDone, kDies, kSwept, kSeen };
+  static constexpr std::size_t kDues = 6;
+
+  TimeMs draw(TimeMs least, TimeMs most);
+  void step(const lifecycle::Event& event, TimeMs now);
+  void carry_out(const lifecycle::Action& action, TimeMs now);
+  void start(lifecycle::TaskRef task, TimeMs now);
+  void due(Due what, TimeMs at) { due_.at(static_cast<std::size_t>(what)) = at; }
+  void happen(Due what, TimeMs now);
+  void rank_ends(lifecycle::Ending ending, TimeMs now);
+  void look(TimeMs now);
+  void resolved(TimeMs now);
+  [[nodiscard]] bool sees_another_list() const;
+
+  std::uint32_t index_;
+  NodePlan plan_;
+  std::uint64_t list_;
+  std::uint64_t cluster_;
+  std::mt19937_64 random_;
+  lifecycle::Policy policy_;
+  lifecycle::Machine machine_;
+  lifecycle::NodeSide side_;
+  struct Alarm {
+    std::uint32_t generation = 0;
+    std::optional<TimeMs> at;
+  };
+  std::array<Alarm, lifecycle::kTimerCount> alarms_;
+  std::array<std::optional<TimeMs>, kDues> due_;
+  lifecycle::TaskRef resolver_;
+  lifecycle::TaskRef rank_;
+  int signal_ = 0;                     // which its rank is about to die of
+  std::optional<TimeMs> complete_at_;  // the failure's last lines are there
+  Stage stage_ = Stage::kPreparing;
+  std::uint32_t start_ = 0;
+  std::uint64_t meeting_ = 0;
+  bool has_ranks_ = false;
+  bool guilty_ = false;
+  bool own_ = false;
+  bool alone_ = false;  // it goes by what it has concluded
+  bool exited_ = false;
+  int exit_code_ = 0;
+  std::optional<NodeFailure> named_;
+};
+
+}  // namespace sim

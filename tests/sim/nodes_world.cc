@@ -1,0 +1,659 @@
+#include "tests/sim/nodes_world.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <random>
+#include <utility>
+
+#include "lifecycle/link_watch.h"
+
+namespace sim {
+namespace {
+
+using What = NodeFault::What;
+using lifecycle::Coordinator;
+using lifecycle::LinkWatch;
+using Stage = NodeReport::Stage;
+using State = NodeVerdict::State;
+
+constexpr std::uint64_t kFirstList = 42;
+constexpr TimeMs kQuietMs = 120'000;   // until all that follows from a fault has followed
+constexpr TimeMs kConnectedMs = 1000;  // all nodes are, where nothing happens to them
+constexpr TimeMs kLingerMs = 4000;     // of node 0's link, after its node has ended
+
+struct Connection {
+  std::uint32_t node = 0;
+  std::uint32_t life = 0;
+  std::uint64_t cluster = 0;  // the list by which it was made
+  bool up = false;            // as the node sees it
+  bool serves = false;        // as node 0 sees it
+  bool cut = false;           // nothing is delivered any more
+  TimeMs up_at = 0;           // the last delivery to node 0
+  TimeMs down_at = 0;         // the last delivery to the node
+  std::optional<NodeVerdict> said;
+  bool met = false;  // node 0 has heard who it is
+};
+using Link = std::shared_ptr<Connection>;
+
+class NodesWorld {
+ public:
+  NodesWorld(const NodesScenario& scenario, bool trace);
+  NodesOutcome run();
+
+ private:
+  // What happens in a process of a container, unless that has died; it waits while it stands still.
+  struct Item {
+    TimeMs at = 0;
+    int rank = 0;  // at one time: what has come before what is late
+    std::uint64_t order = 0;
+    std::uint32_t where = 0;
+    std::function<void()> happens;
+    bool operator<(const Item& other) const {
+      return std::tie(other.at, other.rank, other.order) < std::tie(at, rank, order);
+    }
+  };
+  struct Box {  // a container
+    std::uint32_t life = 1;
+    std::uint64_t list = kFirstList;
+    std::uint32_t links = 0;  // that were made: with each life and each list another one
+    bool alive = true;
+    TimeMs paused_until = 0;
+    TimeMs mute_up_until = 0;
+    TimeMs mute_down_until = 0;
+    bool vanished = false;
+    bool known = false;
+    std::unique_ptr<Member> node;
+    std::unique_ptr<LinkWatch> watch;
+    Link link;
+    std::optional<NodeReport> sent;
+    std::uint64_t timer = 0;  // the one that is meant
+    std::uint64_t watching = 0;
+  };
+
+  void at(TimeMs when, std::uint32_t where, int rank, std::function<void()> happens) {
+    items_.push({when, rank, ++order_, where, std::move(happens)});
+  }
+  // In this life of a container.
+  void later(TimeMs delay, std::uint32_t where, int rank, std::function<void()> happens) {
+    at(now_ + delay, where, rank,
+       [this, where, life = boxes_[where].life, happens = std::move(happens)] {
+         if (boxes_[where].alive && boxes_[where].life == life) happens();
+       });
+  }
+  TimeMs draw(TimeMs least, TimeMs most) {
+    return std::uniform_int_distribution<TimeMs>(least, most)(random_);
+  }
+  TimeMs delay() { return draw(0, scenario_.most_delay_ms); }
+  // Between node 0 and its link, in order. `last`: when the last one comes.
+  TimeMs pipe_delay(TimeMs& last) {
+    last = std::max(last, now_ + draw(0, 1));
+    return last - now_;
+  }
+  void note(const std::string& text) {
+    if (trace_) outcome_.trace += "  " + std::to_string(now_) + " " + text + "\n";
+  }
+
+  // Faults.
+  void happen(const NodeFault& fault);
+  void crash(std::uint32_t node, bool vanishes);
+  void begin_life(std::uint32_t node);
+
+  // A node.
+  void change(std::uint32_t node, const std::function<void(Member&)>& how);
+  void say(std::uint32_t node);
+  void set_timer(std::uint32_t node);
+  void end_node(std::uint32_t node);
+  void relink(std::uint32_t node);
+  void write_list(std::uint64_t list, TimeMs within);
+  void connect(std::uint32_t node);
+  void opened(std::uint32_t node, const Link& link);
+  void link_closed(std::uint32_t node, const Link& link);
+  void watch(std::uint32_t node);
+  void ping(std::uint32_t node, const Link& link);
+  void take(std::uint32_t node, const NodeVerdict& verdict);
+
+  // The network.
+  void send_up(const Link& link, std::function<void()> arrives);
+  void send_down(const Link& link, std::function<void()> arrives);
+  void close_from_below(const Link& link);
+  void close_from_above(const Link& link);
+  [[nodiscard]] bool reachable(std::uint32_t node) const;
+
+  // Node 0's link.
+  void begin_coordinator();
+  void end_coordinator();
+  void served(const Link& link);
+  void unserved(const Link& link);
+  void came(const Link& link, const NodeReport& report);
+  void tick();
+  void flush();
+  void tell(std::uint32_t node);
+
+  void judge_end();
+
+  NodesScenario scenario_;
+  bool trace_;
+  std::mt19937_64 random_;
+  NodesOutcome outcome_;
+  TimeMs now_ = 0;
+  std::uint64_t order_ = 0;
+  std::priority_queue<Item> items_;
+  std::vector<Box> boxes_;
+  std::vector<Link> served_;  // by node
+  std::optional<Coordinator> coordinator_;
+  std::uint32_t coordinators_ = 0;
+  std::uint64_t version_ = 0;
+  std::uint64_t ticking_ = 0;
+  std::uint64_t list_ = kFirstList;
+  TimeMs up_at_ = 0;
+  TimeMs down_at_ = 0;
+  NodesJudge judge_;
+};
+
+Expectation expectation(const NodesScenario& scenario) {
+  const bool calm = std::ranges::all_of(scenario.faults, [](const NodeFault& fault) {
+    return fault.what == What::kRankFails && fault.at >= kConnectedMs;
+  });
+  return {.nodes = scenario.nodes,
+          .meets = scenario.plan.meets,
+          .stops = scenario.stops,
+          .harmless = scenario.harmless,
+          .calm = calm && scenario.stops && scenario.faults.size() == 1,
+          .lists = static_cast<std::uint32_t>(
+              std::ranges::count(scenario.faults, What::kList, &NodeFault::what))};
+}
+
+NodesWorld::NodesWorld(const NodesScenario& scenario, bool trace)
+    : scenario_(scenario),
+      trace_(trace),
+      random_(scenario.seed),
+      boxes_(scenario.nodes),
+      served_(scenario.nodes),
+      judge_(expectation(scenario)) {}
+
+NodesOutcome NodesWorld::run() {
+  for (std::uint32_t i = 0; i < boxes_.size(); ++i) begin_life(i);
+  for (const NodeFault& fault : scenario_.faults) {
+    items_.push({fault.at, 0, ++order_, scenario_.nodes, [this, fault] { happen(fault); }});
+  }
+  const TimeMs end = scenario_.quiet_at + kQuietMs;
+  while (!items_.empty() && judge_.complaint().empty()) {
+    Item item = items_.top();
+    items_.pop();
+    if (item.at > end) break;
+    now_ = item.at;
+    if (item.where < boxes_.size() && boxes_[item.where].paused_until > now_) {
+      item.at = boxes_[item.where].paused_until;
+      items_.push(std::move(item));
+      continue;
+    }
+    ++outcome_.steps;
+    item.happens();
+  }
+  if (judge_.complaint().empty()) judge_end();
+  outcome_.complaint = judge_.complaint();
+  outcome_.starts = judge_.starts();
+  return std::move(outcome_);
+}
+
+void NodesWorld::judge_end() {
+  std::vector<Standing> nodes(boxes_.size());
+  for (std::uint32_t i = 0; i < boxes_.size(); ++i) {
+    const Box& box = boxes_[i];
+    const bool linked = i == 0 ? coordinator_.has_value() : box.link && box.link->up;
+    nodes[i] = {.alive = box.alive,
+                .fresh = box.life > 1,
+                .linked = box.alive && linked,
+                .known = box.known,
+                .node = box.node.get()};
+  }
+  judge_.finish(nodes);
+}
+
+// --- Faults ---
+
+void NodesWorld::happen(const NodeFault& fault) {
+  Box& box = boxes_[fault.node];
+  const TimeMs until = now_ + fault.length_ms;
+  note("fault " + std::to_string(static_cast<int>(fault.what)) + " of " +
+       std::to_string(fault.node) + " for " + std::to_string(fault.length_ms));
+  switch (fault.what) {
+    case What::kRankFails:
+      if (!box.alive || box.paused_until > now_) return;
+      return change(fault.node, [this](Member& node) {
+        if (node.stage() == Stage::kRunning) judge_.disturbed(now_);
+        node.rank_fails(now_);
+      });
+    case What::kStop:
+      if (!box.alive || box.paused_until > now_) return;
+      return change(fault.node, [this](Member& node) { node.told_to_stop(now_); });
+    case What::kCrash:
+    case What::kVanish:
+      if (!box.alive || box.node->stage() == Stage::kEnded) return;
+      crash(fault.node, fault.what == What::kVanish);
+      if (fault.length_ms < 0) return;
+      at(until, scenario_.nodes, 0, [this, node = fault.node] {
+        ++boxes_[node].life;
+        begin_life(node);
+      });
+      return;
+    case What::kCut:
+      if (box.link) {
+        const Link link = box.link;
+        link->cut = true;
+        at(now_ + draw(0, 1500), fault.node, 0, [this, link] { link_closed(link->node, link); });
+        at(now_ + draw(0, 1500), 0, 0, [this, link] { unserved(link); });
+      }
+      return;
+    case What::kPartition:
+      box.mute_up_until = std::max(box.mute_up_until, until);
+      box.mute_down_until = std::max(box.mute_down_until, until);
+      return;
+    case What::kMuteUp:
+      box.mute_up_until = std::max(box.mute_up_until, until);
+      return;
+    case What::kMuteDown:
+      box.mute_down_until = std::max(box.mute_down_until, until);
+      return;
+    case What::kPause:
+      if (box.alive) box.paused_until = std::max(box.paused_until, until);
+      return;
+    case What::kList:
+      list_ = list_ == kFirstList ? kFirstList + 1 : kFirstList;
+      return write_list(list_, fault.length_ms);
+    case What::kCoordinator:
+      if (!coordinator_) return;
+      end_coordinator();
+      at(until, 0, 0, [this, life = boxes_[0].life] {
+        const Box& zero = boxes_[0];
+        const bool lives = zero.alive && zero.life == life && zero.node->stage() != Stage::kEnded;
+        if (lives && !coordinator_) begin_coordinator();
+      });
+      return;
+  }
+}
+
+void NodesWorld::crash(std::uint32_t node, bool vanishes) {
+  Box& box = boxes_[node];
+  box.alive = false;
+  box.vanished = vanishes;
+  box.paused_until = 0;
+  judge_.died(node);
+  if (node == 0) {
+    if (coordinator_) end_coordinator();
+    return;
+  }
+  const Link link = std::exchange(box.link, nullptr);
+  if (!link) return;
+  link->up = false;
+  if (!vanishes) close_from_below(link);
+}
+
+void NodesWorld::begin_life(std::uint32_t node) {
+  Box& box = boxes_[node];
+  box.alive = true;
+  box.vanished = false;
+  ++box.links;
+  box.sent.reset();
+  box.link.reset();
+  box.node = std::make_unique<Member>(node, scenario_.plan, box.list,
+                                      scenario_.seed * 1000 + node * 31 + box.life, now_);
+  box.watch = std::make_unique<LinkWatch>(scenario_.timeout_ms, scenario_.stops, "node 0");
+  note("life " + std::to_string(box.life) + " of " + std::to_string(node));
+  if (node == 0) {
+    begin_coordinator();
+    box.node->linked(true, now_);
+  } else {
+    later(draw(1, 300), node, 1, [this, node] { connect(node); });
+  }
+  set_timer(node);
+}
+
+// --- A node ---
+
+void NodesWorld::change(std::uint32_t node, const std::function<void(Member&)>& how) {
+  Box& box = boxes_[node];
+  const Member before = *box.node;
+  how(*box.node);
+  const Member& after = *box.node;
+  if (trace_ && (before.stage() != after.stage() || before.restarts() != after.restarts())) {
+    static constexpr const char* kStages[] = {"preparing", "arrived", "running", "stopping",
+                                              "ended"};
+    note("node " + std::to_string(node) + " " + kStages[static_cast<int>(after.stage())] + " " +
+         std::to_string(after.restarts()) + " code " + std::to_string(after.exit_code()));
+  }
+  judge_.moved(node, before, after, now_);
+  if (before.cluster() != after.cluster()) relink(node);
+  say(node);
+  if (before.stage() != Stage::kEnded && after.stage() == Stage::kEnded) end_node(node);
+  set_timer(node);
+}
+
+void NodesWorld::set_timer(std::uint32_t node) {
+  Box& box = boxes_[node];
+  const auto next = box.node->next();
+  const std::uint64_t timer = ++box.timer;
+  if (!next) return;
+  later(std::max<TimeMs>(0, *next - now_), node, 1, [this, node, timer] {
+    if (boxes_[node].timer != timer) return;
+    change(node, [this](Member& of) { of.tick(now_); });
+  });
+}
+
+// What is whole is sent when anything but an age in it is new.
+void NodesWorld::say(std::uint32_t node) {
+  Box& box = boxes_[node];
+  NodeReport report = box.node->report(now_);
+  if (scenario_.tamper_report != nullptr) scenario_.tamper_report(node, report);
+  NodeReport bare = report;
+  if (bare.failure) bare.failure->age_ms = 0;
+  if (node == 0) {
+    if (!coordinator_ || (box.sent && *box.sent == bare)) return;
+    box.sent = bare;
+    later(pipe_delay(up_at_), 0, 0, [this, report, which = coordinators_] {
+      if (!coordinator_ || coordinators_ != which) return;
+      boxes_[0].known = true;
+      judge_.came(0, report);
+      coordinator_->reported(0, report, now_);
+      flush();
+    });
+    return;
+  }
+  if (!box.link || !box.link->up || (box.sent && *box.sent == bare)) return;
+  box.sent = bare;
+  send_up(box.link, [this, link = box.link, report] { came(link, report); });
+}
+
+void NodesWorld::end_node(std::uint32_t node) {
+  Box& box = boxes_[node];
+  ++box.watching;
+  if (node == 0) {
+    later(kLingerMs, 0, 1, [this] {
+      if (coordinator_) end_coordinator();
+    });
+    return;
+  }
+  const Link link = std::exchange(box.link, nullptr);
+  if (!link) return;
+  link->up = false;
+  close_from_below(link);
+}
+
+// Its link is made anew, without a farewell.
+void NodesWorld::relink(std::uint32_t node) {
+  Box& box = boxes_[node];
+  ++box.links;
+  if (node == 0) {
+    if (coordinator_) end_coordinator();
+    return begin_coordinator();
+  }
+  ++box.watching;
+  box.watch = std::make_unique<LinkWatch>(scenario_.timeout_ms, scenario_.stops, "node 0");
+  box.sent.reset();
+  if (const Link link = std::exchange(box.link, nullptr); link) {
+    link->up = false;
+    close_from_below(link);
+  }
+  later(draw(1, 50), node, 1, [this, node] { connect(node); });
+}
+
+void NodesWorld::write_list(std::uint64_t list, TimeMs within) {
+  for (std::uint32_t i = 0; i < boxes_.size(); ++i) {
+    at(now_ + draw(0, within), scenario_.nodes, 0, [this, i, list] {
+      boxes_[i].list = list;
+      if (boxes_[i].alive) change(i, [&](Member& of) { of.write_list(list, now_); });
+    });
+  }
+}
+
+bool NodesWorld::reachable(std::uint32_t node) const {
+  const Box& box = boxes_[node];
+  return coordinator_ && boxes_[0].paused_until <= now_ && box.mute_up_until <= now_ &&
+         box.mute_down_until <= now_;
+}
+
+void NodesWorld::connect(std::uint32_t node) {
+  Box& box = boxes_[node];
+  if (box.link || box.node->stage() == Stage::kEnded) return;
+  if (!reachable(node)) {
+    later(draw(150, 400), node, 1, [this, node] { connect(node); });
+    return;
+  }
+  auto link = std::make_shared<Connection>();
+  link->node = node;
+  link->life = box.life;
+  link->cluster = box.node->cluster();
+  box.link = link;
+  send_up(link, [this, link] { served(link); });
+  // Where nobody answers, it is tried again.
+  later(1000, node, 1, [this, node, link] {
+    if (link->up || boxes_[node].link != link) return;
+    link->cut = true;
+    boxes_[node].link.reset();
+    close_from_below(link);
+    connect(node);
+  });
+}
+
+void NodesWorld::opened(std::uint32_t node, const Link& link) {
+  Box& box = boxes_[node];
+  if (box.link != link) return;
+  link->up = true;
+  box.sent.reset();
+  box.watch->connected(now_);
+  note("node " + std::to_string(node) + " connected");
+  change(node, [this](Member& of) { of.linked(true, now_); });
+  watch(node);
+  ping(node, link);
+}
+
+void NodesWorld::link_closed(std::uint32_t node, const Link& link) {
+  Box& box = boxes_[node];
+  if (box.link != link || !box.alive) return;
+  link->up = false;
+  box.link.reset();
+  box.watch->closed(now_);
+  note("node " + std::to_string(node) + " sees its connection closed");
+  watch(node);
+  later(draw(50, 300), node, 1, [this, node] { connect(node); });
+}
+
+// Looks whether node 0 is lost when it may be.
+void NodesWorld::watch(std::uint32_t node) {
+  Box& box = boxes_[node];
+  const auto next = box.watch->next_tick();
+  const std::uint64_t watching = ++box.watching;
+  if (!next) return;
+  later(std::max<TimeMs>(1, *next - now_), node, 1, [this, node, watching] {
+    Box& of = boxes_[node];
+    if (of.watching != watching) return;
+    const auto lost = of.watch->lost(now_);
+    if (!lost) return watch(node);
+    note("node " + std::to_string(node) + " holds node 0 for lost");
+    judge_.lost_node_0(node);
+    change(node, [&](Member& it) {
+      it.linked(false, now_);
+      it.heed(*lost, true, now_);
+    });
+    // A connection that is silent is given up.
+    if (const Link link = of.link; link && link->up) {
+      link->cut = true;
+      close_from_below(link);
+      link_closed(node, link);
+    }
+  });
+}
+
+void NodesWorld::ping(std::uint32_t node, const Link& link) {
+  if (boxes_[node].link != link || !link->up) return;
+  send_up(link, [this, link] {
+    if (!coordinator_) return;
+    coordinator_->heard(link->node, now_);
+    flush();
+    send_down(link, [this, link] { boxes_[link->node].watch->heard(now_); });
+  });
+  later(scenario_.timeout_ms / 4, node, 1, [this, node, link] { ping(node, link); });
+}
+
+void NodesWorld::take(std::uint32_t node, const NodeVerdict& verdict) {
+  Box& box = boxes_[node];
+  box.watch->heard(now_);
+  box.watch->verdict(verdict);
+  watch(node);
+  change(node, [&](Member& of) { of.heed(verdict, false, now_); });
+}
+
+// --- The network ---
+
+void NodesWorld::send_up(const Link& link, std::function<void()> arrives) {
+  const TimeMs held = std::max(now_, boxes_[link->node].mute_up_until);
+  link->up_at = std::max(link->up_at, held + delay());
+  at(link->up_at, 0, 0, [link, arrives = std::move(arrives), this] {
+    const bool hello = !link->serves && !link->met;
+    if (link->cut || !boxes_[0].alive || !coordinator_ || (!link->serves && !hello)) return;
+    arrives();
+  });
+}
+
+void NodesWorld::send_down(const Link& link, std::function<void()> arrives) {
+  const TimeMs held = std::max(now_, boxes_[link->node].mute_down_until);
+  link->down_at = std::max(link->down_at, held + delay());
+  at(link->down_at, link->node, 0, [link, arrives = std::move(arrives), this] {
+    const Box& box = boxes_[link->node];
+    if (link->cut || !box.alive || box.life != link->life || box.link != link) return;
+    arrives();
+  });
+}
+
+void NodesWorld::close_from_below(const Link& link) {
+  const TimeMs held = std::max(now_, boxes_[link->node].mute_up_until);
+  link->up_at = std::max(link->up_at, held + delay());
+  at(link->up_at, 0, 0, [link, this] { unserved(link); });
+}
+
+void NodesWorld::close_from_above(const Link& link) {
+  link->serves = false;
+  const TimeMs held = std::max(now_, boxes_[link->node].mute_down_until);
+  link->down_at = std::max(link->down_at, held + delay());
+  at(link->down_at, link->node, 0, [link, this] {
+    if (boxes_[link->node].life == link->life) link_closed(link->node, link);
+  });
+}
+
+// --- Node 0's link ---
+
+void NodesWorld::begin_coordinator() {
+  Coordinator::Settings settings{.node_count = scenario_.nodes,
+                                 .cluster = boxes_[0].node->cluster(),
+                                 .stops = scenario_.stops,
+                                 .together = scenario_.plan.meets,
+                                 .timeout_ms = scenario_.timeout_ms - scenario_.impatience_ms};
+  coordinator_.emplace(std::move(settings), now_);
+  ++coordinators_;
+  version_ = 0;
+  note("coordinator " + std::to_string(coordinators_));
+  boxes_[0].sent.reset();
+  for (Box& box : boxes_) box.known = false;
+  coordinator_->connected(0, boxes_[0].life, now_);
+  judge_.connected(0, boxes_[0].life);
+  say(0);
+  tick();
+}
+
+void NodesWorld::end_coordinator() {
+  coordinator_.reset();
+  ++ticking_;
+  judge_.closed(0);
+  note("coordinator gone");
+  for (Link& link : served_) {
+    if (!link) continue;
+    judge_.closed(link->node);
+    // Of a machine that is gone, nothing closes.
+    if (!boxes_[0].vanished || boxes_[0].alive) close_from_above(link);
+    link->serves = false;
+    link.reset();
+  }
+}
+
+void NodesWorld::served(const Link& link) {
+  link->met = true;
+  if (link->cluster != boxes_[0].node->cluster()) return close_from_above(link);
+  link->serves = true;
+  if (const Link old = std::exchange(served_[link->node], link); old && old != link) {
+    close_from_above(old);
+  }
+  const std::uint64_t life = scenario_.forgets_lives ? 1 : link->life;
+  coordinator_->connected(link->node, life, now_);
+  judge_.connected(link->node, link->life);
+  send_down(link, [this, link] { opened(link->node, link); });
+  tell(link->node);
+  flush();
+}
+
+void NodesWorld::unserved(const Link& link) {
+  link->met = true;
+  link->serves = false;
+  if (!coordinator_ || served_[link->node] != link) return;
+  served_[link->node].reset();
+  judge_.closed(link->node);
+  note("node 0 sees the connection of " + std::to_string(link->node) + " closed");
+  coordinator_->closed(link->node, now_);
+  flush();
+}
+
+void NodesWorld::came(const Link& link, const NodeReport& report) {
+  boxes_[link->node].known = true;
+  judge_.came(link->node, report);
+  coordinator_->reported(link->node, report, now_);
+  flush();
+}
+
+void NodesWorld::tick() {
+  const std::uint64_t ticking = ++ticking_;
+  const auto next = coordinator_->next_tick();
+  if (!next) return;
+  later(std::max<TimeMs>(1, *next - now_), 0, 1, [this, ticking] {
+    if (ticking_ != ticking || !coordinator_) return;
+    coordinator_->tick(now_);
+    flush();
+    tick();
+  });
+}
+
+void NodesWorld::flush() {
+  if (coordinator_->version() == version_) return;
+  version_ = coordinator_->version();
+  for (std::uint32_t i = 0; i < boxes_.size(); ++i) tell(i);
+  tick();
+}
+
+void NodesWorld::tell(std::uint32_t node) {
+  NodeVerdict verdict = coordinator_->verdict_for(node, now_);
+  const Link link = served_[node];
+  if (node != 0 && !link) return;
+  NodeVerdict bare = verdict;
+  if (bare.failure) bare.failure->age_ms = 0;
+  if (link && link->said == bare) return;
+  if (link) link->said = bare;
+  if (scenario_.tamper != nullptr) scenario_.tamper(node, verdict, coordinator_->report_of(node));
+  judge_.said(node, coordinators_, verdict);
+  note("says to " + std::to_string(node) + ": " + text(verdict));
+  if (node == 0) {
+    later(pipe_delay(down_at_), 0, 0, [this, verdict, links = boxes_[0].links] {
+      if (boxes_[0].links != links) return;  // of a process that is not listened to any more
+      change(0, [&](Member& of) { of.heed(verdict, false, now_); });
+    });
+    return;
+  }
+  send_down(link, [this, link, verdict] { take(link->node, verdict); });
+}
+
+}  // namespace
+
+NodesOutcome run_nodes(const NodesScenario& scenario, bool trace) {
+  return NodesWorld(scenario, trace).run();
+}
+
+}  // namespace sim
