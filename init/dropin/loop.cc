@@ -263,7 +263,7 @@ void Loop::take(const siginfo_t& info) {
     hand_off = false;
     return print_message(flavour_, Event::kHandOff, {.number = signal});
   }
-  if (signal == SIGCHLD) return;  // reaping follows every signal
+  if (signal == SIGCHLD) return;  // reaping follows
   if (flavour_.command == nullptr) {
     if (signal == SIGTERM || signal == SIGINT) exit_code_ = 0;
     return;
@@ -351,7 +351,9 @@ int Loop::run(const Begun& begun) {
   while (exit_code_ < 0) {
     if (::sigwaitinfo(&all, &info) < 0) continue;  // EINTR: stopped and continued
     take(info);
-    if (exit_code_ < 0) reap();
+    // tini reaps after every signal. The others tell of a death only once its SIGCHLD is received.
+    const bool reaps = flavour_.program == Program::kTini || info.si_signo == SIGCHLD;
+    if (reaps && exit_code_ < 0) reap();
   }
   print_message(flavour_, Event::kGoodbye, {.number = exit_code_});
   return exit_code_;

@@ -193,6 +193,12 @@ std::vector<Case> dumb_init() {
        "dumb-init",
        {"-vc", "-r", "1:0", "-r", "10:15", "sh", "-c",
         "kill -HUP $PPID; kill -USR1 $PPID; sleep 9"}},
+      // It is stopped, gets a signal, and its command ends before it goes on.
+      {"DebugOfADeathBehindASignal",
+       "dumb-init",
+       {"-vc", "sh", "-c",
+        "trap '' USR1 TERM; kill -STOP $PPID; kill -USR1 $PPID; { until read -r _ _ state _ "
+        "</proc/$$/stat && [ \"$state\" = Z ]; do :; done; kill -CONT $PPID; } & exit 3"}},
       {"Environment", "dumb-init", {"env"}, {"DUMB_INIT_DEBUG=0", "A=b"}},
   };
 }
