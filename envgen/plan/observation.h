@@ -55,7 +55,7 @@ struct Observation {
   std::string preflight_found;        // "14 ok, 1 warning, 0 failed, 3 skipped"; "" = not run
   std::vector<std::string> datasets;  // directories that doctor wants mounted read-only
   Bind bind = Bind::kNone;
-  std::string timeline;  // a directory for events.jsonl and trace.json; "" = the run directory
+  std::string timeline;  // a directory for copies of events, last state and plan; "" = none
 
   bool operator==(const Observation&) const = default;
 };

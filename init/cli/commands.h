@@ -38,6 +38,7 @@ int doctor_command(Call& call);
 int install_command(Call& call);
 int cache_command(Call& call);
 int snapshot_command(Call& call);
+int report_command(Call& call);
 
 // argv[0] and what follows. Chooses the subcommand; without one, run. `early`: what was done
 // before.

@@ -46,7 +46,7 @@ Look look_at(const std::string& run_dir) {
   Look look;
   if (run_dir.empty()) return look;
   look.in_use = sys::run_dir_in_use(run_dir);
-  look.text = sys::inspect(run_dir + "/state.json", true).content;
+  look.text = sys::inspect(run_dir + "/" + engine::kStateFile, true).content;
   return look;
 }
 
@@ -119,7 +119,7 @@ struct View {
 
 int show(const Look& look, const View& view) {
   if (look.text.empty()) return no_instance("asking for the status", view.run_dir);
-  auto report = engine::state_from_json(look.text, view.run_dir + "/state.json");
+  auto report = engine::state_from_json(look.text, view.run_dir + "/" + engine::kStateFile);
   if (!report) return complain(report.error());
   const int code = code_of(*report, look.in_use);
   add_ages(report->tasks);

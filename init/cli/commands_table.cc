@@ -103,6 +103,13 @@ constexpr std::array kCommands = {
             "    man       the manual page, for man(1)\n"
             "    markdown  the options and their variables, a table\n"
             "    bash      completion, for /usr/share/bash-completion/completions/trainit\n"},
+    Command{"report", kRunReport, "[OPTIONS] [DIR...]", "what happened when, as one page",
+            report_command, kOperands,
+            "    what happened in a job, of one node or of several: its first failure, where its\n"
+            "    time went, a time line. DIR is a run directory, or one that --timeline copied\n"
+            "    to; without one that of this container. An OUT that ends with .html gets a page\n"
+            "    that opens without a network, one with .json a trace for Perfetto and\n"
+            "    chrome://tracing, any other text. 0 done, 125 bad input\n"},
     Command{"print-environment", kEnvironment, "", "", environment_command, kOperands},
 };
 

@@ -32,6 +32,7 @@ inline constexpr Commands kTableCheck = 1U << 9, kTableConvert = 1U << 10,
 inline constexpr Commands kCopy = 1U << 14, kCacheLs = 1U << 15, kCacheGc = 1U << 16;
 inline constexpr Commands kPeerServe = 1U << 17, kPeerSession = 1U << 18, kPeerEnd = 1U << 19;
 inline constexpr Commands kInstall = 1U << 20, kReference = 1U << 21, kEnvironment = 1U << 22;
+inline constexpr Commands kRunReport = 1U << 23;
 // Those that take a job's command: options end where it begins.
 inline constexpr Commands kJob = kRun | kPlan | kSnapshot | kDoctor;
 // Those that speak to the instance that runs.
@@ -60,6 +61,9 @@ struct PeerRequest {
   std::optional<std::int64_t> launcher_timeout_ms;
 };
 
+// What `trainit report` makes.
+enum class ReportFormat : unsigned char { kText, kHtml, kTrace };
+
 struct Options {
   envgen::Request request;  // its command is what follows the options
   std::string run_dir;
@@ -81,6 +85,7 @@ struct Options {
   bool keep_running = false;                    // checkpoint
   bool all_nodes = false;                       // status
   std::string out;                              // a file to write, or "-"
+  std::optional<ReportFormat> report_format;    // report; else by the ending of `out`
   std::optional<envgen::HostfileDialect> from;
   std::optional<envgen::HostfileDialect> to;
   std::string server_id;  // ranktable generate

@@ -130,6 +130,9 @@ constexpr Word<sys::log::Level> kLevels[] = {{"debug", sys::log::Level::kDebug},
 constexpr Word<sys::log::Format> kFormats[] = {{"human", sys::log::Format::kHuman},
                                                {"json", sys::log::Format::kJson}};
 
+constexpr Word<ReportFormat> kReportFormats[] = {
+    {"text", ReportFormat::kText}, {"html", ReportFormat::kHtml}, {"trace", ReportFormat::kTrace}};
+
 // --- What options do nothing without ---
 
 bool restarts(const Options& o) { return o.request.max_restarts.value_or(0) > 0; }
@@ -407,7 +410,7 @@ constexpr Option kReport[] = {
     row<kDirectory, &Observation::datasets>(
         "dataset", "DIR", "checked to be mounted read-only, for doctor; repeatable"),
     row<kPath, &Observation::timeline>("timeline", "DIR",
-                                       "events.jsonl and trace.json are copied there at the end"),
+                                       "events, last state and plan are copied there at the end"),
     row<kWord<kLevels>, &Options::log_level>("log-level", "LEVEL", "debug, info, warning or error"),
     row<kWord<kFormats>, &Options::log_format>("log-format", "FORMAT", "human or json"),
     flag(row<kPath, &Options::snapshot>("snapshot", "FILE",
@@ -453,7 +456,9 @@ constexpr Option kOthers[] = {
        row<kAnyText, &Options::server_id>("server-id", "ID", "of this host (its first address)")),
     of(kTableGenerate, row<kPath, &Options::hccn_conf>(
                            "hccn-conf", "FILE", "with the devices' addresses (/etc/hccn.conf)")),
-    of(kTableConvert | kTableGenerate | kHostsConvert,
+    of(kRunReport, row<kWord<kReportFormats>, &Options::report_format>(
+                    "format", "FORMAT", "html, text or trace; else as OUT's name ends, or text")),
+    of(kTableConvert | kTableGenerate | kHostsConvert | kRunReport,
        flag(row<kPath, &Options::out>("output", "OUT", "a file instead of stdout"), 'o')),
     of(kPeer, row<kAbsolute, &PeerRequest::directory>("dir", "DIR", "of sshd's files")),
     of(kPeerServe | kPeerEnd,

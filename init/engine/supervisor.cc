@@ -82,7 +82,7 @@ Supervisor::Supervisor(Setup setup)
       link_(workers_.add<LinkTask>(context_, workers_.add<LauncherNews>(context_),
                                    [this] { return now_ms(); })),
       hooks_(context_, workers_),
-      diagnosis_(workers_),
+      diagnosis_(workers_, timeline_),
       orphan_reaper_(job_, stopper_, tees_) {
   name_records(job_, machine_);
   job_.records[0].name = "resolver";

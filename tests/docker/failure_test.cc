@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 
 #include "init/engine/state/state.h"
+#include "init/report/run_files.h"
+#include "init/report/trace.h"
 #include "tests/docker/job.h"
-#include "tests/init/engine/report/trace_check.h"
+#include "tests/init/report/trace_check.h"
 
 namespace docker {
 namespace {
@@ -120,7 +122,9 @@ TEST_F(Failure, IsInATraceThatLoads) {
   scratch_.write("out/go", "");
 
   EXPECT_EQ(job->wait(), 3);
-  const auto items = trace::items_of(scratch_.read("logs/timeline/trace.json"));
+  const auto runs = report::read_runs(scratch_.path("logs/timeline"));
+  ASSERT_TRUE(runs) << to_line(runs.error());
+  const auto items = trace::items_of(report::trace_of({report::chart_of(runs->at(0))}));
   const trace::Item* failed = trace::find(items, "X", "rank-2");
   ASSERT_NE(failed, nullptr);
   EXPECT_EQ(failed->args.at("exit_code"), "3");

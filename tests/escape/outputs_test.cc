@@ -89,7 +89,7 @@ TEST_F(TimelineOutput, InADirectoryOfTheJobsIsTheJobs) {
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(owner_of("home/t/made"), kJob);
   EXPECT_EQ(owner_of("home/t/made/events.jsonl"), kJob);
-  EXPECT_NE(read(path("home/t/made/trace.json")), "");
+  EXPECT_NE(read(path("home/t/made/state.json")), "");
 }
 
 TEST_F(TimelineOutput, InADirectoryOfRootsIsRoots) {

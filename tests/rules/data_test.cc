@@ -119,7 +119,7 @@ TEST_P(Data, IsShownByStatusAndStateAndTimeline) {
   write("go", "\n");
   EXPECT_EQ(instance.wait(), 0);
   EXPECT_THAT(said("run/events.jsonl"), HasSubstr("\"task\":\"data imagenet\""));
-  EXPECT_THAT(said("run/trace.json"), ContainsRegex("\"(scanning|copying)\""));
+  EXPECT_THAT(said("run/events.jsonl"), ContainsRegex("\"stage\".*\"(scanning|copying)\""));
 }
 
 TEST_P(Data, IsNotEvictedWhileTheJobLivesAndTheJobHasNoPartInThat) {

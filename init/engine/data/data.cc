@@ -108,10 +108,8 @@ void DataTask::take_progress(const DataProgress& progress) {
 }
 
 void DataTask::end_stage() {
-  const std::int64_t now_ms = sys::wall_ms();
-  context_.timeline.stage(context_.job, index_, stage_name(data().progress), stage_since_ms_,
-                          now_ms);
-  stage_since_ms_ = now_ms;
+  context_.timeline.stage(context_.job, index_, stage_name(data().progress), stage_since_ms_);
+  stage_since_ms_ = sys::wall_ms();
 }
 
 void DataTask::warn(const std::string& text) {

@@ -74,6 +74,7 @@ bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
     auto lines = tail_.take_lines();
     if (!lines.empty()) job.failure.last_lines = std::move(lines);
     job.failure_complete = true;
+    timeline_.failure_output(job.failure);
     news = true;
   }
   if (unsaid_ && job.failure_complete && !machine.awaits_verdict()) {

@@ -1,12 +1,13 @@
 #pragma once
 // The diagnosis of the first failure of a job. It is said in the log as soon as what the failed
 // process printed last is known, two seconds later at the latest; in the termination message; and
-// in the job, from which the state is written. Who was torn down because of it, and how that ended,
-// comes when it is known.
+// in the job, from which the state is written; and in the timeline. Who was torn down because of
+// it, and how that ended, comes when it is known.
 
 #include <vector>
 
 #include "init/engine/report/output_tail.h"
+#include "init/engine/report/timeline.h"
 #include "init/engine/tasks/job.h"
 #include "init/engine/workers/worker_list.h"
 #include "init/proc/signals.h"
@@ -16,7 +17,8 @@ namespace engine {
 
 class Diagnosis {
  public:
-  explicit Diagnosis(WorkerList& workers) : tail_(workers.add<OutputTail>()) {}
+  Diagnosis(WorkerList& workers, Timeline& timeline)
+      : tail_(workers.add<OutputTail>()), timeline_(timeline) {}
 
   // The machine asks for its report: there is a cause. `seen`: by the tee, nullptr where there is
   // none. `termination_log`: nullptr for an instance that has none of its own.
@@ -37,6 +39,7 @@ class Diagnosis {
   void write(const Job& job, const lifecycle::Machine& machine) const;
 
   OutputTail& tail_;
+  Timeline& timeline_;
   bool unsaid_ = false;
   bool tearing_down_ = false;
   std::vector<lifecycle::TaskRef> others_;  // that lived when it happened

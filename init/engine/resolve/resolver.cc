@@ -22,6 +22,7 @@
 #include "init/engine/resolve/device_wait.h"
 #include "init/engine/resolve/preflight.h"
 #include "init/engine/resolve/source_scripts.h"
+#include "init/engine/state/state.h"
 #include "init/engine/tasks/start.h"
 #include "init/engine/workers/messages.h"
 #include "init/proc/spawn.h"
@@ -29,6 +30,7 @@
 #include "init/sys/as_user.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
+#include "init/sys/log.h"
 #include "init/sys/reach.h"
 
 namespace engine {
@@ -250,6 +252,14 @@ void complete_link(const envgen::Cluster& cluster, envgen::NodeLink& link) {
   }
 }
 
+// For `trainit report`: a job runs without it.
+void keep_plan(const envgen::Plan& plan, const envgen::Snapshot& base) {
+  if (base.facts.run_dir.empty()) return;
+  const std::string path = base.facts.run_dir + "/" + kPlanFile;
+  auto status = sys::write_file_atomic(path, 0644, envgen::plan_to_text(plan, base.env));
+  if (!status) sys::log::debug(to_line(status.error()) + ", ignoring");
+}
+
 // What is left to do between the plan and the start.
 int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Request& request,
             const sandbox::Prepared& confinement,
@@ -278,6 +288,7 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
   }
   if (auto status = carry_out_files(plan); !status)
     return fail(exit_code::kOwnFailure, status.error());
+  keep_plan(plan, base);
   if (plan.peers) {
     auto say = [&send](const std::string& reason) { send(ResolverWaits{reason}); };
     const proc::SavedSignals saved = proc::take_over_signals();

@@ -13,6 +13,11 @@
 
 namespace engine {
 
+// In the run directory, beside what the plan moves there.
+inline constexpr const char* kStateFile = "state.json";
+inline constexpr const char* kPlanFile =
+    "plan.txt";  // the plan of the last start, as `plan` shows it
+
 // The output of hooks, which comes as lines of ours.
 inline constexpr const char* kHookOutput = "stderr";
 

@@ -65,7 +65,7 @@ void StateWriter::open(const envgen::Environ& env) {
 void StateWriter::write(const JobReport& report, bool last) {
   if (!due()) return;
   changed_ = false;
-  const std::string path = run_dir_.path + "/state.json";
+  const std::string path = run_dir_.path + "/" + kStateFile;
   auto status = sys::write_file_atomic(path, 0644, state_to_json(report));
   if (!status && !lost_) sys::log::warning(to_line(status.error()) + ", ignoring");
   lost_ = !status;  // a full disk is said once, not at each change
@@ -76,7 +76,10 @@ void StateWriter::write(const JobReport& report, bool last) {
 void StateWriter::close() {
   if (run_dir_.lock.valid()) ::unlink((run_dir_.path + "/control").c_str());
   // What the job has put into a second instance's directory stays.
-  if (own_dir_ != run_dir_.path) ::rmdir(own_dir_.c_str());
+  if (own_dir_ != run_dir_.path) {
+    ::unlink((own_dir_ + "/" + kPlanFile).c_str());
+    ::rmdir(own_dir_.c_str());
+  }
   constexpr std::int64_t kFarewellMs = 1000;
   control_.see_off(kFarewellMs);
 }

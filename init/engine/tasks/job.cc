@@ -42,32 +42,6 @@ std::optional<envgen::HookEvent> event_of(TaskKind kind) {
   return std::nullopt;
 }
 
-const char* kind_name(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::kPreStart:
-      return "pre-start";
-    case TaskKind::kPostStart:
-      return "post-start";
-    case TaskKind::kCheckpoint:
-      return "checkpoint";
-    case TaskKind::kPreStop:
-      return "pre-stop";
-    case TaskKind::kOnFailure:
-      return "on-failure";
-    case TaskKind::kData:
-      return "data";
-    case TaskKind::kResolve:
-      return "resolve";
-    case TaskKind::kMain:
-      return "main";
-    case TaskKind::kService:
-      return "service";
-    case TaskKind::kPostStop:
-      return "post-stop";
-  }
-  return "main";
-}
-
 const char* state_name(TaskState state) {
   switch (state) {
     case TaskState::kIdle:
@@ -127,6 +101,32 @@ const char* state_word(const Machine& machine) {
 }
 
 }  // namespace
+
+const char* kind_name(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kPreStart:
+      return "pre-start";
+    case TaskKind::kPostStart:
+      return "post-start";
+    case TaskKind::kCheckpoint:
+      return "checkpoint";
+    case TaskKind::kPreStop:
+      return "pre-stop";
+    case TaskKind::kOnFailure:
+      return "on-failure";
+    case TaskKind::kData:
+      return "data";
+    case TaskKind::kResolve:
+      return "resolve";
+    case TaskKind::kMain:
+      return "main";
+    case TaskKind::kService:
+      return "service";
+    case TaskKind::kPostStop:
+      return "post-stop";
+  }
+  return "main";
+}
 
 std::string names_list(const std::vector<std::string>& names, std::string_view separator) {
   std::string text;

@@ -87,6 +87,9 @@ struct Job {
   pid_t link_pid = 0;  // the one that outlives the tasks: it is neither waited for nor told to stop
 };
 
+// As TaskReport names it.
+const char* kind_name(lifecycle::TaskKind kind);
+
 // A main process of the job, not what prepares or serves it.
 bool is_main(const TaskRecord& record);
 // The main processes that live.

@@ -281,6 +281,8 @@ const Sample kSamples[] = {
     {"hostfile convert to", "intel", "plain", "", [](const Options& o) { return text(o.to); }},
     {"ranktable generate server-id", "a", "b", "", [](const Options& o) { return o.server_id; }},
     {"ranktable generate hccn-conf", "/c", "/d", "", [](const Options& o) { return o.hccn_conf; }},
+    {"report format", "html", "trace", "pdf",
+     [](const Options& o) { return text(o.report_format); }},
     {"ranktable convert output", "/o", "-", "", [](const Options& o) { return o.out; }},
     {"peer serve dir", "/d", "/e/", "d", [](const Options& o) { return o.peer.directory; }},
     {"peer serve port", "1", "2", "0", [](const Options& o) { return std::to_string(o.peer.port); }},

@@ -8,9 +8,10 @@
 #include <csignal>
 #include <sstream>
 
-#include "init/engine/report/trace.h"
-#include "tests/init/engine/report/trace_check.h"
+#include "init/report/run_files.h"
+#include "init/report/trace.h"
 #include "tests/init/engine/supervise.h"
+#include "tests/init/report/trace_check.h"
 
 namespace {
 
@@ -44,23 +45,29 @@ TEST(Event, ShowsNoCredentials) {
               Not(HasSubstr("canary")));
 }
 
-TEST(TraceEvent, OfASpanHasMicroseconds) {
-  EXPECT_EQ(engine::trace_event({.name = "rank-9",
-                                 .category = "task",
-                                 .start_ms = 1000,
-                                 .end_ms = 2500,
-                                 .thread = 4,
-                                 .incarnation = 1,
-                                 .rank = 9,
-                                 .exit_code = 3},
-                                1),
-            R"({"ph":"X","name":"rank-9","pid":1,"tid":4,"cat":"task","ts":1000000,"dur":1500000,)"
-            R"("args":{"rank":9,"incarnation":1,"exit_code":3}})");
+TEST(Event, IsReadAsItWasWritten) {
+  const engine::TimelineEvent event{.at_ms = 12,
+                                    .event = "end",
+                                    .node = 0,
+                                    .task = "rank-0",
+                                    .kind = "main",
+                                    .rank = 0,
+                                    .incarnation = 1,
+                                    .exit_code = 0,
+                                    .since_ms = 3,
+                                    .text = "two\nlines"};
+  EXPECT_EQ(engine::read_event_line(engine::event_line(event)), event);
+  const engine::TimelineEvent begin{.at_ms = 12, .event = "begin"};
+  EXPECT_EQ(engine::read_event_line(engine::event_line(begin)), begin);
 }
 
-TEST(TraceEvent, NeverLastsLessThanNothing) {
-  EXPECT_THAT(engine::trace_event({.name = "x", .start_ms = 9, .end_ms = 5}, 0),
-              HasSubstr("\"dur\":0"));
+TEST(Event, ThatIsTornIsNone) {
+  const std::string line = engine::event_line({.at_ms = 12, .event = "begin"});
+  for (std::size_t size = 0; size + 2 < line.size(); ++size) {
+    EXPECT_EQ(engine::read_event_line(line.substr(0, size)), std::nullopt) << size;
+  }
+  EXPECT_EQ(engine::read_event_line("[]"), std::nullopt);
+  EXPECT_EQ(engine::read_event_line(R"({"event":"begin"})"), std::nullopt);
 }
 
 // --- The files ---
@@ -70,26 +77,19 @@ class Records : public child::Scratch {
   [[nodiscard]] std::string text() const { return read(path("file")); }
 };
 
-TEST_F(Records, AreAWholeTextAtAnyMoment) {
-  RecordFile file;
-  file.open(path("file"), "[", ",", "]\n");
-  EXPECT_EQ(text(), "[]\n");
-  file.add("1");
-  EXPECT_EQ(text(), "[1]\n");
-  file.add("23");
-  EXPECT_EQ(text(), "[1,23]\n");
-}
-
 TEST_F(Records, BeginAnew) {
   write("file", "of an earlier run, which was longer");
   RecordFile file;
-  file.open(path("file"), "[", ",", "]\n");
-  EXPECT_EQ(text(), "[]\n");
+  file.open(path("file"));
+  EXPECT_EQ(text(), "");
+  file.add("1\n");
+  file.add("23\n");
+  EXPECT_EQ(text(), "1\n23\n");
 }
 
 TEST_F(Records, EndAtFourMegabytes) {
   RecordFile file;
-  file.open(path("file"), "", "", "");
+  file.open(path("file"));
   const std::string record(1 << 20, 'x');
   for (int i = 0; i < 6; ++i) file.add(record);
   EXPECT_EQ(text().size(), 4U << 20);
@@ -103,13 +103,13 @@ TEST_F(Records, AreWholeWhereThereIsNoRoomAndSayItOnce) {
     ::setrlimit(RLIMIT_FSIZE, &limit);
     sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
     RecordFile file;
-    file.open(path("file"), "[", ",", "]\n");
+    file.open(path("file"));
     file.add(std::string(50, '1'));
     for (int i = 0; i < 3; ++i) file.add(std::string(60, '2'));
     file.add("3");
     return 0;
   });
-  EXPECT_EQ(text(), "[" + std::string(50, '1') + ",3]\n");
+  EXPECT_EQ(text(), std::string(50, '1') + "3");
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("recording the timeline: "), HasSubstr(", ignoring")));
   EXPECT_EQ(outcome.err.find("recording"), outcome.err.rfind("recording"));
 }
@@ -118,7 +118,7 @@ TEST_F(Records, ThatCannotBeMadeAreAWarning) {
   const auto outcome = child::run([this] {
     sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
     RecordFile file;
-    file.open(path("no/file"), "[", ",", "]\n");
+    file.open(path("no/file"));
     file.add("1");
     return 0;
   });
@@ -130,7 +130,9 @@ TEST_F(Records, ThatCannotBeMadeAreAWarning) {
 class TimelineOf : public Supervise {
  protected:
   [[nodiscard]] std::vector<trace::Item> items() const {
-    return trace::items_of(read(path("run/trace.json")));
+    const auto runs = report::read_runs(path("run"));
+    if (!runs) return {};
+    return trace::items_of(report::trace_of({report::chart_of(runs->at(0))}));
   }
   [[nodiscard]] std::string events() const { return read(path("run/events.jsonl")); }
 };
@@ -201,14 +203,14 @@ TEST_F(TimelineOf, AJobWithoutAPlanIsWholeToo) {
 TEST_F(TimelineOf, APassThroughIsNone) {
   EXPECT_EQ(run(single("exit 0")).code, 0);
   EXPECT_EQ(events(), "");
-  EXPECT_EQ(read(path("run/trace.json")), "");
 }
 
 TEST_F(TimelineOf, AJobIsCopiedWhereItIsAskedFor) {
   engine::Setup setup = ranks(1, "exit 0");
   setup.request.observe.timeline = path("kept/here");
   EXPECT_EQ(run(std::move(setup)).code, 0);
-  EXPECT_EQ(read(path("kept/here/trace.json")), read(path("run/trace.json")));
+  EXPECT_EQ(read(path("kept/here/state.json")), read(path("run/state.json")));
+  EXPECT_EQ(read(path("kept/here/plan.txt")), read(path("run/plan.txt")));
   EXPECT_EQ(read(path("kept/here/events.jsonl")), events());
   EXPECT_NE(events(), "");
 }

@@ -1,0 +1,43 @@
+#include "init/engine/report/timeline_event.h"
+
+#include <utility>
+
+#include "base/json.h"
+#include "base/json_fields.h"
+
+namespace engine {
+
+void fields(envgen::FieldVisitor& v, TimelineEvent& event) {
+  constexpr envgen::Rule kKnown{.omit = true, .may_miss = true};
+  constexpr envgen::Rule kMasked{.omit = true, .may_miss = true, .masked = true};
+  v("ts_ms", event.at_ms);
+  v("event", event.event);
+  v.when(event.node >= 0, "node", event.node, kKnown);
+  v("task", event.task, kKnown);
+  v("kind", event.kind, kKnown);
+  v.when(event.rank >= 0, "rank", event.rank, kKnown);
+  v("incarnation", event.incarnation, kKnown);
+  v("pid", event.pid, kKnown);
+  v.when(event.exit_code >= 0, "exit_code", event.exit_code, kKnown);
+  v("signal", event.signal, kKnown);
+  v("since_ms", event.since_ms, kKnown);
+  v("text", event.text, kMasked);
+}
+
+std::string event_line(const TimelineEvent& event) {
+  envgen::json::Writer out(false);
+  envgen::write_json(out, event);
+  return std::move(out).take() + "\n";
+}
+
+std::optional<TimelineEvent> read_event_line(std::string_view line) {
+  const auto document = envgen::json::Document::parse(line, kEventsFile);
+  if (!document) return std::nullopt;
+  TimelineEvent event;
+  envgen::JsonIn in(document->root());
+  fields(in, event);
+  if (!in.finish("reading an event", kEventsFile, "")) return std::nullopt;
+  return event;
+}
+
+}  // namespace engine

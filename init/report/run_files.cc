@@ -1,0 +1,136 @@
+#include "init/report/run_files.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "base/secrets.h"
+#include "base/text.h"
+#include "init/engine/report/output_tail.h"
+#include "init/sys/path_state.h"
+
+namespace report {
+namespace {
+
+constexpr std::string_view kStem = "events";
+constexpr std::string_view kEnding = ".jsonl";
+constexpr std::size_t kMostText = 256U << 10;  // of a plan, of a file of stacks
+constexpr std::size_t kMostStacks = 64;
+
+// "events-node1.jsonl" -> "-node1"; nullopt: another file.
+std::optional<std::string> suffix_of(const std::string& name) {
+  if (!name.starts_with(kStem) || !name.ends_with(kEnding)) return std::nullopt;
+  if (name.size() < kStem.size() + kEnding.size()) return std::nullopt;
+  std::string suffix = name.substr(kStem.size(), name.size() - kStem.size() - kEnding.size());
+  if (!suffix.empty() && !suffix.starts_with("-node")) return std::nullopt;
+  return suffix;
+}
+
+// state.json -> state-node1.json
+std::string with_suffix(std::string_view name, const std::string& suffix) {
+  const std::size_t dot = name.rfind('.');
+  return std::string(name.substr(0, dot)) + suffix + std::string(name.substr(dot));
+}
+
+void read_events(std::string_view text, NodeRun& run) {
+  std::size_t damaged = 0;
+  while (!text.empty()) {
+    const std::string_view line = envgen::take_line(text);
+    if (line.empty()) continue;
+    if (auto event = engine::read_event_line(line)) {
+      run.events.push_back(std::move(*event));
+    } else {
+      ++damaged;
+    }
+  }
+  if (damaged > 0) {
+    run.problems.push_back(std::to_string(damaged) + " lines of its timeline cannot be read");
+  }
+}
+
+// "rank-3.log", "rank-3.txt": what ranks' files are called. A state that others have written could
+// name any file.
+bool is_name_of_log(std::string_view name) {
+  constexpr std::string_view kRank = "rank-";
+  if (!name.starts_with(kRank)) return false;
+  name.remove_prefix(kRank.size());
+  const std::size_t dot = std::min(name.find('.'), name.size());
+  const std::string_view ending = name.substr(dot);
+  return envgen::is_digits(name.substr(0, dot)) && (ending == ".log" || ending == ".txt");
+}
+
+// Where it was, or beside the events, whither a run may have been copied.
+std::vector<std::string> last_lines_of(const std::string& directory,
+                                       const engine::TaskReport& task) {
+  const std::string name = task.log.substr(task.log.rfind('/') + 1);
+  if (!is_name_of_log(name)) return {};
+  for (const std::string& path : {task.log, directory + "/logs/" + name, directory + "/" + name}) {
+    struct stat status{};
+    if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    auto lines = engine::last_lines_in(path, nullptr, task.started_ms);
+    if (!lines.empty()) return lines;
+  }
+  return {};
+}
+
+void read_outputs(const std::string& directory, NodeRun& run) {
+  if (!run.state) return;
+  for (const engine::TaskReport& task : run.state->tasks) {
+    if (task.kind != "main" || task.log.empty()) continue;
+    const auto lines = last_lines_of(directory, task);
+    if (!lines.empty()) run.outputs.push_back({task.name, envgen::joined(lines, "\n")});
+  }
+}
+
+std::string text_at(const std::string& path) {
+  return sys::inspect(path, true).content.substr(0, kMostText);
+}
+
+void read_stacks(const std::string& directory, NodeRun& run) {
+  const std::string path = directory + "/stacks";
+  std::vector<std::string> names = sys::inspect(path, true).entries;
+  for (const std::string& name : names) {
+    if (run.stacks.size() == kMostStacks) return;
+    std::string text = envgen::mask_secrets(text_at(path + "/" + name));
+    if (!text.empty()) run.stacks.push_back({name, std::move(text)});
+  }
+}
+
+NodeRun read_run(const std::string& directory, const std::string& name, const std::string& suffix) {
+  NodeRun run{.path = directory + "/" + name};
+  read_events(sys::inspect(run.path, true).content, run);
+  const std::string state_path = directory + "/" + with_suffix(engine::kStateFile, suffix);
+  const std::string state_text = sys::inspect(state_path, true).content;
+  if (!state_text.empty()) {
+    auto state = engine::state_from_json(state_text, state_path);
+    if (!state) run.problems.push_back(to_line(state.error()));
+    if (state) run.state = std::move(*state);
+  }
+  run.plan = text_at(directory + "/" + with_suffix(engine::kPlanFile, suffix));
+  read_outputs(directory, run);
+  if (suffix.empty()) read_stacks(directory, run);
+  return run;
+}
+
+}  // namespace
+
+envgen::Result<std::vector<NodeRun>> read_runs(const std::string& directory) {
+  const envgen::PathState found = sys::inspect(directory, true);
+  std::vector<std::string> names = found.entries;
+  std::vector<NodeRun> runs;
+  for (const std::string& name : names) {
+    if (const auto suffix = suffix_of(name)) runs.push_back(read_run(directory, name, *suffix));
+  }
+  std::erase_if(runs, [](const NodeRun& run) { return run.events.empty(); });
+  if (!runs.empty()) return runs;
+  const std::string what =
+      found.kind == envgen::PathState::Kind::kDirectory ? "no events.jsonl with an event in it"
+      : found.kind == envgen::PathState::Kind::kError   ? sys::errno_text(found.error)
+                                                        : "no directory";
+  return envgen::fail("making a report", directory, what,
+                      "name a run directory, or one that --timeline copied a job's events to");
+}
+
+}  // namespace report

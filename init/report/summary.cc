@@ -1,0 +1,197 @@
+#include "init/report/summary.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <numeric>
+
+#include "base/text.h"
+#include "init/engine/state/status_text.h"
+
+namespace report {
+namespace {
+
+using engine::JobReport;
+using engine::TimelineEvent;
+
+// Of nodes that tell the same: their clocks differ, and news has a way to go.
+constexpr std::int64_t kSameFailureMs = 60'000;
+
+std::string number_text(std::int64_t value, std::size_t width) {
+  std::string text = std::to_string(value);
+  if (text.size() < width) text.insert(0, width - text.size(), '0');
+  return text;
+}
+
+std::string_view outcome_of(std::string_view state) {
+  if (state == "success") return "ended well";
+  if (state == "error") return "failed";
+  if (state == "stopped") return "was stopped";
+  if (state == "expired") return "ran out of time";
+  return "has not ended";
+}
+
+std::string ending_of(const NodeRun& run) {
+  if (!run.state) return "not known: there is no state";
+  const JobReport& state = *run.state;
+  if (state.exit_code < 0) return "not known, it was killed or runs: " + state.phase;
+  std::string text = "exit code " + std::to_string(state.exit_code);
+  if (state.given_code >= 0 && state.given_code != state.exit_code) {
+    text += ", given as " + std::to_string(state.given_code);
+  }
+  return text + ", " + std::string(outcome_of(state.state));
+}
+
+// The worst of all nodes counts.
+std::string outcome_of(const std::vector<NodeRun>& runs) {
+  static constexpr std::array<std::string_view, 5> kWorstFirst{"error", "expired", "stopped",
+                                                               "running", "success"};
+  for (const std::string_view one : kWorstFirst) {
+    const bool any = std::ranges::any_of(
+        runs, [one](const NodeRun& run) { return run.state && run.state->state == one; });
+    if (any) return std::string(outcome_of(one));
+  }
+  return std::string(outcome_of(""));
+}
+
+void add_facts(Summary& summary, const std::vector<NodeRun>& runs) {
+  auto fact = [&summary](std::string name, std::string value) {
+    summary.facts.emplace_back(std::move(name), std::move(value));
+  };
+  int restarts = 0;
+  const JobReport* state = nullptr;
+  for (const NodeRun& run : runs) {
+    if (!run.state) continue;
+    if (state == nullptr) state = &*run.state;
+    restarts = std::max(restarts, run.state->restarts);
+  }
+  if (state != nullptr) {
+    fact("platform and framework", state->platform + "/" + state->framework);
+    fact("nodes", std::to_string(state->node_count) +
+                      (runs.size() == static_cast<std::size_t>(state->node_count)
+                           ? ""
+                           : ", of which " + std::to_string(runs.size()) + " are shown"));
+    fact("world size", std::to_string(state->world_size));
+    fact("restarts", std::to_string(restarts));
+  }
+  fact("began", utc_text(summary.begin_ms));
+  fact("lasted", duration_text(summary.end_ms - summary.begin_ms));
+}
+
+void add_failure(Summary& summary, Failure failure) {
+  for (Failure& known : summary.failures) {
+    if (known.message != failure.message ||
+        std::abs(known.at_ms - failure.at_ms) > kSameFailureMs || known.nodes == failure.nodes) {
+      continue;
+    }
+    known.at_ms = std::min(known.at_ms, failure.at_ms);
+    known.nodes += ", " + failure.nodes;
+    if (known.lines.empty()) known.lines = std::move(failure.lines);
+    return;
+  }
+  summary.failures.push_back(std::move(failure));
+}
+
+void add_failures(Summary& summary, const NodeSummary& node) {
+  std::vector<Failure> found;
+  for (const TimelineEvent& event : node.run->events) {
+    if (event.event == "first_failure") {
+      found.push_back({.at_ms = event.at_ms,
+                       .nodes = node_text(node.chart),
+                       .message = event.text,
+                       .lines = {}});
+    } else if (event.event == "failure_output" && !found.empty()) {
+      found.back().lines.clear();
+      for (const std::string_view line : envgen::split(event.text, '\n')) {
+        found.back().lines.emplace_back(line);
+      }
+    }
+  }
+  for (Failure& failure : found) add_failure(summary, std::move(failure));
+}
+
+void add_findings(Summary& summary, const NodeSummary& node) {
+  static constexpr std::array<std::string_view, 8> kKinds{"preflight",          "health", "stall",
+                                                          "performance",        "data",   "node",
+                                                          "membership_changed", "stacks"};
+  const std::string name = node_text(node.chart);
+  for (const Moment& moment : node.chart.moments) {
+    if (std::ranges::find(kKinds, moment.name) == kKinds.end()) continue;
+    summary.findings.push_back({moment.at_ms, name, moment.name + ": " + moment.text});
+  }
+  for (const std::string& problem : node.run->problems) {
+    summary.findings.push_back({0, name, problem});
+  }
+  if (!node.run->state) return;
+  for (const std::string& warning : node.run->state->warnings) {
+    summary.findings.push_back({0, name, "warning: " + warning});
+  }
+}
+
+}  // namespace
+
+Summary summary_of(const std::vector<NodeRun>& runs) {
+  Summary summary;
+  summary.outcome = outcome_of(runs);
+  for (const NodeRun& run : runs) {
+    NodeSummary node{.chart = chart_of(run), .ended = ending_of(run), .run = &run};
+    node.shares = time_shares_of(node.chart);
+    for (std::size_t i = 0; i < kTimeShares; ++i) summary.shares[i] += node.shares[i];
+    summary.nodes.push_back(std::move(node));
+  }
+  std::ranges::stable_sort(summary.nodes, {},
+                           [](const NodeSummary& node) { return node.chart.node; });
+  for (const NodeSummary& node : summary.nodes) {
+    const bool first = summary.begin_ms == 0;
+    summary.begin_ms =
+        first ? node.chart.begin_ms : std::min(summary.begin_ms, node.chart.begin_ms);
+    summary.end_ms = std::max(summary.end_ms, node.chart.end_ms);
+    add_failures(summary, node);
+    add_findings(summary, node);
+  }
+  std::ranges::stable_sort(summary.failures, {}, &Failure::at_ms);
+  std::ranges::stable_sort(summary.findings, {}, &Finding::at_ms);
+  add_facts(summary, runs);
+  return summary;
+}
+
+std::string utc_text(std::int64_t ms) {
+  using std::chrono::milliseconds;
+  const std::chrono::sys_time<milliseconds> at{milliseconds(ms)};
+  const auto day = std::chrono::floor<std::chrono::days>(at);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss<milliseconds> time(at - day);
+  return number_text(static_cast<int>(date.year()), 4) + "-" +
+         number_text(static_cast<unsigned>(date.month()), 2) + "-" +
+         number_text(static_cast<unsigned>(date.day()), 2) + " " +
+         number_text(time.hours().count(), 2) + ":" + number_text(time.minutes().count(), 2) + ":" +
+         number_text(time.seconds().count(), 2) + "." + number_text(time.subseconds().count(), 3) +
+         " UTC";
+}
+
+std::string duration_text(std::int64_t ms) {
+  constexpr std::int64_t kShortMs = 60'000;
+  if (ms >= kShortMs) return engine::span_text(ms);
+  return envgen::seconds(ms >= 10'000 ? ms / 100 * 100 : ms >= 1000 ? ms / 10 * 10 : ms);
+}
+
+std::int64_t whole_of(const TimeShares& shares) {
+  return std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+}
+
+std::array<std::string, kTimeShares> percent_texts(const TimeShares& shares) {
+  const std::int64_t whole_ms = std::max<std::int64_t>(whole_of(shares), 1);
+  std::array<std::string, kTimeShares> texts;
+  std::int64_t sum_ms = 0;
+  std::int64_t before = 0;  // in tenths of a percent, rounded
+  for (std::size_t i = 0; i < kTimeShares; ++i) {
+    sum_ms += shares[i];
+    const std::int64_t until = (sum_ms * 1000 + whole_ms / 2) / whole_ms;
+    texts[i] =
+        std::to_string((until - before) / 10) + "." + std::to_string((until - before) % 10) + " %";
+    before = until;
+  }
+  return texts;
+}
+
+}  // namespace report

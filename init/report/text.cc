@@ -1,0 +1,107 @@
+#include "init/report/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "base/utf8.h"
+
+namespace report {
+namespace {
+
+using Row = std::vector<std::string>;
+
+// Columns two blanks apart; the first one begins the line.
+std::string table_of(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line = " ";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += " " + row[i] + std::string(widths[i] - row[i].size() + 1, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+void add_lines(std::string& text, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) text += "    " + sys::printable(line) + "\n";
+}
+
+std::string failures_text(const Summary& summary) {
+  std::string text;
+  for (std::size_t i = 0; i < summary.failures.size(); ++i) {
+    const Failure& failure = summary.failures[i];
+    text += i == 0 ? "\nFirst failure\n" : "\nThen\n";
+    text += "  " + utc_text(failure.at_ms) + ", told by " + sys::printable(failure.nodes) + "\n";
+    text += "  " + sys::printable(failure.message) + "\n";
+    add_lines(text, failure.lines);
+  }
+  return text;
+}
+
+std::string shares_text(const Summary& summary) {
+  std::vector<Row> rows;
+  Row head{"", "all"};
+  for (std::size_t i = 0; i < kTimeShares; ++i) {
+    head.emplace_back(share_name(static_cast<TimeShare>(i)));
+  }
+  rows.push_back(std::move(head));
+  auto row = [&rows](std::string name, const TimeShares& shares) {
+    Row columns{std::move(name), duration_text(whole_of(shares))};
+    const auto percents = percent_texts(shares);
+    for (std::size_t i = 0; i < kTimeShares; ++i) {
+      columns.push_back(shares[i] == 0 ? "-" : duration_text(shares[i]) + " " + percents[i]);
+    }
+    rows.push_back(std::move(columns));
+  };
+  for (const NodeSummary& node : summary.nodes) {
+    row(sys::printable(node_text(node.chart)), node.shares);
+  }
+  if (summary.nodes.size() > 1) row("all nodes", summary.shares);
+  return "\nWhere the time went\n" + table_of(rows);
+}
+
+std::string node_details(const NodeSummary& node) {
+  std::string text = "\n" + sys::printable(node_text(node.chart)) + ": " + node.ended + "\n";
+  for (const NamedText& output : node.run->outputs) {
+    text += "  last lines of " + sys::printable(output.name) + "\n";
+    std::string_view rest = output.text;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      text += "    " + sys::printable(rest.substr(0, end)) + "\n";
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string text_of(const Summary& summary) {
+  std::string text = "The job " + summary.outcome + ".\n";
+  std::vector<Row> facts;
+  for (const auto& [name, value] : summary.facts) facts.push_back({name, sys::printable(value)});
+  text += table_of(facts);
+  text += failures_text(summary);
+  text += shares_text(summary);
+  if (!summary.findings.empty()) {
+    text += "\nFindings\n";
+    for (const Finding& finding : summary.findings) {
+      text += "  " + (finding.at_ms == 0 ? "" : utc_text(finding.at_ms) + "  ") +
+              sys::printable(finding.node) + ": " + sys::printable(finding.text) + "\n";
+    }
+  }
+  for (const NodeSummary& node : summary.nodes) text += node_details(node);
+  return text;
+}
+
+}  // namespace report

@@ -1,0 +1,12 @@
+#pragma once
+// A report for a terminal.
+
+#include <string>
+
+#include "init/report/summary.h"
+
+namespace report {
+
+std::string text_of(const Summary& summary);
+
+}  // namespace report

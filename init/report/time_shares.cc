@@ -1,0 +1,103 @@
+#include "init/report/time_shares.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace report {
+namespace {
+
+using Covers = std::array<int, kTimeShares>;
+
+struct Edge {
+  std::int64_t at_ms = 0;
+  TimeShare share = TimeShare::kStarting;
+  int step = 0;  // 1: it begins, -1: it ends
+};
+
+bool runs(const Span& span) {
+  return span.kind == Span::Kind::kPhase &&
+         (span.name == "running" || span.name == "checkpointing");
+}
+
+std::optional<TimeShare> share_of(const Span& span) {
+  switch (span.kind) {
+    case Span::Kind::kWait:
+      return TimeShare::kWaiting;
+    case Span::Kind::kStage:
+      return std::nullopt;  // its task counts
+    case Span::Kind::kPhase:
+      if (runs(span)) return TimeShare::kRunning;
+      return span.name == "preparing" || span.name == "starting" || span.name == "auto-restart"
+                 ? TimeShare::kStarting
+                 : TimeShare::kStopping;
+    case Span::Kind::kTask:
+      break;
+  }
+  if (span.task_kind == "data") return TimeShare::kData;
+  const bool is_job = span.task_kind == "main" || span.task_kind == "service";
+  if (is_job || span.task_kind == "resolve" || span.task_kind.empty()) return std::nullopt;
+  return TimeShare::kHooks;
+}
+
+void add(std::vector<Edge>& edges, TimeShare share, std::int64_t from_ms, std::int64_t to_ms) {
+  if (to_ms <= from_ms) return;
+  edges.push_back({from_ms, share, 1});
+  edges.push_back({to_ms, share, -1});
+}
+
+void add_losses(std::vector<Edge>& edges, const Chart& chart) {
+  for (const Moment& moment : chart.moments) {
+    if (moment.name != "first failure") continue;
+    std::int64_t from_ms = moment.at_ms;
+    std::int64_t until_ms = chart.end_ms;
+    for (const Span& span : chart.spans) {
+      // A failure on another node stops this one before it is known which was the first.
+      const bool inside = span.start_ms <= moment.at_ms && span.end_ms >= moment.at_ms;
+      if (inside && span.kind == Span::Kind::kPhase && span.name == "stopping") {
+        from_ms = std::min(from_ms, span.start_ms);
+      }
+      if (runs(span) && span.start_ms > moment.at_ms) until_ms = std::min(until_ms, span.start_ms);
+    }
+    add(edges, TimeShare::kLost, from_ms, until_ms);
+  }
+}
+
+TimeShare first_of(const Covers& covers) {
+  for (std::size_t i = 0; i < kTimeShares; ++i) {
+    if (covers[i] > 0) return static_cast<TimeShare>(i);
+  }
+  return TimeShare::kStarting;
+}
+
+}  // namespace
+
+std::string_view share_name(TimeShare share) {
+  constexpr std::array<std::string_view, kTimeShares> kNames{
+      "lost to failures", "running", "hooks", "waiting", "data", "starting", "stopping"};
+  return kNames[static_cast<std::size_t>(share)];
+}
+
+TimeShares time_shares_of(const Chart& chart) {
+  std::vector<Edge> edges;
+  for (const Span& span : chart.spans) {
+    // What began before the events did, by a clock that was set, counts from their begin.
+    const std::int64_t from_ms = std::max(span.start_ms, chart.begin_ms);
+    if (const auto share = share_of(span)) add(edges, *share, from_ms, span.end_ms);
+  }
+  add_losses(edges, chart);
+  std::ranges::stable_sort(edges, {}, &Edge::at_ms);
+  TimeShares shares{};
+  Covers covers{};
+  std::int64_t at_ms = chart.begin_ms;
+  for (const Edge& edge : edges) {
+    const std::int64_t until_ms = std::clamp(edge.at_ms, at_ms, chart.end_ms);
+    shares[static_cast<std::size_t>(first_of(covers))] += until_ms - at_ms;
+    at_ms = until_ms;
+    covers[static_cast<std::size_t>(edge.share)] += edge.step;
+  }
+  shares[static_cast<std::size_t>(first_of(covers))] += chart.end_ms - at_ms;
+  return shares;
+}
+
+}  // namespace report

@@ -1,0 +1,16 @@
+#pragma once
+// Charts in Chrome's trace event format
+// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU), which Perfetto
+// and chrome://tracing open: a node is a process, a lane one of its threads, times are microseconds
+// of the wall clock.
+
+#include <string>
+#include <vector>
+
+#include "init/report/chart.h"
+
+namespace report {
+
+std::string trace_of(const std::vector<Chart>& charts);
+
+}  // namespace report
