@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -19,42 +18,57 @@ constexpr int kMostTries = 100;
 
 }  // namespace
 
-// The sequence is odd while the rest changes.
+// The sequence is odd while the rest, or the ring, changes.
 struct Shared::Board {
   std::atomic<std::uint32_t> sequence{0};
   std::atomic<bool> open{false};
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<std::int64_t> last_ms{0};
-  std::array<char, kRingBytes> ring{};
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
+namespace {
+
+// Apart from one another, so that a ring nobody has written to takes no memory.
+std::size_t boards_size(std::size_t count, std::size_t board) {
+  constexpr std::size_t kAlign = 64U << 10;  // the largest page there is
+  return (std::max<std::size_t>(2 * count * board, 1) + kAlign - 1) / kAlign * kAlign;
+}
+
+}  // namespace
+
 envgen::Result<Shared> Shared::make(std::size_t processes) {
-  const std::size_t count = 2 * processes;
-  void* memory = ::mmap(nullptr, std::max<std::size_t>(count, 1) * sizeof(Board),
-                        PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  const std::size_t size = boards_size(processes, sizeof(Board)) + 2 * processes * kRingBytes;
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     return envgen::fail("sharing what the log tee has seen", "mmap", sys::errno_text(errno),
                         "raise the memory limit of the container");
   }
   auto* boards = static_cast<Board*>(memory);
-  for (std::size_t i = 0; i < count; ++i) new (boards + i) Board;
-  return Shared(boards, processes);
+  for (std::size_t i = 0; i < 2 * processes; ++i) new (boards + i) Board;
+  return Shared(memory, processes);
 }
 
 Shared& Shared::operator=(Shared&& other) noexcept {
-  std::swap(boards_, other.boards_);
+  std::swap(memory_, other.memory_);
   std::swap(count_, other.count_);
   return *this;
 }
 
 Shared::~Shared() {
-  if (boards_ != nullptr) ::munmap(boards_, std::max<std::size_t>(2 * count_, 1) * sizeof(Board));
+  if (memory_ == nullptr) return;
+  ::munmap(memory_, boards_size(count_, sizeof(Board)) + 2 * count_ * kRingBytes);
 }
 
 Shared::Board* Shared::board(std::size_t process, Stream stream) const {
   if (process >= count_) return nullptr;
-  return boards_ + 2 * process + (stream == Stream::kErr ? 1 : 0);
+  return static_cast<Board*>(memory_) + 2 * process + (stream == Stream::kErr ? 1 : 0);
+}
+
+char* Shared::ring(std::size_t process, Stream stream) const {
+  return static_cast<char*>(memory_) + boards_size(count_, sizeof(Board)) +
+         (2 * process + (stream == Stream::kErr ? 1 : 0)) * kRingBytes;
 }
 
 Seen Shared::seen(std::size_t process) const {
@@ -69,25 +83,33 @@ Seen Shared::seen(std::size_t process) const {
 }
 
 std::string Shared::output_tail(std::size_t process) const {
-  std::string words = output_tail(process, Stream::kErr);
-  return words.empty() ? output_tail(process, Stream::kOut) : words;
+  const std::string out = output_tail(process, Stream::kOut);
+  const std::string err = output_tail(process, Stream::kErr);
+  constexpr std::size_t kHalf = kRingBytes / 2;
+  const std::size_t outs = std::min(out.size(), std::max(kHalf, kRingBytes - err.size()));
+  const std::size_t errs = std::min(err.size(), kRingBytes - outs);
+  return out.substr(out.size() - outs) + err.substr(err.size() - errs);
 }
 
 std::string Shared::output_tail(std::size_t process, Stream stream) const {
   const Board* one = board(process, stream);
   if (one == nullptr) return "";
-  std::array<char, kRingBytes> ring;
-  std::uint64_t bytes = 0;
+  const char* bytes = ring(process, stream);
+  std::string tail;
   for (int i = 0; i < kMostTries; ++i) {
     const std::uint32_t before = one->sequence.load(std::memory_order_acquire);
-    bytes = one->bytes.load(std::memory_order_relaxed);
-    std::memcpy(ring.data(), one->ring.data(), ring.size());
+    const std::uint64_t total = one->bytes.load(std::memory_order_relaxed);
+    // No more than was written: reading the rest would take memory too.
+    if (total <= kRingBytes) {
+      tail.assign(bytes, static_cast<std::size_t>(total));
+    } else {
+      const auto middle = static_cast<std::size_t>(total % kRingBytes);
+      tail.assign(bytes + middle, kRingBytes - middle).append(bytes, middle);
+    }
     std::atomic_thread_fence(std::memory_order_acquire);
     if (before % 2 == 0 && before == one->sequence.load(std::memory_order_relaxed)) break;
   }
-  if (bytes <= kRingBytes) return {ring.data(), static_cast<std::size_t>(bytes)};
-  const auto middle = static_cast<std::size_t>(bytes % kRingBytes);
-  return std::string(ring.data() + middle, kRingBytes - middle).append(ring.data(), middle);
+  return tail;
 }
 
 bool Shared::ended(std::size_t process) const {
@@ -102,9 +124,10 @@ void Shared::open(std::size_t process, Stream stream) {
 }
 
 void Shared::take_over() {
+  auto* boards = static_cast<Board*>(memory_);
   for (std::size_t i = 0; i < 2 * count_; ++i) {
-    const std::uint32_t sequence = boards_[i].sequence.load(std::memory_order_relaxed);
-    if (sequence % 2 != 0) boards_[i].sequence.store(sequence + 1, std::memory_order_release);
+    const std::uint32_t sequence = boards[i].sequence.load(std::memory_order_relaxed);
+    if (sequence % 2 != 0) boards[i].sequence.store(sequence + 1, std::memory_order_release);
   }
 }
 
@@ -124,8 +147,8 @@ void Shared::add(std::size_t process, Stream stream, std::string_view bytes, std
     const std::string_view last = bytes.substr(bytes.size() - std::min(bytes.size(), kRingBytes));
     const auto at = static_cast<std::size_t>((total - last.size()) % kRingBytes);
     const std::size_t first = std::min(last.size(), kRingBytes - at);
-    std::memcpy(one->ring.data() + at, last.data(), first);
-    std::memcpy(one->ring.data(), last.data() + first, last.size() - first);
+    std::memcpy(ring(process, stream) + at, last.data(), first);
+    std::memcpy(ring(process, stream), last.data() + first, last.size() - first);
     one->last_ms.store(now_ms, std::memory_order_relaxed);
     one->bytes.store(total, std::memory_order_release);
   }

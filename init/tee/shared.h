@@ -15,7 +15,8 @@
 
 namespace logtee {
 
-inline constexpr std::size_t kRingBytes = 4096;
+// Of a stream. It takes memory only where something was printed.
+inline constexpr std::size_t kRingBytes = 256U << 10;
 
 // A process whose two streams go to one place (a file, a terminal) has stdout only.
 enum class Stream : unsigned char { kOut, kErr };
@@ -30,15 +31,18 @@ class Shared {
   // Both streams of each process are at their end until open() says otherwise.
   static envgen::Result<Shared> make(std::size_t processes);
   Shared(Shared&& other) noexcept
-      : boards_(std::exchange(other.boards_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+      : memory_(std::exchange(other.memory_, nullptr)), count_(std::exchange(other.count_, 0)) {}
   Shared& operator=(Shared&& other) noexcept;
   ~Shared();
 
   // --- Anybody; a process that is not there has seen nothing and has ended. ---
   [[nodiscard]] Seen seen(std::size_t process) const;
-  // The last kRingBytes of its stderr, of its stdout where nothing came on that: bytes as they
-  // came, which may begin in the middle of a line or a character.
+  // The end of its stdout, then that of its stderr, together at most kRingBytes, of which each has
+  // at least half where it needs that. Bytes as they came: they may begin in the middle of a line
+  // or a character. What a program dies of stands on stderr, though stdout, which is buffered,
+  // often comes behind it.
   [[nodiscard]] std::string output_tail(std::size_t process) const;
+  // The last kRingBytes of one of them.
   [[nodiscard]] std::string output_tail(std::size_t process, Stream stream) const;
   // Nobody holds the writing end of either stream any more, and all of it has been seen.
   [[nodiscard]] bool ended(std::size_t process) const;
@@ -54,10 +58,11 @@ class Shared {
 
  private:
   struct Board;
-  Shared(Board* boards, std::size_t count) : boards_(boards), count_(count) {}
+  Shared(void* memory, std::size_t count) : memory_(memory), count_(count) {}
   [[nodiscard]] Board* board(std::size_t process, Stream stream) const;
+  [[nodiscard]] char* ring(std::size_t process, Stream stream) const;
 
-  Board* boards_;  // two a process
+  void* memory_;  // two boards a process, and behind all of them the rings
   std::size_t count_;
 };
 

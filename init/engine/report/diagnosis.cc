@@ -60,8 +60,10 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
   if (!teed && process->log.empty()) return;
   const auto& identity = job.plan.sandbox.identity;
   const auto read = [&] {
-    return teed ? last_lines_of_tee(*seen, static_cast<std::size_t>(record.process))
-                : last_lines_in(process->log, identity ? &*identity : nullptr, record.started_ms);
+    const LastBytes last =
+        teed ? last_bytes_of_tee(*seen, static_cast<std::size_t>(record.process))
+             : last_bytes_in(process->log, identity ? &*identity : nullptr, record.started_ms);
+    return last_lines_of(last.bytes, last.whole);
   };
   auto status = tail_.start(read, saved, kLongestWaitMs);
   if (!status) return sys::log::debug(to_line(status.error()) + ", ignoring");

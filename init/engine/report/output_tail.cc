@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
@@ -38,36 +37,38 @@ int send_lines(int fd, const std::vector<std::string>& lines) {
 
 }  // namespace
 
-std::vector<std::string> last_lines_in(const std::string& path, const envgen::Identity* job_user,
-                                       std::int64_t since_ms) {
+LastBytes last_bytes_in(const std::string& path, const envgen::Identity* job_user,
+                        std::int64_t since_ms) {
   // The kernel's time of a file lags behind the clock by a tick.
   constexpr std::int64_t kTickMs = 20;
   const auto file = sys::open_to_read(path, job_user);
   struct stat status{};
   if (!file) {
     if (::lstat(path.c_str(), &status) != 0) return {};
-    return {"trainit: its log is not shown: " + to_line(file.error())};
+    return {.bytes = "trainit: its log is not shown: " + to_line(file.error()) + "\n"};
   }
   if (::fstat(file->get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
   const std::int64_t written_ms =
       std::int64_t{status.st_mtim.tv_sec} * 1000 + status.st_mtim.tv_nsec / 1'000'000;
   if (written_ms + kTickMs < since_ms) return {};
-  std::array<char, kMostLastBytes> bytes;
-  const off_t start = std::max<off_t>(status.st_size - static_cast<off_t>(bytes.size()), 0);
+  const off_t most = logtee::kRingBytes;
+  const off_t start = std::max<off_t>(status.st_size - most, 0);
+  std::string bytes(logtee::kRingBytes, '\0');
   const ssize_t count = ::pread(file->get(), bytes.data(), bytes.size(), start);
-  if (count <= 0) return {};
-  return last_lines_of({bytes.data(), static_cast<std::size_t>(count)}, start == 0);
+  bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  return {.bytes = std::move(bytes), .whole = start == 0};
 }
 
-std::vector<std::string> last_lines_of_tee(const logtee::Shared& seen, std::size_t process) {
+LastBytes last_bytes_of_tee(const logtee::Shared& seen, std::size_t process) {
   // What it started may hold its streams open for as long as it likes.
   constexpr int kLooks = 120;
   constexpr int kPauseMs = 5;
   for (int look = 0; look < kLooks && !seen.ended(process); ++look) {
     ::poll(nullptr, 0, kPauseMs);
   }
-  const std::string text = seen.output_tail(process);
-  return last_lines_of(text, text.size() < logtee::kRingBytes);
+  std::string text = seen.output_tail(process);
+  const bool whole = text.size() < logtee::kRingBytes;
+  return {.bytes = std::move(text), .whole = whole};
 }
 
 OutputTail::OutputTail() : ChildWorker(kLines, kMostMessageBytes) {}

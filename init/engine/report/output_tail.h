@@ -19,16 +19,22 @@
 
 namespace engine {
 
-// The last lines (last_lines_of) of the file at `path`; none where it was not written since
-// `since_ms` (wall clock), for then they are of an earlier process. None too where it is no regular
-// file. A log that cannot be read, or that others may have put there (sys::open_to_read), is one
-// line that says so. `job_user`: the job's user, where it is another. For a worker: it may hang.
-std::vector<std::string> last_lines_in(const std::string& path, const envgen::Identity* job_user,
-                                       std::int64_t since_ms);
+// The end of what a process printed: bytes as they came, at most logtee::kRingBytes of them.
+struct LastBytes {
+  std::string bytes;
+  bool whole = true;  // from the first line on; else the first one may be torn
+};
 
-// The last lines of a process that goes through the tee; waits a moment for the tee to have seen
-// its end.
-std::vector<std::string> last_lines_of_tee(const logtee::Shared& seen, std::size_t process);
+// Of the file at `path`; nothing where it was not written since `since_ms` (wall clock), for then
+// it is of an earlier process. Nothing too where it is no regular file. A log that cannot be read,
+// or that others may have put there (sys::open_to_read), is one line that says so. `job_user`: the
+// job's user, where it is another. For a worker: it may hang.
+LastBytes last_bytes_in(const std::string& path, const envgen::Identity* job_user,
+                        std::int64_t since_ms);
+
+// Of a process that goes through the tee (Shared::output_tail); waits a moment for the tee to have
+// seen its end.
+LastBytes last_bytes_of_tee(const logtee::Shared& seen, std::size_t process);
 
 class OutputTail : public ChildWorker {
  public:

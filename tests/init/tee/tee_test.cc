@@ -8,6 +8,9 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
 
 #include "init/sys/clock.h"
 #include "init/tee/lines.h"
@@ -41,17 +44,20 @@ TEST(TeeShared, CountsBothStreamsAndKeepsTheLastBytesOfEach) {
   shared->add(0, Stream::kOut, " more", 6);
   EXPECT_EQ(shared->seen(0).bytes, 13U);
   EXPECT_EQ(shared->seen(0).last_ms, 7);
-  EXPECT_EQ(shared->output_tail(0), "error");
+  EXPECT_EQ(shared->output_tail(0), "out moreerror");
+  EXPECT_EQ(shared->output_tail(0, Stream::kErr), "error");
   EXPECT_EQ(shared->output_tail(0, Stream::kOut), "out more");
   EXPECT_EQ(shared->output_tail(1), "");
   EXPECT_EQ(shared->seen(2).bytes, 0U) << "there is no such process";
 }
 
 TEST(TeeShared, KeepsTheLastBytesInOrderHoweverTheyCome) {
-  for (const std::size_t step : {1UL, 7UL, 1000UL, kRingBytes, kRingBytes + 1, 3 * kRingBytes}) {
+  constexpr std::size_t kBetweenLooks = kRingBytes / 3;
+  for (const std::size_t step : {37UL, 1000UL, kRingBytes, kRingBytes + 1, 3 * kRingBytes}) {
     auto shared = Shared::make(1);
     ASSERT_TRUE(shared);
     std::string all;
+    std::size_t looked = 0;
     while (all.size() < 2 * kRingBytes + 5) {
       std::string part;
       for (std::size_t i = 0; i < step; ++i) {
@@ -59,9 +65,45 @@ TEST(TeeShared, KeepsTheLastBytesInOrderHoweverTheyCome) {
       }
       shared->add(0, Stream::kOut, part, 1);
       all += part;
+      if (all.size() - looked < kBetweenLooks) continue;
+      looked = all.size();
       EXPECT_EQ(shared->output_tail(0), all.substr(all.size() - std::min(all.size(), kRingBytes)));
     }
   }
+}
+
+TEST(TeeShared, GivesEachStreamAtLeastHalfOfTheTail) {
+  auto tail = [](std::size_t out, std::size_t err) {
+    auto shared = Shared::make(1);
+    shared->add(0, Stream::kOut, std::string(out, 'o'), 1);
+    shared->add(0, Stream::kErr, std::string(err, 'e'), 1);
+    const std::string text = shared->output_tail(0);
+    const std::size_t outs = text.find('e') == std::string::npos ? text.size() : text.find('e');
+    return std::pair(outs, text.size() - outs);
+  };
+  constexpr std::size_t kHalf = kRingBytes / 2;
+  EXPECT_EQ(tail(10, 20), std::pair(10UL, 20UL));
+  EXPECT_EQ(tail(kRingBytes, 20), std::pair(kRingBytes - 20, 20UL));
+  EXPECT_EQ(tail(20, kRingBytes), std::pair(20UL, kRingBytes - 20));
+  EXPECT_EQ(tail(kRingBytes, kRingBytes), std::pair(kHalf, kHalf));
+}
+
+// 64 ranks would otherwise cost 32 MB before they have printed anything.
+TEST(TeeShared, TakesMemoryForWhatWasPrintedOnly) {
+  auto resident_kb = [] {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("RssShmem:")) return std::stol(line.substr(9));
+    }
+    return -1L;
+  };
+  const long before = resident_kb();
+  if (before < 0) GTEST_SKIP() << "the kernel does not tell";
+  auto shared = Shared::make(64);
+  ASSERT_TRUE(shared);
+  shared->add(7, Stream::kOut, "text", 1);
+  for (std::size_t i = 0; i < 64; ++i) EXPECT_LE(shared->output_tail(i).size(), 4U);
+  EXPECT_LE(resident_kb() - before, 256);
 }
 
 TEST(TeeShared, IsSeenByOtherProcesses) {

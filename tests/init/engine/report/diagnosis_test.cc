@@ -116,7 +116,7 @@ TEST_F(Diagnosis, OfARankBehindTheTeeHasItsLastLines) {
   plan.processes[0].echo = true;
   const auto outcome = run(planned(plan));
   EXPECT_EQ(outcome.code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("its last lines: boom"));
+  EXPECT_THAT(outcome.err, HasSubstr("its last lines: step 1 | boom"));
 }
 
 TEST_F(Diagnosis, IsSaidAlsoWhereTheOutputCannotBeRead) {
