@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/printed_text.h"
 #include "base/wire.h"
 #include "init/engine/cluster/link_worker.h"
 #include "init/engine/report/timeline.h"
@@ -194,7 +195,7 @@ NodeReport LinkTask::report() {
   } else if (failure.kind == NodeFailure::Kind::kExpired) {
     failure.message = "the job's time is over (--max-duration) on " + node;
   } else if (failure.kind == NodeFailure::Kind::kFailed && !job.first_failure.empty()) {
-    failure.message = std::string(cut_text(job.first_failure, lifecycle::kMostTextBytes));
+    failure.message = std::string(envgen::cut_text(job.first_failure, lifecycle::kMostTextBytes));
     FailureDetail detail = job.failure;
     detail.torn_down.clear();
     failure.detail = envgen::to_wire(detail);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/printed_text.h"
 #include "base/wire.h"
 #include "init/engine/state/failure.h"
 
@@ -37,7 +38,7 @@ sys::Fd take_descriptor(msghdr& message) {
 std::string encode_data_news(const DataNews& news) {
   DataNews sent = news;
   for (std::string* text : {&sent.path, &sent.text}) {
-    text->resize(cut_text(*text, kMostTextBytes).size());
+    text->resize(envgen::cut_text(*text, kMostTextBytes).size());
   }
   return envgen::to_wire(sent);
 }

@@ -69,7 +69,4 @@ std::string failure_line(std::string_view message, const FailureDetail& detail);
 std::string termination_text(std::string_view message, const FailureDetail& detail,
                              std::size_t most_bytes);
 
-// The first `most_bytes` bytes, cut between UTF-8 characters.
-std::string_view cut_text(std::string_view text, std::size_t most_bytes);
-
 }  // namespace engine

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/printed_text.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 
@@ -25,7 +26,7 @@ void write_in_place(const std::string& path, JobReport report) {
       },
       [](JobReport& all) {
         all.health.clear();
-        all.first_failure.resize(cut_text(all.first_failure, kMostTextBytes).size());
+        all.first_failure.resize(envgen::cut_text(all.first_failure, kMostTextBytes).size());
       },
   };
   for (const auto cut : kCuts) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/printed_text.h"
 #include "base/secrets.h"
 #include "init/proc/signals.h"
 #include "init/sys/clock.h"
@@ -251,7 +252,7 @@ void write_termination_log(const char* path, std::string_view text) {
   sys::Fd fd(::open(path, O_WRONLY | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd.valid()) return;  // no such file: not a pod
   const std::string masked = envgen::mask_secrets(text);
-  const std::string_view message = cut_text(masked, kTerminationLogBytes);
+  const std::string_view message = envgen::cut_text(masked, kTerminationLogBytes);
   if (::write(fd.get(), message.data(), message.size()) < 0) {
     sys::log::warning("cannot write the termination log, ignoring");
   }

@@ -1,0 +1,141 @@
+#include "envgen/failure/printed_line.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/printed_text.h"
+
+namespace envgen {
+namespace {
+
+constexpr std::size_t kMostPrefixes = 6;
+constexpr std::size_t kMostPrefixBytes = 64;
+constexpr std::size_t kMostStreamBytes = 80;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+std::size_t count_digits(std::string_view text, std::size_t from) {
+  std::size_t end = from;
+  while (end < text.size() && is_digit(text[end])) ++end;
+  return end - from;
+}
+
+// Each of these: how many bytes of `text` are such a prefix; 0: it begins with none.
+
+// "[rank1]:", "[1,0]<stderr>:", "[host:2]:"
+std::size_t bracket_prefix(std::string_view text) {
+  if (!text.starts_with('[')) return 0;
+  const std::size_t end = text.substr(0, kMostPrefixBytes).find(']');
+  if (end == std::string_view::npos) return 0;
+  std::string_view rest = text.substr(end + 1);
+  for (const std::string_view stream : {"<stdout>", "<stderr>", "<stddiag>"}) {
+    if (rest.starts_with(stream)) rest.remove_prefix(stream.size());
+  }
+  return rest.starts_with(':') ? text.size() - rest.size() + 1 : 0;
+}
+
+// "(Worker_DP0 pid=17148) "
+std::size_t process_prefix(std::string_view text) {
+  if (!text.starts_with('(')) return 0;
+  const std::size_t end = text.substr(0, kMostPrefixBytes).find(')');
+  if (end == std::string_view::npos) return 0;
+  return text.substr(0, end).find("pid=") == std::string_view::npos ? 0 : end + 1;
+}
+
+// "15: ", "worker-0: "
+std::size_t name_prefix(std::string_view text) {
+  bool dash = false;
+  std::size_t end = 0;
+  while (end < std::min(text.size(), kMostPrefixBytes) &&
+         (is_letter(text[end]) || is_digit(text[end]) || text[end] == '-' || text[end] == '.')) {
+    dash = dash || text[end] == '-';
+    ++end;
+  }
+  if (end == 0 || !text.substr(end).starts_with(": ")) return 0;
+  return dash || count_digits(text, 0) == end ? end + 1 : 0;
+}
+
+// "2025-02-18 12:54", "2025-02-18T12:54:01.123456Z", "12:54:01", "03-25 06:14:02"
+std::size_t time_prefix(std::string_view text) {
+  std::size_t end = 0;
+  std::size_t digits = 0;
+  std::size_t colons = 0;
+  while (end < std::min<std::size_t>(text.size(), 40)) {
+    const char c = text[end];
+    const bool between =
+        c == ' ' && end + 1 < text.size() && is_digit(text[end + 1]) && colons == 0 && digits >= 4;
+    if (is_digit(c)) {
+      ++digits;
+    } else if (c == ':') {
+      ++colons;
+    } else if (c != '-' && c != '/' && c != '.' && c != ',' && c != '+' && c != 'T' && c != 'Z' &&
+               !between) {
+      break;
+    }
+    ++end;
+  }
+  const bool ends = end == text.size() || text[end] == ' ' || text[end] == '[';
+  if (digits < 6 || colons == 0 || !is_digit(text[0]) || !ends) return 0;
+  return end;
+}
+
+// "Fri Sep 25 16:52:53 2020"
+std::size_t date_prefix(std::string_view text) {
+  constexpr std::size_t kBytes = 24;
+  constexpr std::array<std::string_view, 7> kDays = {"Mon ", "Tue ", "Wed ", "Thu ",
+                                                     "Fri ", "Sat ", "Sun "};
+  if (text.size() < kBytes || text[13] != ':' || text[16] != ':') return 0;
+  return std::ranges::any_of(kDays, [&](auto day) { return text.starts_with(day); }) ? kBytes : 0;
+}
+
+// "ERROR 03-25 06:14:02 [executor.py:880] "
+std::size_t level_prefix(std::string_view text) {
+  for (const std::string_view level : {"ERROR ", "WARNING ", "INFO ", "CRITICAL "}) {
+    if (!text.starts_with(level)) continue;
+    const std::size_t time = time_prefix(text.substr(level.size()));
+    if (time == 0) return 0;
+    const std::size_t end = level.size() + time;
+    if (!text.substr(end).starts_with(" [")) return end;
+    const std::size_t close = text.substr(end, kMostPrefixBytes).find(']');
+    return close == std::string_view::npos ? end : end + close + 1;
+  }
+  return 0;
+}
+
+// The border of a group of exceptions, or of a report that quotes a log.
+std::size_t border_prefix(std::string_view text) { return text.starts_with("| ") ? 1 : 0; }
+
+}  // namespace
+
+PrintedLine printed_line(std::string_view raw) {
+  PrintedLine line{.text = plain_text(raw)};
+  const std::string_view text = line.text;
+  for (std::size_t count = 0; count < kMostPrefixes; ++count) {
+    // Only behind blanks that are not an indentation of what follows: that is none if a prefix is.
+    const std::size_t start = std::min(text.find_first_not_of(' ', line.body), text.size());
+    const std::string_view rest = text.substr(start);
+    std::size_t taken = bracket_prefix(rest);
+    if (taken == 0) taken = process_prefix(rest);
+    if (taken == 0) taken = name_prefix(rest);
+    if (taken > 0 && line.stream.size() < kMostStreamBytes) line.stream += rest.substr(0, taken);
+    if (taken == 0) taken = date_prefix(rest);
+    if (taken == 0) taken = time_prefix(rest);
+    if (taken == 0) taken = level_prefix(rest);
+    if (taken == 0) taken = border_prefix(rest);
+    if (taken == 0) break;
+    line.body = start + taken;
+    if (text.substr(line.body).starts_with(' ')) ++line.body;
+  }
+  return line;
+}
+
+bool is_progress(std::string_view text) {
+  if (std::ranges::none_of(text, is_digit)) return false;
+  constexpr std::array<std::string_view, 10> kWords = {"it/s",  "s/it", "step", "Step", "epoch",
+                                                       "Epoch", "iter", "Iter", "loss", "Loss"};
+  return std::ranges::any_of(kWords,
+                             [&](auto word) { return text.find(word) != std::string_view::npos; });
+}
+
+}  // namespace envgen

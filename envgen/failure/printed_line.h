@@ -1,0 +1,24 @@
+#pragma once
+// One line of a log, and what launchers put in front of it: `[rank1]:`, `(Worker pid=1)`, srun's
+// `15: `, mpirun's `[1,0]<stderr>:`, times, levels.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace envgen {
+
+struct PrintedLine {
+  std::string text;      // as plain_text has it
+  std::size_t body = 0;  // where it begins behind the prefixes
+  std::string stream;    // the prefixes that tell a process from others; "" without one
+
+  [[nodiscard]] std::string_view bare() const { return std::string_view(text).substr(body); }
+};
+
+PrintedLine printed_line(std::string_view line);
+
+// What training prints when all is well: a step, an epoch, a loss, a bar.
+bool is_progress(std::string_view text);
+
+}  // namespace envgen

@@ -1,0 +1,215 @@
+#include "envgen/failure/find_cause.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace envgen {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::optional<FoundCause> cause_of(std::string_view printed) {
+  return find_cause(printed, FailureCatalog::shipped());
+}
+
+std::string cause_line(std::string_view printed) {
+  const auto cause = cause_of(printed);
+  return cause ? cause->line : "-";
+}
+
+std::string repeated(std::string_view text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+constexpr std::string_view kTraceback =
+    "Traceback (most recent call last):\n"
+    "  File \"train.py\", line 3, in <module>\n"
+    "    main()\n"
+    "           ^^^^\n"
+    "ValueError: batch 7 is empty\n";
+
+TEST(FindCause, IsNothingWhereNothingSpeaksOfAFailure) {
+  EXPECT_FALSE(cause_of(""));
+  EXPECT_FALSE(cause_of("step 1\nstep 2\ndone\n"));
+  EXPECT_FALSE(cause_of("UserWarning: CUDA out of memory is near\n"));
+}
+
+TEST(FindCause, IsTheEndOfATracebackWithWhatLedToIt) {
+  const auto cause = cause_of("step 1\n" + std::string(kTraceback) + repeated("a warning\n", 40));
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->line, "ValueError: batch 7 is empty");
+  EXPECT_EQ(cause->traceback.front(), "Traceback (most recent call last):");
+  EXPECT_EQ(cause->traceback.back(), cause->line);
+  EXPECT_EQ(cause->failure_class, "script-error");
+  EXPECT_EQ(cause->restart, RestartHelps::kUnknown);
+}
+
+TEST(FindCause, FindsATracebackBehindABarOnTheSameLine) {
+  EXPECT_EQ(cause_line(" 50%|###  | 5/10 [00:01<00:01, 5.0it/s]" + std::string(kTraceback)),
+            "ValueError: batch 7 is empty");
+  EXPECT_EQ(cause_line("\r 50%|#\r 60%|#" + std::string(kTraceback)),
+            "ValueError: batch 7 is empty");
+}
+
+TEST(FindCause, SeesThroughPrefixesAndColours) {
+  for (const std::string prefix :
+       {"[rank1]: ", "[1,0]<stderr>:", "15: ", "(Worker pid=17) ", "2025-02-18T12:54:01.1Z ",
+        "worker-3: ", "ERROR 03-25 06:14:02 [a.py:880] ", "\033[31m[rank1]:\033[0m "}) {
+    std::string printed;
+    std::string_view rest = kTraceback;
+    while (!rest.empty()) {
+      const std::size_t end = rest.find('\n') + 1;
+      printed += prefix + std::string(rest.substr(0, end));
+      rest.remove_prefix(end);
+    }
+    EXPECT_THAT(cause_line(printed), HasSubstr("ValueError: batch 7 is empty")) << prefix;
+  }
+}
+
+TEST(FindCause, KeepsTheTracebacksOfRanksApart) {
+  EXPECT_EQ(
+      cause_line("[rank0]: Traceback (most recent call last):\n"
+                 "[rank1]: Traceback (most recent call last):\n"
+                 "[rank0]:   File \"a.py\", line 1, in f\n"
+                 "[rank1]:   File \"b.py\", line 2, in g\n"
+                 "[rank1]: RuntimeError: NCCL error in: x, remote process exited or there was a "
+                 "network error\n"
+                 "[rank0]: KeyError: 'loss'\n"),
+      "[rank0]: KeyError: 'loss'");
+}
+
+TEST(FindCause, HoldsTheEndOfATornTracebackForOne) {
+  EXPECT_EQ(cause_line("    main()\nKeyError: 'loss'\n"), "KeyError: 'loss'");
+  EXPECT_EQ(cause_line("  File \"a.py\", line 1, in f\n    main()\nKeyError: 'loss'\n"),
+            "KeyError: 'loss'");
+  EXPECT_EQ(
+      cause_line("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    go()\n"),
+      "    go()");
+}
+
+TEST(FindCause, LetsARootBeatItsVictims) {
+  const std::string victim =
+      "[rank1]: [E1 ProcessGroupNCCL.cpp:1] [Rank 1] Watchdog caught collective operation "
+      "timeout: WorkNCCL(SeqNum=1)\n";
+  EXPECT_THAT(cause_line(victim + "[rank0]: torch.OutOfMemoryError: CUDA out of memory.\n"),
+              HasSubstr("CUDA out of memory"));
+  const auto alone = cause_of(victim);
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->role, FailureRole::kVictim);
+  EXPECT_THAT(alone->advice, HasSubstr("look at the ranks without this message"));
+}
+
+TEST(FindCause, TakesTheFirstOfEquals) {
+  EXPECT_EQ(cause_line("OSError: [Errno 28] No space left on device\nCUDA out of memory\n"),
+            "OSError: [Errno 28] No space left on device");
+}
+
+TEST(FindCause, PassesOverTheLaunchersWords) {
+  const std::string launcher =
+      "E0325 20:57:27 api.py:869] failed (exitcode: 1) local_rank: 5 (pid: 1) of binary: python\n"
+      "Traceback (most recent call last):\n"
+      "  File \"/lib/torch/distributed/run.py\", line 910, in run\n"
+      "    elastic_launch(\n"
+      "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n";
+  EXPECT_EQ(cause_line(std::string(kTraceback) + launcher), "ValueError: batch 7 is empty");
+  EXPECT_EQ(cause_of(launcher)->role, FailureRole::kVictim);
+}
+
+TEST(FindCause, ShowsOfAChainWhatSaysMost) {
+  const std::string first =
+      "Traceback (most recent call last):\n  File \"a\", line 1, in f\n    g\n";
+  const std::string during =
+      "\nDuring handling of the above exception, another exception occurred:\n\n";
+  EXPECT_EQ(
+      cause_line(first + "RuntimeError: disk\n" + during + first + "ValueError: cleaning up\n"),
+      "RuntimeError: disk");
+  EXPECT_EQ(
+      cause_line(first + "KeyError: 'a'\n" + during + first + "ValueError: no such model: a\n"),
+      "ValueError: no such model: a");
+  // What a data loader raises anew.
+  EXPECT_EQ(cause_line(first + "ValueError: Caught ValueError in DataLoader worker process 0.\n"
+                               "Original Traceback (most recent call last):\n"
+                               "  File \"b\", line 2, in g\n    h\nValueError: row 7\n"),
+            "ValueError: row 7");
+}
+
+TEST(FindCause, PassesOverWhatTheJobWentOnAfter) {
+  const std::string steps = repeated("step 10 loss 0.5\n", 30);
+  EXPECT_FALSE(cause_of(std::string(kTraceback) + steps));
+  EXPECT_EQ(cause_line(std::string(kTraceback) + repeated("step 10 loss 0.5\n", 6) +
+                       "Traceback (most recent call last):\n  File \"a\", line 1, in f\n    g\n"
+                       "TypeError: none\n"),
+            "TypeError: none");
+  EXPECT_FALSE(cause_of("Exception ignored in: <function f>\n" + std::string(kTraceback)));
+}
+
+TEST(FindCause, HoldsADeterministicFailureForOne) {
+  for (const std::string_view line :
+       {"python: can't open file '/job/train.py': [Errno 2] No such file or directory",
+        "SyntaxError: invalid syntax", "train.py: error: unrecognized arguments: --a=1"}) {
+    const auto cause = cause_of(std::string(line) + "\n");
+    ASSERT_TRUE(cause) << line;
+    EXPECT_EQ(cause->restart, RestartHelps::kNo) << line;
+  }
+}
+
+TEST(FindCause, ShowsNoCredentialsAndNoEndlessLines) {
+  const auto cause =
+      cause_of("RuntimeError: CUDA out of memory token=hf_abcdefghijklmnopqrstuvwxyz01 " +
+               std::string(5000, 'x') + "\n");
+  ASSERT_TRUE(cause);
+  EXPECT_LE(cause->line.size(), 400U);
+  EXPECT_THAT(cause->line, testing::Not(HasSubstr("hf_abc")));
+  EXPECT_THAT(cause_line(std::string(3000, 'y') + " exits with return code = -9\n"),
+              HasSubstr("exits with return code = -9"));
+}
+
+TEST(CauseKey, IsTheSameWhateverTheNumbers) {
+  EXPECT_EQ(cause_key("rank 1: 0x7f1234ab at 12:30:01"), cause_key("rank 7: 0x7fe9991c at 1:2:3"));
+  EXPECT_NE(cause_key("KeyError: 'a'"), cause_key("KeyError: 'b'"));
+}
+
+TEST(FailureCatalog, HasRowsThatAllCanBeRead) {
+  const FailureCatalog catalog = FailureCatalog::shipped();
+  EXPECT_GT(catalog.rows().size(), 60U);
+  EXPECT_LE(catalog.rows().size(), 80U);
+  for (const FailureRow& row : catalog.rows()) {
+    EXPECT_FALSE(row.id.empty() || row.failure_class.empty() || row.advice.empty()) << row.id;
+  }
+}
+
+TEST(FailureCatalog, TakesTheRowsOfAnImageBeforeItsOwn) {
+  FailureCatalog catalog = FailureCatalog::shipped();
+  EXPECT_THAT(catalog.add(R"({"failures":[{"id":"ours","class":"licence","role":"root",)"
+                          R"("restart":"no","match":["CUDA out of memory*by ours$"],)"
+                          R"("advice":"ask"}]})",
+                          "a.json"),
+              IsEmpty());
+  EXPECT_EQ(find_cause("CUDA out of memory, said by ours\n", catalog)->failure_class, "licence");
+  EXPECT_EQ(find_cause("CUDA out of memory, said by others\n", catalog)->failure_class, "cuda-oom");
+}
+
+TEST(FailureCatalog, SaysWhichRowIsWrongAndTakesTheOthers) {
+  FailureCatalog catalog = FailureCatalog::shipped();
+  const std::size_t before = catalog.rows().size();
+  const auto errors = catalog.add(
+      R"({"failures":[{"id":"a","class":"c","role":"boss","restart":"no","match":["abc"],)"
+      R"("advice":"x"},{"id":"b","class":"c","role":"root","restart":"no","match":["*"],)"
+      R"("advice":"x"},{"id":"c","class":"c","role":"root","restart":"no","match":["abcd"],)"
+      R"("advice":"x"}]})",
+      "/etc/trainit/failures.d/a.json");
+  ASSERT_EQ(errors.size(), 2U);
+  EXPECT_THAT(to_line(errors[0]), HasSubstr("/etc/trainit/failures.d/a.json, row 1"));
+  EXPECT_THAT(to_line(errors[1]), HasSubstr("row 2"));
+  EXPECT_EQ(catalog.rows().size(), before + 2);
+  EXPECT_EQ(catalog.add("nonsense", "b.json").size(), 1U);
+  EXPECT_EQ(catalog.add("{}", "b.json").size(), 1U);
+}
+
+}  // namespace
+}  // namespace envgen
