@@ -80,6 +80,7 @@ constexpr std::array kExitCodes = {
 
 constexpr std::array kFiles = {
     Meaning{"/etc/trainit/hooks/<event>.d", "the hooks of an image, see run-parts(8)"},
+    Meaning{"/etc/trainit/failures.d/*.json", "what an image's own failures look like"},
     Meaning{"/run/trainit, /tmp/trainit-<uid>, /dev/shm/trainit-<uid>",
             "the run directory: state.json, the control socket, logs; TRAINIT_RUN_DIR"},
     Meaning{"/dev/termination-log", "why the job failed, where Kubernetes made that file"}};

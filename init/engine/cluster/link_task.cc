@@ -198,6 +198,7 @@ NodeReport LinkTask::report() {
     failure.message = std::string(envgen::cut_text(job.first_failure, lifecycle::kMostTextBytes));
     FailureDetail detail = job.failure;
     detail.torn_down.clear();
+    if (detail.cause) detail.cause->traceback.clear();  // it has room for the last lines
     failure.detail = envgen::to_wire(detail);
     failure.complete = job.failure_complete;
   }

@@ -3,10 +3,12 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 
 #include "init/engine/report/job_messages.h"
+#include "init/engine/report/printed_cause.h"
 #include "init/engine/state/failure.h"
 #include "init/sys/cgroup.h"
 #include "init/sys/clock.h"
@@ -49,23 +51,47 @@ void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::S
   advance(job, machine);
 }
 
+namespace {
+
+// How what a main process printed is read; nothing where none of it came through us. The one that
+// failed is waited for, until the tee has seen its end.
+std::function<LastBytes()> reader_of(const Job& job, const TaskRecord& record,
+                                     const logtee::Shared* seen, bool patiently) {
+  const envgen::Process* process = planned(job, record);
+  if (process == nullptr || record.failure) return nullptr;  // it printed nothing
+  const auto index = static_cast<std::size_t>(record.process);
+  if (record.kind == lifecycle::TaskKind::kMain && process->tee && seen != nullptr) {
+    if (patiently) return [=] { return last_bytes_of_tee(*seen, index); };
+    return [=] { return LastBytes{.bytes = seen->output_tail(index)}; };
+  }
+  if (process->log.empty()) return nullptr;
+  const auto& identity = job.plan.sandbox.identity;
+  const envgen::Identity* job_user = identity ? &*identity : nullptr;
+  return [process, job_user, &record] {
+    return last_bytes_in(process->log, job_user, record.started_ms);
+  };
+}
+
+}  // namespace
+
 void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
                                  const proc::SavedSignals& saved, const logtee::Shared* seen) {
+  constexpr std::size_t kMostOthers = 64;
   const lifecycle::Cause* cause = machine.cause();
   if (cause == nullptr || cause->ends.empty()) return;
-  const TaskRecord& record = job.records[cause->ends[0].task.index];
-  const envgen::Process* process = planned(job, record);
-  if (process == nullptr || record.failure) return;  // it printed nothing
-  const bool teed = record.kind == lifecycle::TaskKind::kMain && process->tee && seen != nullptr;
-  if (!teed && process->log.empty()) return;
-  const auto& identity = job.plan.sandbox.identity;
-  const auto read = [&] {
-    const LastBytes last =
-        teed ? last_bytes_of_tee(*seen, static_cast<std::size_t>(record.process))
-             : last_bytes_in(process->log, identity ? &*identity : nullptr, record.started_ms);
-    return last_lines_of(last.bytes, last.whole);
-  };
-  auto status = tail_.start(read, saved, kLongestWaitMs);
+  const std::uint32_t failed = cause->ends[0].task.index;
+  const PrintedBy first{job.records[failed].name, reader_of(job, job.records[failed], seen, true)};
+  std::vector<PrintedBy> others;
+  for (std::uint32_t i = 0; i < job.records.size() && others.size() < kMostOthers; ++i) {
+    if (i == failed || !is_main(job.records[i]) || !is_main(job.records[failed])) continue;
+    if (auto read = reader_of(job, job.records[i], seen, false)) {
+      others.push_back({job.records[i].name, std::move(read)});
+    }
+  }
+  const FailedHow how{.by_sigbus = job.failure.signal == "SIGBUS", .by_oom = job.failure.oom};
+  if (!first.read && others.empty() && !how.by_sigbus && !how.by_oom) return;
+  auto look = [&](const OutputTail::Tell& tell) { look_for_cause(first, others, how, tell); };
+  auto status = tail_.start(look, saved, kLongestWaitMs);
   if (!status) return sys::log::debug(to_line(status.error()) + ", ignoring");
   job.helpers.push_back(tail_.pid());
 }
@@ -73,8 +99,10 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
 bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
   bool news = false;
   if (!job.failure_complete && !tail_.awaited()) {
-    auto lines = tail_.take_lines();
-    if (!lines.empty()) job.failure.last_lines = std::move(lines);
+    PrintedEnd end = tail_.take();
+    for (const std::string& warning : end.warnings) sys::log::warning(warning);
+    if (!end.last_lines.empty()) job.failure.last_lines = std::move(end.last_lines);
+    if (end.cause) job.failure.cause = std::move(end.cause);
     job.failure_complete = true;
     timeline_.failure_output(job.failure);
     news = true;

@@ -9,8 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/text.h"
-#include "init/engine/state/failure.h"
+#include "base/wire.h"
 #include "init/sys/clock.h"
 #include "init/sys/open_log.h"
 #include "init/sys/reach.h"
@@ -18,22 +17,8 @@
 namespace engine {
 namespace {
 
-constexpr std::uint32_t kLines = 1;
+constexpr std::uint32_t kEnd = 1;
 constexpr std::uint32_t kMostMessageBytes = 64U << 10;
-
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty() && lines.size() < kMostLastLines) {
-    lines.emplace_back(envgen::take_line(text));
-  }
-  return lines;
-}
-
-int send_lines(int fd, const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + '\n';
-  return send_message(fd, kLines, text) ? 0 : 1;
-}
 
 }  // namespace
 
@@ -71,12 +56,18 @@ LastBytes last_bytes_of_tee(const logtee::Shared& seen, std::size_t process) {
   return {.bytes = std::move(text), .whole = whole};
 }
 
-OutputTail::OutputTail() : ChildWorker(kLines, kMostMessageBytes) {}
+OutputTail::OutputTail() : ChildWorker(kEnd, kMostMessageBytes) {}
 
-envgen::Status OutputTail::start(const std::function<std::vector<std::string>()>& read,
+envgen::Status OutputTail::start(const std::function<void(const Tell&)>& look,
                                  const proc::SavedSignals& saved, std::int64_t most_ms) {
-  auto body = [&](int fd) { return send_lines(fd, read()); };
-  TRY(fork("reading a process's last lines", saved, body));
+  auto body = [&](int fd) {
+    bool heard = true;
+    look([&](const PrintedEnd& end) {
+      heard = heard && send_message(fd, kEnd, envgen::to_wire(end));
+    });
+    return heard ? 0 : 1;
+  };
+  TRY(fork("reading what a process printed last", saved, body));
   awaited_ = true;
   deadline_ms_ = sys::monotonic_ms() + most_ms;
   return {};
@@ -87,9 +78,11 @@ void OutputTail::give_up() {
   awaited_ = false;
 }
 
-ChildWorker::Heard OutputTail::on_message(std::uint32_t /*kind*/, std::string_view text) {
-  lines_ = split(text);
-  return Heard::kLast;
+ChildWorker::Heard OutputTail::on_message(std::uint32_t /*kind*/, std::string_view bytes) {
+  auto end = envgen::from_wire<PrintedEnd>(bytes);
+  if (!end) return Heard::kDamaged;
+  end_ = *std::move(end);
+  return Heard::kMore;
 }
 
 void OutputTail::on_silence(bool /*damaged*/) {

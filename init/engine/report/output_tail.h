@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "envgen/plan/sandbox.h"
+#include "init/engine/state/failure.h"
 #include "init/engine/workers/child_worker.h"
 #include "init/proc/signals.h"
 #include "init/tee/shared.h"
@@ -40,14 +41,16 @@ class OutputTail : public ChildWorker {
  public:
   OutputTail();
 
-  // `read` may hang: it runs in the worker, and is waited for so long.
-  envgen::Status start(const std::function<std::vector<std::string>()>& read,
+  // `look` tells what it finds, the last word counts. It may hang: it runs in the worker, and is
+  // waited for so long.
+  using Tell = std::function<void(const PrintedEnd&)>;
+  envgen::Status start(const std::function<void(const Tell&)>& look,
                        const proc::SavedSignals& saved, std::int64_t most_ms);
-  // They may still come.
+  // It may still come.
   [[nodiscard]] bool awaited() const { return awaited_; }
   void give_up();
-  // What has come, once; none where nothing did.
-  std::vector<std::string> take_lines() { return std::exchange(lines_, {}); }
+  // What has come, once; nothing where nothing did.
+  PrintedEnd take() { return std::exchange(end_, {}); }
 
  private:
   Heard on_message(std::uint32_t kind, std::string_view text) override;
@@ -55,7 +58,7 @@ class OutputTail : public ChildWorker {
   void on_overdue() override;
 
   bool awaited_ = false;
-  std::vector<std::string> lines_;
+  PrintedEnd end_;
 };
 
 }  // namespace engine

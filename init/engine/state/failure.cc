@@ -55,37 +55,72 @@ std::vector<std::string> last_lines_of(std::string_view printed, bool whole) {
   return lines;
 }
 
+std::string cause_text(const FailureCause& cause) {
+  if (cause.line.empty()) return "";
+  const std::string by = cause.task.empty() ? "" : " (" + cause.task + ")";
+  return (cause.role == "victim" ? "it only says" : "the cause") + by + ": " + cause.line;
+}
+
 std::string failure_line(std::string_view message, const FailureDetail& detail) {
   std::string text(message);
+  if (detail.cause && !detail.cause->line.empty()) {
+    text += "; " + cause_text(*detail.cause);
+    if (!detail.cause->advice.empty()) text += "; what to do: " + detail.cause->advice;
+    return text;
+  }
   const std::size_t count = detail.last_lines.size();
   if (count == 0) return text;
   const std::size_t from = count - std::min(count, kLinesInLog);
   return text + "; its last lines: " + joined(detail.last_lines, from, " | ");
 }
 
+namespace {
+
+// The newest of `lines` that fit, indented; nothing where none does.
+void add_newest(std::string_view title, const std::vector<std::string>& lines,
+                std::size_t most_bytes, std::string& text) {
+  std::size_t from = lines.size();
+  std::size_t size = text.size() + title.size();
+  while (from > 0 && size + lines[from - 1].size() + 3 <= most_bytes) {
+    --from;
+    size += lines[from].size() + 3;
+  }
+  if (from == lines.size()) return;
+  text += title;
+  for (std::size_t i = from; i < lines.size(); ++i) text += "  " + lines[i] + "\n";
+}
+
+void add_cause(const FailureCause& cause, std::size_t most_bytes, std::string& text) {
+  constexpr std::string_view kAdvice = "what to do: ";
+  const std::string line = cause_text(cause);
+  if (line.empty() || text.size() + line.size() + 1 > most_bytes) return;
+  text += line + '\n';
+  if (cause.advice.empty()) return;
+  if (text.size() + kAdvice.size() + cause.advice.size() + 1 > most_bytes) return;
+  text += kAdvice;
+  text += cause.advice + '\n';
+}
+
+}  // namespace
+
 std::string termination_text(std::string_view message, const FailureDetail& detail,
                              std::size_t most_bytes) {
   constexpr std::string_view kTornDown = "torn down because of it: ";
-  constexpr std::string_view kLastLines = "its last lines:\n";
   std::string text(envgen::cut_text("trainit: " + std::string(message), most_bytes - 1));
   text += '\n';
+  if (detail.cause) {
+    add_cause(*detail.cause, most_bytes, text);
+    // The last lines have as much.
+    const std::size_t half = text.size() + (most_bytes - text.size()) / 2;
+    add_newest("its traceback:\n", detail.cause->traceback, half, text);
+  }
   if (!detail.torn_down.empty() && text.size() + kTornDown.size() + 2 < most_bytes) {
     const std::string names = joined(detail.torn_down, 0, ", ");
     text += kTornDown;
     text += envgen::cut_text(names, most_bytes - text.size() - 1);
     text += '\n';
   }
-  std::size_t from = detail.last_lines.size();
-  std::size_t size = text.size() + kLastLines.size();
-  while (from > 0 && size + detail.last_lines[from - 1].size() + 3 <= most_bytes) {
-    --from;
-    size += detail.last_lines[from].size() + 3;
-  }
-  if (from == detail.last_lines.size()) return text;
-  text += kLastLines;
-  for (std::size_t i = from; i < detail.last_lines.size(); ++i) {
-    text += "  " + detail.last_lines[i] + "\n";
-  }
+  add_newest("its last lines:\n", detail.last_lines, most_bytes, text);
   return text;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,30 @@ inline constexpr envgen::Rule kWallClock{.null = 0};
 inline constexpr envgen::Rule kKnown{.null = -1};
 inline constexpr envgen::Rule kMasked{.masked = true};
 
+// Why it failed, as far as what was printed tells (envgen/failure/find_cause.h).
+struct FailureCause {
+  std::string line;           // "": the kernel alone knows
+  std::string task;           // that printed it, where it is another one than failed first
+  std::string failure_class;  // "cuda-oom"
+  std::string role;           // "root"; "victim": it only says that another one failed
+  std::string advice;
+  std::string restart;                 // whether one can help: "unknown", "yes", "no"
+  bool certain = false;                // the line speaks of this failure, and is no launcher's
+  std::vector<std::string> traceback;  // that led to it
+
+  bool operator==(const FailureCause&) const = default;
+};
+inline void fields(envgen::FieldVisitor& v, FailureCause& cause) {
+  v("line", cause.line, kMasked);
+  v("task", cause.task);
+  v("class", cause.failure_class);
+  v("role", cause.role);
+  v("advice", cause.advice);
+  v("restart", cause.restart);
+  v("certain", cause.certain);
+  v("traceback", cause.traceback, kMasked);
+}
+
 struct FailureDetail {
   std::string task;    // "rank-3", "main", "resolver"; "" = there was no failure
   int rank = -1;       // -1: none
@@ -30,6 +55,7 @@ struct FailureDetail {
   std::int64_t at_ms = 0;      // wall clock, UTC
   std::int64_t after_ms = -1;  // since its start; -1: it did not start
   std::string log;             // where its output is; "" = stdout
+  std::optional<FailureCause> cause;
   std::vector<std::string> last_lines;  // that it printed, oldest first
   // What ran when it failed, and what that ended with: "rank-8: exit 143", "rank-9: SIGKILL".
   std::vector<std::string> torn_down;
@@ -48,8 +74,21 @@ inline void fields(envgen::FieldVisitor& v, FailureDetail& detail) {
   v("at_ms", detail.at_ms, kKnown);
   v("after_ms", detail.after_ms, kKnown);
   v("log", detail.log);
+  v("cause", detail.cause);
   v("last_lines", detail.last_lines, kMasked);
   v("torn_down", detail.torn_down, kMasked);
+}
+
+// What a worker has read of what was printed, and what was wrong with the catalogue.
+struct PrintedEnd {
+  std::vector<std::string> last_lines;
+  std::optional<FailureCause> cause;
+  std::vector<std::string> warnings;
+};
+inline void fields(envgen::FieldVisitor& v, PrintedEnd& end) {
+  v("last_lines", end.last_lines);
+  v("cause", end.cause);
+  v("warnings", end.warnings);
 }
 
 inline constexpr std::size_t kMostLastLines = 20;
@@ -61,11 +100,16 @@ inline constexpr std::size_t kMostLastBytes = 4096;
 // UTF-8 becomes '?'. A line has at most 400 bytes.
 std::vector<std::string> last_lines_of(std::string_view printed, bool whole);
 
-// One line for the log: the message and the last three lines.
+// "the cause (rank-5): KeyError: 'loss'"; "" where no line is known.
+std::string cause_text(const FailureCause& cause);
+
+// One line for the log: the message, the cause and what to do; without a cause the last three
+// lines.
 std::string failure_line(std::string_view message, const FailureDetail& detail);
 
-// For the termination message: the diagnosis, who was torn down, the last lines; at most
-// `most_bytes`. What does not fit is cut from the oldest of the last lines on, then the names.
+// For the termination message: the diagnosis, the cause, what to do, its traceback, who was torn
+// down, the last lines; at most `most_bytes`. What does not fit is cut from the oldest of the last
+// lines on, then the oldest of the traceback, then the names.
 std::string termination_text(std::string_view message, const FailureDetail& detail,
                              std::size_t most_bytes);
 

@@ -17,7 +17,10 @@ namespace {
 void write_in_place(const std::string& path, JobReport report) {
   constexpr std::size_t kMostTextBytes = 200;
   static constexpr void (*kCuts[])(JobReport& report) = {
-      [](JobReport& all) { all.failure.last_lines.clear(); },
+      [](JobReport& all) {
+        all.failure.last_lines.clear();
+        if (all.failure.cause) all.failure.cause->traceback.clear();
+      },
       [](JobReport& all) {
         all.tasks.clear();
         all.data.clear();

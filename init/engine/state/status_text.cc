@@ -204,6 +204,17 @@ std::string list_text(const std::vector<std::string>& items) {
 // What the message does not say.
 std::string detail_text(const FailureDetail& detail) {
   std::string text;
+  if (detail.cause) {
+    const std::string cause = cause_text(*detail.cause);
+    if (!cause.empty()) text += "  " + sys::printable(cause) + "\n";
+    if (!detail.cause->advice.empty()) {
+      text += "  what to do: " + sys::printable(detail.cause->advice) + "\n";
+    }
+    if (!detail.cause->traceback.empty()) text += "  its traceback:\n";
+    for (const std::string& line : detail.cause->traceback) {
+      text += "    " + sys::printable(line) + "\n";
+    }
+  }
   if (!detail.torn_down.empty()) {
     text += "  torn down because of it: " + list_text(detail.torn_down) + "\n";
   }

@@ -73,6 +73,50 @@ TEST_F(Diagnosis, OfOneRankAmongEightHasItsLastLinesEverywhere) {
   EXPECT_THAT(detail.torn_down, SizeIs(7));
 }
 
+TEST_F(Diagnosis, SaysTheCauseAndWhatToDoBeforeTheLastLines) {
+  const auto outcome = run(eight(R"(
+        echo 'RuntimeError: CUDA out of memory. Tried to allocate 2 GiB' >&2
+        for i in 1 2 3 4 5 6 7 8 9; do echo "a warning $i"; done
+        exit 3)"));
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("; the cause: RuntimeError: CUDA out of memory. Tried to "
+                                     "allocate 2 GiB; what to do: use less device memory"));
+  EXPECT_THAT(termination(), HasSubstr("\nthe cause: RuntimeError: CUDA out of memory. Tried"));
+  EXPECT_THAT(termination(), HasSubstr("\nwhat to do: use less"));
+  EXPECT_THAT(termination(), HasSubstr("  a warning 9\n"));
+  ASSERT_TRUE(state().failure.cause);
+  EXPECT_EQ(state().failure.cause->failure_class, "cuda-oom");
+  EXPECT_EQ(state().failure.cause->role, "root");
+}
+
+// The third rank suffers from what the fifth died of; the fifth is told to stop meanwhile.
+TEST_F(Diagnosis, NamesTheRankWhoseFailureTheOthersOnlySufferFrom) {
+  const auto outcome = run(ranks(8, R"(
+      echo > $OUT/up-$RANK_ID
+      if [ $RANK_ID = 5 ]; then
+        echo "ModuleNotFoundError: No module named 'apex'" >&2
+        echo > $OUT/said
+        trap 'exit 1' TERM
+      fi
+      if [ $RANK_ID = 3 ]; then
+        while [ $(ls $OUT | grep -c up-) -lt 8 ] || [ ! -e $OUT/said ]; do sleep 0.05; done
+        echo 'RuntimeError: NCCL communicator was aborted on rank 3.' >&2
+        exit 3
+      fi
+      sleep 60 & wait)"));
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("the cause (rank-5): ModuleNotFoundError: No module"));
+  ASSERT_TRUE(state().failure.cause);
+  EXPECT_EQ(state().failure.cause->task, "rank-5");
+}
+
+TEST_F(Diagnosis, OfAVictimAloneSaysSo) {
+  const auto outcome =
+      run(eight("echo 'RuntimeError: NCCL communicator was aborted on rank 3.' >&2; exit 3"));
+  EXPECT_THAT(outcome.err, HasSubstr("it only says: RuntimeError: NCCL communicator"));
+  EXPECT_THAT(outcome.err, HasSubstr("look at the ranks without this message"));
+}
+
 TEST_F(Diagnosis, OfASignalNamesIt) {
   EXPECT_EQ(run(eight("kill -SEGV $$")).code, 139);
   EXPECT_EQ(state().failure.signal, "SIGSEGV");

@@ -30,7 +30,7 @@ class LastWordsOf : public child::Scratch {
       ::poll(&ready, 1, -1);
       words.read();
     }
-    return words.take_lines();
+    return words.take().last_lines;
   }
 };
 
@@ -54,7 +54,8 @@ TEST_F(LastWordsOf, WhatIsNoFileAreNone) {
 TEST_F(LastWordsOf, AProcessComeFromAWorker) {
   const std::string file = write("log", "first\n\033[1msecond\033[0m\n");
   OutputTail words;
-  ASSERT_TRUE(words.start([&file] { return last_lines_in(file, 0); }, {}, 60'000));
+  ASSERT_TRUE(words.start(
+      [&file](const auto& tell) { tell({.last_lines = last_lines_in(file, 0)}); }, {}, 60'000));
   EXPECT_THAT(await(words), ElementsAre("first", "second"));
   int status = 0;
   ::waitpid(words.pid(), &status, 0);
@@ -87,7 +88,7 @@ TEST(LastWordsOfATee, AreStderrsBehindThoseOfStdout) {
 
 TEST_F(LastWordsOf, AWorkerThatDiedAreNone) {
   OutputTail words;
-  ASSERT_TRUE(words.start([]() -> std::vector<std::string> { ::_exit(1); }, {}, 60'000));
+  ASSERT_TRUE(words.start([](const auto&) { ::_exit(1); }, {}, 60'000));
   EXPECT_THAT(await(words), IsEmpty());
   EXPECT_EQ(words.deadline_ms(), std::nullopt);
   child::wait_for(words.pid());
@@ -96,9 +97,9 @@ TEST_F(LastWordsOf, AWorkerThatDiedAreNone) {
 TEST_F(LastWordsOf, AWorkerThatHangsAreNotAwaitedForEver) {
   OutputTail words;
   ASSERT_TRUE(words.start(
-      []() -> std::vector<std::string> {
+      [](const auto& tell) {
+        tell({.last_lines = {"first"}});
         ::pause();
-        return {};
       },
       {}, 60'000));
   words.tend(*words.deadline_ms() - 1);

@@ -34,6 +34,48 @@ FailureDetail example() {
   return detail;
 }
 
+FailureDetail with_cause() {
+  FailureDetail detail = example();
+  detail.cause =
+      engine::FailureCause{.line = "ValueError: batch 7",
+                           .task = "rank-5",
+                           .failure_class = "script-error",
+                           .role = "root",
+                           .advice = "mend it",
+                           .restart = "unknown",
+                           .certain = true,
+                           .traceback = {"Traceback", "  main()", "ValueError: batch 7"}};
+  return detail;
+}
+
+// --- The cause ---
+
+TEST(FailureTexts, SayTheCauseFirst) {
+  EXPECT_EQ(engine::failure_line("rank-9 died", with_cause()),
+            "rank-9 died; the cause (rank-5): ValueError: batch 7; what to do: mend it");
+  EXPECT_EQ(engine::termination_text("rank-9 died", with_cause(), 4096),
+            "trainit: rank-9 died\n"
+            "the cause (rank-5): ValueError: batch 7\n"
+            "what to do: mend it\n"
+            "its traceback:\n  Traceback\n    main()\n  ValueError: batch 7\n"
+            "torn down because of it: rank-8: SIGTERM, rank-10: exit 0\n"
+            "its last lines:\n  step 1\n  step 2\n  Traceback\n  MemoryError\n");
+}
+
+TEST(FailureTexts, StayWithinTheirBoundsWhateverTheCause) {
+  FailureDetail detail = with_cause();
+  detail.cause->line = std::string(400, 'l');
+  detail.cause->advice = std::string(300, 'a');
+  detail.cause->traceback.assign(25, std::string(400, 't'));
+  detail.last_lines.assign(10, std::string(400, 'z'));
+  for (const std::size_t most : {30U, 100U, 500U, 900U, 4096U}) {
+    EXPECT_LE(engine::termination_text("rank-9 died", detail, most).size(), most);
+  }
+  const std::string text = engine::termination_text("rank-9 died", detail, 4096);
+  EXPECT_THAT(text, HasSubstr("its traceback:\n  ttt"));
+  EXPECT_THAT(text, HasSubstr("its last lines:\n  zzz"));
+}
+
 // --- The last lines ---
 
 TEST(LastLines, AreTheLinesOldestFirst) {

@@ -1,0 +1,120 @@
+#include "init/engine/report/printed_cause.h"
+
+#include <sys/statvfs.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "envgen/failure/find_cause.h"
+#include "init/sys/path_state.h"
+
+namespace engine {
+namespace {
+
+constexpr std::uint64_t kMiB = 1U << 20;
+constexpr std::uint64_t kDockersShm = 64 * kMiB;
+constexpr const char* kShm = "/dev/shm";
+constexpr const char* kShmAdvice =
+    "make /dev/shm larger (docker --shm-size, an emptyDir of medium Memory), or use fewer data "
+    "loader workers";
+
+FailureCause cause_of(envgen::FoundCause found, std::string task) {
+  return {.line = std::move(found.line),
+          .task = std::move(task),
+          .failure_class = std::move(found.failure_class),
+          .role = std::string(envgen::role_name(found.role)),
+          .advice = std::move(found.advice),
+          .restart = std::string(envgen::restart_name(found.restart)),
+          .certain = found.weight >= envgen::FailureCatalog::kExceptionWeight,
+          .traceback = std::move(found.traceback)};
+}
+
+bool is_certain(const std::optional<envgen::FoundCause>& found) {
+  return found && found->role == envgen::FailureRole::kRoot &&
+         found->weight >= envgen::FailureCatalog::kExceptionWeight;
+}
+
+// What the kernel knows is surer than what was printed.
+std::optional<FailureCause> cause_by_kernel(FailedHow how, bool said) {
+  if (how.by_oom) {
+    return FailureCause{.failure_class = "host-oom",
+                        .role = "root",
+                        .advice = "",  // the message says it
+                        .restart = "unknown"};
+  }
+  struct statvfs status{};
+  if (!how.by_sigbus || said || ::statvfs(kShm, &status) != 0) return std::nullopt;
+  std::string text = shm_text(std::uint64_t{status.f_blocks} * status.f_frsize,
+                              std::uint64_t{status.f_bfree} * status.f_frsize);
+  if (text.empty()) return std::nullopt;
+  return FailureCause{.line = "killed by SIGBUS: " + std::move(text),
+                      .failure_class = "shm-bus-error",
+                      .role = "root",
+                      .advice = kShmAdvice,
+                      .restart = "unknown"};
+}
+
+}  // namespace
+
+std::string shm_text(std::uint64_t total_bytes, std::uint64_t free_bytes) {
+  const std::string total = std::to_string(total_bytes / kMiB) + " MiB";
+  if (total_bytes == 0) return "";
+  if (free_bytes < total_bytes / 10) {
+    return std::string(kShm) + " is full, " + std::to_string(free_bytes / kMiB) + " MiB of " +
+           total + " are free";
+  }
+  // What filled it went with the process.
+  return total_bytes <= kDockersShm ? std::string(kShm) + " has only " + total : "";
+}
+
+envgen::FailureCatalog failure_catalog(const std::string& directory,
+                                       std::vector<std::string>* warnings) {
+  using Kind = envgen::PathState::Kind;
+  constexpr std::string_view kEnd = ".json";
+  envgen::FailureCatalog catalog = envgen::FailureCatalog::shipped();
+  const envgen::PathState all = sys::inspect(directory, true);
+  for (const std::string& name : all.entries) {
+    if (!name.ends_with(kEnd)) continue;
+    const std::string path = directory + "/" + name;
+    const envgen::PathState file = sys::inspect(path, true);
+    if (file.kind != Kind::kFile) {
+      warnings->push_back("reading a catalogue of failures: " + path + ": found " +
+                          sys::errno_text(file.error) + "; mend or remove it");
+      continue;
+    }
+    for (const envgen::Error& error : catalog.add(file.content, path)) {
+      warnings->push_back(to_line(error));
+    }
+  }
+  return catalog;
+}
+
+void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others, FailedHow how,
+                    const std::function<void(const PrintedEnd&)>& tell) {
+  PrintedEnd end;
+  const envgen::FailureCatalog catalog = failure_catalog(kFailuresDirectory, &end.warnings);
+  std::optional<envgen::FoundCause> found;
+  if (first.read) {
+    const LastBytes last = first.read();
+    end.last_lines = last_lines_of(last.bytes, last.whole);
+    found = envgen::find_cause(last.bytes, catalog);
+  }
+  const bool certain = is_certain(found);
+  if (found) end.cause = cause_of(*std::move(found), "");
+  if (auto known = cause_by_kernel(how, certain)) {
+    end.cause = std::move(known);
+    return tell(end);
+  }
+  tell(end);
+  if (certain) return;
+  // A victim, or nothing at all: another one may have died of what this one only suffered from.
+  for (const PrintedBy& other : others) {
+    auto theirs = envgen::find_cause(other.read().bytes, catalog);
+    if (!is_certain(theirs)) continue;
+    end.cause = cause_of(*std::move(theirs), other.task);
+    end.warnings.clear();
+    return tell(end);
+  }
+}
+
+}  // namespace engine

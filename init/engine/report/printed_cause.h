@@ -1,0 +1,44 @@
+#pragma once
+// What a worker finds in what the processes of a failed job printed last: the last lines of the one
+// that failed, and the line that says why, which another one may have printed that died in the same
+// breath.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+#include "envgen/failure/failure_catalog.h"
+#include "init/engine/report/output_tail.h"
+#include "init/engine/state/failure.h"
+
+namespace engine {
+
+// Rows of the image's own, *.json in the order of their names.
+inline constexpr const char* kFailuresDirectory = "/etc/trainit/failures.d";
+
+struct PrintedBy {
+  std::string task;
+  std::function<LastBytes()> read;
+};
+
+// How the first of them ended, as far as it matters here.
+struct FailedHow {
+  bool by_sigbus = false;
+  bool by_oom = false;
+};
+
+// The program's rows and those of `directory`. What is wrong there is added to `warnings`.
+envgen::FailureCatalog failure_catalog(const std::string& directory,
+                                       std::vector<std::string>* warnings);
+
+// Tells what the first has printed, and once more where another one printed the cause. For a
+// worker: it may hang.
+void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others, FailedHow how,
+                    const std::function<void(const PrintedEnd&)>& tell);
+
+// Of /dev/shm, for a process that died of SIGBUS: "" where it has room.
+std::string shm_text(std::uint64_t total_bytes, std::uint64_t free_bytes);
+
+}  // namespace engine

@@ -1,0 +1,89 @@
+#include "init/engine/report/printed_cause.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace {
+
+using engine::FailedHow;
+using engine::PrintedBy;
+using engine::PrintedEnd;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+PrintedBy printed(const std::string& task, const std::string& text) {
+  return {task, [text] { return engine::LastBytes{.bytes = text}; }};
+}
+
+std::vector<PrintedEnd> told(const PrintedBy& first, const std::vector<PrintedBy>& others,
+                             FailedHow how = {}) {
+  std::vector<PrintedEnd> all;
+  engine::look_for_cause(first, others, how, [&](const PrintedEnd& end) { all.push_back(end); });
+  return all;
+}
+
+TEST(PrintedCause, OfTheFirstNeedsNoOther) {
+  const auto all = told(printed("rank-0", "ModuleNotFoundError: No module named 'a'\n"),
+                        {printed("rank-1", "CUDA out of memory\n")});
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].cause->failure_class, "python-import");
+  EXPECT_EQ(all[0].cause->restart, "no");
+  EXPECT_EQ(all[0].cause->task, "");
+  EXPECT_THAT(all[0].last_lines, ElementsAre("ModuleNotFoundError: No module named 'a'"));
+}
+
+// What the first says is told before others are looked at, where one may hang.
+TEST(PrintedCause, IsAnothersWhereTheFirstIsAVictimOrSilent) {
+  for (const std::string first : {"", "ConnectionResetError\n",
+                                  "Watchdog caught collective "
+                                  "operation timeout: WorkNCCL\n"}) {
+    const auto all = told(printed("rank-0", first), {printed("rank-1", "step 1\n"),
+                                                     printed("rank-2", "CUDA out of memory\n")});
+    ASSERT_EQ(all.size(), 2U) << first;
+    EXPECT_EQ(all[1].cause->task, "rank-2");
+    EXPECT_EQ(all[1].last_lines, all[0].last_lines);
+  }
+}
+
+TEST(PrintedCause, IsTheKernelsWhereItKilledForMemory) {
+  const auto all = told(printed("rank-0", "CUDA out of memory\n"), {}, {.by_oom = true});
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].cause->failure_class, "host-oom");
+  EXPECT_EQ(engine::cause_text(*all[0].cause), "");
+}
+
+TEST(ShmText, IsOfAFullOrSmallOne) {
+  constexpr std::uint64_t kMiB = 1U << 20;
+  EXPECT_EQ(engine::shm_text(1024 * kMiB, 2 * kMiB),
+            "/dev/shm is full, 2 MiB of 1024 MiB are free");
+  EXPECT_EQ(engine::shm_text(64 * kMiB, 64 * kMiB), "/dev/shm has only 64 MiB");
+  EXPECT_EQ(engine::shm_text(1024 * kMiB, 1000 * kMiB), "");
+  EXPECT_EQ(engine::shm_text(0, 0), "");
+}
+
+TEST(FailureCatalogOfAnImage, IsReadFileByFileAndSaysWhatIsWrong) {
+  const std::filesystem::path directory =
+      std::filesystem::path(testing::TempDir()) / ("failures-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(directory);
+  std::ofstream(directory / "10-ours.json")
+      << R"({"failures":[{"id":"a","class":"licence","role":"root","restart":"no",)"
+      << R"("match":["no licence left"],"advice":"wait"}]})";
+  std::ofstream(directory / "20-bad.json") << "{";
+  std::ofstream(directory / "notes.txt") << "{";
+  std::vector<std::string> warnings;
+  const auto catalog = engine::failure_catalog(directory, &warnings);
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_THAT(warnings[0], HasSubstr("20-bad.json"));
+  EXPECT_EQ(catalog.match("Error: no licence left", false).row->failure_class, "licence");
+  warnings.clear();
+  engine::failure_catalog(directory / "absent", &warnings);
+  EXPECT_THAT(warnings, IsEmpty());
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace
