@@ -77,6 +77,7 @@ class Supervisor {
     return state_writer_.is_second() ? nullptr : setup_.termination_log;
   }
   void write_state();
+  void add_last_output(JobReport& report) const;
   void finish();
   int fall_back();
 

@@ -171,6 +171,10 @@ const std::vector<Poller::Watched>& Supervisor::wait() {
     const std::int64_t left_ms = *deadline_ms - sys::monotonic_ms();
     timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
   }
+  if (const auto due_ms = state_writer_.metrics_due_ms(); due_ms && !pass_through_) {
+    const std::int64_t left_ms = *due_ms - sys::monotonic_ms();
+    timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
+  }
   if (reap_again_) timeout_ms = 0;
   return poller_.wait(signals_, timeout_ms);
 }
@@ -400,14 +404,31 @@ void Supervisor::open_run_dir() {
 }
 
 void Supervisor::write_state() {
-  if (!state_writer_.due()) return;
+  // In pass-through there is nothing to measure.
+  const auto metrics_due_ms = pass_through_ ? std::nullopt : state_writer_.metrics_due_ms();
+  const bool metrics = metrics_due_ms && (done_ || *metrics_due_ms <= sys::monotonic_ms());
+  if (!state_writer_.due() && !metrics) return;
   JobReport report = report_of(job_, machine_, now_ms());
   report.started_ms = started_ms_;
+  add_last_output(report);
   if (done_) {
     report.exit_code = exit_code_;
     report.given_code = given_code(job_.plan.policy.exit_codes, exit_code_);
   }
   state_writer_.write(report, done_);
+  if (metrics) state_writer_.write_metrics(report);
+}
+
+void Supervisor::add_last_output(JobReport& report) const {
+  if (tees_.seen() == nullptr) return;
+  const std::int64_t since_boot_ms = sys::wall_ms() - sys::monotonic_ms();
+  for (std::size_t i = 0; i < report.tasks.size() && i < job_.records.size(); ++i) {
+    const TaskRecord& record = job_.records[i];
+    const envgen::Process* process = is_main(record) ? planned(job_, record) : nullptr;
+    if (process == nullptr || !process->tee) continue;
+    const logtee::Seen seen = tees_.seen()->seen(static_cast<std::size_t>(record.process));
+    if (seen.last_ms > 0) report.tasks[i].last_output_ms = since_boot_ms + seen.last_ms;
+  }
 }
 
 void Supervisor::finish() {

@@ -80,6 +80,7 @@ std::string failures_of(const Summary& summary) {
     html += "<div class=\"failure-box\">" + element("p", failure.message);
     html += "<span class=\"note\">" + utc_text(failure.at_ms) + ", told by " +
             escaped(failure.nodes) + "</span>\n";
+    if (!failure.cause.empty()) html += element("p", failure.cause);
     std::string lines;
     for (const std::string& line : failure.lines) lines += line + "\n";
     if (!lines.empty()) html += block(lines);

@@ -62,14 +62,15 @@ bool is_name_of_log(std::string_view name) {
 }
 
 // Where it was, or beside the events, whither a run may have been copied.
-std::vector<std::string> last_lines_of(const std::string& directory,
+std::vector<std::string> lines_of_rank(const std::string& directory,
                                        const engine::TaskReport& task) {
   const std::string name = task.log.substr(task.log.rfind('/') + 1);
   if (!is_name_of_log(name)) return {};
   for (const std::string& path : {task.log, directory + "/logs/" + name, directory + "/" + name}) {
     struct stat status{};
     if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-    auto lines = engine::last_lines_in(path, nullptr, task.started_ms);
+    const auto printed = engine::last_bytes_in(path, nullptr, task.started_ms);
+    auto lines = engine::last_lines_of(printed.bytes, printed.whole);
     if (!lines.empty()) return lines;
   }
   return {};
@@ -79,7 +80,7 @@ void read_outputs(const std::string& directory, NodeRun& run) {
   if (!run.state) return;
   for (const engine::TaskReport& task : run.state->tasks) {
     if (task.kind != "main" || task.log.empty()) continue;
-    const auto lines = last_lines_of(directory, task);
+    const auto lines = lines_of_rank(directory, task);
     if (!lines.empty()) run.outputs.push_back({task.name, envgen::joined(lines, "\n")});
   }
 }

@@ -87,6 +87,7 @@ void add_failure(Summary& summary, Failure failure) {
     known.at_ms = std::min(known.at_ms, failure.at_ms);
     known.nodes += ", " + failure.nodes;
     if (known.lines.empty()) known.lines = std::move(failure.lines);
+    if (known.cause.empty()) known.cause = std::move(failure.cause);
     return;
   }
   summary.failures.push_back(std::move(failure));
@@ -99,7 +100,10 @@ void add_failures(Summary& summary, const NodeSummary& node) {
       found.push_back({.at_ms = event.at_ms,
                        .nodes = node_text(node.chart),
                        .message = event.text,
+                       .cause = {},
                        .lines = {}});
+    } else if (event.event == "failure_cause" && !found.empty()) {
+      found.back().cause = event.text;
     } else if (event.event == "failure_output" && !found.empty()) {
       found.back().lines.clear();
       for (const std::string_view line : envgen::split(event.text, '\n')) {

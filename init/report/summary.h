@@ -19,7 +19,8 @@ struct Failure {
   std::int64_t at_ms = 0;
   std::string nodes;  // who has told it: "node 0 (pod-0), node 1 (pod-1)"
   std::string message;
-  std::vector<std::string> lines;  // that the process printed last; a traceback
+  std::string cause;               // the line that says why, what to do; "" = not known
+  std::vector<std::string> lines;  // that led to it, a traceback; or that were printed last
 };
 
 struct Finding {

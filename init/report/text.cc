@@ -43,6 +43,7 @@ std::string failures_text(const Summary& summary) {
     text += i == 0 ? "\nFirst failure\n" : "\nThen\n";
     text += "  " + utc_text(failure.at_ms) + ", told by " + sys::printable(failure.nodes) + "\n";
     text += "  " + sys::printable(failure.message) + "\n";
+    if (!failure.cause.empty()) text += "  " + sys::printable(failure.cause) + "\n";
     add_lines(text, failure.lines);
   }
   return text;

@@ -185,11 +185,18 @@ void Timeline::stage(const Job& job, std::uint32_t index, const std::string& nam
 }
 
 void Timeline::failure_output(const FailureDetail& failure) {
-  if (!open_ || failure.last_lines.empty()) return;
-  record({.event = "failure_output",
-          .task = failure.task,
-          .rank = failure.rank,
-          .text = envgen::joined(failure.last_lines, "\n")});
+  if (!open_) return;
+  TimelineEvent event{.event = "failure_cause", .task = failure.task, .rank = failure.rank};
+  const bool caused = failure.cause && !failure.cause->line.empty();
+  if (caused) {
+    event.text = failure.cause->line;
+    if (!failure.cause->advice.empty()) event.text += "; " + failure.cause->advice;
+    record(event);
+  }
+  const bool traced = caused && !failure.cause->traceback.empty();
+  event.event = "failure_output";
+  event.text = envgen::joined(traced ? failure.cause->traceback : failure.last_lines, "\n");
+  if (!event.text.empty()) record(event);
 }
 
 void Timeline::note(const char* event, std::string_view text, int rank) {

@@ -47,7 +47,7 @@ class Timeline {
   void waits(const std::string& reason);
   // What a task has done since then.
   void stage(const Job& job, std::uint32_t index, const std::string& name, std::int64_t since_ms);
-  // What the first failure's process printed last is known.
+  // What is known of the first failure: its cause, and what its process printed of it.
   void failure_output(const FailureDetail& failure);
   // What a watch or a check has found: `event` names it.
   void note(const char* event, std::string_view text, int rank = -1);

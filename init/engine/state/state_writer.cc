@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/printed_text.h"
+#include "init/engine/state/metrics.h"
+#include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 
@@ -58,6 +60,7 @@ void StateWriter::open(const envgen::Environ& env) {
     if (::mkdtemp(own.data()) != nullptr) own_dir_ = std::move(own);
   }
   if (!run_dir_.lock.valid()) return;
+  metrics_ms_ = sys::monotonic_ms();
   auto control = ControlServer::open(run_dir_.path);
   if (!control) {
     sys::log::warning(to_line(control.error()) + ", ignoring");
@@ -75,6 +78,22 @@ void StateWriter::write(const JobReport& report, bool last) {
   lost_ = !status;  // a full disk is said once, not at each change
   // The last word counts more than its atomicity.
   if (!status && last) write_in_place(path, report);
+}
+
+std::optional<std::int64_t> StateWriter::metrics_due_ms() const {
+  constexpr std::int64_t kSettleMs = 1000;
+  constexpr std::int64_t kRefreshMs = 15'000;  // what has been silent has been so for longer
+  if (!run_dir_.lock.valid()) return std::nullopt;
+  return metrics_ms_ + (metrics_changed_ ? kSettleMs : kRefreshMs);
+}
+
+// A full disk has been said of the state.
+void StateWriter::write_metrics(const JobReport& report) {
+  metrics_changed_ = false;
+  metrics_ms_ = sys::monotonic_ms();
+  const std::string path = run_dir_.path + "/" + kMetricsFile;
+  auto status = sys::write_file_atomic(path, 0644, metrics_text(report, sys::wall_ms()));
+  if (!status) sys::log::debug(to_line(status.error()) + ", ignoring");
 }
 
 void StateWriter::close() {

@@ -3,6 +3,8 @@
 // socket. A job runs without it just as well, so what cannot be opened or written is logged and
 // nothing more.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/environ.h"
@@ -26,13 +28,17 @@ class StateWriter {
   [[nodiscard]] ControlServer& control() { return control_; }
 
   // What was written is out of date.
-  void note_change() { changed_ = true; }
+  void note_change() { changed_ = metrics_changed_ = true; }
   // There is something to write, and somewhere to write it. True until write().
   [[nodiscard]] bool due() const { return changed_ && run_dir_.lock.valid(); }
   // A failure is said once until a write succeeds again. The `last` state is written in place where
   // there is no room to replace the file; what it then has no room for, the output tail first, is
   // left out of it.
   void write(const JobReport& report, bool last);
+  // RUN_DIR/metrics.prom is out of date: something has changed and a second is over since it was
+  // written, or a quarter of a minute is. When it will be, by sys::monotonic_ms(); nullopt: never.
+  [[nodiscard]] std::optional<std::int64_t> metrics_due_ms() const;
+  void write_metrics(const JobReport& report);
   // Takes the control socket away, and the own directory of a second instance when it is empty;
   // waits a moment for the control clients.
   void close();
@@ -43,6 +49,8 @@ class StateWriter {
   ControlServer control_;
   bool changed_ = true;
   bool lost_ = false;  // the last write failed
+  bool metrics_changed_ = true;
+  std::int64_t metrics_ms_ = 0;  // when they were written, at first when they could be
 };
 
 }  // namespace engine

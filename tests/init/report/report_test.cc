@@ -26,6 +26,9 @@ NodeRun node(int rank, std::int64_t begin_ms) {
       {.at_ms = begin_ms + 9000, .event = "health", .text = "disk is full"},
       {.at_ms = begin_ms + 10'000, .event = "exit", .exit_code = 3}};
   if (rank == 1) {
+    run.events.insert(
+        run.events.begin() + 4,
+        {.at_ms = begin_ms + 5001, .event = "failure_cause", .text = "ValueError: a & b"});
     run.events.insert(run.events.begin() + 4, {.at_ms = begin_ms + 5001,
                                                .event = "failure_output",
                                                .text = "Traceback\nValueError: a & b"});
@@ -47,6 +50,7 @@ TEST(Summary, TellsAFailureOnceThatAllNodesTell) {
   const Summary summary = summary_of(runs);
   ASSERT_THAT(summary.failures, SizeIs(1));
   EXPECT_EQ(summary.failures[0].nodes, "node 0 (pod-0), node 1 (pod-1)");
+  EXPECT_EQ(summary.failures[0].cause, "ValueError: a & b");
   EXPECT_THAT(summary.failures[0].lines, testing::ElementsAre("Traceback", "ValueError: a & b"));
   EXPECT_EQ(summary.outcome, "failed");
   EXPECT_THAT(summary.findings, SizeIs(2));
