@@ -26,6 +26,7 @@ Results check_ranktable(const Context& context);
 std::string run_tool(const Context& context, const std::vector<std::string>& argv,
                      Results& results);
 Results check_gpu(const Context& context);
+Results check_xid(const Context& context);
 Results check_npu(const Context& context);
 
 Results check_shm(const Context& context);
@@ -39,6 +40,7 @@ Results check_disk(const Context& context);
 Results check_datasets(const Context& context);
 
 Results check_network(const Context& context);
+Results check_rdma(const Context& context);
 Results check_hosts(const Context& context);
 Results check_peers(const Context& context);
 

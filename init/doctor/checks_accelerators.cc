@@ -1,6 +1,11 @@
 // What the drivers' own tools say of the accelerators.
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <utility>
 
 #include "base/exit_codes.h"
@@ -9,8 +14,11 @@
 #include "init/doctor/machine.h"
 #include "init/doctor/npu_smi.h"
 #include "init/doctor/nvidia_smi.h"
+#include "init/doctor/xid.h"
 #include "init/proc/capture.h"
 #include "init/proc/driver_tool.h"
+#include "init/sys/fd.h"
+#include "init/sys/path_state.h"
 
 namespace doctor {
 namespace {
@@ -67,8 +75,59 @@ void check_one(const envgen::Gpu& gpu, Results& results) {
   }
 }
 
+// What makes a job slow, or fail later.
+void check_condition(const envgen::Gpu& gpu, Results& results) {
+  const std::string place = gpu_place(gpu);
+  if (!gpu.fabric.empty()) {
+    results.push_back(failed("its NVLink fabric is not up: " + gpu.fabric,
+                             "see the service nvidia-fabricmanager on the host", place));
+  }
+  if (!gpu.slowdowns.empty()) {
+    results.push_back(warning("its clocks are held down: " + listed(gpu.slowdowns),
+                              "see its temperature, its fans and its power supply", place));
+  }
+  if (gpu.link_width > 0 && gpu.link_width < gpu.max_link_width) {
+    results.push_back(warning("its PCIe link has " + std::to_string(gpu.link_width) + " of " +
+                                  std::to_string(gpu.max_link_width) + " lanes",
+                              "see whether its slot has more; else reseat it", place));
+  }
+  if (gpu.ecc_off) {
+    results.push_back(warning("ECC is off: a flipped bit in its memory is not noticed",
+                              "nvidia-smi --ecc-config=1 on the host, then reset it", place));
+  }
+}
+
+// The driver itself takes some hundred MiB.
+bool has_unowned_memory(const envgen::Gpu& gpu) {
+  constexpr std::uint64_t kLeastMib = 1024;
+  constexpr std::uint64_t kPart = 20;
+  return gpu.pids.empty() && !gpu.mig &&
+         gpu.used_mib >= std::max(kLeastMib, gpu.memory_mib / kPart);
+}
+
 // Of our own pid namespace we know nothing there: any process is somebody's.
 bool looks_for_leftovers(const Context& context) { return context.occasion != Occasion::kMonitor; }
+
+// What it has by now; each read of the device is a line. A file stands for it in tests.
+envgen::Result<std::string> kernel_log(const std::string& path) {
+  constexpr std::size_t kMostBytes = 8U << 20;
+  const sys::Fd log(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!log.valid())
+    return envgen::fail("reading the kernel's log", path, sys::errno_text(errno), "");
+  std::string text;
+  std::array<char, 8192> line;
+  while (text.size() < kMostBytes) {
+    const ssize_t count = ::read(log.get(), line.data(), line.size());
+    // EPIPE: older lines were overwritten meanwhile.
+    if (count < 0 && (errno == EINTR || errno == EPIPE)) continue;
+    if (count < 0 && errno != EAGAIN) {
+      return envgen::fail("reading the kernel's log", path, sys::errno_text(errno), "");
+    }
+    if (count <= 0) break;
+    text.append(line.data(), static_cast<std::size_t>(count));
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -109,7 +168,16 @@ Results check_gpu(const Context& context) {
   std::vector<std::string> busy;
   for (const envgen::Gpu& gpu : report->gpus) {
     check_one(gpu, results);
+    check_condition(gpu, results);
     if (!gpu.pids.empty()) busy.push_back(gpu.bus_id);
+    if (looks_for_leftovers(context) && has_unowned_memory(gpu)) {
+      results.push_back(
+          warning(std::to_string(gpu.used_mib) + " of " + std::to_string(gpu.memory_mib) +
+                      " MiB of its memory are in use, and no process is shown that has them",
+                  "see on the host who has it: another container, or what an earlier "
+                  "job left over",
+                  gpu_place(gpu)));
+    }
   }
   if (report->attached > std::ssize(report->gpus)) {
     results.push_back(warning("the driver has " + std::to_string(report->attached) +
@@ -130,6 +198,23 @@ Results check_gpu(const Context& context) {
                          (report->gpus.empty() ? "" : ", " + report->gpus[0].name) + ", driver " +
                          report->driver));
   }
+  return results;
+}
+
+Results check_xid(const Context& context) {
+  constexpr const char* kLog = "/dev/kmsg";
+  const auto log = kernel_log(context.root + kLog);
+  if (!log) return {skipped("the kernel's log cannot be read here: " + log.error().found)};
+  Results results;
+  for (const envgen::Xid& xid : envgen::find_xids(*log)) {
+    if (!envgen::is_of_hardware(xid.code)) continue;
+    results.push_back(
+        warning("Xid " + std::to_string(xid.code) + " since the host's start: " + xid.text,
+                "look the number up in NVIDIA's list of Xid errors; drain the node "
+                "when it comes again",
+                "GPU " + xid.device));
+  }
+  if (results.empty()) results.push_back(ok("no error of a GPU in the kernel's log"));
   return results;
 }
 

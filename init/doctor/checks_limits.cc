@@ -82,7 +82,6 @@ Results check_pids(const Context& context) {
   constexpr std::uint64_t kTasksOfRank = 256;
   constexpr std::uint64_t kLeastOfRank = 32;
   const auto most = cgroup_limit(context, {"pids", "pids.max", "pids.max"});
-  const auto now = cgroup_limit(context, {"pids", "pids.current", "pids.current"});
   const Limit user = limit_of(context, RLIMIT_NPROC);
   std::uint64_t limit = most.value_or(kInfinite);
   std::string name = "pids.max";
@@ -95,7 +94,7 @@ Results check_pids(const Context& context) {
     name = "nproc";
   }
   if (limit == kInfinite) return {ok("unlimited")};
-  const std::uint64_t used = now.value_or(0);
+  const std::uint64_t used = context.tasks;  // without those of the checks
   const std::uint64_t left = limit > used ? limit - used : 0;
   const auto ranks = static_cast<std::uint64_t>(std::max(context.ranks, 1));
   const std::string found = name + " " + std::to_string(limit) + ", " + std::to_string(left) +

@@ -35,6 +35,7 @@ struct Context {
   std::vector<int> devices = {};                   // physical ids that the plan uses on this node
   int ranks = 0;                                   // of this node; 0 = not known
   std::vector<OtherNode> other_nodes = {};         // the other nodes
+  std::uint64_t tasks = 0;                         // of the cgroup before the checks; 0: not known
   std::vector<envgen::ResourceLimit> limits = {};  // that the job gets instead of ours
   std::string root = {};                           // before /dev, /proc, /sys, /etc: tests' trees
   // Of each check. nvidia-smi alone may take 15 s where no persistence daemon runs.

@@ -18,6 +18,7 @@ constexpr std::array kChecks = {
     Check{"plan", "the job can be planned", check_plan},
     Check{"devices", "GPUs, MLUs, NPUs in /dev, and the variables that name them", check_devices},
     Check{"gpu", "what nvidia-smi says of each GPU", check_gpu},
+    Check{"xid", "what the kernel's log has of the GPUs' errors", check_xid},
     Check{"npu", "what npu-smi says of each chip", check_npu},
     Check{"ranktable", "the rank table, against the devices that are here", check_ranktable},
     Check{"shm", "/dev/shm is there and large enough", check_shm},
@@ -29,6 +30,7 @@ constexpr std::array kChecks = {
     Check{"disk", "room in the directories that are written", check_disk},
     Check{"datasets", "data sets are there, and mounted read-only", check_datasets},
     Check{"network", "interfaces are up, those that variables name exist", check_network},
+    Check{"rdma", "ports of InfiniBand and RoCE are active, their MTUs", check_rdma},
     Check{"hosts", "the names of the other nodes are known", check_hosts},
     Check{"peers", "the other nodes answer", check_peers},
     Check{"clock", "the clocks are sane", check_clock},
@@ -145,7 +147,22 @@ envgen::Result<std::vector<std::string>> parse_check_names(std::string_view list
   return names;
 }
 
-Results run_checks(const std::vector<std::string>& only, const Context& context) {
+namespace {
+
+// A check has a child, which may run a tool, which may have helpers of its own.
+std::size_t most_at_once(const Context& context) {
+  constexpr std::uint64_t kTasksOfCheck = 4;
+  const auto most = cgroup_limit(context, {"pids", "pids.max", "pids.max"});
+  if (!most) return kChecks.size();
+  const std::uint64_t left = *most > context.tasks ? *most - context.tasks : 0;
+  return std::max<std::size_t>(left / kTasksOfCheck, 1);
+}
+
+}  // namespace
+
+Results run_checks(const std::vector<std::string>& only, const Context& asked) {
+  Context context = asked;
+  context.tasks = cgroup_limit(context, {"pids", "pids.current", "pids.current"}).value_or(0);
   std::vector<Part> parts;
   parts.reserve(kChecks.size());
   for (const Check& check : kChecks) {
@@ -154,7 +171,7 @@ Results run_checks(const std::vector<std::string>& only, const Context& context)
     parts.push_back({.check = std::string(check.name),
                      .run = [&context, run = check.run] { return run(context); }});
   }
-  return run_all(parts, context.limit_ms);
+  return run_all(parts, context.limit_ms, most_at_once(context));
 }
 
 }  // namespace doctor

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "base/text.h"
 #include "base/xml.h"
@@ -76,6 +77,34 @@ void read_repairs(const xml::Element& log, Gpu& gpu) {
   gpu.repair_failed = log.text_at("remapped_rows/remapped_row_failure") == "Yes";
 }
 
+// What harms; that an idle card clocks down, or one at its power cap, is how it works.
+void read_slowdowns(const xml::Element& log, Gpu& gpu) {
+  constexpr std::array<std::string_view, 4> kHarmful = {
+      "hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown"};
+  // Drivers before 535 call them throttle reasons.
+  for (const auto& [list, prefix] :
+       {std::pair{"clocks_event_reasons", "clocks_event_reason_"},
+        std::pair{"clocks_throttle_reasons", "clocks_throttle_reason_"}}) {
+    for (const std::string_view one : kHarmful) {
+      const std::string path = std::string(list) + "/" + prefix + std::string(one);
+      if (log.text_at(path) == "Active") gpu.slowdowns.emplace_back(one);
+    }
+  }
+}
+
+void read_links(const xml::Element& log, Gpu& gpu) {
+  const std::string widths = "pci/pci_gpu_link_info/link_widths/";
+  constexpr std::uint64_t kMostLanes = 64;
+  gpu.link_width =
+      static_cast<int>(std::min(number_of(log.text_at(widths + "current_link_width")), kMostLanes));
+  gpu.max_link_width =
+      static_cast<int>(std::min(number_of(log.text_at(widths + "max_link_width")), kMostLanes));
+  const std::string_view state = log.text_at("fabric/state");
+  const std::string_view status = log.text_at("fabric/status");
+  if (is_told(state) && state != "Completed") gpu.fabric = state;
+  if (state == "Completed" && is_told(status) && status != "Success") gpu.fabric = status;
+}
+
 Gpu gpu_of(const xml::Element& log) {
   Gpu gpu;
   gpu.bus_id = sysfs_bus_id(log.attribute("id"));
@@ -95,6 +124,11 @@ Gpu gpu_of(const xml::Element& log) {
   const std::string_view action = log.text_at("gpu_recovery_action");
   if (is_told(action)) gpu.recovery_action = action;
   collect_broken(log, gpu.broken);
+  read_slowdowns(log, gpu);
+  read_links(log, gpu);
+  gpu.ecc_off = log.text_at("ecc_mode/current_ecc") == "Disabled";
+  gpu.used_mib = number_of(log.text_at("fb_memory_usage/used"));
+  gpu.memory_mib = number_of(log.text_at("fb_memory_usage/total"));
   if (const xml::Element* processes = log.child("processes")) {
     for (const xml::Element& process : processes->children) {
       const std::uint64_t pid = number_of(process.text_at("pid"));

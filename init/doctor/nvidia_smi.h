@@ -19,13 +19,20 @@ struct Gpu {
   int minor = -1;    // /dev/nvidia<minor>; the log's order is another one
   bool mig = false;  // divided: ranks use its mig_devices
   int mig_devices = 0;
-  std::uint64_t uncorrectable = 0;  // ECC errors since the driver was loaded
-  std::uint64_t retired_pages = 0;  // or remapped rows, for uncorrectable errors, ever
-  bool repair_pending = false;      // a page or row is taken out of use at the next reset
-  bool repair_failed = false;       // no spare rows are left
-  std::string recovery_action;      // "Reset", "Reboot" ...; "" = none is asked for
-  std::vector<std::string> broken;  // elements that say "Unknown Error" and the like
-  std::vector<int> pids;            // as the host numbers them
+  std::uint64_t uncorrectable = 0;     // ECC errors since the driver was loaded
+  std::uint64_t retired_pages = 0;     // or remapped rows, for uncorrectable errors, ever
+  bool repair_pending = false;         // a page or row is taken out of use at the next reset
+  bool repair_failed = false;          // no spare rows are left
+  std::string recovery_action;         // "Reset", "Reboot" ...; "" = none is asked for
+  std::vector<std::string> broken;     // elements that say "Unknown Error" and the like
+  std::vector<int> pids;               // as the host numbers them
+  std::vector<std::string> slowdowns;  // what holds its clocks down: "hw_thermal_slowdown"
+  int link_width = 0;                  // PCIe lanes in use, and that it has; 0: not told
+  int max_link_width = 0;
+  std::string fabric;          // of NVSwitch: its state, or why it failed; "" = well, or none
+  bool ecc_off = false;        // on a card that has it
+  std::uint64_t used_mib = 0;  // of its memory, by anybody
+  std::uint64_t memory_mib = 0;
 
   bool operator==(const Gpu&) const = default;
 };

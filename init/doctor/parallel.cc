@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <utility>
 
@@ -29,10 +30,13 @@ constexpr const char* kDefect = "this is a defect of trainit: report it";
 
 struct Run {
   pid_t pid = -1;
-  sys::Fd pipe;  // not valid: at its end
+  sys::Fd pipe;  // valid: it runs
   std::string bytes;
   std::string fault;  // it could not be started
+  std::int64_t deadline_ms = 0;
   int status = 0;
+  bool no_room = false;  // for another process
+  bool late = false;
   bool reaped = false;
 };
 
@@ -67,6 +71,7 @@ Run start(const Part& part) {
     run.pid = *pid;
   } else {
     run.fault = pid.error().found;
+    run.no_room = run.fault.contains("EAGAIN");
     run.pipe.reset();
   }
   return run;
@@ -80,41 +85,51 @@ void read_some(Run& run) {
   if (count <= 0 || run.bytes.size() > kMostBytes) run.pipe.reset();
 }
 
-void collect(std::vector<Run>& runs, std::int64_t deadline_ms) {
-  std::vector<pollfd> waits(runs.size());
-  while (true) {
-    bool open = false;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      waits[i] = {runs[i].pipe.get(), POLLIN, 0};
-      open = open || runs[i].pipe.valid();
-    }
-    const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
-    if (!open || left_ms <= 0) return;
-    if (::poll(waits.data(), waits.size(), static_cast<int>(left_ms)) <= 0) continue;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      if (runs[i].pipe.valid() && waits[i].revents != 0) read_some(runs[i]);
-    }
-  }
-}
-
-// Those that still run are late; in D state one stays, and is the next reaper's.
-void end(std::vector<Run>& runs) {
+// Reaps those that have ended, or get their SIGKILL; in D state one stays, and is the next
+// reaper's.
+void reap(std::vector<Run>& runs) {
   constexpr int kMostLooks = 50;
   constexpr int kLookMs = 10;
-  for (const Run& run : runs) {
-    if (run.pid > 0 && run.pipe.valid()) ::kill(-run.pid, SIGKILL);
-    if (run.pid > 0 && run.pipe.valid()) ::kill(run.pid, SIGKILL);
-  }
   for (int look = 0; look < kMostLooks; ++look) {
     bool waits = false;
     for (Run& run : runs) {
-      if (run.pid <= 0 || run.reaped) continue;
+      if (run.pid <= 0 || run.reaped || run.pipe.valid()) continue;
       const pid_t ended = ::waitpid(run.pid, &run.status, WNOHANG);
       run.reaped = ended == run.pid || (ended < 0 && errno == ECHILD);
       waits = waits || !run.reaped;
     }
     if (!waits) return;
     ::poll(nullptr, 0, kLookMs);
+  }
+}
+
+void end_late(Run& run) {
+  run.late = true;
+  ::kill(-run.pid, SIGKILL);
+  ::kill(run.pid, SIGKILL);
+  run.pipe.reset();
+}
+
+std::size_t count_running(const std::vector<Run>& runs) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(runs, [](const Run& run) { return run.pipe.valid(); }));
+}
+
+// Until one has said something or ended, or is late.
+void collect(std::vector<Run>& runs) {
+  std::vector<pollfd> waits;
+  std::int64_t deadline_ms = INT64_MAX;
+  for (const Run& run : runs) {
+    waits.push_back({run.pipe.get(), POLLIN, 0});
+    if (run.pipe.valid()) deadline_ms = std::min(deadline_ms, run.deadline_ms);
+  }
+  const std::int64_t left_ms =
+      std::clamp<std::int64_t>(deadline_ms - sys::monotonic_ms(), 0, INT_MAX);
+  const int ready = ::poll(waits.data(), waits.size(), static_cast<int>(left_ms));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i].pipe.valid()) continue;
+    if (ready > 0 && waits[i].revents != 0) read_some(runs[i]);
+    if (runs[i].pipe.valid() && sys::monotonic_ms() >= runs[i].deadline_ms) end_late(runs[i]);
   }
 }
 
@@ -127,7 +142,7 @@ Results results_of(const Part& part, const Run& run, std::int64_t limit_ms) {
     return failed(part, "no process could be started for the check: " + run.fault,
                   "see the limits of processes and memory");
   }
-  if (run.pipe.valid()) {
+  if (run.late) {
     return failed(part, "no answer within " + std::to_string(limit_ms / 1000) + " s",
                   "see what hangs there: a mount whose server is gone, a driver, a name server");
   }
@@ -146,14 +161,23 @@ Results results_of(const Part& part, const Run& run, std::int64_t limit_ms) {
 
 }  // namespace
 
-std::vector<Results> run_parts(std::span<const Part> parts, std::int64_t limit_ms) {
+std::vector<Results> run_parts(std::span<const Part> parts, std::int64_t limit_ms,
+                               std::size_t most_at_once) {
   ::signal(SIGCHLD, SIG_DFL);  // a caller may have left it ignored: no end could be awaited
   std::vector<Run> runs;
   runs.reserve(parts.size());
-  const std::int64_t deadline_ms = sys::monotonic_ms() + limit_ms;
-  for (const Part& part : parts) runs.push_back(start(part));
-  collect(runs, deadline_ms);
-  end(runs);
+  while (runs.size() < parts.size() || count_running(runs) > 0) {
+    while (runs.size() < parts.size() && count_running(runs) < most_at_once) {
+      Run run = start(parts[runs.size()]);
+      // Its siblings have all the processes that there may be: one that ends makes room.
+      if (run.pid < 0 && run.no_room && count_running(runs) > 0) break;
+      run.deadline_ms = sys::monotonic_ms() + limit_ms;
+      runs.push_back(std::move(run));
+    }
+    if (count_running(runs) > 0) collect(runs);
+    if (runs.size() < parts.size()) reap(runs);
+  }
+  reap(runs);
   std::vector<Results> lists;
   lists.reserve(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -162,9 +186,9 @@ std::vector<Results> run_parts(std::span<const Part> parts, std::int64_t limit_m
   return lists;
 }
 
-Results run_all(std::span<const Part> parts, std::int64_t limit_ms) {
+Results run_all(std::span<const Part> parts, std::int64_t limit_ms, std::size_t most_at_once) {
   Results all;
-  for (Results& list : run_parts(parts, limit_ms)) {
+  for (Results& list : run_parts(parts, limit_ms, most_at_once)) {
     for (CheckResult& result : list) all.push_back(std::move(result));
   }
   return all;

@@ -116,6 +116,39 @@ TEST_F(Doctor, RunsAllPartsAtOnce) {
   }
 }
 
+// Of another user: root has no limit. Where a fork fails the others make room.
+TEST(DoctorRunner, RunsAllPartsWhereFewProcessesMayBe) {
+  const auto outcome = child::run([] {
+    constexpr uid_t kNobodyElse = 54'321;
+    const rlimit limit{3, 3};
+    if (::setrlimit(RLIMIT_NPROC, &limit) != 0 || ::setuid(kNobodyElse) != 0) return 77;
+    const std::vector<doctor::Part> parts(
+        40, {.check = "x", .place = "", .run = [] { return doctor::Results{{}}; }});
+    for (const doctor::Results& results : doctor::run_parts(parts, 60'000)) {
+      if (results[0].verdict != CheckResult{}.verdict) return 1;
+    }
+    return 0;
+  });
+  if (outcome.code == 77) GTEST_SKIP() << "may not be another user";
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+// The second would wait for ever for the first.
+TEST_F(Doctor, RunsNoMorePartsAtOnceThanItIsTold) {
+  const doctor::Part part{.check = "x", .place = "", .run = [this] {
+                            const bool alone = ::mkdir(path("here").c_str(), 0700) == 0;
+                            ::usleep(1000);
+                            if (alone) ::rmdir(path("here").c_str());
+                            CheckResult result;
+                            result.found = alone ? "alone" : "not alone";
+                            return doctor::Results{result};
+                          }};
+  const std::vector<doctor::Part> parts(8, part);
+  for (const doctor::Results& results : doctor::run_parts(parts, 60'000, 1)) {
+    EXPECT_EQ(results[0].found, "alone");
+  }
+}
+
 TEST(DoctorRunner, MakesTextOfWhateverBytesAreFound) {
   const doctor::Part part{.check = "x", .place = "", .run = [] {
                             CheckResult result;
@@ -219,6 +252,55 @@ TEST_F(Doctor, ReadsWhatNvidiaSmiPrints) {
   EXPECT_EQ(results[0].verdict, Verdict::kFailed);
   EXPECT_THAT(results[0].found, HasSubstr("3 uncorrectable ECC errors"));
   EXPECT_EQ(results[1].verdict, Verdict::kWarning);
+}
+
+TEST_F(Doctor, WarnsOfAGpuThatIsSlowOrTaken) {
+  file("gpus.xml",
+       "<nvidia_smi_log><attached_gpus>1</attached_gpus><gpu id=\"00000000:0A:00.0\">"
+       "<pci><pci_gpu_link_info><link_widths><max_link_width>16x</max_link_width>"
+       "<current_link_width>8x</current_link_width></link_widths></pci_gpu_link_info></pci>"
+       "<clocks_event_reasons><clocks_event_reason_hw_slowdown>Active"
+       "</clocks_event_reason_hw_slowdown></clocks_event_reasons>"
+       "<fb_memory_usage><total>81920 MiB</total><used>70000 MiB</used></fb_memory_usage>"
+       "<ecc_mode><current_ecc>Disabled</current_ecc></ecc_mode>"
+       "<fabric><state>In Progress</state></fabric></gpu></nvidia_smi_log>");
+  program("nvidia-smi", "cat " + path("gpus.xml"));
+  const std::string text = envgen::results_to_text(run("gpu"), false, 0);
+  EXPECT_THAT(text, AllOf(HasSubstr("8 of 16 lanes"), HasSubstr("hw_slowdown"),
+                          HasSubstr("70000 of 81920 MiB"), HasSubstr("ECC is off"),
+                          HasSubstr("NVLink fabric is not up: In Progress")));
+  // The job's own, while it runs.
+  context_.occasion = doctor::Occasion::kMonitor;
+  EXPECT_EQ(envgen::results_to_text(run("gpu"), false, 0).find("70000"), std::string::npos);
+}
+
+TEST_F(Doctor, ReadsTheKernelsLogForBrokenGpus) {
+  EXPECT_THAT(line("xid"), HasSubstr("skipped"));
+  file("dev/kmsg", "6,1,2,-;NVRM: Xid (PCI:0000:0a:00): 13, Graphics Exception\n");
+  EXPECT_THAT(line("xid"), HasSubstr("ok"));
+  file("dev/kmsg", "6,1,2,-;NVRM: Xid (PCI:0000:0a:00): 79, GPU has fallen off the bus.\n");
+  EXPECT_THAT(line("xid"), AllOf(HasSubstr("warning"), HasSubstr("GPU 0000:0a:00"),
+                                 HasSubstr("Xid 79"), HasSubstr("fallen off")));
+}
+
+TEST_F(Doctor, ReadsThePortsOfRdmaAndTheirMtus) {
+  EXPECT_THAT(line("rdma"), HasSubstr("skipped"));
+  auto port = [this](const std::string& device, const std::string& state, const std::string& mtu) {
+    const std::string at = "sys/class/infiniband/" + device;
+    file(at + "/ports/1/state", state + "\n");
+    file(at + "/ports/1/phys_state", "3: Disabled\n");
+    file(at + "/ports/1/link_layer", "Ethernet\n");
+    file(at + "/device/net/" + device + "-if/x");
+    file("sys/class/net/" + device + "-if/mtu", mtu + "\n");
+  };
+  port("mlx5_0", "4: ACTIVE", "9000");
+  EXPECT_THAT(line("rdma"), AllOf(HasSubstr("ok"), HasSubstr("mlx5_0 port 1 active")));
+  port("mlx5_0", "4: ACTIVE", "1500");
+  EXPECT_THAT(line("rdma"), AllOf(HasSubstr("warning"), HasSubstr("the MTU is 1500")));
+  port("mlx5_1", "4: ACTIVE", "9000");
+  EXPECT_THAT(line("rdma"), AllOf(HasSubstr("the MTUs differ"), HasSubstr("mlx5_0-if has 1500")));
+  port("mlx5_0", "1: DOWN", "9000");
+  EXPECT_THAT(line("rdma"), HasSubstr("mlx5_0 port 1 (DOWN, Disabled) is not active"));
 }
 
 TEST_F(Doctor, GivesUpADriverThatHangs) {

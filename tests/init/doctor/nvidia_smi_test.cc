@@ -90,6 +90,37 @@ TEST(NvidiaSmi, NamesWhatADriverThatLostItsCardCannotRead) {
   EXPECT_EQ(one("<gpu_recovery_action>N/A</gpu_recovery_action>").recovery_action, "");
 }
 
+TEST(NvidiaSmi, KnowsWhatHoldsTheClocksDownByOldAndNewNames) {
+  EXPECT_THAT(one("<clocks_event_reasons>"
+                  "<clocks_event_reason_gpu_idle>Active</clocks_event_reason_gpu_idle>"
+                  "<clocks_event_reason_sw_power_cap>Active</clocks_event_reason_sw_power_cap>"
+                  "<clocks_event_reason_hw_thermal_slowdown>Active"
+                  "</clocks_event_reason_hw_thermal_slowdown></clocks_event_reasons>")
+                  .slowdowns,
+              ElementsAre("hw_thermal_slowdown"));
+  EXPECT_THAT(one("<clocks_throttle_reasons><clocks_throttle_reason_hw_slowdown>Active"
+                  "</clocks_throttle_reason_hw_slowdown></clocks_throttle_reasons>")
+                  .slowdowns,
+              ElementsAre("hw_slowdown"));
+}
+
+TEST(NvidiaSmi, TellsAFabricThatIsNotUpFromNone) {
+  const auto fabric = [](const std::string& state, const std::string& status) {
+    return one("<fabric><state>" + state + "</state><status>" + status + "</status></fabric>")
+        .fabric;
+  };
+  EXPECT_EQ(fabric("N/A", "N/A"), "");
+  EXPECT_EQ(fabric("Completed", "Success"), "");
+  EXPECT_EQ(fabric("In Progress", "N/A"), "In Progress");
+  EXPECT_EQ(fabric("Completed", "Insufficient Resources"), "Insufficient Resources");
+}
+
+TEST(NvidiaSmi, TellsEccThatIsOffFromACardWithoutIt) {
+  EXPECT_TRUE(one("<ecc_mode><current_ecc>Disabled</current_ecc></ecc_mode>").ecc_off);
+  EXPECT_FALSE(one("<ecc_mode><current_ecc>N/A</current_ecc></ecc_mode>").ecc_off);
+  EXPECT_FALSE(one("").ecc_off);
+}
+
 TEST(NvidiaSmi, KeepsTheLinesAroundTheLog) {
   const auto report = parse_nvidia_smi(
       "a warning first\n" + log_of(gpu_of("")) + "WARNING: infoROM is corrupted at gpu 0A\r\n",
@@ -180,6 +211,11 @@ TEST_F(NvidiaSmiSamples, NewestAndSmallestCardsAreWell) {
     EXPECT_EQ(gpu.minor, 0) << name;
     EXPECT_THAT(gpu.broken, IsEmpty()) << name;
     EXPECT_EQ(gpu.recovery_action, "") << name;
+    EXPECT_THAT(gpu.slowdowns, IsEmpty()) << name;
+    EXPECT_EQ(gpu.fabric, "") << name;
+    EXPECT_FALSE(gpu.ecc_off) << name;
+    EXPECT_EQ(gpu.max_link_width, 16) << name;
+    EXPECT_GT(gpu.used_mib, 1000U) << name;
     EXPECT_FALSE(gpu.repair_pending || gpu.repair_failed || gpu.mig) << name;
     EXPECT_THAT(report.notes, IsEmpty()) << name;
   }
