@@ -33,6 +33,9 @@ struct Observation {
   // old ones stay. 0 = they grow.
   std::int64_t log_max_bytes = 0;
   int log_keep = 3;
+  // A reader of our stdout or stderr that reads nothing holds the job up for so long, then it costs
+  // lines.
+  std::int64_t log_patience_ms = 30'000;
 
   // The performance watch: of each line in which `perf_pattern` finds the two times,
   // hardware / e2e is compared. Parts per million, so that a plan has no rounding; 0 = no watch.
@@ -64,6 +67,7 @@ inline void fields(FieldVisitor& v, Observation& observe) {
   constexpr Rule kCount{.least = 0, .most = 1'000'000};
   v("log_max_bytes", observe.log_max_bytes);
   v("log_keep", observe.log_keep, kCount);
+  v("log_patience_ms", observe.log_patience_ms);
   v("perf_threshold_ppm", observe.perf_threshold_ppm);
   v("perf_pattern", observe.perf_pattern);
   v("perf_reschedules", observe.perf_reschedules);

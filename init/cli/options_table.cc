@@ -249,6 +249,8 @@ constexpr Option kFiles[] = {
                                                "begin a new log file at this size: 64k, 100m, 2g"),
     needs(kLogSizes, row<kNumber<0, 1000>, &Observation::log_keep>("log-keep", "N",
                                                                    "old log files that stay (3)")),
+    row<kDuration, &Observation::log_patience_ms>(
+        "log-patience", "DURATION", "how long a reader that reads nothing holds the job up (30s)"),
     of(kJob | kInstance, row<kPath, &Options::run_dir>(
                              "run-dir", "DIR", "state, control socket and converted rank table")),
     row<kSwitch, &Request::clean_device_dirs>("clean-device-dirs", "",

@@ -78,6 +78,9 @@ class Supervisor {
   }
   void write_state();
   void add_last_output(JobReport& report) const;
+  // True: a process has been stopped by a signal, or continued, since.
+  bool look_for_paused();
+  void finish_logs();
   void finish();
   int fall_back();
 

@@ -141,11 +141,26 @@ void Supervisor::turn() {
   if (reap_again_) reap();
   drain();
   if (diagnosis_.advance(job_, machine_)) state_writer_.note_change();
+  if (child_changed_ && look_for_paused()) state_writer_.note_change();
   link_.turned();
   if (!done_) write_state();  // finish() does it with the code
   if (!std::exchange(child_changed_, false)) return;
   // Last in a turn: what came before has been answered when the shell gets its terminal back.
   for (const pid_t pid : main_pids(job_)) stopped_ms_ += job_control_.stop_with(pid);
+}
+
+bool Supervisor::look_for_paused() {
+  bool changed = false;
+  for (TaskRecord& record : job_.records) {
+    siginfo_t info{};
+    // Left to be seen by others: it is there until the process goes on.
+    const bool paused =
+        record.pid > 0 &&
+        ::waitid(P_PID, static_cast<id_t>(record.pid), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == record.pid;
+    changed = std::exchange(record.paused, paused) != paused || changed;
+  }
+  return changed;
 }
 
 const std::vector<Poller::Watched>& Supervisor::wait() {
@@ -381,8 +396,13 @@ void Supervisor::drain() {
     stopper_.begin_step();
     const PhaseState before{machine_.phase(), machine_.expired()};
     std::vector<lifecycle::Action> actions = machine_.step(next, now_ms());
-    report_transition(before, next, job_, machine_, now_ms(), termination_log());
+    const std::string text =
+        report_transition(before, next, job_, machine_, now_ms(), termination_log());
     workers_.stepped();
+    // What is asked to save or to end must not be kept from it by whoever does not read its output.
+    const lifecycle::Phase phase = machine_.phase();
+    const bool ending = phase == lifecycle::Phase::kStopping && !main_pids(job_).empty();
+    if (machine_.stopped() || phase == lifecycle::Phase::kCheckpointing || ending) tees_.hurry();
     if (!actions.empty()) report_outlived(hanging);
     // A signal that is only sent on changes nothing that a state tells.
     const bool sends_on = std::holds_alternative<event::SignalReceived>(next);
@@ -391,6 +411,7 @@ void Supervisor::drain() {
     if (std::holds_alternative<event::ClusterReady>(next)) name_records(job_, machine_);
     report_kills(job_, next, actions);
     for (const lifecycle::Action& one : actions) perform(one);
+    if (!text.empty()) diagnosis_.say_behind(text);
     stopper_.end_step();
     timeline_.stepped(next, actions, before.phase, job_, machine_);
     events_.pop_front();
@@ -431,10 +452,25 @@ void Supervisor::add_last_output(JobReport& report) const {
   }
 }
 
+// A stop has a deadline that is not ours.
+void Supervisor::finish_logs() {
+  if (machine_.stopped()) return tees_.finish(kLogsWithinStopMs);
+  tees_.finish(logtee::kLongestEndMs + logtee::kIdleEndMs, [this](pollfd& end) {
+    std::array<pollfd, 2> both = {signals_.source(), end};
+    signals_.wait(both, -1);
+    end = both[1];
+    std::array<proc::Received, kMostSignals> room;
+    return std::ranges::any_of(signals_.read(room), [this](const proc::Received& received) {
+      const bool stops = asks_to_stop(received.signal, true);
+      return std::holds_alternative<Stop>(
+          meaning_of(received.signal, job_.plan.policy.signals, stops));
+    });
+  });
+}
+
 void Supervisor::finish() {
   diagnosis_.finish(job_, machine_);
-  // A stop has a deadline that is not ours.
-  tees_.finish(machine_.stopped() ? kLogsWithinStopMs : logtee::kLongestEndMs + logtee::kIdleEndMs);
+  finish_logs();
   state_writer_.note_change();
   write_state();
   link_.farewell(exit_code_);

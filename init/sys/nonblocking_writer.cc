@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -71,6 +72,15 @@ ssize_t NonblockingWriter::splice_some(std::string_view bytes) {
   }
   errno = error;
   return count;
+}
+
+std::optional<std::size_t> NonblockingWriter::unread() const {
+  struct stat status{};
+  if (::fstat(fd_.get(), &status) != 0) return std::nullopt;
+  int bytes = 0;
+  const unsigned long question = S_ISFIFO(status.st_mode) ? FIONREAD : TIOCOUTQ;
+  if (::ioctl(fd_.get(), question, &bytes) != 0 || bytes < 0) return std::nullopt;
+  return static_cast<std::size_t>(bytes);
 }
 
 ssize_t NonblockingWriter::write_once(std::string_view bytes) {

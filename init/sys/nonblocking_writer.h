@@ -7,6 +7,8 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +23,8 @@ class NonblockingWriter {
 
   // How much was taken; -1 with errno: EAGAIN when the reader must read first. SIGPIPE never comes.
   ssize_t write(std::string_view bytes);
+  // What was written into it, by anybody, and not read yet; nothing where that cannot be known.
+  [[nodiscard]] std::optional<std::size_t> unread() const;
   // What to poll for POLLOUT; -1: it takes nothing, ever.
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] std::vector<int> descriptors() const {

@@ -2,7 +2,7 @@
 
 namespace logtee {
 
-void Lines::put(std::string_view piece, StdoutMirror& mirror, Cursor& cursor) const {
+void Lines::put(std::string_view piece, StdoutMirror& mirror, Cursor& cursor) {
   const bool mine = cursor.owner == id_;
   const char last = piece.back();
   // Somebody else's line stays as it is; a bar of theirs does where we write more than a bar.
@@ -11,6 +11,7 @@ void Lines::put(std::string_view piece, StdoutMirror& mirror, Cursor& cursor) co
   if (!goes_on && piece != "\r") mirror.put(prefix_);
   mirror.put(piece);
   cursor = {.owner = id_, .open = last != '\n' && last != '\r', .returned = last == '\r'};
+  if (!cursor.open) draws_ = cursor.returned;
 }
 
 void Lines::add(std::string_view bytes, StdoutMirror& mirror, Cursor& cursor) {
@@ -28,14 +29,18 @@ void Lines::add(std::string_view bytes, StdoutMirror& mirror, Cursor& cursor) {
       continue;
     }
     line_ += piece;
-    if (ends || line_.size() > kLongestLine) flush(mirror, cursor);
+    if (!ends && line_.size() <= kLongestLine) continue;
+    flush(mirror, cursor);
+    line_.clear();
+    shown_ = 0;
   }
 }
 
 void Lines::flush(StdoutMirror& mirror, Cursor& cursor) {
-  if (line_.empty()) return;
-  put(line_, mirror, cursor);
-  line_.clear();
+  if (!waiting()) return;
+  const bool goes_on = shown_ > 0 && cursor.owner == id_ && cursor.open;
+  put(std::string_view(line_).substr(goes_on ? shown_ : 0), mirror, cursor);
+  shown_ = line_.size();
 }
 
 }  // namespace logtee

@@ -1,9 +1,9 @@
 #pragma once
 // A process's share of an output that several share: whole lines, each behind the process's prefix.
 // A carriage return ends a piece as a newline does and the prefix is repeated behind it, so that a
-// progress bar keeps it. A line without an end goes out when flush() says so; whoever else writes
-// then begins a new line, and the process goes on behind a prefix. Lines of more than kLongestLine
-// may be cut that way too.
+// progress bar keeps it. A line without an end goes out when flush() says so; where somebody else
+// writes then they begin a new line, and when its end comes the line is shown again, whole. Lines
+// of more than kLongestLine may be cut.
 
 #include <cstddef>
 #include <string>
@@ -29,16 +29,20 @@ class Lines {
 
   void add(std::string_view bytes, StdoutMirror& mirror, Cursor& cursor);
   void flush(StdoutMirror& mirror, Cursor& cursor);
-  // There is a line without an end that was not shown.
-  [[nodiscard]] bool waiting() const { return !line_.empty(); }
+  // There is text without an end that was not shown.
+  [[nodiscard]] bool waiting() const { return line_.size() > shown_; }
+  // That text is a bar which is drawn anew again and again, not a line.
+  [[nodiscard]] bool draws() const { return draws_; }
 
  private:
   // A piece, with its end if it has one.
-  void put(std::string_view piece, StdoutMirror& mirror, Cursor& cursor) const;
+  void put(std::string_view piece, StdoutMirror& mirror, Cursor& cursor);
 
   int id_;
   std::string prefix_;
-  std::string line_;
+  std::string line_;       // without an end,
+  std::size_t shown_ = 0;  // so much of which was shown
+  bool draws_ = false;
 };
 
 }  // namespace logtee

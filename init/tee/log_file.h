@@ -23,6 +23,8 @@ class LogFile {
  public:
   LogFile(std::string path, LogRule rule);
 
+  // Opens it, or makes it; why not, where that cannot be done. Not needed before write().
+  std::string open();
   // Blocks as a write to a regular file does; where it is none, what is not taken is lost.
   void write(std::string_view bytes, std::int64_t now_ms);
   // At the end: what the file has no room to say itself.
@@ -31,8 +33,6 @@ class LogFile {
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
  private:
-  // Why it cannot; "" = it is open.
-  std::string open();
   [[nodiscard]] envgen::Status move_away() const;
   void rotate(std::int64_t now_ms);
   void append(std::string_view bytes, std::int64_t now_ms);

@@ -21,6 +21,7 @@ constexpr int kMostTries = 100;
 // The sequence is odd while the rest, or the ring, changes.
 struct Shared::Board {
   std::atomic<std::uint32_t> sequence{0};
+  std::atomic<bool> used{false};
   std::atomic<bool> open{false};
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<std::int64_t> last_ms{0};
@@ -112,6 +113,11 @@ std::string Shared::output_tail(std::size_t process, Stream stream) const {
   return tail;
 }
 
+bool Shared::has(std::size_t process) const {
+  const Board* one = board(process, Stream::kOut);
+  return one != nullptr && one->used.load(std::memory_order_relaxed);
+}
+
 bool Shared::ended(std::size_t process) const {
   const Board* out = board(process, Stream::kOut);
   const Board* err = board(process, Stream::kErr);
@@ -120,7 +126,10 @@ bool Shared::ended(std::size_t process) const {
 }
 
 void Shared::open(std::size_t process, Stream stream) {
-  if (Board* one = board(process, stream)) one->open.store(true, std::memory_order_release);
+  Board* one = board(process, stream);
+  if (one == nullptr) return;
+  one->used.store(true, std::memory_order_relaxed);
+  one->open.store(true, std::memory_order_release);
 }
 
 void Shared::take_over() {

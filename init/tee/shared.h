@@ -44,6 +44,8 @@ class Shared {
   [[nodiscard]] std::string output_tail(std::size_t process) const;
   // The last kRingBytes of one of them.
   [[nodiscard]] std::string output_tail(std::size_t process, Stream stream) const;
+  // It goes through the tee.
+  [[nodiscard]] bool has(std::size_t process) const;
   // Nobody holds the writing end of either stream any more, and all of it has been seen.
   [[nodiscard]] bool ended(std::size_t process) const;
 

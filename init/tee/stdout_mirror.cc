@@ -4,10 +4,12 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/text.h"
+
 namespace logtee {
 namespace {
 
-constexpr std::size_t kFull = StdoutMirror::kMostKept / 2;  // then a pause is wanted,
+constexpr std::size_t kFull = StdoutMirror::kMostKept / 2;  // then the job is held up,
 constexpr std::size_t kCalm = StdoutMirror::kMostKept / 4;  // until no more than this is left
 constexpr std::size_t kFlushAt = StdoutMirror::kMostKept / 8;
 constexpr std::size_t kDropAtOnce = 64U << 10;
@@ -16,7 +18,7 @@ constexpr std::size_t kDropAtOnce = 64U << 10;
 
 std::size_t StdoutMirror::write(std::string_view bytes) {
   std::size_t taken = 0;
-  while (taken < bytes.size() && !dead_ && !full_) {
+  while (taken < bytes.size() && !gone_ && !full_) {
     const ssize_t count = writer_.write(bytes.substr(taken));
     if (count > 0) {
       taken += static_cast<std::size_t>(count);
@@ -25,24 +27,28 @@ std::size_t StdoutMirror::write(std::string_view bytes) {
     if (count < 0 && errno == EAGAIN) break;
     // A file on a full disk: what comes later may find room.
     full_ = count < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
-    dead_ = !full_;
+    gone_ = !full_;
   }
   written_ += taken;
   if (taken > 0) at_line_start_ = bytes[taken - 1] == '\n';
   return taken;
 }
 
+// In front of what comes behind the gap.
+void StdoutMirror::note_gap() {
+  front_ = (at_line_start_ ? "" : "\n") + std::string("trainit: ") + std::to_string(unsaid_) +
+           " bytes of output ";
+  front_ += no_room_ ? "could not be written here\n"
+                     : "were dropped here: nobody read for " + envgen::seconds(patience_ms_) + "\n";
+  noted_ = std::exchange(unsaid_, 0);
+  no_room_ = false;
+}
+
 void StdoutMirror::flush() {
+  if (waits_) return;
   full_ = false;
-  while ((pending() > 0 || unsaid_ > 0) && !full_) {
-    if (front_.empty() && unsaid_ > 0) {
-      front_ = (at_line_start_ ? "" : "\n") + std::string("trainit: ") + std::to_string(unsaid_) +
-               " bytes of output " +
-               (no_room_ ? "could not be written here\n"
-                         : "were dropped here: the reader was too slow\n");
-      noted_ = std::exchange(unsaid_, 0);
-      no_room_ = false;
-    }
+  while (!gone_ && !full_ && (pending() > 0 || unsaid_ > 0)) {
+    if (front_.empty() && unsaid_ > 0) note_gap();
     if (!front_.empty()) {
       front_.erase(0, write(front_));
       if (!front_.empty()) break;
@@ -52,17 +58,10 @@ void StdoutMirror::flush() {
     head_ += write(std::string_view(queue_).substr(head_));
     break;
   }
-  if (full_) drop_all();
-  if (dead_) {
-    front_.clear();
-    queue_.clear();
-    head_ = 0;
-    unsaid_ = 0;
-  }
+  if (full_ || gone_) drop_all();
   if (head_ == queue_.size()) {
     queue_.clear();
     head_ = 0;
-    slow_ = slow_ && pending() > 0;
   } else if (head_ > kFull) {
     queue_.erase(0, head_);
     head_ = 0;
@@ -70,17 +69,21 @@ void StdoutMirror::flush() {
 }
 
 void StdoutMirror::put(std::string_view bytes) {
-  if (dead_) return;
+  if (gone_) {
+    dropped_ += bytes.size();
+    unsaid_ += bytes.size();
+    return;
+  }
   if (pending() + bytes.size() > kFlushAt) flush();
-  if (pending() + bytes.size() > kMostKept) make_room(bytes.size());
+  if (given_up_ && pending() + bytes.size() > kMostKept) make_room(bytes.size());
   queue_ += bytes;
 }
 
 void StdoutMirror::pass(std::string_view bytes) {
   flush();
-  if (pending() == 0 && unsaid_ == 0) bytes.remove_prefix(write(bytes));
+  if (pending() == 0 && unsaid_ == 0 && !waits_) bytes.remove_prefix(write(bytes));
   if (!bytes.empty()) put(bytes);
-  if (full_) drop_all();
+  if (full_ || gone_) drop_all();
 }
 
 // To be told where there is room again; a note that did not fit is written anew then.
@@ -88,7 +91,7 @@ void StdoutMirror::drop_all() {
   const std::uint64_t lost = (noted_ == 0 ? front_.size() : 0) + queue_.size() - head_;
   unsaid_ += lost + std::exchange(noted_, 0);
   dropped_ += lost;
-  no_room_ = true;
+  no_room_ = !gone_;
   front_.clear();
   queue_.clear();
   head_ = 0;
@@ -113,21 +116,34 @@ void StdoutMirror::make_room(std::size_t size) {
   head_ = 0;
 }
 
-bool StdoutMirror::wants_pause(std::int64_t now_ms) {
-  if (dead_ || slow_ || pending() <= (full_since_ms_ != 0 ? kCalm : kFull)) {
-    full_since_ms_ = 0;
-    return false;
-  }
-  if (full_since_ms_ == 0) full_since_ms_ = now_ms;
-  if (now_ms - full_since_ms_ < kLongestPauseMs) return true;
-  slow_ = true;
-  full_since_ms_ = 0;
-  return false;
+std::uint64_t StdoutMirror::missing() const {
+  return unsaid_ + noted_ + (noted_ == 0 ? front_.size() : 0) + queue_.size() - head_;
 }
 
-std::optional<std::int64_t> StdoutMirror::pause_until() const {
-  if (full_since_ms_ == 0) return std::nullopt;
-  return full_since_ms_ + kLongestPauseMs;
+std::int64_t StdoutMirror::unread_ms(std::int64_t now_ms) {
+  const bool read = written_ != std::exchange(written_then_, written_);
+  if (read || pending() == 0 || waits_) {
+    unread_since_ms_ = now_ms;
+    unread_then_ = pending() > 0 ? writer_.unread() : std::nullopt;
+    return 0;
+  }
+  if (patience_ms_ > 0 && now_ms >= patience_ends_ms()) {
+    // A pipe takes more only where a page of it is free, and a slow reader may have read less.
+    const auto unread = writer_.unread();
+    const bool less = unread && unread_then_ && *unread < *unread_then_;
+    unread_then_ = unread;
+    if (less) unread_since_ms_ = now_ms;
+  }
+  return now_ms - unread_since_ms_;
+}
+
+bool StdoutMirror::holds_up(std::int64_t now_ms) {
+  const bool patient = unread_ms(now_ms) < patience_ms_ || waits_;
+  given_up_ = given_up_ && !patient;
+  holds_ = !given_up_ && pending() > (holds_ ? kCalm : kFull);
+  if (!holds_ || patient) return holds_;
+  given_up_ = true;
+  return holds_ = false;
 }
 
 }  // namespace logtee

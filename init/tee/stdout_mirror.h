@@ -1,9 +1,10 @@
 #pragma once
 // The mirror of the job's output on our own stdout or stderr. It never waits for whoever reads
-// that: what is not taken at once is kept, up to kMostKept, then the oldest lines are dropped and
-// counted, and the count is said in the stream where they are missing. A reader that is only a
-// little slower than the job costs no line: wants_pause() asks to read no more for a moment, which
-// holds the job up as its own pipe would.
+// that: what is not taken at once is kept. While much is kept, holds_up() asks to read no more,
+// which holds the job up as its own pipe would. Only a reader that has read nothing for the
+// patience costs lines: from then on, and until it reads again, kMostKept is kept and the oldest
+// lines are dropped and counted. The count is said in the stream where they are missing; what could
+// not be said there is missing().
 
 #include <cstddef>
 #include <cstdint>
@@ -18,11 +19,9 @@ namespace logtee {
 class StdoutMirror {
  public:
   static constexpr std::size_t kMostKept = 1U << 20;
-  // A reader that takes less than a quarter of kMostKept in this time is too slow to be waited for,
-  // until it has caught up.
-  static constexpr std::int64_t kLongestPauseMs = 500;
 
-  explicit StdoutMirror(int standard_fd) : writer_(standard_fd) {}
+  StdoutMirror(int standard_fd, std::int64_t patience_ms)
+      : writer_(standard_fd), patience_ms_(patience_ms) {}
 
   // Keeps bytes for flush().
   void put(std::string_view bytes);
@@ -30,24 +29,37 @@ class StdoutMirror {
   void flush();
   // Both, without a copy of what is taken now.
   void pass(std::string_view bytes);
-  // Nobody will ever read it.
-  [[nodiscard]] bool dead() const { return dead_; }
   // There is something to write: what to poll for POLLOUT, or -1.
-  [[nodiscard]] int waits_for() const { return pending() > 0 ? writer_.fd() : -1; }
+  [[nodiscard]] int waits_for() const { return pending() > 0 && !waits_ ? writer_.fd() : -1; }
   [[nodiscard]] std::size_t pending() const { return front_.size() + queue_.size() - head_; }
   // Bytes that were written so far, and those that were dropped.
   [[nodiscard]] std::uint64_t written() const { return written_; }
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
-  // Of the dropped ones, those that the stream does not tell of yet.
-  [[nodiscard]] std::uint64_t unsaid() const { return unsaid_; }
-  // Whether to read on would cost lines of a reader that is fast enough.
-  bool wants_pause(std::int64_t now_ms);
-  // When the pause is over at the latest.
-  [[nodiscard]] std::optional<std::int64_t> pause_until() const;
+  // Of all that was put, what was not written, and of which the stream does not tell.
+  [[nodiscard]] std::uint64_t missing() const;
+
+  // Whether what is put should wait until the reader has read. To be asked in each turn.
+  bool holds_up(std::int64_t now_ms);
+  // For how long something has waited and nothing was read; 0: it was, since this was last asked.
+  std::int64_t unread_ms(std::int64_t now_ms);
+  // When that is the patience, if nothing is read until then.
+  [[nodiscard]] std::int64_t patience_ends_ms() const { return unread_since_ms_ + patience_ms_; }
+  // Nothing was read for the patience; what is put does not wait.
+  [[nodiscard]] bool given_up() const { return given_up_; }
+  void set_patience(std::int64_t patience_ms) { patience_ms_ = patience_ms; }
+  [[nodiscard]] std::int64_t patience_ms() const { return patience_ms_; }
+  // Somebody else still writes there: nothing is written before that is over.
+  void wait_for_another(bool waits) { waits_ = waits; }
+
+  // Nobody will ever read it: the reader went away, or there never was one.
+  [[nodiscard]] bool dead() const { return gone_; }
+  // It is on a full disk.
+  [[nodiscard]] bool no_room() const { return no_room_; }
 
  private:
   // How much of it was taken.
   std::size_t write(std::string_view bytes);
+  void note_gap();
   void make_room(std::size_t size);
   void drop_all();
 
@@ -62,9 +74,14 @@ class StdoutMirror {
   bool no_room_ = false;      // why it was dropped
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
-  std::int64_t full_since_ms_ = 0;  // 0: it is not
-  bool slow_ = false;
-  bool dead_ = false;
+  std::int64_t patience_ms_;
+  std::int64_t unread_since_ms_ = 0;
+  std::uint64_t written_then_ = 0;            // of written_
+  std::optional<std::size_t> unread_then_{};  // in the pipe
+  bool holds_ = false;
+  bool given_up_ = false;
+  bool waits_ = false;
+  bool gone_ = false;
 };
 
 }  // namespace logtee

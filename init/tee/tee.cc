@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "init/sys/clock.h"
 #include "init/sys/log.h"
 #include "init/tee/lines.h"
@@ -22,12 +25,16 @@ namespace logtee {
 namespace {
 
 constexpr std::size_t kReadBytes = 128U << 10;
-// A line without an end is shown after this time.
-constexpr std::int64_t kPartialMs = 100;
+// A line without an end is shown after this time: somebody may wait for an answer, or want to know
+// where it hangs. What writes in the meantime tears no line; a bar is not torn by anything.
+constexpr std::int64_t kPartialMs = 5000;
+constexpr std::int64_t kBarMs = 100;
 // Where the terminal's own group alone is told of a new size, we see it here.
 constexpr std::int64_t kResizeMs = 100;
-// The tee of the last incarnation has an end that is bounded by itself.
+// For the tee of the last incarnation to have written its files; the readers of ours may keep it.
 constexpr std::int64_t kBeforeMs = 2000;
+// What a stream has at most behind its end: its pipe. Those who inherited it may go on for ever.
+constexpr std::size_t kMostRest = 1U << 20;
 
 struct Input {
   std::size_t process = 0;
@@ -40,6 +47,10 @@ struct Input {
   std::int64_t partial_since_ms = 0;
   bool terminal = false;
   std::int64_t sized_ms = 0;
+
+  [[nodiscard]] std::int64_t partial_until_ms() const {
+    return partial_since_ms + (lines->draws() ? kBarMs : kPartialMs);
+  }
 };
 
 class Tee {
@@ -50,7 +61,12 @@ class Tee {
  private:
   void add_inputs(std::size_t process, const Feed& feed, bool shares);
   void wait();
-  [[nodiscard]] int timeout_ms() const;
+  bool is_held(StdoutMirror& mirror, const char* name, bool& said) const;
+  [[nodiscard]] int timeout_ms(bool out_held, bool err_held) const;
+  void hear();
+  void set_patience(std::int64_t patience_ms);
+  // The tee before has ended.
+  void begin_echo();
   // False: there is nothing now.
   bool read(Input& input);
   void close(Input& input);
@@ -59,11 +75,12 @@ class Tee {
   [[nodiscard]] bool all_ended() const;
   void take_the_rest();
   void finish_echo();
+  static void say_missing(const StdoutMirror& mirror, const std::string& name);
 
   Shared& shared_;
   const Scan& scan_;
   std::vector<std::unique_ptr<LogFile>> logs_;
-  StdoutMirror out_{STDOUT_FILENO};
+  StdoutMirror out_;
   std::unique_ptr<StdoutMirror> err_;  // none: it is the same place
   Cursor out_cursor_;
   Cursor err_cursor_;
@@ -71,23 +88,44 @@ class Tee {
   std::vector<pollfd> polled_;
   std::vector<char> chunk_ = std::vector<char>(kReadBytes);
   int life_;
+  int before_;
+  std::int64_t patience_ms_;
+  bool out_said_ = false;  // that it is given up
+  bool err_said_ = false;
   bool ending_ = false;
+  std::optional<std::int64_t> end_by_ms_ = {};
   std::int64_t now_ms_ = sys::monotonic_ms();
 };
 
 Tee::Tee(const Work& work, Shared& shared, const Scan& scan)
-    : shared_(shared), scan_(scan), life_(work.life) {
-  if (!same_file(STDOUT_FILENO, STDERR_FILENO))
-    err_ = std::make_unique<StdoutMirror>(STDERR_FILENO);
-  const auto echoing = std::ranges::count_if(work.feeds, &Feed::echo);
+    : shared_(shared),
+      scan_(scan),
+      out_(STDOUT_FILENO, work.patience_ms),
+      life_(work.life),
+      before_(work.before),
+      patience_ms_(work.patience_ms) {
+  if (!same_file(STDOUT_FILENO, STDERR_FILENO)) {
+    err_ = std::make_unique<StdoutMirror>(STDERR_FILENO, work.patience_ms);
+  }
+  if (before_ >= 0) {
+    out_.wait_for_another(true);
+    if (err_) err_->wait_for_another(true);
+  }
   const LogRule rule{.max_bytes = work.log_max_bytes,
                      .keep = work.log_keep,
                      .job_user = work.job_user ? &*work.job_user : nullptr};
-  for (std::size_t i = 0; i < work.feeds.size(); ++i) {
-    const std::string& log = work.feeds[i].log;
-    logs_.push_back(log.empty() ? nullptr : std::make_unique<LogFile>(log, rule));
-    add_inputs(i, work.feeds[i], echoing > 1);
+  std::vector<Feed> feeds = work.feeds;
+  for (Feed& feed : feeds) {
+    logs_.push_back(feed.log.empty() ? nullptr : std::make_unique<LogFile>(feed.log, rule));
+    if (feed.log.empty() || feed.echo) continue;
+    const std::string why = logs_.back()->open();
+    if (why.empty()) continue;
+    sys::log::warning(why + "; its output comes with trainit's own");
+    logs_.back().reset();
+    feed.echo = true;
   }
+  const auto echoing = std::ranges::count_if(feeds, &Feed::echo);
+  for (std::size_t i = 0; i < feeds.size(); ++i) add_inputs(i, feeds[i], echoing > 1);
 }
 
 void Tee::add_inputs(std::size_t process, const Feed& feed, bool shares) {
@@ -114,6 +152,8 @@ int Tee::run() {
   take_the_rest();
   flush_partial(true);
   finish_echo();
+  say_missing(out_, "stdout");
+  if (err_) say_missing(*err_, "stderr");
   for (const auto& log : logs_) {
     if (log) log->say_lost();
   }
@@ -124,40 +164,82 @@ bool Tee::all_ended() const {
   return std::ranges::all_of(inputs_, [](const Input& input) { return input.fd < 0; });
 }
 
-int Tee::timeout_ms() const {
+int Tee::timeout_ms(bool out_held, bool err_held) const {
   std::optional<std::int64_t> until;
   auto at = [&until](std::int64_t ms) { until = std::min(until.value_or(ms), ms); };
   for (const Input& input : inputs_) {
-    if (input.partial_since_ms != 0) at(input.partial_since_ms + kPartialMs);
+    if (input.partial_since_ms != 0) at(input.partial_until_ms());
   }
-  if (const auto pause = out_.pause_until()) at(*pause);
-  if (err_) {
-    if (const auto pause = err_->pause_until()) at(*pause);
-  }
+  if (out_held && before_ < 0) at(out_.patience_ends_ms());
+  if (err_held && before_ < 0) at(err_->patience_ends_ms());
   if (!until) return -1;
   return static_cast<int>(std::max<std::int64_t>(*until - now_ms_, 0));
 }
 
+bool Tee::is_held(StdoutMirror& mirror, const char* name, bool& said) const {
+  const bool held = mirror.holds_up(now_ms_);
+  if (mirror.given_up() && !std::exchange(said, true)) {
+    sys::log::warning("nobody has read our " + std::string(name) + " for " +
+                      envgen::seconds(mirror.patience_ms()) +
+                      ": the job goes on, and its oldest lines there are dropped");
+  }
+  return held;
+}
+
+void Tee::set_patience(std::int64_t patience_ms) {
+  out_.set_patience(patience_ms);
+  if (err_) err_->set_patience(patience_ms);
+}
+
+void Tee::hear() {
+  std::array<char, 16> told{};
+  const ssize_t size = ::read(life_, told.data(), told.size());
+  if (size < 0 && errno == EINTR) return;
+  const std::string_view words(told.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  for (const char word : words) {
+    ending_ = ending_ || word == static_cast<char>(Told::kEnd);
+    set_patience(ending_ ? patience_ms_ : std::min(patience_ms_, kIdleEndMs));
+  }
+  if (!words.empty()) return;
+  ending_ = true;
+  life_ = -1;
+  end_by_ms_ = sys::monotonic_ms() + kLongestEndMs;
+  set_patience(std::min(patience_ms_, kIdleEndMs));
+}
+
+void Tee::begin_echo() {
+  before_ = -1;
+  for (StdoutMirror* mirror : {&out_, err_.get()}) {
+    if (mirror == nullptr) continue;
+    mirror->wait_for_another(false);
+    mirror->flush();
+  }
+}
+
 void Tee::wait() {
-  const bool out_waits = out_.wants_pause(now_ms_);
-  const bool err_waits = err_ && err_->wants_pause(now_ms_);
+  const bool out_held = is_held(out_, "stdout", out_said_);
+  const bool err_held = err_ && is_held(*err_, "stderr", err_said_);
   polled_.clear();
   polled_.push_back({life_, POLLIN, 0});
+  polled_.push_back({before_, 0, 0});
   polled_.push_back({out_.waits_for(), POLLOUT, 0});
   polled_.push_back({err_ ? err_->waits_for() : -1, POLLOUT, 0});
+  const std::size_t others = polled_.size();
   for (const Input& input : inputs_) {
-    const bool waits = input.mirror != nullptr && (input.mirror == &out_ ? out_waits : err_waits);
-    polled_.push_back({waits ? -1 : input.fd, POLLIN, 0});
+    const bool held = input.mirror != nullptr && (input.mirror == &out_ ? out_held : err_held);
+    // What the dead have left is read in any case: it may say why they died.
+    polled_.push_back({input.fd, static_cast<short>(held ? 0 : POLLIN), 0});
   }
-  const int count = ::poll(polled_.data(), polled_.size(), timeout_ms());
+  const int count = ::poll(polled_.data(), polled_.size(), timeout_ms(out_held, err_held));
   now_ms_ = sys::monotonic_ms();
   if (count > 0) {
-    if (polled_[1].revents != 0) out_.flush();
-    if (polled_[2].revents != 0) err_->flush();
+    if (polled_[1].revents != 0) begin_echo();
+    if (polled_[2].revents != 0) out_.flush();
+    if (polled_[3].revents != 0) err_->flush();
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (polled_[i + 3].revents != 0) read(inputs_[i]);
+      if (polled_[i + others].revents != 0) read(inputs_[i]);
     }
-    ending_ = polled_[0].revents != 0;
+    if (polled_[0].revents != 0) hear();
   }
   flush_partial(false);
 }
@@ -210,7 +292,7 @@ void Tee::show(Input& input, std::string_view bytes) {
 void Tee::flush_partial(bool all) {
   for (Input& input : inputs_) {
     if (input.partial_since_ms == 0) continue;
-    if (!all && now_ms_ - input.partial_since_ms < kPartialMs) continue;
+    if (!all && now_ms_ < input.partial_until_ms()) continue;
     input.lines->flush(*input.mirror, *input.cursor);
     input.mirror->flush();
     input.partial_since_ms = 0;
@@ -220,41 +302,48 @@ void Tee::flush_partial(bool all) {
 // The processes are gone; what others have inherited of a stream is left to its fate.
 void Tee::take_the_rest() {
   const std::int64_t deadline_ms = sys::monotonic_ms() + kIdleEndMs;
-  bool more = true;
-  while (more && now_ms_ < deadline_ms) {
-    more = false;
-    for (Input& input : inputs_) {
-      if (input.fd >= 0 && read(input)) more = true;
+  for (Input& input : inputs_) {
+    const std::uint64_t before = shared_.seen(input.process).bytes;
+    while (input.fd >= 0 && shared_.seen(input.process).bytes - before < kMostRest &&
+           now_ms_ < deadline_ms && read(input)) {
+      now_ms_ = sys::monotonic_ms();
     }
-    now_ms_ = sys::monotonic_ms();
   }
 }
 
 void Tee::finish_echo() {
-  const std::int64_t begin_ms = sys::monotonic_ms();
-  std::int64_t progress_ms = begin_ms;
-  auto written = [this] { return out_.written() + (err_ ? err_->written() : 0); };
-  std::uint64_t before = written();
   while (true) {
-    out_.flush();
-    if (err_) err_->flush();
-    const std::int64_t now_ms = sys::monotonic_ms();
-    if (written() != std::exchange(before, written())) progress_ms = now_ms;
-    const std::size_t left = out_.pending() + (err_ ? err_->pending() : 0);
-    const std::uint64_t unsaid = out_.unsaid() + (err_ ? err_->unsaid() : 0);
-    if (left == 0 && unsaid > 0) {
-      return sys::log::warning("our output lacks the last " + std::to_string(unsaid) +
-                               " bytes: there is no room for them");
+    std::optional<std::int64_t> until_ms = end_by_ms_;
+    now_ms_ = sys::monotonic_ms();
+    bool waits = false;
+    for (StdoutMirror* mirror : {&out_, err_.get()}) {
+      if (mirror == nullptr) continue;
+      mirror->flush();
+      if (mirror->pending() == 0) continue;
+      const bool patient = mirror->unread_ms(now_ms_) < mirror->patience_ms();
+      waits = waits || before_ >= 0 || patient;
+      const std::int64_t ends_ms = mirror->patience_ends_ms();
+      if (before_ < 0 && patient) until_ms = std::min(until_ms.value_or(ends_ms), ends_ms);
     }
-    if (left == 0) return;
-    const std::int64_t until_ms = std::min(progress_ms + kIdleEndMs, begin_ms + kLongestEndMs);
-    if (now_ms >= until_ms) {
-      return sys::log::warning(std::to_string(left) +
-                               " bytes of output were not shown: their reader does not read");
-    }
-    pollfd ready[] = {{out_.waits_for(), POLLOUT, 0}, {err_ ? err_->waits_for() : -1, POLLOUT, 0}};
-    ::poll(ready, 2, static_cast<int>(until_ms - now_ms));
+    if (!waits || (end_by_ms_ && now_ms_ >= *end_by_ms_)) return;
+    pollfd ready[] = {{life_, POLLIN, 0},
+                      {before_, 0, 0},
+                      {out_.waits_for(), POLLOUT, 0},
+                      {err_ ? err_->waits_for() : -1, POLLOUT, 0}};
+    ::poll(ready, std::size(ready),
+           until_ms ? static_cast<int>(std::max<std::int64_t>(*until_ms - now_ms_, 0)) : -1);
+    if (ready[1].revents != 0) begin_echo();
+    if (ready[0].revents != 0) hear();
   }
+}
+
+void Tee::say_missing(const StdoutMirror& mirror, const std::string& name) {
+  if (mirror.missing() == 0) return;
+  sys::log::warning(std::to_string(mirror.missing()) + " bytes of output were not shown on our " +
+                    name + ": " +
+                    (mirror.dead()      ? "its reader has gone"
+                     : mirror.no_room() ? "there is no room for them"
+                                        : "its reader does not read"));
 }
 
 }  // namespace

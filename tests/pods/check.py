@@ -81,6 +81,10 @@ def check_pod(pod):
         yield from check_security(container, pod.get('securityContext', {}), volumes)
     for name in volumes.keys() - used:
         yield f'volume {name} is mounted nowhere'
+    for container in pod['containers']:
+        # trainit leaves the message empty where it knows no more than the exit code.
+        if container.get('terminationMessagePolicy') != 'FallbackToLogsOnError':
+            yield f'{container["name"]}: says nothing where trainit has no message'
     if len(pod['containers']) != 1:
         yield 'one container runs the job'
     yield from check_injection(pod, volumes)

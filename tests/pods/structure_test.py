@@ -157,6 +157,7 @@ MISTAKES = [
     (lambda pod, main, init: pod.update(terminationGracePeriodSeconds='60'), 'is no int'),
     (lambda pod, main, init: main['env'].append({'name': 'SLOTS', 'value': 8}), '8 is no str'),
     (lambda pod, main, init: main.pop('image'), 'image: missing'),
+    (lambda pod, main, init: main.pop('terminationMessagePolicy'), 'says nothing'),
     (lambda pod, main, init: pod.update(restartPolicy='never'), 'is none of'),
     (lambda pod, main, init: main['resources']['limits'].update(memory='64 GB'), 'is no quantity'),
     (lambda pod, main, init: pod.update(terminationGracePeriodSeconds=30), 'the pod has 28 s'),

@@ -136,7 +136,21 @@ TEST_F(Control, AnExtensionIsNotForAJobThatIsHeld) {
   EXPECT_EQ(instance.wait(), 3);
 }
 
-// --- What is said of a job that starts again ---
+// --- What is said of a job that starts again, or stands still ---
+
+TEST_F(Control, StatusShowsAProcessThatIsStopped) {
+  Instance instance(job("echo ready; while :; do sleep 0.01; done"));
+  instance.await_out("ready");
+  await_state("\"phase\": \"running\"");
+  const pid_t main = instance.only_child();
+  ::kill(main, SIGSTOP);
+  await_state("\"state\": \"stopped\"");
+  EXPECT_THAT(tool({"status"}).out, testing::ContainsRegex("main .* stopped "));
+  ::kill(main, SIGCONT);
+  await_state("\"kind\": \"main\",\n      \"state\": \"running\"");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143);
+}
 
 TEST_F(Control, StatusTellsWhenTheNextStartIs) {
   Instance instance(job("exit 3", {"--max-restarts", "2", "--restart-delay", "1h"}));

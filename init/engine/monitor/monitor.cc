@@ -166,12 +166,13 @@ MonitorOrder monitor_order(const Job& job, const logtee::Shared* seen, const Sta
   for (const TaskRecord& record : job.records) {
     if (record.kind != lifecycle::TaskKind::kMain || record.pid <= 0) continue;
     const envgen::Process& process = *planned(job, record);
-    order.watched.push_back({.process = static_cast<std::uint32_t>(record.process),
-                             .pid = record.pid,
-                             .name = record.name,
-                             .rank = process.rank,
-                             .tee = process.tee && seen != nullptr,
-                             .log = process.log});
+    order.watched.push_back(
+        {.process = static_cast<std::uint32_t>(record.process),
+         .pid = record.pid,
+         .name = record.name,
+         .rank = process.rank,
+         .tee = seen != nullptr && seen->has(static_cast<std::size_t>(record.process)),
+         .log = process.log});
   }
   order.checks = health_checks(job, context);
   order.stall_hooks = hooks_at(job.plan, envgen::HookEvent::kStall);

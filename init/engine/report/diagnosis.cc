@@ -34,6 +34,7 @@ void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::S
   const auto oom_kills = sys::oom_kills();
   job.first_failure = describe_failure(job, machine, oom_kills);
   job.failure = detail_of(job, machine, oom_kills);
+  bare_ = is_bare(job, machine, oom_kills);
   termination_log_ = termination_log;
   others_.clear();
   for (std::uint32_t i = 0; i < job.records.size(); ++i) {
@@ -60,7 +61,7 @@ std::function<LastBytes()> reader_of(const Job& job, const TaskRecord& record,
   const envgen::Process* process = planned(job, record);
   if (process == nullptr || record.failure) return nullptr;  // it printed nothing
   const auto index = static_cast<std::size_t>(record.process);
-  if (record.kind == lifecycle::TaskKind::kMain && process->tee && seen != nullptr) {
+  if (record.kind == lifecycle::TaskKind::kMain && seen != nullptr && seen->has(index)) {
     if (patiently) return [=] { return last_bytes_of_tee(*seen, index); };
     return [=] { return LastBytes{.bytes = seen->output_tail(index)}; };
   }
@@ -144,11 +145,20 @@ void Diagnosis::forget(Job& job, const lifecycle::Machine& machine) {
   }
 }
 
+void Diagnosis::say_behind(std::string line) {
+  if (!unsaid_) return sys::log::info(line);
+  behind_.push_back(std::move(line));
+}
+
 void Diagnosis::say(Job& job) {
   unsaid_ = false;
-  if (job.remote && !job.remote->is_failure) return sys::log::info(job.first_failure);
-  sys::log::error("first failure: " + failure_line(job.first_failure, job.failure),
-                  job.failure.rank);
+  if (job.remote && !job.remote->is_failure) {
+    sys::log::info(job.first_failure);
+  } else {
+    sys::log::error("first failure: " + failure_line(job.first_failure, job.failure),
+                    job.failure.rank);
+  }
+  for (const std::string& line : std::exchange(behind_, {})) sys::log::info(line);
 }
 
 bool Diagnosis::all_ended(const lifecycle::Machine& machine) const {
@@ -162,6 +172,8 @@ void Diagnosis::write(const Job& job, const lifecycle::Machine& machine) const {
   if (termination_log_ == nullptr || job.first_failure.empty()) return;
   // The job has ended as something else by now, which has been said there.
   if (machine.expired() || machine.rescheduled()) return;
+  // Where it stays empty, Kubernetes takes the end of the log (FallbackToLogsOnError).
+  if (bare_ && job.failure.last_lines.empty()) return;
   write_termination_log(termination_log_,
                         termination_text(job.first_failure, job.failure, kTerminationLogBytes));
 }

@@ -24,6 +24,8 @@ class Diagnosis {
   // none. `termination_log`: nullptr for an instance that has none of its own.
   void begin(Job& job, const lifecycle::Machine& machine, const proc::SavedSignals& saved,
              const logtee::Shared* seen, const char* termination_log);
+  // Says this, behind the failure where that has not been said yet.
+  void say_behind(std::string line);
   // Says what there is to say by now. True: the job has something new for its state.
   bool advance(Job& job, const lifecycle::Machine& machine);
   // The job ends: waits for the last lines as long as they have time, then says what is left.
@@ -41,6 +43,8 @@ class Diagnosis {
   OutputTail& tail_;
   Timeline& timeline_;
   bool unsaid_ = false;
+  std::vector<std::string> behind_;  // it, then these
+  bool bare_ = false;                // the message says no more than the exit code
   bool tearing_down_ = false;
   std::vector<lifecycle::TaskRef> others_;  // that lived when it happened
   const char* termination_log_ = nullptr;

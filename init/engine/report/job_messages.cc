@@ -195,6 +195,16 @@ std::string describe_failure(const Job& job, const Machine& machine,
   return text;
 }
 
+bool is_bare(const Job& job, const Machine& machine, std::optional<std::uint64_t> oom_kills_now) {
+  const lifecycle::Cause* cause = machine.cause();
+  if (cause == nullptr || machine.failed_elsewhere() || cause->ends.size() != 1) return false;
+  const lifecycle::event::TaskEnd& end = cause->ends[0];
+  const bool ended =
+      end.ending.how == Ending::How::kExited || end.ending.how == Ending::How::kSignaled;
+  return ended && is_main(job.records[end.task.index]) && job.plan.processes.size() == 1 &&
+         job.plan.node_count < 2 && oom_text(job, end.ending, oom_kills_now).empty();
+}
+
 FailureDetail detail_of(const Job& job, const Machine& machine,
                         std::optional<std::uint64_t> oom_kills_now) {
   FailureDetail detail;

@@ -25,6 +25,11 @@ void warn_of_end(const Job& job, const TaskRecord& record);
 std::string describe_failure(const Job& job, const lifecycle::Machine& machine,
                              std::optional<std::uint64_t> oom_kills_now);
 
+// Whether that tells no more than the exit code does: the only process of the only node has ended
+// with it, and nobody knows why.
+bool is_bare(const Job& job, const lifecycle::Machine& machine,
+             std::optional<std::uint64_t> oom_kills_now);
+
 // The same as a value, as far as it is known when it has happened.
 FailureDetail detail_of(const Job& job, const lifecycle::Machine& machine,
                         std::optional<std::uint64_t> oom_kills_now);

@@ -65,8 +65,7 @@ std::string restart_text(const Job& job, const lifecycle::Machine& machine, std:
   if (job.plan.policy.max_restarts > 0 && machine.cause() != nullptr) {
     text += " of at most " + std::to_string(job.plan.policy.max_restarts) + " after failures";
   }
-  const std::int64_t wait_ms = machine.restart_at() - now_ms;
-  return wait_ms > 0 ? text + " in " + span_text(wait_ms) : text;
+  return text + until_text(machine.restart_at() - now_ms);
 }
 
 std::string transition_text(PhaseState before, const lifecycle::Event& why, const Job& job,
@@ -103,15 +102,18 @@ std::string transition_text(PhaseState before, const lifecycle::Event& why, cons
 
 }  // namespace
 
-void report_transition(PhaseState before, const lifecycle::Event& why, const Job& job,
-                       const lifecycle::Machine& machine, std::int64_t now_ms,
-                       const char* termination_log) {
+std::string report_transition(PhaseState before, const lifecycle::Event& why, const Job& job,
+                              const lifecycle::Machine& machine, std::int64_t now_ms,
+                              const char* termination_log) {
   const std::string text = transition_text(before, why, job, machine, now_ms);
-  if (text.empty()) return;
+  const Phase now = machine.phase();
+  const bool follows = now == Phase::kAutoRestart || now == Phase::kHold;
+  if (text.empty() || (follows && !machine.expired())) return text;
   sys::log::info(text);
   if (machine.expired() || machine.rescheduled()) {
     write_termination_log(termination_log, "trainit: " + text + "\n");
   }
+  return "";
 }
 
 void report_kills(const Job& job, const lifecycle::Event& why,

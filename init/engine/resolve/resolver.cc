@@ -195,12 +195,24 @@ envgen::Status let_through(const std::string& run_dir, const envgen::Identity& j
   return {};
 }
 
+bool holds_logs(const envgen::Plan& plan, const std::string& directory) {
+  return std::ranges::any_of(plan.processes, [&](const envgen::Process& process) {
+    const std::string& file = process.log.empty() ? process.env_file : process.log;
+    return file.substr(0, file.rfind('/')) == directory;
+  });
+}
+
 }  // namespace
 
 envgen::Status carry_out_files(const envgen::Plan& plan) {
   const auto& who = plan.sandbox.identity;
   for (const envgen::PlannedDirectory& directory : plan.directories) {
-    TRY(make_directory(directory, who));
+    auto made = make_directory(directory, who);
+    if (!made && holds_logs(plan, directory.path)) {
+      made.error().what = "creating the log directory";
+      made.error().fix = "make its parent writable, or name another directory with --log-dir";
+    }
+    TRY(std::move(made));
   }
   for (const envgen::PlannedFile& file : plan.files) {
     TRY_ASSIGN(auto content, content_of(file));

@@ -26,7 +26,7 @@ struct TaskReport {
   // "resolve", "data", "main", "service", or of hooks "pre-start", "post-start", "pre-stop",
   // "post-stop", "checkpoint", "on-failure"
   std::string kind;
-  std::string state;  // "idle", "starting", "running", "ended"
+  std::string state;  // "idle", "starting", "running", "stopped" (by SIGSTOP), "ended"
   int rank = -1;      // -1: none
   int device = -1;
   int pid = 0;                  // 0: not alive

@@ -80,7 +80,7 @@ std::string state_of(const TaskReport& task, std::int64_t now_ms) {
 
 const char* colour_of(const TaskReport& task) {
   if (task.state == "ended") return task.exit_code == 0 ? "" : kRed;
-  if (task.stalled_since_ms > 0) return kYellow;
+  if (task.stalled_since_ms > 0 || task.state == "stopped") return kYellow;
   return task.state == "running" ? kGreen : "";
 }
 
@@ -178,10 +178,9 @@ std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
             left_text(report.expires_ms, now_ms) + " (`trainit extend --for 2h` adds to it)\n";
   }
   if (report.restart_at_ms != 0) {
-    const bool later = report.restart_at_ms > now_ms;
     text += "restart " + std::to_string(std::int64_t{report.restarts} + 1);
     if (report.most_restarts > 0) text += " of " + std::to_string(report.most_restarts);
-    text += " in " + span_text(later ? report.restart_at_ms - now_ms : 0) + "\n";
+    text += until_text(report.restart_at_ms - now_ms) + "\n";
   } else if (report.restarts > 0) {
     text += "restarted " + times(report.restarts);
     if (report.most_restarts > 0) text += ", at most " + std::to_string(report.most_restarts);
@@ -267,6 +266,11 @@ std::string span_text(std::int64_t ms) {
     return text + " " + std::to_string(rest / kUnits.at(i + 1).ms) + kUnits.at(i + 1).name;
   }
   return "0s";
+}
+
+std::string until_text(std::int64_t ms) {
+  if (ms <= 0) return "";
+  return ms < 1000 ? " in " + std::to_string(ms) + " ms" : " in " + span_text(ms);
 }
 
 std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyle style) {

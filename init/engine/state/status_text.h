@@ -19,5 +19,7 @@ std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyl
 
 // "2h 5m", "4m 10s", "12s": a span by its two largest units, rounded down. 0s for less, or none.
 std::string span_text(std::int64_t ms);
+// " in 8s", " in 100 ms", "" where it is now.
+std::string until_text(std::int64_t ms);
 
 }  // namespace engine

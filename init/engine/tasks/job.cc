@@ -62,7 +62,7 @@ TaskReport task_report(const Job& job, const lifecycle::Task& task, std::size_t 
   TaskReport report;
   report.name = record.name;
   report.kind = kind_name(task.kind);
-  report.state = state_name(task.state);
+  report.state = record.paused && task.live() ? "stopped" : state_name(task.state);
   report.pid = record.pid;
   if (const envgen::Process* process = planned(job, record)) {
     report.rank = process->rank;

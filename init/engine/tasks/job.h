@@ -36,6 +36,7 @@ struct TaskRecord {
   std::optional<lifecycle::Ending> ending;  // of the last incarnation, known before the machine's
   std::string stall;       // what the watch found, for a main process that has stalled
   bool stop_sent = false;  // it has had a stop signal
+  bool paused = false;     // by SIGSTOP or the like
   bool core = false;
   std::int64_t started_ms = 0;  // wall clock, UTC
   std::int64_t ended_ms = 0;

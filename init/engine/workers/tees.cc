@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "init/proc/reap.h"
@@ -29,13 +30,22 @@ constexpr int kDeathsAtOnce = 3;  // after which the next one comes later,
 constexpr int kDeathsInFull = 5;  // and does no more than what is needed
 constexpr std::int64_t kPauseMs = 1000;
 
+bool is_echoed(const envgen::Process& process) {
+  return process.tee ? process.echo : process.log.empty();
+}
+
+// None for one that writes by itself.
 envgen::Result<std::vector<logtee::Source>> sources_of(const envgen::Process& process) {
+  const bool echo = is_echoed(process);
+  // The keys and the shell's job control are a terminal's, and a person sees what is said there.
+  const bool shown = echo && (::isatty(STDOUT_FILENO) == 1 || ::isatty(STDERR_FILENO) == 1);
+  if (shown && !process.tee) return {};
   // One stream keeps the order in which a process wrote to both.
-  const bool one = !process.echo || logtee::same_file(STDOUT_FILENO, STDERR_FILENO);
+  const bool one = !echo || logtee::same_file(STDOUT_FILENO, STDERR_FILENO);
   std::vector<logtee::Source> sources;
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
     if (fd == STDERR_FILENO && one) continue;
-    const bool terminal = process.echo && ::isatty(fd) == 1;
+    const bool terminal = echo && ::isatty(fd) == 1;
     TRY_ASSIGN(auto source, terminal ? logtee::open_terminal(fd) : logtee::open_pipe());
     sources.push_back(std::move(source));
   }
@@ -52,21 +62,23 @@ envgen::Status Tees::make_streams(const envgen::Plan& plan) {
   logtee::Work work{.feeds = {},
                     .log_max_bytes = plan.observe.log_max_bytes,
                     .log_keep = plan.observe.log_keep,
+                    .patience_ms = plan.observe.log_patience_ms,
                     .job_user = plan.sandbox.identity};
   std::vector<Streams> all;
   all.reserve(plan.processes.size());
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {
     const envgen::Process& process = plan.processes[i];
-    logtee::Feed feed{.log = process.log, .echo = process.echo, .prefix = process.prefix};
-    Streams streams{.sources = {}, .echo = process.echo};
-    if (process.tee) {
-      TRY_ASSIGN(streams.sources, sources_of(process));
-    }
+    const bool echo = is_echoed(process);
+    logtee::Feed feed{.log = process.log,
+                      .echo = echo,
+                      .prefix = echo ? process.prefix : "[" + process.name + "] "};
+    Streams streams{.sources = {}, .echo = echo};
+    TRY_ASSIGN(streams.sources, sources_of(process));
     for (std::size_t s = 0; s < streams.sources.size(); ++s) {
       feed.fds[s] = streams.sources[s].read_end.get();
       shared.open(i, static_cast<logtee::Stream>(s));
     }
-    if (!process.tee) feed = {};
+    if (streams.sources.empty()) feed = {};
     work.feeds.push_back(std::move(feed));
     all.push_back(std::move(streams));
   }
@@ -77,6 +89,7 @@ envgen::Status Tees::make_streams(const envgen::Plan& plan) {
   }
   its_life_.reset(ends[0]);
   life_.reset(ends[1]);
+  told_.reset();
   work.life = ends[0];
   work_ = std::move(work);
   streams_ = std::move(all);
@@ -86,17 +99,19 @@ envgen::Status Tees::make_streams(const envgen::Plan& plan) {
 
 void Tees::begin(const envgen::Plan& plan, const proc::SavedSignals& saved, MakeScan make_scan) {
   if (std::exchange(begun_, true)) return;
-  if (std::ranges::none_of(plan.processes, &envgen::Process::tee)) return;
   saved_ = saved;
   make_scan_ = std::move(make_scan);
   ended_ = false;
   deaths_ = 0;
   start_at_ms_.reset();
   auto status = make_streams(plan);
-  if (status) status = start();
-  if (status) return;
-  sys::log::warning(to_line(status.error()) +
-                    "; the job's output goes to its files, or where ours goes, without a tee");
+  const bool none =
+      std::ranges::all_of(streams_, [](const Streams& streams) { return streams.sources.empty(); });
+  if (status && !none) status = start();
+  if (status && !none) return;
+  if (!status)
+    sys::log::warning(to_line(status.error()) +
+                      "; the job's output goes to its files, or where ours goes, without a tee");
   streams_.clear();
   shared_.reset();
   life_.reset();
@@ -115,6 +130,7 @@ envgen::Status Tees::start() {
   };
   auto status = fork("starting the log tee", saved_, body, keep);
   if (status) started_ms_ = sys::monotonic_ms();
+  if (status && told_) tell(*told_);  // the one before may have heard it
   return status;
 }
 
@@ -140,14 +156,26 @@ void Tees::started(std::size_t process) {
   for (logtee::Source& source : streams_[process].sources) source.write_end.reset();
 }
 
+// It fits: a few words in all, into a pipe.
+void Tees::tell(logtee::Told what) {
+  told_ = what;
+  std::ignore = ::write(life_.get(), &what, sizeof(what));
+}
+
+void Tees::hurry() {
+  for (Retired& one : retired_) one.life.reset();
+  if (shared_ && !told_) tell(logtee::Told::kStop);
+}
+
 void Tees::retire() {
   begun_ = false;
   if (!shared_) return;
   if (pid_ == 0 && !ended_) try_start(sys::monotonic_ms());
+  tell(logtee::Told::kEnd);
   before_.reset();
   if (pid_ > 0) {
     ::kill(pid_, SIGCONT);
-    retired_.push_back(std::exchange(pid_, 0));
+    retired_.push_back({std::exchange(pid_, 0), std::move(life_)});
     before_.reset(messages_->release().release());
   }
   messages_.reset();
@@ -159,7 +187,9 @@ void Tees::retire() {
 }
 
 void Tees::reaped(const proc::Death& death) {
-  if (std::erase(retired_, death.pid) == 0) ChildWorker::reaped(death);
+  const auto was =
+      std::erase_if(retired_, [&](const Retired& one) { return one.pid == death.pid; });
+  if (was == 0) ChildWorker::reaped(death);
 }
 
 void Tees::on_exit(const proc::Death& death) {
@@ -205,19 +235,36 @@ bool Tees::resize() const {
   return any;
 }
 
-void Tees::finish(std::int64_t limit_ms) {
+void Tees::finish(std::int64_t limit_ms, const Wait& wait) {
   if (!shared_) return;
-  life_.reset();
-  const std::int64_t deadline_ms = sys::monotonic_ms() + limit_ms;
+  bool patient = static_cast<bool>(wait);
+  if (patient) tell(logtee::Told::kEnd);
+  std::int64_t deadline_ms = 0;
   // One that is killed at this has followers, too.
   for (int i = 0; i < kDeathsAtOnce && !ended_; ++i) {
     if (pid_ == 0) try_start(sys::monotonic_ms());
     if (pid_ == 0) return;
     ::kill(pid_, SIGCONT);
+    if (i == 0 || patient) {
+      patient = patient && await_silence(wait);
+      deadline_ms = sys::monotonic_ms() + limit_ms;
+    }
+    if (!patient) {
+      hurry();
+      life_.reset();
+    }
     if (!await_end(deadline_ms)) {
       return sys::log::warning("the log tee did not end in " + std::to_string(limit_ms) +
                                " ms: what it has not written is lost");
     }
+  }
+}
+
+bool Tees::await_silence(const Wait& wait) const {
+  while (true) {
+    pollfd end{messages_->pipe().get(), 0, 0};
+    if (wait(end)) return false;
+    if (end.revents != 0) return true;
   }
 }
 
@@ -241,7 +288,9 @@ bool Tees::await_end(std::int64_t deadline_ms) {
 }
 
 std::vector<pid_t> Tees::pids() const {
-  std::vector<pid_t> pids = retired_;
+  std::vector<pid_t> pids;
+  pids.reserve(retired_.size() + 1);
+  for (const Retired& one : retired_) pids.push_back(one.pid);
   if (pid_ > 0) pids.push_back(pid_);
   return pids;
 }

@@ -1,8 +1,11 @@
 #pragma once
 // The tee beside a job's processes (init/tee): PID 1 makes the streams, holds their reading ends
 // without ever reading them, and starts the tee again when it dies, so that its death costs no
-// process anything. A tee for each incarnation; the one before ends by itself.
+// process anything. A tee for each incarnation; the one before ends by itself. All main processes
+// write through it, whatever the plan says of their output, so that its end is known when they
+// fail; but one that has our terminal keeps that, where the plan does not want it otherwise.
 
+#include <poll.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -37,12 +40,17 @@ class Tees : public ChildWorker {
   void give(std::size_t process, proc::SpawnSpec& spec) const;
   // It has been started, or could not be.
   void started(std::size_t process);
+  // Processes are to end: nobody who does not read is waited for much longer.
+  void hurry();
   // The incarnation is over: the tee takes what is there and ends.
   void retire();
   // Our terminal may have another size; true: the processes' have now too.
   bool resize() const;
-  // At the end of all: waits until what was written is where it belongs, no longer than this.
-  void finish(std::int64_t limit_ms);
+  // Waits for the tee's end, or a signal; true: somebody asks for the end of all.
+  using Wait = std::function<bool(pollfd& end)>;
+  // At the end of all: waits until what was written is where it belongs; once `wait` says so, or
+  // without one, no longer than this.
+  void finish(std::int64_t limit_ms, const Wait& wait = {});
 
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override { return start_at_ms_; }
   void tend(std::int64_t now_ms) override;
@@ -67,6 +75,9 @@ class Tees : public ChildWorker {
   envgen::Status make_streams(const envgen::Plan& plan);
   envgen::Status start();
   void try_start(std::int64_t now_ms);
+  void tell(logtee::Told what);
+  // Until its pipe is closed; false: `wait` says that it is enough.
+  bool await_silence(const Wait& wait) const;
   // Until the tee has ended, and reaps it; false: not by then.
   bool await_end(std::int64_t deadline_ms);
 
@@ -78,10 +89,15 @@ class Tees : public ChildWorker {
   std::vector<Streams> streams_;
   sys::Fd life_;      // our end: closed when the tee is to end
   sys::Fd its_life_;  // the tee's
-  sys::Fd before_;    // closed by the tee before when it has ended
+  std::optional<logtee::Told> told_;
+  sys::Fd before_;  // closed by the tee before when it has ended
   bool begun_ = false;
   bool ended_ = false;  // by itself
-  std::vector<pid_t> retired_;
+  struct Retired {
+    pid_t pid;
+    sys::Fd life;
+  };
+  std::vector<Retired> retired_;
   std::int64_t started_ms_ = 0;
   int deaths_ = 0;  // soon after their start, in succession
   std::optional<std::int64_t> start_at_ms_;

@@ -206,6 +206,7 @@ const Sample kSamples[] = {
     {"log-prefix", "1", "0", "x", [](const Options& o) { return text(o.request.log_prefix); }},
     {"log-max-size", "64k", "2g", "1k", observed<&Observation::log_max_bytes>},
     {"log-keep", "0", "1000", "1001", observed<&Observation::log_keep>},
+    {"log-patience", "0", "5m", "soon", observed<&Observation::log_patience_ms>},
     {"perf-threshold", "0.5", "1.25", "0", observed<&Observation::perf_threshold_ppm>},
     {"perf-policy", "reschedule", "alert", "x", observed<&Observation::perf_reschedules>},
     {"perf-pattern", "took {hardware} of {e2e}", "hw {hardware} all {e2e}", "none",

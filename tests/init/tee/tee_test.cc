@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -30,6 +31,8 @@ using logtee::Stream;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
+
+constexpr std::int64_t kPatienceMs = 30'000;
 
 // --- Shared ---
 
@@ -143,7 +146,7 @@ class TeeLines : public testing::Test {
     return child::read_now(pipe_.out.get());
   }
   child::Pipe pipe_ = child::make_pipe();
-  StdoutMirror mirror_{pipe_.in.get()};
+  StdoutMirror mirror_{pipe_.in.get(), kPatienceMs};
   Cursor cursor_;
   Lines a_{0, "[a] "};
   Lines b_{1, "[b] "};
@@ -179,11 +182,36 @@ TEST_F(TeeLines, AreNotTornByAnother) {
   a_.flush(mirror_, cursor_);
   b_.add("B\n", mirror_, cursor_);
   a_.add(" end\n", mirror_, cursor_);
-  EXPECT_EQ(shown(), "[a] begin\n[b] B\n[a]  end\n");
+  EXPECT_EQ(shown(), "[a] begin\n[b] B\n[a] begin end\n") << "it is whole in one place";
   a_.add("begin", mirror_, cursor_);
   a_.flush(mirror_, cursor_);
   a_.add(" end\n", mirror_, cursor_);
   EXPECT_EQ(shown(), "[a] begin end\n") << "nobody came between";
+}
+
+TEST_F(TeeLines, ThatArePausedAgainAndAgainAreShownWhole) {
+  a_.add("be", mirror_, cursor_);
+  a_.flush(mirror_, cursor_);
+  a_.flush(mirror_, cursor_);
+  a_.add("gin", mirror_, cursor_);
+  EXPECT_TRUE(a_.waiting());
+  a_.flush(mirror_, cursor_);
+  EXPECT_FALSE(a_.waiting());
+  EXPECT_EQ(shown(), "[a] begin");
+  b_.add("B", mirror_, cursor_);
+  b_.flush(mirror_, cursor_);
+  a_.add(" end\n", mirror_, cursor_);
+  b_.add("\n", mirror_, cursor_);
+  EXPECT_EQ(shown(), "\n[b] B\n[a] begin end\n[b] B\n");
+}
+
+TEST_F(TeeLines, KnowABarFromALine) {
+  a_.add("text", mirror_, cursor_);
+  EXPECT_FALSE(a_.draws());
+  a_.add("\r 1%", mirror_, cursor_);
+  EXPECT_TRUE(a_.draws());
+  a_.add("\r 2%\ntext", mirror_, cursor_);
+  EXPECT_FALSE(a_.draws());
 }
 
 TEST_F(TeeLines, LeaveAnothersBarWhereItIs) {
@@ -204,54 +232,115 @@ TEST_F(TeeLines, ThatNeverEndGoOutInPieces) {
 
 // --- StdoutMirror ---
 
-TEST(TeeEcho, KeepsWhatIsNotTakenAndDropsTheOldestLines) {
-  child::Pipe pipe = child::make_pipe();
-  StdoutMirror mirror(pipe.in.get());
-  const std::string line = std::string(99, 'x') + "\n";
-  std::size_t put = 0;
-  while (mirror.dropped() == 0) {
-    mirror.pass(line);
-    put += line.size();
-  }
-  EXPECT_LE(mirror.pending(), StdoutMirror::kMostKept);
-  mirror.pass("last\n");
+constexpr std::string_view kNoteEnd = " bytes of output were dropped here: nobody read for 30 s\n";
+
+// Reads, and lets the mirror write, until nothing is left.
+std::string drain(child::Pipe& pipe, StdoutMirror& mirror) {
   std::string shown;
-  while (mirror.pending() > 0) {
+  do {
     shown += child::read_now(pipe.out.get());
     mirror.flush();
-  }
-  shown += child::read_now(pipe.out.get());
-  const std::string note = "trainit: " + std::to_string(mirror.dropped()) +
-                           " bytes of output were dropped here: the reader was too slow\n";
-  EXPECT_THAT(shown, HasSubstr("x\n" + note + "xxx"));
-  EXPECT_THAT(shown, EndsWith("x\nlast\n"));
-  EXPECT_EQ(shown.size() - note.size() + mirror.dropped(), put + 5);
+  } while (mirror.pending() > 0);
+  return shown + child::read_now(pipe.out.get());
 }
 
-TEST(TeeEcho, AsksForAPauseOnceUntilTheReaderHasCaughtUp) {
-  child::Pipe pipe = child::make_pipe();
-  StdoutMirror mirror(pipe.in.get());
-  EXPECT_FALSE(mirror.wants_pause(1000));
-  mirror.pass(std::string(StdoutMirror::kMostKept * 3 / 4, 'x'));
-  EXPECT_TRUE(mirror.wants_pause(1000));
-  EXPECT_EQ(mirror.pause_until(), 1000 + StdoutMirror::kLongestPauseMs);
-  EXPECT_FALSE(mirror.wants_pause(1000 + StdoutMirror::kLongestPauseMs)) << "it does not read";
-  EXPECT_FALSE(mirror.wants_pause(9000));
-  while (mirror.pending() > 0) {
-    child::read_now(pipe.out.get());
-    mirror.flush();
+class TeeReader : public testing::Test {
+ protected:
+  // As the tee does: what is held is not read.
+  void put_while_not_held(std::int64_t now_ms) {
+    while (!mirror_.holds_up(now_ms)) put();
   }
-  mirror.pass(std::string(StdoutMirror::kMostKept * 3 / 4, 'x'));
-  EXPECT_TRUE(mirror.wants_pause(10'000));
+  void put() {
+    const std::string line = std::string(99, 'x') + "\n";
+    mirror_.pass(line);
+    put_ += line.size();
+  }
+  child::Pipe pipe_ = child::make_pipe();
+  StdoutMirror mirror_{pipe_.in.get(), kPatienceMs};
+  std::size_t put_ = 0;
+};
+
+TEST_F(TeeReader, ThatPausesHoldsTheJobUpAndGetsEveryByte) {
+  std::string shown;
+  std::int64_t now_ms = 1000;
+  for (const std::int64_t pause_ms : {700L, 1500L, 10'000L, 29'999L}) {
+    put_while_not_held(now_ms);
+    EXPECT_EQ(mirror_.patience_ends_ms(), now_ms + kPatienceMs);
+    now_ms += pause_ms;
+    EXPECT_TRUE(mirror_.holds_up(now_ms)) << pause_ms;
+    shown += drain(pipe_, mirror_);
+    EXPECT_FALSE(mirror_.holds_up(now_ms));
+  }
+  EXPECT_EQ(mirror_.dropped(), 0U);
+  EXPECT_EQ(mirror_.missing(), 0U);
+  EXPECT_EQ(shown.size(), put_);
+}
+
+TEST_F(TeeReader, ThatReadsNothingForThePatienceCostsLinesAndTheirNumberIsToldThere) {
+  put_while_not_held(1000);
+  EXPECT_TRUE(mirror_.holds_up(1000 + kPatienceMs - 1));
+  EXPECT_FALSE(mirror_.holds_up(1000 + kPatienceMs));
+  EXPECT_TRUE(mirror_.given_up());
+  while (mirror_.dropped() == 0) put();
+  EXPECT_LE(mirror_.pending(), StdoutMirror::kMostKept);
+  EXPECT_FALSE(mirror_.holds_up(1000 + 2 * kPatienceMs)) << "it is waited for once";
+  mirror_.pass("last\n");
+  put_ += 5;
+  const std::string shown = drain(pipe_, mirror_);
+  const std::string note = "trainit: " + std::to_string(mirror_.dropped()) + std::string(kNoteEnd);
+  EXPECT_THAT(shown, HasSubstr("x\n" + note + "xxx"));
+  EXPECT_THAT(shown, EndsWith("x\nlast\n"));
+  EXPECT_EQ(shown.size() - note.size() + mirror_.dropped(), put_);
+  EXPECT_EQ(mirror_.missing(), 0U);
+  put_while_not_held(2000 + 2 * kPatienceMs);
+  EXPECT_TRUE(mirror_.holds_up(1999 + 3 * kPatienceMs)) << "it reads again";
+}
+
+// A pipe takes more only when one of its pages is free.
+TEST_F(TeeReader, ThatReadsAFewBytesIsNotGivenUp) {
+  put_while_not_held(1000);
+  std::array<char, 10> few{};
+  ASSERT_EQ(::read(pipe_.out.get(), few.data(), few.size()), 10);
+  mirror_.flush();
+  EXPECT_TRUE(mirror_.holds_up(1000 + kPatienceMs));
+  EXPECT_TRUE(mirror_.holds_up(1000 + 2 * kPatienceMs - 1));
+  EXPECT_FALSE(mirror_.holds_up(1000 + 2 * kPatienceMs));
+}
+
+TEST_F(TeeReader, ThatHadNothingToReadIsNotGivenUpForThat) {
+  mirror_.pass("text\n");
+  EXPECT_FALSE(mirror_.holds_up(1000));
+  put_while_not_held(1'000'000);
+  EXPECT_TRUE(mirror_.holds_up(1'000'000 + kPatienceMs - 1));
+}
+
+TEST_F(TeeReader, ThatNeverReadsMissesWhatIsNotInItsPipe) {
+  put_while_not_held(1000);
+  EXPECT_FALSE(mirror_.holds_up(1000 + kPatienceMs));
+  while (put_ < 3 * StdoutMirror::kMostKept) put();
+  EXPECT_EQ(mirror_.missing(), put_ - child::read_now(pipe_.out.get()).size());
+}
+
+TEST_F(TeeReader, WaitsForTheOneWhoWritesBefore) {
+  mirror_.wait_for_another(true);
+  put_while_not_held(1000);
+  EXPECT_EQ(mirror_.waits_for(), -1);
+  EXPECT_EQ(child::read_now(pipe_.out.get()), "");
+  EXPECT_TRUE(mirror_.holds_up(1000 + 2 * kPatienceMs)) << "no reader is at fault";
+  mirror_.wait_for_another(false);
+  EXPECT_EQ(drain(pipe_, mirror_).size(), put_);
 }
 
 TEST(TeeEcho, IsDeadWhereNobodyCanRead) {
   child::Pipe pipe = child::make_pipe();
-  StdoutMirror mirror(pipe.in.get());
+  StdoutMirror mirror(pipe.in.get(), kPatienceMs);
   pipe.out.reset();
   mirror.pass("text");
+  mirror.pass("more");
   EXPECT_TRUE(mirror.dead());
   EXPECT_EQ(mirror.pending(), 0U);
+  EXPECT_EQ(mirror.missing(), 8U);
+  EXPECT_FALSE(mirror.holds_up(1'000'000));
   EXPECT_EQ(mirror.waits_for(), -1);
 }
 
@@ -264,16 +353,16 @@ TEST_F(TeeEchoFile, SaysInAFileWhatDidNotFitOnceThereIsRoom) {
     rlimit limit{10, RLIM_INFINITY};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     const int file = ::open(path("out").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    StdoutMirror mirror(file);
+    StdoutMirror mirror(file, kPatienceMs);
     mirror.pass("1234\n");
     mirror.pass("56789abc\n");
     mirror.put("put\n");
     mirror.flush();
-    if (mirror.dead() || mirror.pending() != 0 || mirror.unsaid() != 8) return 1;
+    if (mirror.dead() || mirror.pending() != 0 || mirror.missing() != 8) return 1;
     limit.rlim_cur = RLIM_INFINITY;
     ::setrlimit(RLIMIT_FSIZE, &limit);
     mirror.pass("next\n");
-    return mirror.unsaid() == 0 && mirror.dropped() == 8 ? 0 : 2;
+    return mirror.missing() == 0 && mirror.dropped() == 8 ? 0 : 2;
   });
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(read(path("out")),
@@ -282,11 +371,11 @@ TEST_F(TeeEchoFile, SaysInAFileWhatDidNotFitOnceThereIsRoom) {
 
 TEST(TeeEcho, TriesAFullDeviceOnceAtATime) {
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
-  StdoutMirror mirror(full);
+  StdoutMirror mirror(full, kPatienceMs);
   for (int i = 0; i < 3; ++i) mirror.pass("text\n");
   mirror.flush();
   EXPECT_FALSE(mirror.dead());
-  EXPECT_EQ(mirror.unsaid(), 15U);
+  EXPECT_EQ(mirror.missing(), 15U);
   EXPECT_EQ(mirror.dropped(), 15U);
   ::close(full);
 }
@@ -294,6 +383,13 @@ TEST(TeeEcho, TriesAFullDeviceOnceAtATime) {
 // --- LogFile ---
 
 class TeeLogFile : public child::Scratch {};
+
+TEST_F(TeeLogFile, IsThereFromItsOpening) {
+  logtee::LogFile log(path("log"), {});
+  EXPECT_EQ(log.open(), "");
+  EXPECT_TRUE(std::filesystem::exists(path("log")));
+  EXPECT_THAT(logtee::LogFile(path("absent/log"), {}).open(), HasSubstr("absent"));
+}
 
 TEST_F(TeeLogFile, IsAppendedTo) {
   write("log", "before\n");

@@ -56,6 +56,19 @@ class Tee : public rules::EitherWay {
     }
     return 0;
   }
+  // Until the job stands in a write that its pipe does not take.
+  static void await_held(const Instance& instance) {
+    const std::string own = "/proc/" + std::to_string(instance.pid());
+    while (instance.alive()) {
+      std::istringstream children(
+          read(own + "/task/" + std::to_string(instance.pid()) + "/children"));
+      for (pid_t child = 0; children >> child;) {
+        const std::string where = read("/proc/" + std::to_string(child) + "/wchan");
+        if (where.find("pipe_write") != std::string::npos) return;
+      }
+      ::usleep(1000);
+    }
+  }
   static void await_other_tee(const Instance& instance, pid_t before) {
     while (instance.alive()) {
       const pid_t now = tee_of(instance);
@@ -163,22 +176,191 @@ TEST_P(Tee, WhoseOutputIsAFullDeviceDoesNotSpin) {
   Instance instance(full);
   EXPECT_EQ(instance.wait(), 7);
   EXPECT_EQ(log(), numbers(1, 100000));
-  EXPECT_THAT(instance.err(), HasSubstr("our output lacks the last 588895 bytes"));
+  EXPECT_THAT(instance.err(), HasSubstr("588895 bytes of output were not shown on our stdout: "
+                                        "there is no room for them"));
 }
 
-TEST_P(Tee, WhoseReaderNeverReadsLetsTheJobEnd) {
+TEST_P(Tee, WhoseReaderNeverReadsLetsTheJobEndAndTellsTheNumberOfBytes) {
   child::Pipe unread = child::make_pipe();
-  Spec flood = spec(single({}, "seq 600000; exit 7"));
+  Spec flood = spec(single({"--log-patience", "200ms"}, "seq 600000; exit 7"));
   flood.before = [fd = unread.in.get()] { ::dup2(fd, STDOUT_FILENO); };
   Instance instance(flood);
   EXPECT_EQ(instance.wait(), 7);
   EXPECT_EQ(log(), numbers(1, 600000));
-  EXPECT_THAT(instance.err(), HasSubstr("were not shown: their reader does not read"));
+  const std::size_t there = child::read_now(unread.out.get()).size();
+  EXPECT_THAT(instance.err(), HasSubstr("nobody has read our stdout for 0.2 s: the job goes on"));
+  EXPECT_THAT(instance.err(), HasSubstr(std::to_string(numbers(1, 600000).size() - there) +
+                                        " bytes of output were not shown on our stdout: "
+                                        "its reader does not read"));
+}
+
+TEST_P(Tee, WhoseReaderIsDeadLetsTheJobGoOnAndTellsTheNumberOfBytes) {
+  child::Pipe dead = child::make_pipe();
+  Spec flood = spec(single({}, "seq 600000; exit 7"));
+  flood.before = [&dead] {
+    ::dup2(dead.in.get(), STDOUT_FILENO);
+    dead = {};
+  };
+  Instance instance(flood);
+  dead = {};
+  EXPECT_EQ(instance.wait(), 7);
+  EXPECT_EQ(log(), numbers(1, 600000));
+  EXPECT_THAT(instance.err(), HasSubstr(std::to_string(numbers(1, 600000).size()) +
+                                        " bytes of output were not shown on our stdout: "
+                                        "its reader has gone"));
+}
+
+class TeePause : public Tee {
+ protected:
+  // Everything that comes out of `end`, which is not read for `pause_ms` after each so many bytes.
+  static std::string read_with_pauses(int end, std::size_t every,
+                                      const std::vector<int>& pauses_ms) {
+    std::string shown;
+    std::array<char, 65536> part{};
+    std::size_t pause = 0;
+    while (true) {
+      if (pause < pauses_ms.size() && shown.size() >= pause * every) {
+        ::usleep(static_cast<useconds_t>(pauses_ms[pause++]) * 1000);
+      }
+      const ssize_t count = ::read(end, part.data(), part.size());
+      if (count <= 0) return shown;
+      shown.append(part.data(), static_cast<std::size_t>(count));
+    }
+  }
+};
+RULES_EITHER_WAY(TeePause);
+
+// The pauses are what is tested: longer ones are those of the unit test's clock.
+TEST_P(TeePause, OfAReaderCostsNoByteWhateverTheOutput) {
+  constexpr int kLast = 2'000'000;
+  for (const char* output : {"tee", "inherit"}) {
+    child::Pipe slow = child::make_pipe();
+    Spec flood = spec(rules::joined({"--output", output, "--log-patience", "1m", "--"},
+                                    rules::shell("seq " + std::to_string(kLast))));
+    flood.args.insert(flood.args.begin(), {"--stall-timeout", "1h"});
+    flood.before = [fd = slow.in.get()] { ::dup2(fd, STDOUT_FILENO); };
+    Instance instance(flood);
+    slow.in.reset();
+    const std::string shown = read_with_pauses(slow.out.get(), 4'000'000, {700, 1500, 700});
+    EXPECT_EQ(instance.wait(), 0);
+    EXPECT_EQ(shown.size(), numbers(1, kLast).size());
+    EXPECT_TRUE(shown == numbers(1, kLast)) << output;
+    EXPECT_THAT(instance.err(), Not(HasSubstr("bytes of output")));
+  }
+}
+
+// Its end comes when it pauses: what is kept waits for it.
+TEST_P(TeePause, AtTheEndCostsNoByte) {
+  child::Pipe slow = child::make_pipe();
+  Spec flood = spec(single({}, "seq 80000; echo > $HERE/said"));
+  flood.before = [fd = slow.in.get()] { ::dup2(fd, STDOUT_FILENO); };
+  Instance instance(flood);
+  slow.in.reset();
+  await_file("", "said");
+  EXPECT_TRUE(read_with_pauses(slow.out.get(), 1, {1500}) == numbers(1, 80000));
+  EXPECT_EQ(instance.wait(), 0);
+}
+
+TEST_P(TeePause, OfTheReaderOf64RanksCostsNoByte) {
+  child::Pipe slow = child::make_pipe();
+  Spec flood =
+      spec(rules::joined({"--framework", "pytorch", "--torch-launcher", "fan-out", "--slots", "64",
+                          "--output", "tee", "--"},
+                         rules::shell("i=0; while [ $i -lt 40 ]; do seq 1 500; i=$((i+1)); done")));
+  flood.before = [fd = slow.in.get()] { ::dup2(fd, STDOUT_FILENO); };
+  Instance instance(flood);
+  slow.in.reset();
+  const std::string shown = read_with_pauses(slow.out.get(), 1'000'000, {700, 700});
+  EXPECT_EQ(instance.wait(), 0);
+  std::string all;
+  for (int i = 0; i < 40; ++i) all += numbers(1, 500);
+  std::vector<std::string> of_rank(64);
+  std::istringstream lines(shown);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t end = line.find("] ");
+    ASSERT_TRUE(line.starts_with("[rank ") && end != std::string::npos) << line;
+    of_rank.at(std::stoul(line.substr(6))) += line.substr(end + 2) + "\n";
+  }
+  for (int rank = 0; rank < 64; ++rank) {
+    EXPECT_EQ(of_rank[rank].size(), all.size()) << rank;
+    EXPECT_TRUE(of_rank[rank] == log_of(rank)) << rank;
+  }
+}
+
+// Who only writes to a file has nothing to do with it.
+TEST_P(TeePause, HoldsNoRankUpThatIsNotShown) {
+  child::Pipe unread = child::make_pipe();
+  Spec flood =
+      spec(ranks(2, rules::shell("[ $RANK_ID = 0 ] || { seq 500000; echo > $HERE/done; exit 0; }; "
+                                 "seq 500000; echo > $HERE/late")));
+  flood.before = [fd = unread.in.get()] { ::dup2(fd, STDOUT_FILENO); };
+  Instance instance(flood);
+  unread.in.reset();
+  await_file("", "done");
+  EXPECT_FALSE(std::filesystem::exists(path("late")));
+  EXPECT_TRUE(child::read_to_end(unread.out.get()) == numbers(1, 500000));
+  EXPECT_EQ(instance.wait(), 0);
+  EXPECT_TRUE(log_of(1) == numbers(1, 500000));
+}
+
+// What is told to stop may have something to say first, and the reader reads nothing.
+TEST_P(TeePause, IsNoneOfAStops) {
+  child::Pipe unread = child::make_pipe();
+  Spec flood = spec(single({"--grace", "20s", "--log-patience", "10m"},
+                           "trap 'echo saving; echo > $HERE/saved; exit 0' TERM; "
+                           "while :; do echo 0123456789012345678901234567890123456789; done"));
+  flood.before = [fd = unread.in.get()] { ::dup2(fd, STDOUT_FILENO); };
+  Instance instance(flood);
+  await_held(instance);
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 0);
+  EXPECT_TRUE(std::filesystem::exists(path("saved")));
+  EXPECT_LT(instance.age_ms(), 15'000);
+}
+
+// The job has ended, and its output waits for a reader: a stop ends that.
+TEST_P(TeePause, AtTheEndIsNoneOfAStops) {
+  child::Pipe unread = child::make_pipe();
+  Spec flood = spec(single({"--log-patience", "10m"}, "seq 80000; exit 5"));
+  flood.before = [fd = unread.in.get()] { ::dup2(fd, STDOUT_FILENO); };
+  Instance instance(flood);
+  EXPECT_TRUE(instance.await_err("first failure"));
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 5);
+}
+
+TEST_P(TeePause, OfAWriterTearsNoLine) {
+  Instance instance(spec(
+      ranks(2,
+            rules::shell("[ $RANK_ID = 0 ] && { printf 'begin '; echo > $HERE/begun; "
+                         "until [ -e $HERE/go ]; do sleep 0.01; done; echo end; exit 0; }; "
+                         "until [ -e $HERE/begun ]; do sleep 0.01; done; sleep 0.4; echo between"),
+            {"--output", "tee"})));
+  instance.await_out("[rank 1] between\n");
+  EXPECT_EQ(instance.out(), "[rank 1] between\n");
+  write("go", "");
+  EXPECT_EQ(instance.wait(), 0);
+  EXPECT_EQ(instance.out(), "[rank 1] between\n[rank 0] begin end\n");
+}
+
+TEST_P(TeePause, OfAWriterShowsItsLineAfterAMomentAndWholeWhenItEnds) {
+  Instance instance(
+      spec(ranks(2,
+                 rules::shell("[ $RANK_ID = 0 ] && { printf 'begin '; "
+                              "until [ -e $HERE/go ]; do sleep 0.01; done; echo end; exit 0; }; "
+                              "until [ -e $HERE/shown ]; do sleep 0.01; done; echo between"),
+                 {"--output", "tee"})));
+  instance.await_out("[rank 0] begin ");
+  write("shown", "");
+  instance.await_out("[rank 1] between\n");
+  write("go", "");
+  EXPECT_EQ(instance.wait(), 0);
+  EXPECT_EQ(instance.out(), "[rank 0] begin \n[rank 1] between\n[rank 0] begin end\n");
 }
 
 TEST_P(Tee, SaysWhatALateReaderHasMissedWhereItIsMissing) {
   child::Pipe late = child::make_pipe();
-  Spec flood = spec(single({},
+  Spec flood = spec(single({"--log-patience", "300ms"},
                            "seq 600000; echo > $HERE/flooded; "
                            "until [ -e $HERE/go ]; do sleep 0.01; done; echo last"));
   flood.before = [fd = late.in.get()] { ::dup2(fd, STDOUT_FILENO); };
@@ -199,7 +381,7 @@ TEST_P(Tee, SaysWhatALateReaderHasMissedWhereItIsMissing) {
   EXPECT_THAT(shown, EndsWith("\n600000\nlast\n"));
   // More than one, where the tee was slow to take the last of it.
   const std::string begin = "\ntrainit: ";
-  const std::string end = " bytes of output were dropped here: the reader was too slow\n";
+  const std::string end = " bytes of output were dropped here: nobody read for 0.3 s\n";
   std::size_t notes = 0;
   std::size_t dropped = 0;
   for (std::size_t at = shown.find(begin); at != std::string::npos;
@@ -229,6 +411,25 @@ TEST_P(Tee, GoesOnWithoutTheFileOnAFullDisk) {
   EXPECT_THAT(result.err, HasSubstr("No space left on device (ENOSPC)"));
   EXPECT_THAT(numbers(1, 50000), StartsWith(read(path("kept"))));
   EXPECT_GE(read(path("kept")).size(), 16384U);
+}
+
+// The directory is there, a file in it cannot be.
+TEST_P(Tee, ShowsTheOutputThatFindsNoFile) {
+  std::filesystem::create_directories(path("logs/main.log"));
+  const Result result = rules::run(spec(rules::joined(
+      {"--output", "files", "--log-dir", path("logs"), "--"}, rules::shell("echo said; exit 3"))));
+  EXPECT_EQ(result.code, 3);
+  EXPECT_EQ(result.out, "[main] said\n");
+  EXPECT_THAT(result.err, HasSubstr("logs/main.log"));
+  EXPECT_THAT(result.err, HasSubstr("its output comes with trainit's own"));
+}
+
+TEST_P(Tee, SaysWhichDirectoryCannotBeMadeAndWhatToDo) {
+  const Result result = rules::run(spec(rules::joined(
+      {"--output", "files", "--log-dir", "/proc/absent", "--"}, rules::shell("exit 3"))));
+  EXPECT_EQ(result.code, 125);
+  EXPECT_THAT(result.err, HasSubstr("creating the log directory: /proc/absent: "));
+  EXPECT_THAT(result.err, HasSubstr("--log-dir"));
 }
 
 TEST_P(Tee, BeginsFilesAnewAndKeepsTheLastOnesInOrder) {

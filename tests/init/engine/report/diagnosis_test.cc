@@ -132,10 +132,59 @@ TEST_F(Diagnosis, OfTheLastRankHasItsLastLinesToo) {
   EXPECT_THAT(termination(), Not(HasSubstr("torn down")));
 }
 
-TEST_F(Diagnosis, OfARankOnStdoutHasNoLinesOfIt) {
-  const auto outcome = run(ranks(2, "[ $RANK_ID = 0 ] && echo mine && exit 4; sleep 60"));
-  EXPECT_EQ(outcome.code, 4);
-  EXPECT_THAT(outcome.err, Not(HasSubstr("last lines")));
+TEST_F(Diagnosis, HasTheLastLinesWhereverTheyWent) {
+  for (const auto output : {envgen::Output::kFirst, envgen::Output::kInherit,
+                            envgen::Output::kFiles, envgen::Output::kTee}) {
+    engine::Setup setup = ranks(2, "[ $RANK_ID = 0 ] && echo mine && exit 4; sleep 60");
+    setup.request.output = output;
+    const auto outcome = run(std::move(setup));
+    EXPECT_EQ(outcome.code, 4);
+    EXPECT_THAT(outcome.err, HasSubstr("its last lines: mine"));
+    EXPECT_THAT(termination(), HasSubstr("its last lines:\n  mine\n"));
+  }
+}
+
+TEST_F(Diagnosis, OfAProcessOnStdoutHasItsLastLines) {
+  engine::Setup setup = single("echo step 1; echo boom >&2; exit 3");
+  setup.request.observe.stall_ms = 3'600'000;  // something to resolve
+  const auto outcome = run(std::move(setup));
+  EXPECT_THAT(outcome.err, HasSubstr("its last lines: step 1 | boom"));
+  EXPECT_THAT(termination(), HasSubstr("\n  boom\n"));
+}
+
+// Then Kubernetes takes the end of the log (FallbackToLogsOnError).
+TEST_F(Diagnosis, IsNotInTheTerminationLogWhereItSaysNoMoreThanTheExitCode) {
+  EXPECT_EQ(run(single("echo boom >&2; exit 3")).code, 3);
+  EXPECT_EQ(termination(), "") << "a plain init";
+  engine::Setup silent = single("kill -9 $$");
+  silent.request.output = envgen::Output::kFiles;
+  EXPECT_EQ(run(std::move(silent)).code, 137);
+  EXPECT_EQ(termination(), "");
+  EXPECT_EQ(run(ranks(2, "[ $RANK_ID = 0 ] && exit 4; sleep 60")).code, 4);
+  EXPECT_THAT(termination(), HasSubstr("rank-0")) << "which of them";
+  engine::Setup absent = single("");
+  absent.request.command = {"/no/such/program"};
+  EXPECT_EQ(run(std::move(absent)).code, 127);
+  EXPECT_THAT(termination(), HasSubstr("/no/such/program"));
+}
+
+TEST_F(Diagnosis, OfAStartHasNoLinesOfTheOneBefore) {
+  envgen::Plan plan = one_rank("[ $TRAINIT_RESTART_COUNT = 1 ] || echo before; exit 3");
+  plan.policy.max_restarts = 1;
+  plan.policy.restart_delay_ms = 0;
+  const auto outcome = run(planned(plan));
+  EXPECT_EQ(outcome.code, 3);
+  const std::size_t second = outcome.err.rfind("first failure");
+  EXPECT_THAT(outcome.err.substr(0, second), HasSubstr("its last lines: before"));
+  EXPECT_THAT(outcome.err.substr(second), Not(HasSubstr("before")));
+  EXPECT_THAT(termination(), Not(HasSubstr("before")));
+}
+
+TEST_F(Diagnosis, IsSaidBeforeTheRestartThatFollowsFromIt) {
+  envgen::Plan plan = one_rank("[ $TRAINIT_RESTART_COUNT = 1 ] || exit 3");
+  plan.policy.max_restarts = 1;
+  const std::string err = run(planned(plan)).err;
+  EXPECT_LT(err.find("first failure"), err.find("restart 1 of at most 1 after failures"));
 }
 
 TEST_F(Diagnosis, IsSaidOnce) {

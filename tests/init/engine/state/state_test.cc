@@ -201,6 +201,7 @@ TEST(Span, IsItsTwoLargestUnits) {
   EXPECT_EQ(engine::span_text(12'999), "12s");
   for (const std::int64_t nothing : {std::int64_t{999}, std::int64_t{0}, INT64_MIN}) {
     EXPECT_EQ(engine::span_text(nothing), "0s");
+    EXPECT_EQ(engine::until_text(std::min<std::int64_t>(nothing, 0)), "");
   }
   EXPECT_EQ(engine::span_text(INT64_MAX), "106751991167d 7h");
 }
