@@ -53,6 +53,10 @@ void Environ::apply(const EnvEdit& edit) {
       return;
     case EnvEdit::Kind::kPrependPath:
       return set(edit.name, prepend_path(edit.value, get_or(edit.name, "")));
+    case EnvEdit::Kind::kPutInFront: {
+      const std::string rest(get_or(edit.name, ""));
+      return set(edit.name, rest.empty() ? edit.value : edit.value + ":" + rest);
+    }
   }
 }
 

@@ -13,15 +13,17 @@
 namespace envgen {
 
 struct EnvEdit {
-  enum class Kind : unsigned char { kSet, kUnset, kSetDefault, kPrependPath };
+  enum class Kind : unsigned char { kSet, kUnset, kSetDefault, kPrependPath, kPutInFront };
   Kind kind = Kind::kSet;
   std::string name;
-  std::string value;  // unused for kUnset; for kPrependPath one element of a ':' list
+  // Unused for kUnset; for kPrependPath one element of a ':' list; so for kPutInFront, which leaves
+  // the rest as it is: to Python an empty element of PYTHONPATH is the current directory.
+  std::string value;
 
   bool operator==(const EnvEdit&) const = default;
 };
 inline void fields(FieldVisitor& v, EnvEdit& edit) {
-  v("kind", edit.kind, EnvEdit::Kind::kPrependPath);
+  v("kind", edit.kind, EnvEdit::Kind::kPutInFront);
   v("name", edit.name);
   v("value", edit.value);
 }

@@ -48,6 +48,7 @@ struct Observation {
   std::int64_t stall_ms = 0;
   bool stall_by_output = false;  // silence is enough, whatever CPU time is used
   bool stall_ends = false;       // the job, as a failure; else a report
+  bool stacks = false;           // the job's Python processes can be asked for their stacks
 
   // The fault monitor: health hooks and doctor's checks; 0 = none.
   std::int64_t health_interval_ms = 0;
@@ -75,6 +76,7 @@ inline void fields(FieldVisitor& v, Observation& observe) {
   v("stall_ms", observe.stall_ms);
   v("stall_by_output", observe.stall_by_output);
   v("stall_ends", observe.stall_ends);
+  v("stacks", observe.stacks);
   v("health_interval_ms", observe.health_interval_ms);
   v("health_checks", observe.health_checks);
   v("health_failures", observe.health_failures, kCount);

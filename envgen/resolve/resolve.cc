@@ -208,13 +208,13 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   add_terminal(inputs, resolved.platform, plan);
   plan_restart_policy(inputs, resolved, plan);
   plan_node_link(inputs, resolved, plan);
-  plan_watches(inputs.request(), plan);
   add_hook_environment(inputs, resolved, plan);
   if (has_ranks) {
     plan.node_count = static_cast<int>(resolved.cluster.nodes.size());
     plan.world_size = resolved.cluster.world_size;
     plan.cluster = std::move(resolved.cluster);
   }
+  plan_watches(inputs, plan);
   return Planned{std::move(plan)};
 }
 

@@ -27,6 +27,7 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
                 const early::Handover& early);
 int plan_command(Call& call);
 int status_command(Call& call);
+int stacks_command(Call& call);
 int reference_command(Call& call);
 int control_command(Call& call);
 int ranktable_command(Call& call);

@@ -28,6 +28,11 @@ constexpr std::array kCommands = {
             plan_command},
     Command{"status", kStatus, "[--cluster] [--json] [--watch]", "phase, ranks, first failure",
             status_command},
+    Command{"stacks", kStacks, "[--json]", "where each rank is, and whom the others wait for",
+            stacks_command, !kOperands,
+            "    each rank's stacks, the ranks that are at the same place, and the one that the "
+            "others wait\n"
+            "    for, where that is clear. 0 taken, 1 no rank runs, 2 no instance\n"},
     Command{"checkpoint", kCheckpoint, "[--keep-running]", "save, then end with exit code 75",
             control_command},
     Command{"extend", kExtend, "--for DURATION", "more time before --max-duration", control_command,

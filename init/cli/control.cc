@@ -23,6 +23,8 @@ std::string done_text(const ControlRequest& request, std::int64_t value_ms) {
       return "the debug window ends";
     case ControlOp::kHold:
       return value_ms > 0 ? "the debug window ends in " + span : "the debug window ends";
+    case ControlOp::kStacks:
+      return "";  // the files say it
     case ControlOp::kExtend:
       return "the job's time limit ends it in " + span;
     case ControlOp::kCheckpoint:
@@ -43,6 +45,7 @@ envgen::Error not_now(const ControlRequest& request) {
       return {"", "", "a job that is being ended, or has ended",
               "a debug window is made longer by: trainit hold --for 2h"};
     case ControlOp::kCheckpoint:
+    case ControlOp::kStacks:
       return {"", "", "a job that does not run yet, or no longer runs", "see: trainit status"};
   }
   return {};

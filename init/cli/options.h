@@ -33,10 +33,11 @@ inline constexpr Commands kCopy = 1U << 14, kCacheLs = 1U << 15, kCacheGc = 1U <
 inline constexpr Commands kPeerServe = 1U << 17, kPeerSession = 1U << 18, kPeerEnd = 1U << 19;
 inline constexpr Commands kInstall = 1U << 20, kReference = 1U << 21, kEnvironment = 1U << 22;
 inline constexpr Commands kRunReport = 1U << 23;
+inline constexpr Commands kStacks = 1U << 24;
 // Those that take a job's command: options end where it begins.
 inline constexpr Commands kJob = kRun | kPlan | kSnapshot | kDoctor;
 // Those that speak to the instance that runs.
-inline constexpr Commands kInstance = kStatus | kCheckpoint | kExtend | kHold | kRelease;
+inline constexpr Commands kInstance = kStatus | kStacks | kCheckpoint | kExtend | kHold | kRelease;
 inline constexpr Commands kCache = kCacheLs | kCacheGc;
 inline constexpr Commands kPeer = kPeerServe | kPeerSession | kPeerEnd;
 inline constexpr Commands kAll = ~Commands{0};

@@ -11,6 +11,7 @@
 #include "init/engine/cluster/link_task.h"
 #include "init/engine/data/data.h"
 #include "init/engine/hooks/hook_tasks.h"
+#include "init/engine/monitor/stack_dump.h"
 #include "init/engine/poller.h"
 #include "init/engine/report/diagnosis.h"
 #include "init/engine/report/phase_log.h"
@@ -99,6 +100,7 @@ class Supervisor {
   Tees& tees_;
   ChildWorker& trigger_;  // makes a trigger file
   LinkTask& link_;
+  StackDump& stacks_;
   HookTasks hooks_;
   Diagnosis diagnosis_;
   OrphanReaper orphan_reaper_;

@@ -42,8 +42,10 @@ void Supervisor::perform(const lifecycle::Action& next) {
     reap_again_ = reap_again_ || adopted->signal != 0;
   } else if (const auto* timer = std::get_if<action::SetTimer>(&next)) {
     timers_.set(*timer);
+    if (timer->timer == lifecycle::Timer::kKill) stacks_.expect_kill(timer->at, now_ms());
   } else if (const auto* cancelled = std::get_if<action::CancelTimer>(&next)) {
     timers_.cancel(cancelled->timer);
+    if (cancelled->timer == lifecycle::Timer::kKill) stacks_.expect_kill(0, now_ms());
   } else if (std::holds_alternative<action::AskToSave>(next)) {
     if (!ask_to_save(job_)) post(event::NobodySaves{});
   } else if (std::holds_alternative<action::Report>(next)) {

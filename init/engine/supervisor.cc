@@ -81,6 +81,7 @@ Supervisor::Supervisor(Setup setup)
       trigger_(workers_.add<ChildWorker>()),
       link_(workers_.add<LinkTask>(context_, workers_.add<LauncherNews>(context_),
                                    [this] { return now_ms(); })),
+      stacks_(workers_.add<StackDump>(context_)),
       hooks_(context_, workers_),
       diagnosis_(workers_, timeline_),
       orphan_reaper_(job_, stopper_, tees_) {
@@ -371,6 +372,11 @@ void Supervisor::read_control(int client) {
   auto request = state_writer_.control().read_request(client);
   if (!request) return;
   drain();  // each is decided on what the one before has brought about
+  if (request->op == ControlOp::kStacks) {
+    const auto number = stacks_.ask();
+    const ControlAnswer answer = number ? ControlAnswer::kDone : ControlAnswer::kNotNow;
+    return state_writer_.control().answer(client, answer, number.value_or(0));
+  }
   const bool hooks = has_hooks(job_.plan, envgen::HookEvent::kCheckpoint);
   ControlDecision decision = decide(*request, view_of(machine_, job_.plan.policy, hooks, now_ms()));
   if (decision.event) {

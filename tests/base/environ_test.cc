@@ -45,6 +45,12 @@ TEST(Environ, ADefaultKeepsWhatTheUserSet) {
   EXPECT_THAT(env.entries(), ElementsAre("KEPT=user", "EMPTY=ours", "NEW=ours"));
 }
 
+TEST(Environ, PutsInFrontOfAListAsItIs) {
+  Environ env({"A=:/a::/b", "B=", "C=/c"});
+  for (const char* name : {"A", "B", "C", "D"}) env.apply({Kind::kPutInFront, name, "/new"});
+  EXPECT_THAT(env.entries(), ElementsAre("A=/new::/a::/b", "B=/new", "C=/new:/c", "D=/new"));
+}
+
 TEST(PrependPath, PutsTheElementFirstOnce) {
   EXPECT_EQ(prepend_path("/new", "/a:/b"), "/new:/a:/b");
   EXPECT_EQ(prepend_path("/a", "/b:/a:/c"), "/a:/b:/c");

@@ -53,6 +53,7 @@ std::optional<ControlRequest> request_of(const Record& record) {
     case ControlOp::kRelease:
     case ControlOp::kHold:
     case ControlOp::kExtend:
+    case ControlOp::kStacks:
       request.argument_ms = record.argument;
       return request;
     case ControlOp::kCheckpoint:

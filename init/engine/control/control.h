@@ -1,10 +1,10 @@
 #pragma once
 // RUN_DIR/control: a SOCK_SEQPACKET socket with records of one size, for `trainit release`, `hold`,
-// `checkpoint` and `extend`. Only root and the user of the instance may send (SO_PEERCRED). While
-// the job runs no client is waited for: of more than 16 that say nothing the oldest are dropped,
-// and each has one answer at most. Before the end they are: PID 1 takes its namespace with it, and
-// a client that is killed there has failed for whoever called it. What a request means for the job
-// is control_answers.h's.
+// `checkpoint`, `extend` and `stacks`. Only root and the user of the instance may send
+// (SO_PEERCRED). While the job runs no client is waited for: of more than 16 that say nothing the
+// oldest are dropped, and each has one answer at most. Before the end they are: PID 1 takes its
+// namespace with it, and a client that is killed there has failed for whoever called it. What a
+// request means for the job is control_answers.h's.
 
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,13 @@
 
 namespace engine {
 
-enum class ControlOp : std::uint32_t { kRelease = 1, kHold = 2, kCheckpoint = 3, kExtend = 4 };
+enum class ControlOp : std::uint32_t {
+  kRelease = 1,
+  kHold = 2,
+  kCheckpoint = 3,
+  kExtend = 4,
+  kStacks = 5,
+};
 
 struct ControlRequest {
   ControlOp op = ControlOp::kRelease;
@@ -37,7 +43,8 @@ enum class ControlAnswer : std::uint32_t {
 
 struct ControlReply {
   ControlAnswer answer = ControlAnswer::kDone;
-  // kDone: what is left from now on, of the debug window, of the checkpoint's time or of the limit.
+  // kDone: what is left from now on, of the debug window, of the checkpoint's time or of the limit;
+  // of kStacks the number in the names of the files that will be there.
   std::int64_t value_ms = 0;
 
   bool operator==(const ControlReply&) const = default;

@@ -71,6 +71,8 @@ ControlDecision decide(const ControlRequest& request, const ControlView& view) {
       return decide_checkpoint(request.keep_running, view);
     case ControlOp::kExtend:
       return decide_extend(request.argument_ms, view);
+    case ControlOp::kStacks:
+      return no(ControlAnswer::kNotNow);  // no event of the machine's: StackDump's to answer
   }
   return no(ControlAnswer::kUnknown);
 }

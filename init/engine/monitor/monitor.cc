@@ -5,6 +5,7 @@
 
 #include "envgen/plan/observation.h"
 #include "init/doctor/doctor.h"
+#include "init/engine/monitor/stack_job.h"
 #include "init/engine/report/timeline.h"
 #include "init/sys/clock.h"
 #include "init/sys/log.h"
@@ -51,9 +52,22 @@ void take_stall(const WorkerContext& context, const MonitorNews& news) {
   job.watches[news.process].stalled_since_ms = sys::wall_ms() - news.value;
   sys::log::warning(record->name + " makes no progress: " + news.text);
   if (!job.plan.observe.stall_ends) return;
-  record->stall = news.text;
+  // The failure is that of the rank that the others wait for.
+  TaskRecord* cause =
+      job.hang.process < 0 ? nullptr : record_of(job, static_cast<std::uint32_t>(job.hang.process));
+  const bool lives = cause != nullptr && cause->pid > 0;
+  if (lives) record = cause;
+  record->stall = lives ? job.hang.text : news.text;
+  if (!lives && !job.hang.text.empty()) record->stall += "; " + job.hang.text;
   const auto index = static_cast<std::uint32_t>(record - job.records.data());
   context.post(event::TaskStalled{{index, record->incarnation}});
+}
+
+void take_hang(const WorkerContext& context, const MonitorNews& news) {
+  Job& job = context.job;
+  const bool again = job.hang.text == news.text;
+  job.hang = {.process = news.count == 1 ? static_cast<int>(news.process) : -1, .text = news.text};
+  if (!again) sys::log::warning("where the ranks are: " + news.text);
 }
 
 void take_health(const WorkerContext& context, const MonitorNews& news) {
@@ -90,6 +104,8 @@ void take(const WorkerContext& context, const MonitorNews& news) {
       return;
     case Kind::kStalled:
       return take_stall(context, news);
+    case Kind::kHang:
+      return take_hang(context, news);
     case Kind::kMoves:
       watch.stalled_since_ms = 0;
       return sys::log::info(news.text);
@@ -107,6 +123,7 @@ void note(const WorkerContext& context, const MonitorNews& news) {
   }
   if (news.kind == Kind::kSample || news.process >= job.plan.processes.size()) return;
   const char* name = news.kind == Kind::kAbove ? "performance" : "stall";
+  if (news.kind == Kind::kHang) return timeline.note("hang", news.text);
   timeline.note(name, news.text, job.plan.processes[news.process].rank);
 }
 
@@ -115,6 +132,7 @@ void note(const WorkerContext& context, const MonitorNews& news) {
 void prepare_watches(Job& job) {
   job.watches.clear();
   job.health = {};
+  job.hang = {};
   job.save_reason.clear();
   job.perf.reset();
   const envgen::Observation& observe = job.plan.observe;
@@ -175,6 +193,7 @@ MonitorOrder monitor_order(const Job& job, const logtee::Shared* seen, const Sta
          .log = process.log});
   }
   order.checks = health_checks(job, context);
+  order.stacks = stack_order(job, context.base.facts.run_dir);
   order.stall_hooks = hooks_at(job.plan, envgen::HookEvent::kStall);
   order.health_hooks = hooks_at(job.plan, envgen::HookEvent::kHealth);
   order.stall_env = watch_env(job, envgen::HookEvent::kStall, context);

@@ -17,6 +17,7 @@ struct MonitorNews {
     kStalled,     // for `value` milliseconds
     kMoves,       // again
     kHealth,      // `count` failed rounds in succession; 0: it is fit
+    kHang,        // `text` is where the ranks are; with `count` 1 the others wait for `process`
   };
   Kind kind = Kind::kSample;
   std::uint32_t process = 0;  // its place in the plan, of a main process
@@ -37,6 +38,6 @@ std::string encode_news(const MonitorNews& news);
 // nullopt: not what encode_news makes.
 std::optional<MonitorNews> decode_news(std::uint32_t kind, std::string_view bytes);
 
-inline constexpr auto kMonitorKinds = static_cast<std::uint32_t>(MonitorNews::Kind::kHealth);
+inline constexpr auto kMonitorKinds = static_cast<std::uint32_t>(MonitorNews::Kind::kHang);
 
 }  // namespace engine

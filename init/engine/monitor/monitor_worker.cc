@@ -12,6 +12,7 @@
 
 #include "init/engine/hooks/hooks.h"
 #include "init/engine/monitor/follow.h"
+#include "init/engine/monitor/stack_job.h"
 #include "init/engine/monitor/stall.h"
 #include "init/engine/state/status_text.h"
 #include "init/proc/load.h"
@@ -32,6 +33,7 @@ constexpr std::int64_t kLateMs = 1000;
 constexpr std::int64_t kSampleMs = 10'000;
 constexpr std::int64_t kAlertMs = 60'000;
 constexpr std::uint32_t kMostCheckBytes = 4096;
+constexpr std::int64_t kLongestHoldMs = 60'000;
 constexpr std::size_t kMostStates = 8;  // of processes, in a report
 
 // Takes what it says; waits for no more than the end of one that has said all.
@@ -150,6 +152,8 @@ class Worker {
   void look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, std::int64_t now_ms);
   [[nodiscard]] std::string stall_report(const Rank& rank,
                                          const std::vector<proc::Load>& loads) const;
+  [[nodiscard]] StackOrder stacks_now() const;
+  bool settle_stacks();
   void settle_stall();
   void settle_health(std::int64_t now_ms);
   void wait();
@@ -166,6 +170,12 @@ class Worker {
   std::int64_t next_look_ms_ = 0;
   std::int64_t looked_ms_ = 0;
   std::int64_t sampled_ms_ = 0;
+  StackJob stacks_;
+  bool stacks_wanted_ = false;
+  bool suspect_known_ = false;  // of this stall: a later look may find what the first has woken
+  // All here wait for another node, whose own report is to be the failure.
+  std::int64_t hold_until_ms_ = 0;
+  bool excuses_ = false;  // the next look: what answers for its stack uses CPU time
   HookJob stall_;
   HookJob health_;
   CheckJob checks_;
@@ -234,6 +244,7 @@ void Worker::look_for_stalls(std::int64_t now_ms) {
     for (Rank& rank : ranks_) rank.judge.begin_anew();
   }
   for (Rank& rank : ranks_) look_for_stall(rank, loads, now_ms);
+  excuses_ = stacks_.pid() != 0;
 }
 
 void Worker::look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, std::int64_t now_ms) {
@@ -249,11 +260,13 @@ void Worker::look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, st
   } else if (!watched.log.empty()) {
     sample.output = size_of_file(watched.log);
   }
+  if (excuses_) rank.judge.excuse(sample.cpu_ms);
   switch (rank.judge.look(sample, now_ms)) {
     case StallJudge::Verdict::kNothing:
       return;
     case StallJudge::Verdict::kMoves:
       rank.hooks_ran = false;
+      suspect_known_ = false;
       // Nobody has heard of the stall yet: its hooks still run.
       if (!std::exchange(rank.report, {}).empty()) return;
       return send({.kind = MonitorNews::Kind::kMoves,
@@ -262,6 +275,7 @@ void Worker::look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, st
     case StallJudge::Verdict::kStalled:
       rank.silent_ms = now_ms - rank.judge.silent_since_ms();
       rank.report = stall_report(rank, loads);
+      stacks_wanted_ = !suspect_known_;
   }
 }
 
@@ -269,7 +283,7 @@ std::string Worker::stall_report(const Rank& rank, const std::vector<proc::Load>
   const Watched& watched = *rank.watched;
   std::string text = "no output";
   if (!order_.observe.stall_by_output) text += " and no CPU time";
-  text += " for " + span_text(rank.silent_ms) + "; the silent rank is often the cause";
+  text += " for " + span_text(rank.silent_ms);
   const std::vector<pid_t> tree = proc::tree_of(loads, watched.pid);
   for (const pid_t pid : std::span(tree).first(std::min(tree.size(), kMostStates))) {
     const std::string state = proc::state_text(pid);
@@ -281,8 +295,50 @@ std::string Worker::stall_report(const Rank& rank, const std::vector<proc::Load>
   return text;
 }
 
-// The hooks first: what comes after the report may end the process that they look at.
+StackOrder Worker::stacks_now() const {
+  StackOrder order = order_.stacks;
+  for (StackTarget& target : order.targets) {
+    const auto found = std::ranges::find_if(
+        ranks_, [&target](const Rank& rank) { return rank.watched->process == target.process; });
+    if (found == ranks_.end()) continue;
+    target.silent = found->judge.stalled();
+    const auto member = proc::find_member(target.pid);
+    if (member && member->start == found->start && member->state != 'Z') continue;
+    target.pid = 0;
+    target.ended = "has ended";
+  }
+  return order;
+}
+
+// False: they are still being taken.
+bool Worker::settle_stacks() {
+  settle(stacks_);
+  stacks_.tend(sys::monotonic_ms());
+  if (stacks_.pid() != 0) return false;
+  if (const auto news = stacks_.take()) {
+    const bool one = news->suspects.size() == 1;
+    suspect_known_ = !news->suspects.empty();
+    const bool elsewhere = news->all_wait && !order_.stacks.whole && order_.observe.stall_ends;
+    if (elsewhere) {
+      hold_until_ms_ = sys::monotonic_ms() + std::min(order_.observe.stall_ms / 2, kLongestHoldMs);
+    }
+    send({.kind = MonitorNews::Kind::kHang,
+          .process = one ? news->suspects[0] : 0,
+          .count = one ? 1U : 0U,
+          .text = news->text});
+  }
+  if (!std::exchange(stacks_wanted_, false) || suspect_known_) return true;
+  const std::string directory = stacks_directory(order_.run_dir);
+  auto status =
+      stacks_.start(stacks_now(), directory.empty() ? "" : directory + "/stall", order_.saved);
+  if (!status) sys::log::warning(to_line(status.error()) + ", ignoring");
+  excuses_ = true;
+  return !status.has_value();
+}
+
+// Stacks and hooks first: what comes after the report may end the process that they look at.
 void Worker::settle_stall() {
+  if (!settle_stacks() || sys::monotonic_ms() < hold_until_ms_) return;
   settle(stall_);
   if (stall_.pid() != 0) return;
   for (Rank& rank : ranks_) {
@@ -339,9 +395,11 @@ void Worker::wait() {
   if (order_.observe.health_interval_ms > 0 && !round_runs_) {
     until_ms = std::min(until_ms, next_health_ms_);
   }
+  until_ms = std::min(until_ms, stacks_.deadline_ms().value_or(INT64_MAX));
   const std::int64_t left_ms = until_ms - sys::monotonic_ms();
   constexpr std::int64_t kLongestWaitMs = 3'600'000;
-  std::array<pollfd, 4> sources = {pollfd{messages_, 0, 0}, pollfd{stall_.channel(), POLLIN, 0},
+  std::array<pollfd, 5> sources = {pollfd{messages_, 0, 0}, pollfd{stall_.channel(), POLLIN, 0},
+                                   pollfd{stacks_.channel(), POLLIN, 0},
                                    pollfd{health_.channel(), POLLIN, 0},
                                    pollfd{checks_.channel(), POLLIN, 0}};
   ::poll(sources.data(), sources.size(),

@@ -17,6 +17,7 @@
 #include "envgen/plan/plan.h"
 #include "init/engine/monitor/monitor_news.h"
 #include "init/engine/monitor/perf_watch.h"
+#include "init/engine/monitor/stack_taker.h"
 #include "init/proc/signals.h"
 #include "init/tee/shared.h"
 
@@ -38,6 +39,7 @@ struct MonitorOrder {
   std::shared_ptr<PerfBoard> board;          // nullptr: no performance watch
   const logtee::Shared* seen = nullptr;      // of the tee
   std::function<std::string()> checks = {};  // what they find wrong; runs in a worker. May be empty
+  StackOrder stacks;  // as the monitor was started: who has ended since is seen when it is used
   envgen::HookGroup stall_hooks;
   envgen::HookGroup health_hooks;
   envgen::Environ stall_env;

@@ -35,6 +35,10 @@ class StallJudge {
   Verdict look(const ActivitySample& sample, std::int64_t now_ms);
   // The time since the last look does not count: everything stood still.
   void begin_anew();
+  // So much CPU time it has used by now: what it did since the last look, it did for us.
+  void excuse(std::int64_t cpu_ms) {
+    if (last_) last_->cpu_ms = cpu_ms;
+  }
   [[nodiscard]] bool stalled() const { return stalled_; }
   // Since when nothing has moved, by the clock of look().
   [[nodiscard]] std::int64_t silent_since_ms() const { return since_ms_; }

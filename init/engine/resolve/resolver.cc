@@ -15,6 +15,7 @@
 
 #include "base/exit_codes.h"
 #include "base/wire.h"
+#include "envgen/failure/python_hook.h"
 #include "init/engine/cluster/job_secret.h"
 #include "init/engine/cluster/membership.h"
 #include "init/engine/cluster/peers.h"
@@ -224,6 +225,17 @@ envgen::Status carry_out_files(const envgen::Plan& plan) {
   return {};
 }
 
+envgen::Status write_stack_hook(const envgen::Plan& plan, const std::string& run_dir) {
+  const std::string directory = run_dir + "/stacks/";
+  envgen::Plan hook;
+  hook.sandbox = plan.sandbox;
+  hook.directories = {{directory + std::string(envgen::kHookDirectory)},
+                      {directory + std::string(envgen::kDumpDirectory), true, true}};
+  hook.files = {{.path = hook.directories[0].path + "/" + std::string(envgen::kHookFile),
+                 .content = envgen::python_hook()}};
+  return carry_out_files(hook);
+}
+
 namespace {
 
 // The peers that answered wait for a launcher that will not come: they are told as after a job.
@@ -301,6 +313,11 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
   if (auto status = carry_out_files(plan); !status)
     return fail(exit_code::kOwnFailure, status.error());
   keep_plan(plan, base);
+  if (plan.observe.stacks) {
+    if (auto status = write_stack_hook(plan, base.facts.run_dir); !status) {
+      plan.warnings.push_back(to_line(status.error()) + ", so there are no Python stacks");
+    }
+  }
   if (plan.peers) {
     auto say = [&send](const std::string& reason) { send(ResolverWaits{reason}); };
     const proc::SavedSignals saved = proc::take_over_signals();

@@ -50,6 +50,12 @@ struct RankWatch {
   std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: it makes progress
 };
 
+// Where the ranks of a job that stands still are, as their stacks say.
+struct Hang {
+  int process = -1;  // the one that the others wait for, by its place in the plan; -1: not known
+  std::string text;        // "" = not looked at
+};
+
 struct HealthWatch {
   std::int64_t checked_ms = 0;  // when the last round ended, wall clock, UTC; 0: none has
   int failures = 0;             // rounds in succession that found something; 0: it is fit
@@ -80,6 +86,7 @@ struct Job {
   std::vector<RankWatch> watches;   // by place in plan.processes; empty without a watch
   std::shared_ptr<PerfBoard> perf;  // nullptr without a performance watch
   HealthWatch health;
+  Hang hang;
   std::string save_reason;  // why a watch asked for the checkpoint; "" = none did
   std::optional<std::uint64_t> oom_kills_before;
   std::string host;  // this node's name

@@ -58,7 +58,10 @@ envgen::Environ hook_env(const Job& job, const TaskRecord& record, const StartCo
 std::vector<std::string> forced_names(const envgen::Plan& plan) {
   std::vector<std::string> names;
   for (const envgen::Process& process : plan.processes) {
-    for (const envgen::EnvEdit& edit : process.env) names.push_back(edit.name);
+    for (const envgen::EnvEdit& edit : process.env) {
+      // What is put in front of a list lets a hook set the list.
+      if (edit.kind != envgen::EnvEdit::Kind::kPutInFront) names.push_back(edit.name);
+    }
   }
   std::ranges::sort(names);
   names.erase(std::ranges::unique(names).begin(), names.end());

@@ -15,7 +15,7 @@ using testing::IsEmpty;
 class Watches : public testing::Test {
  protected:
   Plan& plan() {
-    plan_watches(request_, plan_);
+    plan_watches(Inputs(snapshot_, request_), plan_);
     return plan_;
   }
   void add_health_hook() {
@@ -25,9 +25,29 @@ class Watches : public testing::Test {
     plan_.hooks.push_back(group);
   }
 
+  Snapshot snapshot_;
   Request request_;
   Plan plan_;
 };
+
+TEST_F(Watches, RanksCanBeAskedForTheirStacksWhereThereAreSeveral) {
+  snapshot_.facts.run_dir = "/run/trainit";
+  plan_.processes.resize(1);
+  EXPECT_FALSE(plan().observe.stacks);
+  EXPECT_THAT(plan_.processes[0].env, IsEmpty()) << "a single command";
+  plan_.world_size = 2;  // a launcher's
+  EXPECT_TRUE(plan().observe.stacks);
+  EXPECT_THAT(plan_.processes[0].env, ElementsAre(EnvEdit{EnvEdit::Kind::kPutInFront, "PYTHONPATH",
+                                                          "/run/trainit/stacks/python"}));
+}
+
+TEST_F(Watches, AStallWantsStacksAndNoneAreTakenWithoutARunDirectory) {
+  request_.observe.stall_ms = 1000;
+  plan_.processes.resize(1);
+  EXPECT_FALSE(plan().observe.stacks);
+  snapshot_.facts.run_dir = "/run/trainit";
+  EXPECT_TRUE(plan().observe.stacks);
+}
 
 TEST_F(Watches, AreNoneUnlessAskedFor) {
   EXPECT_FALSE(has_watches(plan().observe));

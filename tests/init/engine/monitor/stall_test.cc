@@ -110,4 +110,12 @@ TEST_F(Stall, ThatWasSaidIsNotSaidAgainAfterEverythingStoodStill) {
   EXPECT_EQ(look({.output = 6, .cpu_ms = 100}), Verdict::kMoves);
 }
 
+TEST_F(Stall, WhatItsStackCostIsNoProgress) {
+  look({.output = 5, .cpu_ms = 100});
+  EXPECT_EQ(looks_to_stall({.output = 5, .cpu_ms = 100}), 10);
+  judge_.excuse(200);
+  EXPECT_EQ(look({.output = 5, .cpu_ms = 200}), Verdict::kNothing);
+  EXPECT_EQ(look({.output = 5, .cpu_ms = 300}), Verdict::kMoves);
+}
+
 }  // namespace

@@ -1,0 +1,102 @@
+#include "init/engine/monitor/stack_job.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/wire.h"
+#include "init/proc/signals.h"
+#include "init/sys/clock.h"
+#include "init/sys/files.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+constexpr std::uint32_t kVerdict = 1;
+constexpr std::uint32_t kMostMessageBytes = 64U << 10;
+constexpr std::int64_t kSpareMs = 4000;  // to look, to judge and to write
+
+StackNews news_of(const TakenStacks& taken, const envgen::StackVerdict& verdict) {
+  StackNews news{.suspects = {}, .all_wait = verdict.all_wait, .text = verdict.text};
+  for (const std::size_t rank : verdict.suspects) {
+    const std::uint32_t process = taken.processes[rank];
+    if (std::ranges::find(news.suspects, process) == news.suspects.end()) {
+      news.suspects.push_back(process);
+    }
+  }
+  return news;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  constexpr std::uint32_t kMode = 0600;
+  auto status = sys::write_file_atomic(path, kMode, text);
+  if (!status) sys::log::warning(to_line(status.error()) + ", ignoring");
+}
+
+std::string ending_text(const lifecycle::Ending& ending) {
+  if (ending.how == lifecycle::Ending::How::kSignaled) {
+    return "has ended by " + std::string(proc::signal_name(ending.value));
+  }
+  return "has ended with code " + std::to_string(ending.value);
+}
+
+}  // namespace
+
+StackJob::StackJob() : ChildWorker(kVerdict, kMostMessageBytes) {}
+
+envgen::Status StackJob::start(const StackOrder& order, const std::string& files,
+                               const proc::SavedSignals& saved) {
+  news_.reset();
+  const auto body = [&](int fd) {
+    const TakenStacks taken = take_stacks(order);
+    const envgen::StackVerdict verdict = envgen::judge_stacks(taken.seen);
+    // The files last: whoever waits for them has them when the verdict is said, or soon.
+    const bool said = send_message(fd, kVerdict, envgen::to_wire(news_of(taken, verdict)));
+    if (!files.empty()) {
+      std::ignore = sys::make_directories(files.substr(0, files.rfind('/')), 0755);
+      write_file(files + ".json", envgen::stacks_to_json(taken.seen, verdict));
+      write_file(files + ".txt", envgen::stacks_to_text(taken.seen, verdict));
+    }
+    return said ? 0 : 1;
+  };
+  TRY(fork("taking stacks", saved, body));
+  deadline_ms_ = sys::monotonic_ms() + order.most_ms + kSpareMs;
+  return {};
+}
+
+ChildWorker::Heard StackJob::on_message(std::uint32_t /*kind*/, std::string_view bytes) {
+  auto news = envgen::from_wire<StackNews>(bytes);
+  if (!news) return Heard::kDamaged;
+  news_ = std::move(*news);
+  return Heard::kMore;
+}
+
+void StackJob::on_overdue() { deadline_ms_.reset(); }
+
+std::string stacks_directory(const std::string& run_dir) {
+  return run_dir.empty() ? "" : run_dir + "/stacks";
+}
+
+StackOrder stack_order(const Job& job, const std::string& run_dir) {
+  StackOrder order;
+  if (job.plan.observe.stacks) order.directory = stacks_directory(run_dir);
+  order.job = job.plan.sandbox.identity;
+  order.whole = job.plan.node_count <= 1;
+  for (const TaskRecord& record : job.records) {
+    if (!is_main(record)) continue;
+    StackTarget target{.process = static_cast<std::uint32_t>(record.process),
+                       .pid = record.pid,
+                       .name = record.name};
+    if (const envgen::Process* process = planned(job, record)) target.rank = process->rank;
+    if (record.pid <= 0) {
+      target.ended = record.ending ? ending_text(*record.ending) : "does not run";
+    }
+    if (target.process < job.watches.size()) {
+      target.silent = job.watches[target.process].stalled_since_ms > 0;
+    }
+    order.targets.push_back(std::move(target));
+  }
+  return order;
+}
+
+}  // namespace engine

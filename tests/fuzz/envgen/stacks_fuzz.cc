@@ -1,0 +1,45 @@
+// Any text as the dumps of two ranks' processes, and as a file's first line: no crash, a verdict
+// within its bounds that names only ranks which are there.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "envgen/failure/python_hook.h"
+#include "envgen/failure/stack_groups.h"
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+envgen::SeenRank rank_of(std::string_view text, int number, char state) {
+  envgen::SeenProcess process{.pid = 1, .name = "python"};
+  process.threads = {{.tid = 1, .name = "python", .state = state}};
+  process.python = envgen::parse_python_dump(text);
+  process.device = text.contains("device");
+  return {.name = "rank", .rank = number, .processes = {process, process}};
+}
+
+}  // namespace
+
+// libFuzzer's name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  constexpr std::size_t kMostBytes = 4096;
+  constexpr std::size_t kMostVerdict = 1000;
+  const std::string_view text(reinterpret_cast<const char*>(data), std::min(size, kMostBytes));
+  const envgen::DumpHeader header = envgen::parse_dump_header(text);
+  require(header.signal == 0 || (header.signal == envgen::kStackSignal && header.fd >= 0));
+  const std::string_view half = text.substr(text.size() / 2);
+  const envgen::SeenJob job{.ranks = {rank_of(text, 0, 'S'), rank_of(half, 1, 'R')}, .whole = true};
+  const envgen::StackVerdict verdict = envgen::judge_stacks(job);
+  require(verdict.text.size() <= kMostVerdict);
+  for (const char c : verdict.text) require(c >= ' ' && c <= '~');
+  for (const std::size_t rank : verdict.suspects) require(rank < job.ranks.size());
+  require(!stacks_to_text(job, verdict).empty() && !stacks_to_json(job, verdict).empty());
+  return 0;
+}
