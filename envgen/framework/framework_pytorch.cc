@@ -1,6 +1,8 @@
-// PyTorch. A Python command is started by torchrun where the image has it, by
-// torch.distributed.launch where it does not or where the platform says so, or as one process per
-// rank (--fan-out). A launcher that the user typed stays as it is and gets the environment.
+// PyTorch. Of a Python command trainit starts a process per rank, as torchrun would: a rank that
+// fails is then seen by itself, and no agent stands between it and a signal. What only an agent can
+// do is torchrun's: a range of nodes, and what PET_* variables ask of it. An image without torchrun
+// has a PyTorch whose scripts expect torch.distributed.launch, and a platform may prescribe that. A
+// launcher that the user typed stays as it is and gets the environment.
 //
 // torchrun is the program beside the command's own python; failing that PATH's, whose workers are
 // then told to use the command's python. Without a python in the snapshot (another image is
@@ -10,7 +12,8 @@
 // Several nodes meet in a static rendezvous at the master's address, a range of nodes in c10d's.
 // One node takes a free port by c10d's localhost:0, so that jobs on one host do not collide
 // (--standalone means port 29400 before 2.1); a port that was named, or a container without a
-// network, gets the static one. A fan-out has no agent to choose a port: it is 29500 unless named.
+// network, gets the static one. Ranks that we start meet in a store that rank 0 opens at
+// MASTER_PORT, which one node finds free at each start unless it was named.
 
 #include <algorithm>
 #include <array>
@@ -30,6 +33,7 @@ using Kind = EnvEdit::Kind;
 constexpr const char* kPlanning = "planning a PyTorch job";
 constexpr int kDefaultPort = 29500;
 constexpr std::int64_t kAgentEscalationMs = 30000;
+constexpr const char* kErrorsDirectory = "errors";  // of RUN_DIR: what ranks say of exceptions
 
 // This node's part of the job.
 struct Job {
@@ -264,13 +268,21 @@ Status needs_master(const Job& job) {
 }
 
 std::vector<EnvEdit> worker_environment(const Inputs& inputs, const ResolvedCluster& resolved,
-                                        const Plan& plan, const TorchRank& rank) {
-  // With an agent's store announced, rank 0 would not open its own.
-  static constexpr std::array<std::string_view, 6> kElastic = {
-      "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RUN_ID",     "TORCHELASTIC_RESTART_COUNT",
-      "TORCHELASTIC_MAX_RESTARTS",    "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_SIGNALS_TO_HANDLE"};
-  std::vector<EnvEdit> edits = torch_rank_environment(rank);
-  append(edits, unset_present(planned_environment(inputs, plan), kElastic));
+                                        Plan& plan, TorchRank rank) {
+  static constexpr std::array<std::string_view, 2> kAgents = {"TORCHELASTIC_SIGNALS_TO_HANDLE",
+                                                              "TORCHELASTIC_ERROR_FILE"};
+  rank.run_id = rendezvous_id(resolved);
+  rank.max_restarts = plan.policy.max_restarts;
+  std::vector<EnvEdit> edits = unset_present(planned_environment(inputs, plan), kAgents);
+  if (const std::string& run_dir = inputs.facts().run_dir; !run_dir.empty()) {
+    const PlannedDirectory errors{
+        .path = join_path(run_dir, kErrorsDirectory), .clean = true, .of_job = true};
+    if (std::ranges::find(plan.directories, errors) == plan.directories.end()) {
+      plan.directories.push_back(errors);
+    }
+    rank.error_file = join_path(errors.path, "rank-" + std::to_string(rank.rank) + ".json");
+  }
+  append(edits, torch_rank_environment(rank));
   hide_rank_table(inputs, resolved, edits);
   return edits;
 }
@@ -311,8 +323,13 @@ Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, const Job
                             std::to_string(job.node_count) + " nodes");
   }
   // Lines reach the log as they are printed, as under torchrun.
-  const bool buffered = std::ranges::find(command, "-u") == command.end();
-  if (python_command(command) && buffered) command.insert(command.begin() + 1, "-u");
+  if (const auto python = python_command(command)) {
+    const auto operand = command.begin() + static_cast<std::ptrdiff_t>(python->operand);
+    if (std::find(command.begin(), operand, "-u") == operand) {
+      command.insert(command.begin() + 1, "-u");
+    }
+  }
+  plan.free_master_port = job.alone() && !job.port_given && inputs.request().master_addr.empty();
   plan.directories.push_back({resolved.platform.log_dir});
   for (int local_rank = 0; local_rank < job.slots; ++local_rank) {
     Process process;
@@ -440,6 +457,18 @@ std::vector<EnvEdit> unset_agent_variables(const Environ& env) {
   return unset_present(env, kNames);
 }
 
+// Variables that ask an agent for what it alone does.
+bool configures_agent(const Environ& env) {
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "PET_MAX_RESTARTS", "PET_MONITOR_INTERVAL", "PET_START_METHOD",
+      "PET_ROLE",         "PET_LOG_DIR",          "PET_REDIRECTS",
+      "PET_TEE",          "PET_NUMA_BINDING",     "PET_LOCAL_RANKS_FILTER",
+      "PET_LOGS_SPECS",
+  };
+  return std::ranges::any_of(
+      kNames, [&env](std::string_view name) { return !env.get_or(name, "").empty(); });
+}
+
 Process agent_process(const Inputs& inputs, const ResolvedCluster& resolved,
                       std::vector<std::string> argv, Plan& plan) {
   Process process = main_process(inputs, resolved.platform, std::move(argv), plan);
@@ -542,6 +571,9 @@ Status launch_pytorch(Inputs& inputs, const ResolvedCluster& resolved, Plan& pla
     torchrun.program = "torchrun";
   }
   if (torchrun.program.empty()) return launch_legacy(inputs, resolved, job, plan);
+  if (!launcher && !job.elastic() && !configures_agent(planned_environment(inputs, plan))) {
+    return launch_fan_out(inputs, resolved, job, plan);
+  }
   launch_torchrun(inputs, resolved, job, torchrun, plan);
   return {};
 }

@@ -179,11 +179,27 @@ std::vector<EnvEdit> torch_rank_environment(const TorchRank& rank) {
       {Kind::kSet, "ROLE_WORLD_SIZE", world_size},
       {Kind::kSet, "MASTER_ADDR", rank.master_addr},
       {Kind::kSet, "MASTER_PORT", std::to_string(rank.master_port)},
+      {Kind::kSet, "TORCHELASTIC_RUN_ID", rank.run_id},
+      {Kind::kSet, "TORCHELASTIC_RESTART_COUNT", "0"},
+      {Kind::kSet, "TORCHELASTIC_MAX_RESTARTS", std::to_string(rank.max_restarts)},
+      {Kind::kSet, "TORCHELASTIC_USE_AGENT_STORE", "False"},
       {Kind::kSetDefault, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
+      {Kind::kSetDefault, "NCCL_ASYNC_ERROR_HANDLING", "1"},  // before 2.2
   };
+  if (!rank.error_file.empty()) {
+    edits.push_back({Kind::kSet, "TORCHELASTIC_ERROR_FILE", rank.error_file});
+  }
   // As torchrun does: each rank's threads would otherwise use every CPU.
   if (rank.local_world_size > 1) edits.push_back({Kind::kSetDefault, "OMP_NUM_THREADS", "1"});
   return edits;
+}
+
+void set_of_processes(Plan& plan, std::string_view name, const std::string& value) {
+  for (Process& process : plan.processes) {
+    for (EnvEdit& edit : process.env) {
+      if (edit.name == name && edit.kind != EnvEdit::Kind::kUnset) edit.value = value;
+    }
+  }
 }
 
 std::vector<std::string> openmpi_training_flags() {

@@ -53,7 +53,9 @@ std::vector<EnvEdit> unset_stale(const Inputs& inputs, const Plan& plan,
 // RANK, WORLD_SIZE and their like: who a process is, in PyTorch's, Horovod's or a platform's sense.
 std::span<const std::string_view> rank_variables();
 
-// Of one process that calls init_process_group() by itself (env://), as torchrun's workers get it.
+// Of one process that calls init_process_group() by itself (env://), as torchrun's workers get it
+// (torch/distributed/elastic/agent/server/local_elastic_agent.py), but for the store: no agent has
+// one, so that rank 0 opens it.
 struct TorchRank {
   int rank = 0;
   int world_size = 1;
@@ -63,8 +65,14 @@ struct TorchRank {
   int node_count = 1;
   std::string master_addr;
   int master_port = 0;
+  std::string run_id = {};
+  int max_restarts = 0;
+  std::string error_file = {};  // written by torch's @record; "" = none
 };
 std::vector<EnvEdit> torch_rank_environment(const TorchRank& rank);
+
+// What is known of the ranks only later: replaces the value of each process's edit of `name`.
+void set_of_processes(Plan& plan, std::string_view name, const std::string& value);
 
 // What Horovod's own launcher gives OpenMPI's mpirun, beside -np.
 std::vector<std::string> openmpi_training_flags();

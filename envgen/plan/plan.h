@@ -152,6 +152,8 @@ struct Plan {
   std::vector<EnvEdit> hook_env;          // the plan's facts, for hooks
   std::optional<DeviceWait> device_wait;  // before a restart; the resolver's, not PID 1's
   std::optional<NodeLink> link;
+  // MASTER_PORT of the processes stands for one that is free when they start; not PID 1's to know.
+  bool free_master_port = false;
   bool elastic_launcher = false;   // it goes on without a node that is lost; not PID 1's to know
   std::vector<Process> post_stop;  // one after the other after the job, with TRAINIT_EXIT_CODE set
   Sandbox sandbox;                 // of `processes`

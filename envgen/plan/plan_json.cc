@@ -273,6 +273,7 @@ std::string plan_to_json(const Plan& plan, const Environ& base) {
   write_watches(out, plan.observe);
   v.add("device_wait", plan.device_wait, {.omit = true});
   if (plan.link) v.add("link", ShownLink{*plan.link});
+  if (plan.free_master_port) out.key("free_master_port").boolean(true);
   if (plan.observe.preflight != Preflight::kOff) {
     out.key("preflight").string(preflight_name(plan.observe.preflight));
   }
@@ -322,6 +323,9 @@ std::string plan_to_text(const Plan& plan, const Environ& base) {
           (plan.processes.size() == 1 ? " process" : " processes") + "\n";
   if (!plan.sandbox.empty()) text += "  confined: " + sandbox_text(plan.sandbox) + "\n";
   for (const Process& process : plan.processes) add_process_text(text, plan, process, base);
+  if (plan.free_master_port) {
+    text += "MASTER_PORT is a port that is free at the start; --master-port names one\n";
+  }
   for (const Process& process : plan.services) {
     text += "beside them\n";
     add_process_text(text, plan, process, base);

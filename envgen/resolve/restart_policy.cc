@@ -244,6 +244,7 @@ void add_membership_watch(const Request& request, const std::set<std::string>& f
 void plan_restart_policy(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   plan_checkpoint(inputs.request(), resolved, plan);
   plan_restart(inputs.request(), resolved, plan);
+  set_of_processes(plan, "TORCHELASTIC_MAX_RESTARTS", std::to_string(plan.policy.max_restarts));
   plan_device_wait(inputs, plan);
   warn_of_lost_nodes(inputs.request(), plan);
   plan_post_stop(plan);

@@ -56,10 +56,12 @@ bool serves(const envgen::Process& process) {
 // What the nodes of one job have said so far, and what must not differ between them.
 class Fit {
  public:
-  explicit Fit(const Job& job, bool fan_out) : job_(job), fan_out_(fan_out) {}
+  // `launcher`: of PyTorch's ranks; "" = the one that the platform or trainit chooses.
+  explicit Fit(const Job& job, std::string launcher = "")
+      : job_(job), launcher_(std::move(launcher)) {}
 
   void add(int node, Container container) {
-    if (fan_out_) set_variable(container, "TRAINIT_FAN_OUT", "1");
+    if (!launcher_.empty()) set_variable(container, "TRAINIT_TORCH_LAUNCHER", launcher_);
     envgen::Outcome outcome = resolve(container);
     if (const auto* error = std::get_if<envgen::Error>(&outcome)) {
       // What the kernel could not pass on must be said, not tried.
@@ -156,7 +158,10 @@ class Fit {
       }
     }
     if (job_.framework == "pytorch" && !job_.typed) {
-      fan_out_ ? check_ranks(plan, container) : check_agent(plan);
+      const bool agent = plan.processes[0].rank < 0;
+      const bool on_vk = launcher_.empty() && job_.platform == "vk";  // whose page prescribes one
+      EXPECT_EQ(agent, on_vk || launcher_ == "torchrun");
+      agent ? check_agent(plan) : check_ranks(plan, container);
     }
     if (job_.framework == "tensorflow") check_tf_config(plan, container);
     if (by_ssh()) check_launcher(plan);
@@ -243,7 +248,7 @@ class Fit {
   }
 
   const Job& job_;
-  bool fan_out_;
+  std::string launcher_;
   std::optional<envgen::Cluster> cluster_;
   std::set<int> node_ranks_;
   std::set<int> ranks_;
@@ -255,9 +260,10 @@ class Fit {
 TEST(ClusterSim, AllNodesOfASmallClusterFitTogether) {
   constexpr int kNodes = 64;
   for (const Job& job : simulated_jobs(kNodes, 8)) {
-    for (bool fan_out : {false, true}) {
-      if (fan_out && (job.framework != "pytorch" || job.typed || job.task_per_rank)) continue;
-      Fit fit(job, fan_out);
+    for (const char* launcher : {"", "torchrun", "fan-out"}) {
+      const bool chosen = job.framework == "pytorch" && !job.typed && !job.task_per_rank;
+      if (*launcher != '\0' && !chosen) continue;
+      Fit fit(job, launcher);
       for (int node = 0; node < job.nodes; ++node) fit.add(node, job.container(node));
       fit.complete();
     }
@@ -266,7 +272,7 @@ TEST(ClusterSim, AllNodesOfASmallClusterFitTogether) {
 
 TEST(ClusterSim, TwoNodesAndOneRankEachFitTogether) {
   for (const Job& job : simulated_jobs(2, 1)) {
-    Fit fit(job, false);
+    Fit fit(job);
     for (int node = 0; node < job.nodes; ++node) fit.add(node, job.container(node));
     fit.complete();
   }
@@ -305,7 +311,7 @@ TEST(ClusterSim, SomeNodesOfALargeClusterFitTogether) {
   std::set<std::string> platforms;
   for (const Job& job : simulated_jobs(kManyNodes, kDevices)) {
     platforms.insert(job.platform);
-    Fit fit(job, false);
+    Fit fit(job);
     for (int node : some_nodes(job.nodes)) fit.add(node, job.container(node));
   }
   EXPECT_EQ(platforms, (std::set<std::string>{"modelarts", "dlc", "vk", "volcano", "kubeflow",

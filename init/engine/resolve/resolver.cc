@@ -24,6 +24,7 @@
 #include "init/engine/resolve/preflight.h"
 #include "init/engine/resolve/source_scripts.h"
 #include "init/engine/state/state.h"
+#include "init/engine/resolve/start_values.h"
 #include "init/engine/tasks/start.h"
 #include "init/engine/workers/messages.h"
 #include "init/proc/spawn.h"
@@ -334,6 +335,7 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
     plan.link->secret = std::move(secret->bytes);
     complete_link(*plan.cluster, *plan.link);
   }
+  fill_start_values(plan, restarts);
   return send(std::move(plan)) ? 0 : exit_code::kOwnFailure;
 }
 

@@ -14,10 +14,17 @@ using testing::SizeIs;
 
 const std::vector<int> kTwoByFour = {4, 4};
 
-LauncherCase with_torchrun(std::vector<std::string> command, const std::vector<int>& slots,
-                           int node_rank) {
+LauncherCase in_image(std::vector<std::string> command, const std::vector<int>& slots,
+                      int node_rank) {
   LauncherCase job(std::move(command), slots, node_rank);
   job.with_programs({"/usr/bin/python", "/usr/bin/torchrun"});
+  return job;
+}
+
+LauncherCase with_torchrun(std::vector<std::string> command, const std::vector<int>& slots,
+                           int node_rank) {
+  LauncherCase job = in_image(std::move(command), slots, node_rank);
+  job.request.torch_launcher = TorchLauncher::kTorchrun;
   return job;
 }
 
@@ -25,6 +32,36 @@ std::string only_command(const LauncherCase& job) {
   Plan plan = job.planned(kLaunchPytorch);
   EXPECT_THAT(plan.processes, SizeIs(1));
   return plan.processes.empty() ? "" : line_of(plan.processes[0].argv);
+}
+
+// Who starts the ranks.
+
+TEST(PyTorch, TrainitStartsTheRanksThatTorchrunWould) {
+  const Plan plan = in_image({"python", "train.py"}, kTwoByFour, 1).planned(kLaunchPytorch);
+  ASSERT_THAT(plan.processes, SizeIs(4));
+  EXPECT_EQ(plan.processes[3].name, "rank-7");
+  EXPECT_EQ(line_of(plan.processes[3].argv), "python -u train.py");
+  EXPECT_FALSE(plan.free_master_port) << "all nodes have to agree on it";
+}
+
+TEST(PyTorch, WhatOnlyAnAgentCanDoIsTorchruns) {
+  LauncherCase range = in_image({"python", "train.py"}, {4, 4, 4}, 1);
+  range.resolved.platform.min_nodes = 2;
+  EXPECT_THAT(only_command(range), HasSubstr("torchrun --nproc_per_node=4 --nnodes=2:3"));
+  LauncherCase asked = in_image({"python", "train.py"}, kTwoByFour, 1);
+  asked.with_environment({"PET_NNODES=2", "PET_NPROC_PER_NODE=4", "PET_TEE="});
+  EXPECT_THAT(asked.planned(kLaunchPytorch).processes, SizeIs(4));
+  asked.with_environment({"PET_MAX_RESTARTS=3"});
+  EXPECT_THAT(only_command(asked), HasSubstr("torchrun --nproc_per_node=4"));
+}
+
+TEST(PyTorch, OneNodesRanksMeetAtAFreePortUnlessOneIsNamed) {
+  LauncherCase job = in_image({"python", "train.py"}, {8}, 0);
+  EXPECT_TRUE(job.planned(kLaunchPytorch).free_master_port);
+  job.request.master_port = 29501;
+  const Plan plan = job.planned(kLaunchPytorch);
+  EXPECT_FALSE(plan.free_master_port);
+  EXPECT_EQ(job.variable(plan, plan.processes[7], "MASTER_PORT"), "29501");
 }
 
 // torchrun.
@@ -100,6 +137,7 @@ TEST(PyTorch, ARangeOfNodesMeetsByC10d) {
   job.resolved.platform.min_nodes = 2;
   job.resolved.platform.job_id = "job-7";
   job.resolved.platform.torch_launcher = TorchLauncher::kLaunch;
+  job.request.torch_launcher.reset();
   EXPECT_EQ(only_command(job),
             "torchrun --nproc_per_node=4 --nnodes=2:3 --rdzv_backend=c10d "
             "--rdzv_endpoint=host-0:29500 --rdzv_id=job-7 --rdzv_conf=is_host=0 train.py");
@@ -160,7 +198,7 @@ TEST(PyTorch, UsesTheTorchrunOfItsPythonOrPathsOrTheOldLauncher) {
   };
   for (const Lookup& lookup : cases) {
     LauncherCase job({lookup.python, "train.py"}, kTwoByFour, 1);
-    job.snapshot.env = Environ({"PATH=/usr/bin:/opt/bin"});
+    job.snapshot.env = Environ({"PATH=/usr/bin:/opt/bin", "PET_ROLE=trainer"});
     for (const char* place :
          {"/opt/bin/python", "/opt/bin/torchrun", "/env/bin/python", "/env/bin/torchrun"}) {
       job.snapshot.paths[place] = {};
@@ -374,7 +412,8 @@ TEST(PyTorchStale, AreOverwrittenForARank) {
   EXPECT_EQ(job.variable(plan, last, "WORLD_SIZE"), "8");
   EXPECT_EQ(job.variable(plan, last, "LOCAL_WORLD_SIZE"), "4");
   EXPECT_EQ(job.variable(plan, last, "GROUP_RANK"), "1");
-  EXPECT_EQ(job.variable(plan, last, "TORCHELASTIC_USE_AGENT_STORE"), "(unset)");
+  EXPECT_EQ(job.variable(plan, last, "TORCHELASTIC_USE_AGENT_STORE"), "False");
+  EXPECT_EQ(job.variable(plan, last, "TORCHELASTIC_SIGNALS_TO_HANDLE"), "(unset)");
 }
 
 TEST(PyTorchStale, ARankTableOfTheplatformIsHiddenFromTorchNpu) {
@@ -396,6 +435,8 @@ LauncherCase fan_out(std::vector<std::string> command, const std::vector<int>& s
 
 TEST(PyTorchFanOut, GivesEachRankTheEnvironmentOfATorchrunWorker) {
   LauncherCase job = fan_out({"python", "train.py"}, kTwoByFour, 1);
+  job.resolved.platform.job_id = "job-7";
+  job.plan.policy.max_restarts = 2;
   Plan plan = job.planned(kLaunchPytorch);
   ASSERT_THAT(plan.processes, SizeIs(4));
   const Process& rank = plan.processes[2];
@@ -418,6 +459,12 @@ TEST(PyTorchFanOut, GivesEachRankTheEnvironmentOfATorchrunWorker) {
       {"MASTER_PORT", "29500"},
       {"OMP_NUM_THREADS", "1"},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
+      {"NCCL_ASYNC_ERROR_HANDLING", "1"},
+      {"TORCHELASTIC_RUN_ID", "job-7"},
+      {"TORCHELASTIC_RESTART_COUNT", "0"},
+      {"TORCHELASTIC_MAX_RESTARTS", "2"},
+      {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+      {"TORCHELASTIC_ERROR_FILE", "/run/trainit/errors/rank-6.json"},
   };
   for (const auto& [name, value] : expected) {
     EXPECT_EQ(job.variable(plan, rank, name), value) << name;
@@ -462,6 +509,24 @@ TEST(PyTorchFanOut, KeepsWhatTheUserSetInGeneral) {
   EXPECT_EQ(line_of(plan.processes[0].argv), "python -u train.py");
 }
 
+TEST(PyTorchFanOut, ErrorFilesOfAnEarlierStartAreGone) {
+  LauncherCase job = fan_out({"python", "train.py"}, kTwoByFour, 1);
+  EXPECT_THAT(job.planned(kLaunchPytorch).directories,
+              Contains(PlannedDirectory{"/run/trainit/errors", true, true}));
+  job.snapshot.facts.run_dir = "";
+  const Plan plan = job.planned(kLaunchPytorch);
+  EXPECT_THAT(plan.directories, SizeIs(1));
+  EXPECT_EQ(job.variable(plan, plan.processes[0], "TORCHELASTIC_ERROR_FILE"), "(unset)");
+}
+
+TEST(PyTorchFanOut, TheScriptsOwnFlagIsNotPythons) {
+  EXPECT_EQ(line_of(fan_out({"python", "train.py", "-u"}, kTwoByFour, 0)
+                        .planned(kLaunchPytorch)
+                        .processes[0]
+                        .argv),
+            "python -u train.py -u");
+}
+
 TEST(PyTorchFanOut, RunsAnyProgramButNoLauncher) {
   EXPECT_EQ(
       line_of(fan_out({"./train", "-x"}, kTwoByFour, 0).planned(kLaunchPytorch).processes[1].argv),
@@ -493,7 +558,7 @@ TEST(PyTorchOwnRank, IsOneProcessWithoutAnAgent) {
   EXPECT_EQ(job.variable(plan, rank, "WORLD_SIZE"), "6");
   EXPECT_EQ(job.variable(plan, rank, "LOCAL_WORLD_SIZE"), "2");
   EXPECT_EQ(job.variable(plan, rank, "MASTER_ADDR"), "host-0");
-  EXPECT_EQ(job.variable(plan, rank, "TORCHELASTIC_USE_AGENT_STORE"), "(unset)");
+  EXPECT_EQ(job.variable(plan, rank, "TORCHELASTIC_USE_AGENT_STORE"), "False");
 }
 
 TEST(PyTorchOwnRank, HasItsOwnLogAndWarnsOfALauncher) {

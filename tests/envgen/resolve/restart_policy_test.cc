@@ -281,7 +281,7 @@ TEST(MinNodes, AreWaitedFor) {
   EXPECT_THAT(pending->plan.processes, IsEmpty());
   EXPECT_THAT(pending->plan.waits, SizeIs(1));
   job.request.min_nodes = 2;
-  EXPECT_THAT(job.plan().processes, SizeIs(1));
+  EXPECT_THAT(job.plan().processes, SizeIs(2));
 }
 
 Plan elastic_plan(const Request& request) {
