@@ -28,7 +28,7 @@ EXPECTED = {
     'pod.yaml': ('local', 'single', 1, 1, 1),
     'job.yaml': ('indexed', 'pytorch', 2, 16, 8),
     'jobset.yaml': ('indexed', 'pytorch', 2, 16, 8),
-    'pytorchjob.yaml': ('kubeflow', 'pytorch', 2, 16, 1),
+    'pytorchjob.yaml': ('kubeflow', 'pytorch', 2, 16, 8),
     'volcano-gpu.yaml': ('vk', 'pytorch', 2, 16, 1),
     'volcano-mlu.yaml': ('vk', 'pytorch', 2, 16, 8),
     'mpijob.yaml': ('kubeflow', 'mpi', 3, 16, 1),
