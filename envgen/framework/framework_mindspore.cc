@@ -91,14 +91,6 @@ void unset_stale_cluster(const Inputs& inputs, Plan& plan) {
   }
 }
 
-bool starts_msrun(const std::vector<std::string>& command) {
-  if (base_name(command[0]) == "msrun") return true;
-  auto python = python_command(command);
-  return python && !python->text && python->operand < command.size() &&
-         (base_name(command[python->operand]) == "msrun" ||
-          command[python->operand].starts_with("mindspore.parallel.cluster"));
-}
-
 bool has_join(const std::vector<std::string>& command) {
   for (std::size_t i = 0; i < command.size(); ++i) {
     if (command[i] == "--join=True" || command[i] == "--join=true") return true;

@@ -225,6 +225,29 @@ bool typed_a_range(const Inputs& inputs, const std::vector<std::string>& command
   return is_range(value.substr(0, value.find_first_of(kBlanks)));
 }
 
+// Lets an agent keep the error files of its ranks where we find them; nothing of that is to be
+// seen. We leave it its --tee and --redirects: with these each line on the console would begin with
+// "[default0]:", and a progress bar become a line for each of its states. One who asks for them
+// chooses the place of the logs too, which may be large.
+void keep_error_files(const Inputs& inputs, Process& process, Plan& plan) {
+  const std::string& run_dir = inputs.facts().run_dir;
+  if (process.rank_logs != RankLogs::kNone || run_dir.empty()) return;
+  const Environ env = planned_environment(inputs, plan);
+  for (const char* name : {"PET_LOG_DIR", "PET_TEE", "PET_REDIRECTS"}) {
+    if (!env.get_or(name, "").empty()) return;
+  }
+  for (const char* flag : {"--log_dir", "--log-dir", "--tee", "--redirects", " -t ", " -r "}) {
+    if (contains_text(process.argv, flag)) return;
+  }
+  for (const char* flag : {"-t", "-r"}) {
+    if (std::ranges::find(process.argv, flag) != process.argv.end()) return;
+  }
+  process.rank_logs = RankLogs::kTorchrun;
+  process.rank_dir = join_path(run_dir, "torchrun");
+  plan.directories.push_back({.path = process.rank_dir, .clean = true, .of_job = true});
+  process.env.push_back({Kind::kSet, "PET_LOG_DIR", process.rank_dir});
+}
+
 void launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
   const std::vector<std::string>& command = resolved.platform.command;
   Process process = main_process(inputs, resolved.platform, command, plan);
@@ -256,6 +279,7 @@ void launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job
   if (torch_agent && !contains_text(command, "--standalone")) {
     append(process.env, agent_defaults(job, resolved));
   }
+  if (torch_agent) keep_error_files(inputs, process, plan);
   hide_rank_table(inputs, resolved, process.env);
   plan.elastic_launcher = !job.alone() && typed_a_range(inputs, command);
   plan.processes.push_back(std::move(process));
@@ -474,6 +498,7 @@ Process agent_process(const Inputs& inputs, const ResolvedCluster& resolved,
   Process process = main_process(inputs, resolved.platform, std::move(argv), plan);
   append(process.env, unset_stale(inputs, plan, rank_variables()));
   append(process.env, unset_agent_variables(planned_environment(inputs, plan)));
+  keep_error_files(inputs, process, plan);
   hide_rank_table(inputs, resolved, process.env);
   return process;
 }

@@ -69,6 +69,53 @@ std::string_view framework_of_command(const std::vector<std::string>& typed) {
   return python->module ? framework_of_module(operand) : framework_of_program(base_name(operand));
 }
 
+bool starts_msrun(const std::vector<std::string>& command) {
+  if (base_name(command[0]) == "msrun") return true;
+  const auto python = python_command(command);
+  return python && !python->text && python->operand < command.size() &&
+         (base_name(command[python->operand]) == "msrun" ||
+          command[python->operand].starts_with("mindspore.parallel.cluster"));
+}
+
+bool starts_torchrun(const std::vector<std::string>& command) {
+  const std::string_view program = base_name(command[0]);
+  if (program == "torchrun" || program == "torch-run") return true;
+  const auto python = python_command(command);
+  if (!python || python->text || python->operand >= command.size()) return false;
+  const std::string& operand = command[python->operand];
+  return python->module ? operand.starts_with("torch.distributed.")
+                        : base_name(operand) == "torchrun";
+}
+
+namespace {
+
+// Of the launcher's own flags, which end at the script or its module.
+std::string_view log_dir_flag(const std::vector<std::string>& argv, std::size_t from) {
+  for (std::size_t i = from; i < argv.size(); ++i) {
+    const std::string_view word = argv[i];
+    if (word == "-m" || word == "--module" || word.ends_with(".py")) break;
+    for (const std::string_view name : {"--log_dir", "--log-dir"}) {
+      if (!word.starts_with(name)) continue;
+      if (word.size() == name.size()) return i + 1 < argv.size() ? argv[i + 1] : "";
+      if (word[name.size()] == '=') return word.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+void find_rank_logs(const Inputs& inputs, Process& process) {
+  const bool msrun = starts_msrun(process.argv);
+  if (!msrun && !starts_torchrun(process.argv)) return;
+  const auto python = python_command(process.argv);
+  std::string_view told = log_dir_flag(process.argv, python ? python->operand + 1 : 1);
+  if (!msrun && told.empty()) told = inputs.variable("PET_LOG_DIR");
+  if (!msrun && told.empty()) return;  // a new one in /tmp
+  process.rank_logs = msrun ? RankLogs::kMsrun : RankLogs::kTorchrun;
+  process.rank_dir = join_path(process.cwd, told.empty() ? "." : told);
+}
+
+}  // namespace
+
 bool inherits_output(const Request& request, std::size_t index) {
   switch (request.output.value_or(Output::kFirst)) {
     case Output::kInherit:
@@ -104,6 +151,7 @@ Process main_process(const Inputs& inputs, const PlatformFacts& platform,
   }
   process.argv = std::move(argv);
   process.cwd = start_directory(inputs, platform);
+  if (!process.argv.empty()) find_rank_logs(inputs, process);
   if (!inherits_output(inputs.request(), 0)) {
     plan.directories.push_back({platform.log_dir});
     add_rank_log(inputs.request(), platform, plan, process);

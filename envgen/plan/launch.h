@@ -17,6 +17,10 @@ namespace envgen {
 // torch.distributed.run", "deepspeed", "mpirun", ...); "" for a program that is none.
 std::string_view framework_of_command(const std::vector<std::string>& command);
 
+// Whether it starts MindSpore's msrun, or torchrun by one of its names.
+bool starts_msrun(const std::vector<std::string>& command);
+bool starts_torchrun(const std::vector<std::string>& command);
+
 // Where a node's process writes. By default the first one inherits, each other one has a file.
 bool inherits_output(const Request& request, std::size_t index);
 
@@ -26,7 +30,8 @@ void add_rank_log(const Request& request, const PlatformFacts& platform, const P
 
 // The one process of a node that runs `argv`, in the platform's directory; with --output files it
 // has a log as a rank has. It is a rank where the platform started it as one
-// (PlatformFacts::own_rank).
+// (PlatformFacts::own_rank). Of a launcher it knows where that keeps what its ranks write, as far
+// as its flags and variables say so.
 Process main_process(const Inputs& inputs, const PlatformFacts& platform,
                      std::vector<std::string> argv, Plan& plan);
 

@@ -37,6 +37,13 @@ struct PlannedDirectory {
   bool operator==(const PlannedDirectory&) const = default;
 };
 
+// How a launcher keeps the output of its ranks below Process::rank_dir.
+enum class RankLogs : unsigned char {
+  kNone,      // not at all, or not where we know it
+  kTorchrun,  // RUN/attempt_N/LOCAL_RANK/: error.json, and stdout.log, stderr.log if it redirects
+  kMsrun,     // worker_RANK.log
+};
+
 struct Process {
   std::string name;  // "rank-3", "main"
   int rank = -1;     // job-wide; -1 for a process that is none
@@ -53,6 +60,8 @@ struct Process {
   std::string prefix = {};
   std::string cpus = {};         // the CPUs that it may use, "0-7,16-23"; "" = as they are
   std::string cpus_reason = {};  // why these; not PID 1's to know
+  RankLogs rank_logs = RankLogs::kNone;
+  std::string rank_dir = {};
   bool of_job = false;  // a service with the job's rights and environment instead of trainit's
 
   bool operator==(const Process&) const = default;
@@ -70,6 +79,8 @@ inline void fields(FieldVisitor& v, Process& process) {
   v("echo", process.echo);
   v("prefix", process.prefix);
   v("cpus", process.cpus);
+  v("rank_logs", process.rank_logs, RankLogs::kMsrun);
+  v("rank_dir", process.rank_dir);
   v("of_job", process.of_job);
 }
 

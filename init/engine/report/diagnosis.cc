@@ -9,6 +9,7 @@
 
 #include "init/engine/report/job_messages.h"
 #include "init/engine/report/printed_cause.h"
+#include "init/engine/report/rank_search.h"
 #include "init/engine/state/failure.h"
 #include "init/sys/cgroup.h"
 #include "init/sys/clock.h"
@@ -25,6 +26,17 @@ bool is_cause(const lifecycle::Machine& machine, std::uint32_t index) {
          std::ranges::any_of(cause->ends, [index](const lifecycle::event::TaskEnd& end) {
            return end.task.index == index;
          });
+}
+
+// The task that failed has a launcher's name; who reads it looks for the rank's.
+void name_rank(FoundRank found, Job& job) {
+  if (found.text.empty()) return;
+  job.first_failure = found.text + "; " + job.first_failure;
+  job.failure.launcher = std::move(found.launcher);
+  job.failure.rank = found.rank;
+  if (found.log.empty()) return;
+  job.failure.log = std::move(found.log);
+  job.failure.last_lines = std::move(found.last_lines);
 }
 
 }  // namespace
@@ -73,6 +85,27 @@ std::function<LastBytes()> reader_of(const Job& job, const TaskRecord& record,
   };
 }
 
+// One that somebody typed: its ranks are not ours.
+bool is_launcher(const Job& job, const TaskRecord& record) {
+  const envgen::Process* process = planned(job, record);
+  return process != nullptr && is_main(record) && !record.failure && process->rank < 0;
+}
+
+// Which of its ranks failed first, and why, where the launcher's own output does not tell.
+void look_for_rank(const Job& job, const TaskRecord& launcher, const PrintedBy& printed,
+                   PrintedEnd& end) {
+  const auto& identity = job.plan.sandbox.identity;
+  const envgen::Identity* job_user = identity ? &*identity : nullptr;
+  const std::string bytes = printed.read ? printed.read().bytes : "";
+  end.rank = find_rank(bytes, *planned(job, launcher), job_user, launcher.started_ms);
+  if (end.rank.log.empty() || (end.cause && end.cause->certain)) return;
+  const PrintedBy own{"",
+                      [&] { return last_bytes_in(end.rank.log, job_user, launcher.started_ms); }};
+  look_for_cause(own, {}, {}, [&end](const PrintedEnd& of_rank) {
+    if (of_rank.cause) end.cause = of_rank.cause;
+  });
+}
+
 }  // namespace
 
 void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
@@ -91,7 +124,17 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
   }
   const FailedHow how{.by_sigbus = job.failure.signal == "SIGBUS", .by_oom = job.failure.oom};
   if (!first.read && others.empty() && !how.by_sigbus && !how.by_oom) return;
-  auto look = [&](const OutputTail::Tell& tell) { look_for_cause(first, others, how, tell); };
+  auto look = [&](const OutputTail::Tell& tell) {
+    PrintedEnd told;
+    look_for_cause(first, others, how, [&](const PrintedEnd& end) {
+      told = end;
+      tell(end);
+    });
+    if (is_launcher(job, job.records[failed])) {
+      look_for_rank(job, job.records[failed], first, told);
+      tell(told);
+    }
+  };
   auto status = tail_.start(look, saved, kLongestWaitMs);
   if (!status) return sys::log::debug(to_line(status.error()) + ", ignoring");
   job.helpers.push_back(tail_.pid());
@@ -104,6 +147,7 @@ bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
     for (const std::string& warning : end.warnings) sys::log::warning(warning);
     if (!end.last_lines.empty()) job.failure.last_lines = std::move(end.last_lines);
     if (end.cause) job.failure.cause = std::move(end.cause);
+    if (!machine.failed_elsewhere()) name_rank(std::move(end.rank), job);
     job.failure_complete = true;
     timeline_.failure_output(job.failure);
     news = true;

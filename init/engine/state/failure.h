@@ -44,12 +44,13 @@ inline void fields(envgen::FieldVisitor& v, FailureCause& cause) {
 }
 
 struct FailureDetail {
-  std::string task;    // "rank-3", "main", "resolver"; "" = there was no failure
-  int rank = -1;       // -1: none
-  int node = 0;        // its rank
-  std::string host;    // the node's name
-  int device = -1;     // -1: none
-  std::string signal;  // "SIGKILL" when that ended it
+  std::string task;           // "rank-3", "main", "resolver"; "" = there was no failure
+  int rank = -1;              // -1: none
+  std::string launcher = {};  // "torchrun": the rank is one of those below the task; "" = itself
+  int node = 0;               // its rank
+  std::string host;           // the node's name
+  int device = -1;            // -1: none
+  std::string signal;         // "SIGKILL" when that ended it
   int exit_code = -1;
   bool oom = false;            // the cgroup's count of OOM kills has risen, and it was killed
   std::int64_t at_ms = 0;      // wall clock, UTC
@@ -65,6 +66,7 @@ struct FailureDetail {
 inline void fields(envgen::FieldVisitor& v, FailureDetail& detail) {
   v("task", detail.task);
   v("rank", detail.rank, kKnown);
+  v("launcher", detail.launcher);
   v("node", detail.node);
   v("host", detail.host);
   v("device", detail.device, kKnown);
@@ -79,15 +81,33 @@ inline void fields(envgen::FieldVisitor& v, FailureDetail& detail) {
   v("torn_down", detail.torn_down, kMasked);
 }
 
+// The rank that failed first below a launcher, which does the rest by itself.
+struct FoundRank {
+  std::string text;      // "rank 3 (in torchrun) exited with code 1: ..."; "" = nothing is known
+  std::string launcher;  // "torchrun"
+  int rank = -1;         // -1: not known, or not which of several
+  std::string log;       // its own output; "" = none
+  std::vector<std::string> last_lines;  // of that
+};
+inline void fields(envgen::FieldVisitor& v, FoundRank& found) {
+  v("text", found.text);
+  v("launcher", found.launcher);
+  v("rank", found.rank);
+  v("log", found.log);
+  v("last_lines", found.last_lines);
+}
+
 // What a worker has read of what was printed, and what was wrong with the catalogue.
 struct PrintedEnd {
   std::vector<std::string> last_lines;
   std::optional<FailureCause> cause;
+  FoundRank rank;  // where the process was a launcher
   std::vector<std::string> warnings;
 };
 inline void fields(envgen::FieldVisitor& v, PrintedEnd& end) {
   v("last_lines", end.last_lines);
   v("cause", end.cause);
+  v("rank", end.rank);
   v("warnings", end.warnings);
 }
 

@@ -571,6 +571,51 @@ TEST(PyTorchOwnRank, HasItsOwnLogAndWarnsOfALauncher) {
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("one task per rank")));
 }
 
+// What a launcher's ranks leave behind.
+
+TEST(PyTorchRankFiles, AnAgentKeepsItsErrorFilesWhereTheyAreFound) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"torchrun", "x.py"},
+        std::vector<std::string>{"python", "-m", "torch.distributed.run", "x.py"},
+        std::vector<std::string>{"python", "x.py"}}) {
+    LauncherCase job = with_torchrun(command, kTwoByFour, 0);
+    const Plan plan = job.planned(kLaunchPytorch);
+    ASSERT_THAT(plan.processes, SizeIs(1));
+    EXPECT_EQ(plan.processes[0].rank_logs, RankLogs::kTorchrun) << line_of(command);
+    EXPECT_EQ(plan.processes[0].rank_dir, "/run/trainit/torchrun");
+    EXPECT_EQ(job.variable(plan, plan.processes[0], "PET_LOG_DIR"), "/run/trainit/torchrun");
+    EXPECT_THAT(plan.directories, Contains(PlannedDirectory{"/run/trainit/torchrun", true, true}));
+  }
+}
+
+TEST(PyTorchRankFiles, WhoeverAsksForLogsChoosesTheirPlace) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"torchrun", "--log_dir", "logs", "x.py"}, "/srv/job/logs"},
+      {{"torchrun", "--log-dir=/data/logs", "-m", "x"}, "/data/logs"},
+      {{"torchrun", "--tee", "3", "x.py"}, ""},
+      {{"torchrun", "-r", "3", "x.py"}, ""},
+  };
+  for (const auto& [command, directory] : cases) {
+    LauncherCase job = in_image(command, kTwoByFour, 0);
+    const Plan plan = job.planned(kLaunchPytorch);
+    ASSERT_THAT(plan.processes, SizeIs(1));
+    EXPECT_EQ(plan.processes[0].rank_dir, directory) << line_of(command);
+    EXPECT_EQ(job.variable(plan, plan.processes[0], "PET_LOG_DIR"), "(unset)");
+  }
+  LauncherCase job = in_image({"torchrun", "x.py"}, kTwoByFour, 0);
+  job.with_environment({"PET_LOG_DIR=/data/logs"});
+  EXPECT_EQ(job.planned(kLaunchPytorch).processes[0].rank_dir, "/data/logs");
+}
+
+TEST(RankFiles, MsrunsWorkersHaveLogs) {
+  LauncherCase job({"msrun", "--worker_num=8", "--log_dir=out", "x.py"}, {}, 0);
+  const Plan plan = job.planned(kLaunchSingle);
+  EXPECT_EQ(plan.processes[0].rank_logs, RankLogs::kMsrun);
+  EXPECT_EQ(plan.processes[0].rank_dir, "/srv/job/out");
+  LauncherCase plain({"python", "x.py", "--log_dir=out"}, {}, 0);
+  EXPECT_EQ(plain.planned(kLaunchSingle).processes[0].rank_logs, RankLogs::kNone);
+}
+
 // Stopping.
 
 TEST(PyTorchStop, WarnsWhenTheAgentsOwnLadderDoesNotFit) {

@@ -117,6 +117,22 @@ TEST_F(Diagnosis, OfAVictimAloneSaysSo) {
   EXPECT_THAT(outcome.err, HasSubstr("look at the ranks without this message"));
 }
 
+TEST_F(Diagnosis, OfALauncherNamesTheRank) {
+  envgen::Plan plan = one_rank(
+      "echo 'mpirun noticed that process rank 3 with PID 0 on node b exited on signal 9 (Killed).';"
+      "exit 137");
+  plan.processes[0].name = "main";
+  plan.processes[0].rank = -1;
+  const auto outcome = run(planned(plan));
+  EXPECT_EQ(outcome.code, 137);
+  EXPECT_THAT(outcome.err, HasSubstr("first failure: rank 3 (in mpirun, on b) was killed by "
+                                     "SIGKILL; main exited with code 137 after "));
+  EXPECT_THAT(termination(), StartsWith("trainit: rank 3 (in mpirun, on b) was killed by SIGKILL"));
+  EXPECT_EQ(state().failure.task, "main");
+  EXPECT_EQ(state().failure.rank, 3);
+  EXPECT_EQ(state().failure.launcher, "mpirun");
+}
+
 TEST_F(Diagnosis, OfASignalNamesIt) {
   EXPECT_EQ(run(eight("kill -SEGV $$")).code, 139);
   EXPECT_EQ(state().failure.signal, "SIGSEGV");

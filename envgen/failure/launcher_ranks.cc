@@ -1,0 +1,434 @@
+#include "envgen/failure/launcher_ranks.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <set>
+
+#include "base/json.h"
+#include "base/signal_name.h"
+#include "base/text.h"
+
+namespace envgen {
+namespace {
+
+constexpr std::size_t kMostFailures = 4096;
+constexpr std::size_t kMostMessageBytes = 300;
+constexpr int kSignalBase = 128;
+
+// The number behind `label`, up to what is no digit; a "-" may stand before it.
+std::optional<int> number_behind(std::string_view text, std::string_view label) {
+  const std::size_t at = text.find(label);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view rest = trimmed(text.substr(at + label.size()));
+  const std::size_t sign = rest.starts_with('-') ? 1 : 0;
+  const std::size_t end = rest.find_first_not_of("0123456789", sign);
+  return parse_number<int>(rest.substr(0, end));
+}
+
+std::string_view word_behind(std::string_view text, std::string_view label) {
+  const std::size_t at = text.find(label);
+  if (at == std::string_view::npos) return {};
+  std::string_view rest = text.substr(at + label.size());
+  return take_word(rest);
+}
+
+// As shells and Python write a signal: 137 may be anything's code, -9 is none's.
+void set_code(RankFailure& failure, int code) {
+  if (code < 0) {
+    failure.signal = -code;
+  } else {
+    failure.exit_code = code;
+  }
+}
+
+std::string shortened(std::string_view text) {
+  return std::string(trimmed(text).substr(0, kMostMessageBytes));
+}
+
+// "RuntimeError: no such shard", "torch.cuda.OutOfMemoryError: CUDA out of memory.": the last line
+// of a traceback.
+bool is_exception(std::string_view line) {
+  const std::size_t end = line.find(':');
+  const std::string_view name = line.substr(0, end);
+  if (name.empty() || name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                             "0123456789_.") != std::string_view::npos) {
+    return false;
+  }
+  constexpr std::array<std::string_view, 5> kEnds = {"Error", "Exception", "Interrupt", "Exit",
+                                                     "Warning"};
+  return std::ranges::any_of(kEnds, [name](auto word) { return name.ends_with(word); });
+}
+
+// What a rank says whose peer, or whose node, has gone.
+bool speaks_of_a_peer(std::string_view message) {
+  constexpr std::array<std::string_view, 12> kWords = {"onnection closed by peer",
+                                                       "onnection reset by peer",
+                                                       "onnection refused",
+                                                       "Broken pipe",
+                                                       "Socket closed",
+                                                       "ocket Timeout",
+                                                       "imed out waiting",
+                                                       "ncclRemoteError",
+                                                       "NCCL communicator was aborted",
+                                                       "NCCL error",
+                                                       "peer process",
+                                                       "watchdog"};
+  return std::ranges::any_of(
+      kWords, [message](auto word) { return message.find(word) != std::string_view::npos; });
+}
+
+// A process never sends these to another one by accident, and no launcher does; SIGKILL a launcher
+// sends only to what it does not tell of.
+bool killed_by_kernel(int signal) {
+  constexpr std::array kSignals = {SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+  return std::ranges::find(kSignals, signal) != kSignals.end();
+}
+
+// Reads line after line; what one form needs of the lines before is kept.
+class Reader {
+ public:
+  void line(std::string_view text) {
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    const bool taken = torchrun(text) || open_mpi(text) || hydra(text) || deepspeed(text) ||
+                       srun(text) || mpi_abort(text);
+    if (!taken) own_line(text);
+  }
+
+  std::vector<RankFailure> take() && {
+    add_own_words();
+    return std::move(failures_);
+  }
+
+ private:
+  enum class Table : unsigned char { kNone, kOthers, kRoot };
+
+  RankFailure& add(std::string_view launcher) {
+    if (failures_.size() == kMostFailures) failures_.pop_back();
+    failures_.emplace_back().launcher = launcher;
+    return failures_.back();
+  }
+
+  bool torchrun(std::string_view text) {
+    const std::string_view line = trimmed(text);
+    if (line == "Failures:" || line.starts_with("Root Cause (first observed failure)")) {
+      if (line == "Failures:") failures_.clear();
+      table_ = line == "Failures:" ? Table::kOthers : Table::kRoot;
+      entry_ = nullptr;
+      return true;
+    }
+    if (table_ == Table::kNone) return false;
+    if (line.starts_with("====")) {
+      end_table();
+      return true;
+    }
+    entry_line(line);
+    return true;
+  }
+
+  void entry_line(std::string_view line) {
+    if (line.starts_with("rank ") && line.find("(local_rank:") != std::string_view::npos) {
+      RankFailure& failure = add("torchrun");
+      failure.rank = number_behind(line, "rank      :").value_or(-1);
+      failure.local_rank = number_behind(line, "local_rank:").value_or(-1);
+      failure.host = host_;
+      if (table_ == Table::kRoot) root_ = failures_.size() - 1;
+      entry_ = &failure;
+    } else if (line.starts_with("host ")) {
+      host_ = word_behind(line, ":");
+      entry_ = nullptr;
+    } else if (entry_ == nullptr) {
+      return;
+    } else if (line.starts_with("exitcode ")) {
+      if (auto code = number_behind(line, ":")) set_code(*entry_, *code);
+    } else if (line.starts_with("error_file:")) {
+      const std::string_view path = word_behind(line, ":");
+      if (path != "<N/A>") entry_->error_file = path;
+    } else if (is_exception(line)) {
+      entry_->message = shortened(line);
+    }
+  }
+
+  // The one that it calls the root cause comes first.
+  void end_table() {
+    table_ = Table::kNone;
+    entry_ = nullptr;
+    if (root_ < failures_.size()) {
+      std::rotate(failures_.begin(), failures_.begin() + static_cast<std::ptrdiff_t>(root_),
+                  failures_.begin() + static_cast<std::ptrdiff_t>(root_) + 1);
+    }
+    root_ = kMostFailures;
+  }
+
+  // "mpirun.openmpi noticed that process rank 1 with PID 0 on node vm exited on signal 11 (...)."
+  // "Process name: [[11049,1],1]" and "Process name: [prterun-host-123@1,1]", then "Exit code: 3"
+  bool open_mpi(std::string_view text) {
+    if (text.find(" noticed that process rank ") != std::string_view::npos) {
+      RankFailure& failure = add("mpirun");
+      failure.rank = number_behind(text, "process rank ").value_or(-1);
+      failure.host = word_behind(text, " on node ");
+      failure.signal = number_behind(text, "exited on signal ").value_or(0);
+      wrapped_ = failure.signal == 0;  // PRRTE fills lines
+      return true;
+    }
+    if (wrapped_ && trimmed(text).starts_with("signal ")) {
+      failures_.back().signal = number_behind(text, "signal ").value_or(0);
+      wrapped_ = false;
+      return true;
+    }
+    const std::string_view line = trimmed(text);
+    if (constexpr std::string_view kName = "Process name: "; line.starts_with(kName)) {
+      const std::size_t comma = line.rfind(',');
+      const std::size_t at = comma == std::string_view::npos ? kName.size() : comma + 1;
+      RankFailure& failure = add("mpirun");  // or horovodrun, which writes the rank alone
+      failure.rank = number_behind(line.substr(at), "").value_or(-1);
+      named_ = true;
+      return true;
+    }
+    if (!named_ || !line.starts_with("Exit code:")) return false;
+    named_ = false;
+    if (auto code = number_behind(line, "Exit code:")) set_code(failures_.back(), *code);
+    return true;
+  }
+
+  // "=   RANK 1 PID 4242 RUNNING AT node-1" (Intel), "=   PID 4242 RUNNING AT node-1"
+  bool hydra(std::string_view text) {
+    if (!text.starts_with("=   ")) return hydra_end(text);
+    if (text.find(" RUNNING AT ") != std::string_view::npos) {
+      RankFailure& failure = add("mpiexec");
+      failure.rank = number_behind(text, "RANK ").value_or(-1);
+      failure.host = word_behind(text, " RUNNING AT ");
+      in_hydra_ = true;
+    } else if (in_hydra_ && text.find("KILLED BY SIGNAL:") != std::string_view::npos) {
+      failures_.back().signal = number_behind(text, "KILLED BY SIGNAL:").value_or(0);
+    } else if (in_hydra_ && text.find("EXIT CODE:") != std::string_view::npos) {
+      if (auto code = number_behind(text, "EXIT CODE:")) set_code(failures_.back(), *code);
+    }
+    return true;
+  }
+
+  // Its code above is then a wait status.
+  bool hydra_end(std::string_view text) {
+    constexpr std::string_view kEnd = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING:";
+    if (!in_hydra_ || !text.starts_with(kEnd)) return false;
+    in_hydra_ = false;
+    if (auto signal = number_behind(text, "(signal ")) {
+      failures_.back().signal = *signal;
+      failures_.back().exit_code = -1;
+    }
+    return true;
+  }
+
+  // "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD", "with errorcode 3.";
+  // "application called MPI_Abort(MPI_COMM_WORLD, 3) - process 1"
+  bool mpi_abort(std::string_view text) {
+    const auto rank = text.find("MPI_ABORT was invoked on rank ") != std::string_view::npos
+                          ? number_behind(text, "MPI_ABORT was invoked on rank ")
+                          : std::nullopt;
+    const bool hydra = text.find("application called MPI_Abort(") != std::string_view::npos;
+    if (constexpr std::string_view kCode = "with errorcode "; text.starts_with(kCode)) {
+      if (failures_.empty() || failures_.back().message != "MPI_Abort") return false;
+      failures_.back().exit_code = number_behind(text, kCode).value_or(-1);
+      return true;
+    }
+    if (!rank && !hydra) return false;
+    RankFailure& failure = add(hydra ? "mpiexec" : "mpirun");
+    failure.rank = rank ? *rank : number_behind(text, "process ").value_or(-1);
+    failure.message = "MPI_Abort";
+    return true;
+  }
+
+  // "[...] [ERROR] [launch.py:321:sigkill_handler] [... '--local_rank=1', ...] exits with return
+  // code = -11", behind "node-1: " by pdsh
+  bool deepspeed(std::string_view text) {
+    constexpr std::string_view kCode = "] exits with return code = ";
+    if (text.find(":sigkill_handler]") == std::string_view::npos) return false;
+    const auto code = number_behind(text, kCode);
+    if (!code) return true;
+    RankFailure& failure = add("deepspeed");
+    failure.local_rank = number_behind(text, "--local_rank=").value_or(-1);
+    set_code(failure, *code);
+    const std::size_t bracket = text.find('[');
+    const std::string_view before = trimmed(text.substr(0, bracket));
+    if (before.ends_with(':')) failure.host = before.substr(0, before.size() - 1);
+    return true;
+  }
+
+  // "srun: error: node-1: task 3: Exited with exit code 1", "...: task 3: Killed"
+  bool srun(std::string_view text) {
+    constexpr std::string_view kStart = "srun: error: ";
+    const auto task = text.starts_with(kStart) ? number_behind(text, ": task ") : std::nullopt;
+    if (!task) return false;
+    RankFailure& failure = add("srun");
+    failure.rank = *task;
+    failure.host = text.substr(kStart.size(), text.find(':', kStart.size()) - kStart.size());
+    failure.exit_code = number_behind(text, "exit code ").value_or(-1);
+    if (text.ends_with(": Killed")) failure.signal = SIGKILL;
+    if (text.find("Segmentation fault") != std::string_view::npos) failure.signal = SIGSEGV;
+    if (text.find("Bus error") != std::string_view::npos) failure.signal = SIGBUS;
+    return true;
+  }
+
+  // A rank's own last word, where its lines say whose they are.
+  void own_line(std::string_view text) {
+    const int rank = rank_before(text);
+    if (rank < 0) return;
+    const std::size_t end = text.find(text.find(">:") == std::string_view::npos ? ']' : '>');
+    std::string_view word = text.substr(std::min(end + 1, text.size()));
+    if (word.starts_with(':')) word.remove_prefix(1);
+    word = trimmed(word);
+    if (!is_exception(word)) return;
+    RankFailure own;
+    own.rank = rank;
+    own.message = shortened(word);
+    own.by_launcher = false;
+    const bool first = std::ranges::find(own_, rank, &RankFailure::rank) == own_.end();
+    if (first && own_.size() < kMostFailures) own_.push_back(std::move(own));
+  }
+
+  void add_own_words() {
+    for (const RankFailure& own : own_) {
+      const auto told = std::ranges::find(failures_, own.rank, &RankFailure::rank);
+      if (told != failures_.end() && told->message.empty()) told->message = own.message;
+    }
+  }
+
+  std::vector<RankFailure> failures_;
+  std::vector<RankFailure> own_;
+  Table table_ = Table::kNone;
+  RankFailure* entry_ = nullptr;
+  std::string host_;
+  std::size_t root_ = kMostFailures;
+  bool wrapped_ = false;
+  bool named_ = false;
+  bool in_hydra_ = false;
+};
+
+std::string name_of(const RankFailure& failure) {
+  if (failure.rank >= 0) return "rank " + std::to_string(failure.rank);
+  return failure.local_rank >= 0 ? "local rank " + std::to_string(failure.local_rank) : "a rank";
+}
+
+}  // namespace
+
+std::vector<RankFailure> told_failures(std::string_view printed) {
+  Reader reader;
+  while (!printed.empty()) reader.line(take_line(printed));
+  return std::move(reader).take();
+}
+
+bool read_error_file(std::string_view text, RankFailure& failure) {
+  const auto document = json::Document::parse(text, failure.error_file);
+  if (!document || !document->root().is(json::Type::kObject)) return false;
+  const auto message = document->root().find("message");
+  if (!message) return false;
+  if (!message->is(json::Type::kObject)) {
+    failure.message = shortened(message->text());
+    return true;
+  }
+  if (const auto said = message->find("message")) failure.message = shortened(said->text());
+  const auto more = message->find("extraInfo");
+  const auto at = more && more->is(json::Type::kObject) ? more->find("timestamp") : std::nullopt;
+  if (at) failure.at_s = parse_count<std::int64_t>(at->text()).value_or(0);
+  return true;
+}
+
+std::optional<RankFailure> first_of(const std::vector<RankFailure>& failures) {
+  std::vector<const RankFailure*> candidates;
+  for (const RankFailure& failure : failures) {
+    if (killed_by_kernel(failure.signal)) candidates.push_back(&failure);
+  }
+  if (!candidates.empty()) return *candidates[0];
+  const bool unordered =
+      !failures.empty() && (failures[0].launcher == "torchrun" || failures[0].launcher == "msrun");
+  // The others name the first one alone, or in the order in which they ended.
+  if (!unordered || failures.size() == 1) {
+    return failures.empty() ? std::nullopt : std::optional(failures[0]);
+  }
+  for (const RankFailure& failure : failures) {
+    if (!failure.message.empty() && !speaks_of_a_peer(failure.message)) {
+      candidates.push_back(&failure);
+    }
+  }
+  const bool all_speak = std::ranges::none_of(
+      failures, [](const RankFailure& failure) { return failure.message.empty(); });
+  if (candidates.size() == 1) return *candidates[0];
+  // Its times are seconds, and of several in one the launcher's first is as good as any other.
+  if (all_speak && candidates.empty()) {
+    for (const RankFailure& failure : failures) candidates.push_back(&failure);
+  }
+  const bool timed =
+      std::ranges::all_of(candidates, [](const RankFailure* failure) { return failure->at_s > 0; });
+  if (candidates.empty() || !timed) return std::nullopt;
+  return **std::ranges::min_element(candidates, {},
+                                    [](const RankFailure* failure) { return failure->at_s; });
+}
+
+std::string told_text(const std::vector<RankFailure>& failures) {
+  if (failures.empty()) return "";
+  const auto first = first_of(failures);
+  if (!first) {
+    constexpr std::size_t kMostNamed = 8;
+    std::set<int> ranks;
+    for (const RankFailure& failure : failures) ranks.insert(failure.rank);
+    std::string names;
+    std::size_t count = 0;
+    for (const int rank : ranks) {
+      if (++count > kMostNamed) break;
+      names += (count == 1 ? "" : ", ") + std::to_string(rank);
+    }
+    if (ranks.size() > kMostNamed) names += ", ...";
+    return "ranks " + names + " (in " + failures[0].launcher +
+           ") failed, and which was first is not known";
+  }
+  std::string text = name_of(*first) + " (in " + first->launcher;
+  if (!first->host.empty() && first->host != "localhost") text += ", on " + first->host;
+  text += ")";
+  if (first->signal > 0) {
+    text += " was killed by " + signal_name(first->signal);
+  } else if (first->exit_code >= 0) {
+    text += " exited with code " + std::to_string(first->exit_code);
+  } else {
+    text += " failed";
+  }
+  return first->message.empty() ? text : text + ": " + first->message;
+}
+
+int rank_before(std::string_view line) {
+  if (!line.starts_with('[')) return -1;
+  const std::size_t end = line.find(']');
+  if (end == std::string_view::npos) return -1;
+  std::string_view inside = line.substr(1, end - 1);
+  const std::string_view behind = line.substr(end + 1);
+  for (const std::string_view word : {"rank", "default", "trainer", "worker"}) {
+    if (!inside.starts_with(word)) continue;
+    return behind.starts_with(':') ? parse_count<int>(inside.substr(word.size())).value_or(-1) : -1;
+  }
+  // Open MPI's job and rank; MPICH's rank alone.
+  const std::size_t comma = inside.find(',');
+  if (comma != std::string_view::npos) {
+    const bool tagged = behind.starts_with("<stderr>:") || behind.starts_with("<stdout>:");
+    return tagged ? parse_count<int>(inside.substr(comma + 1)).value_or(-1) : -1;
+  }
+  return behind.starts_with(' ') && is_digits(inside) ? parse_count<int>(inside).value_or(-1) : -1;
+}
+
+std::string last_exception(std::string_view printed) {
+  std::string last;
+  while (!printed.empty()) {
+    const std::string_view line = trimmed(take_line(printed));
+    if (is_exception(line)) last = shortened(line);
+  }
+  return last;
+}
+
+int rank_of_worker_log(std::string_view file_name) {
+  constexpr std::string_view kStart = "worker_";
+  constexpr std::string_view kEnd = ".log";
+  if (!file_name.starts_with(kStart) || !file_name.ends_with(kEnd)) return -1;
+  file_name.remove_suffix(kEnd.size());
+  // "worker_<name>_3.log" with --worker_log_name.
+  return parse_count<int>(file_name.substr(file_name.rfind('_') + 1)).value_or(-1);
+}
+
+}  // namespace envgen

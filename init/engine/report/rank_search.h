@@ -1,0 +1,20 @@
+#pragma once
+// The rank that failed first below a launcher, by what that printed and by the files of its ranks.
+// For a worker: it parses what came from outside, and may hang on a mount.
+
+#include <cstdint>
+#include <string_view>
+
+#include "envgen/plan/plan.h"
+#include "envgen/plan/sandbox.h"
+#include "init/engine/state/failure.h"
+
+namespace engine {
+
+// `printed`: the end of the launcher's output. `process`: the launcher; its rank_dir is looked
+// through for files that were written since `since_ms` (wall clock). `job_user`: as for
+// last_bytes_in.
+FoundRank find_rank(std::string_view printed, const envgen::Process& process,
+                    const envgen::Identity* job_user, std::int64_t since_ms);
+
+}  // namespace engine
