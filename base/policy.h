@@ -35,6 +35,13 @@ struct EscalationStep {
   bool operator==(const EscalationStep&) const = default;
 };
 
+// What is done where a restart cannot help, by the failure's cause or its repetition.
+enum class RestartVerdict : unsigned char {
+  kOff,      // nothing
+  kTell,     // it is said, and the job starts again
+  kEnforce,  // the job ends
+};
+
 // The container ends with `to` where the job ended with one of first .. last.
 struct ExitCodeRule {
   int first = 0;
@@ -109,7 +116,8 @@ struct Policy {
   std::int64_t restart_delay_ms = 1000;        // of the second; doubled at each failure ...
   std::int64_t restart_delay_max_ms = 60'000;  // ... up to this
   std::vector<CodeRange> no_restart_on = {};   // failures that a restart does not mend
-  bool elastic = false;                        // also when the list of nodes changes
+  RestartVerdict restart_verdict = RestartVerdict::kOff;
+  bool elastic = false;            // also when the list of nodes changes
   std::int64_t rendezvous_ms = 0;  // before each start the nodes wait so long for one another;
                                    // 0 = they do not. Ends with 69
 
@@ -137,6 +145,7 @@ inline void fields(FieldVisitor& v, Policy& policy) {
   v("restart_delay_ms", policy.restart_delay_ms);
   v("restart_delay_max_ms", policy.restart_delay_max_ms);
   v("no_restart_on", policy.no_restart_on);
+  v("restart_verdict", policy.restart_verdict, RestartVerdict::kEnforce);
   v("elastic", policy.elastic);
   v("rendezvous_ms", policy.rendezvous_ms);
 }

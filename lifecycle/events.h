@@ -24,8 +24,9 @@ enum class Timer : std::uint8_t {
   kExpire,      // the job's time is over
   kRendezvous,  // the other nodes have not arrived
   kVerdict,     // nobody said which failure of the job was the first
+  kDiagnosis,   // nobody said whether a restart can help
 };
-inline constexpr std::size_t kTimerCount = 12;
+inline constexpr std::size_t kTimerCount = 13;
 
 namespace event {
 struct Begin {};
@@ -103,6 +104,11 @@ struct JobFailed {
   bool expired = false;  // nor is this: the job's time is over
   bool again = false;    // the job starts again on all nodes
 };
+// What failed here is understood, as far as it will be. Policy::restart_verdict asks for it.
+struct Diagnosed {
+  std::uint32_t restarts = 0;  // in which start of the job it failed
+  bool hopeless = false;       // another one would end the same
+};
 // All nodes have arrived, where they wait for one another before a start.
 struct NodesReady {
   std::uint32_t restarts = 0;  // of the job, by which all of them count
@@ -119,7 +125,7 @@ using Event =
                  event::TimerFired, event::NothingLeft, event::NothingAdopted, event::Release,
                  event::HoldFor, event::CheckpointRequested, event::NobodySaves, event::ExtendBy,
                  event::MembershipChanged, event::TaskStalled, event::Linked, event::JobFailed,
-                 event::NodesReady, event::Unreachable>;
+                 event::Diagnosed, event::NodesReady, event::Unreachable>;
 
 namespace action {
 // A failed start comes back as TasksEnded with kNotStarted, in a later step.

@@ -228,6 +228,9 @@ void Machine::on(const event::TimerFired& event, TimeMs now) {
       return fail({.ends = {}, .exit_code = exit_code::kUnavailable}, now);
     case Timer::kVerdict:
       return leave_verdict(now);
+    case Timer::kDiagnosis:
+      diagnosing_ = false;  // in doubt it can
+      return settle_on_failure(now);
   }
 }
 
@@ -360,6 +363,7 @@ void Machine::restart(TimeMs now) {
   phase_ = Phase::kPreparing;
   outcome_ = Outcome::kOpen;
   has_cause_ = false;
+  diagnosing_ = false;
   cause_ = {};
   elsewhere_ = false;
   verdict_known_ = false;

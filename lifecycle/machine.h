@@ -147,6 +147,7 @@ class Machine {
   void on(const event::TaskStalled& event, TimeMs now);
   void on(const event::Linked& event, TimeMs now);
   void on(const event::JobFailed& event, TimeMs now);
+  void on(const event::Diagnosed& event, TimeMs now);
   void on(const event::NodesReady& event, TimeMs now);
   void on(const event::Unreachable& event, TimeMs now);
 
@@ -198,6 +199,7 @@ class Machine {
   void leave_sweep(TimeMs now);
   void settle_on_failure(TimeMs now);
   void enter_next(TimeMs now);
+  void await_diagnosis(TimeMs now);
   void await_restart(TimeMs now);
   void enter_hold(TimeMs now);
   void leave_hold(TimeMs now);
@@ -263,6 +265,7 @@ class Machine {
   bool has_cause_ = false;
   Cause cause_;
   bool restartable_ = false;  // the cause is a main task's
+  bool diagnosing_ = false;   // whether a restart can help is still being looked at
   bool linked_ = false;
   bool node0_ended_ = false;
   bool elsewhere_ = false;      // the cause is another node's

@@ -28,8 +28,18 @@ void Machine::fail(Cause cause, TimeMs now) {
   outcome_ = Outcome::kFailed;
   restartable_ =
       phase_ != Phase::kPreparing && !cause_.ends.empty() && is_restartable(cause_.ends.front());
+  diagnosing_ = policy_.restart_verdict != envgen::RestartVerdict::kOff && would_restart();
   actions_.emplace_back(action::Report{});
   enter_stopping(now);
+}
+
+// Of several nodes node 0 decides, by what it was told until then.
+void Machine::on(const event::Diagnosed& event, TimeMs now) {
+  if (event.restarts != restarts_ || !std::exchange(diagnosing_, false)) return;
+  cancel_timer(Timer::kDiagnosis);
+  const bool decided = elsewhere_ || (policy_.rendezvous_ms > 0 && verdict_known_);
+  if (event.hopeless && !decided) restartable_ = false;
+  if (phase_ == Phase::kOnFailure) settle_on_failure(now);
 }
 
 // --- Main tasks, hooks, data, resolver: TERM, KILL, given up ---
@@ -42,6 +52,7 @@ void Machine::enter_stopping(TimeMs now) {
   cancel_timer(Timer::kResolve);
   cancel_timer(Timer::kRendezvous);
   cancel_timer(Timer::kCheckpoint);
+  cancel_timer(Timer::kDiagnosis);
   for (Task& task : tasks_) {
     if (is_leftover(task.kind) || task.kind == TaskKind::kMain) continue;
     if (!task.live() || task.abandoned) continue;
@@ -209,6 +220,7 @@ void Machine::settle_on_failure(TimeMs now) {
 
 void Machine::enter_next(TimeMs now) {
   if (next_ == Next::kRestart) {
+    if (diagnosing_) return await_diagnosis(now);
     next_ = choose_next();  // by now nobody else may
     if (next_ == Next::kEnd) return enter_stopping(now);
   }
@@ -220,6 +232,11 @@ void Machine::enter_next(TimeMs now) {
     case Next::kEnd:
       return enter_post_stop(now);
   }
+}
+
+void Machine::await_diagnosis(TimeMs now) {
+  if (timers_.at(static_cast<std::size_t>(Timer::kDiagnosis)).armed) return;
+  set_timer(Timer::kDiagnosis, std::max(now, cause_.at + kDiagnosisMs));
 }
 
 void Machine::await_restart(TimeMs now) {

@@ -21,6 +21,9 @@ inline constexpr TimeMs kReapMs = 200;
 // Which failure of a job of several nodes was the first is waited for this long at most.
 inline constexpr TimeMs kVerdictMs = 6000;
 
+// Whether a restart can help is waited for this long at most, since the failure.
+inline constexpr TimeMs kDiagnosisMs = 2500;
+
 // A platform that stops a job reaches its nodes one after another: one that ends because another
 // was stopped waits so long for a stop of its own, to end as that.
 inline constexpr TimeMs kStopOfAllMs = 1000;

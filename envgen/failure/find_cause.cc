@@ -264,7 +264,7 @@ class Search {
   }
 
   [[nodiscard]] FoundCause told(const Candidate& best) const {
-    FoundCause cause{.failure_class = "script-error", .advice = "see its traceback"};
+    FoundCause cause{.failure_class = "script-error"};
     if (best.row != nullptr) {
       cause.failure_class = best.row->failure_class;
       cause.role = best.row->role;

@@ -1,6 +1,7 @@
 #include "envgen/plan/policy_json.h"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 
 #include "base/signal_name.h"
@@ -131,7 +132,10 @@ void write_restarts(json::Writer& out, const Policy& policy) {
     write_codes(out, range.first, range.last);
     out.end_object();
   }
-  out.end_array().end_object();
+  out.end_array();
+  constexpr std::array<std::string_view, 3> kVerdicts = {"off", "tell", "enforce"};
+  out.key("verdict").string(kVerdicts.at(static_cast<std::size_t>(policy.restart_verdict)));
+  out.end_object();
 }
 
 std::string codes_text(int first, int last) {
@@ -186,6 +190,7 @@ std::string restarts_text(const Policy& policy) {
     text += separator + codes_text(range.first, range.last);
     separator = ", ";
   }
+  if (policy.restart_verdict == RestartVerdict::kEnforce) text += ", not where it cannot help";
   return text + "\n";
 }
 

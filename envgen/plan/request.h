@@ -97,6 +97,7 @@ struct Request {
   std::optional<std::int64_t> hold_ms;   // else 4 h with a terminal, none without
   std::optional<int> checkpoint_signal;  // 0 = none. Else USR1 where no hook saves
   std::optional<int> max_restarts;
+  std::optional<RestartVerdict> restart_verdict;  // else it is enforced
 
   // Hooks: see envgen/resolve/hooks.h.
   std::string hooks_dir;         // beside /etc/trainit/hooks

@@ -183,6 +183,9 @@ Policy policy_of(const Environ& env, const Request& request) {
   policy.hold_ms = request.hold_ms.value_or(has_terminal(request) ? kTerminalHoldMs : 0);
   policy.checkpoint_signal = request.checkpoint_signal.value_or(SIGUSR1);
   policy.max_restarts = request.max_restarts.value_or(0);
+  if (policy.max_restarts > 0) {
+    policy.restart_verdict = request.restart_verdict.value_or(RestartVerdict::kEnforce);
+  }
   policy.restart_delay_ms = std::max(policy.restart_delay_ms, kLeastDelayMs);
   policy.resolve_timeout_ms = resolve_timeout_ms(request);
   return policy;

@@ -101,6 +101,10 @@ constexpr Word<envgen::AscendLauncher> kAscendLaunchers[] = {
     {"dynamic", envgen::AscendLauncher::kDynamic}};
 constexpr Word<envgen::OnNodeFailure> kOnNodeFailure[] = {{"stop", envgen::OnNodeFailure::kStop},
                                                           {"tell", envgen::OnNodeFailure::kTell}};
+constexpr Word<envgen::RestartVerdict> kRestartVerdicts[] = {
+    {"enforce", envgen::RestartVerdict::kEnforce},
+    {"tell", envgen::RestartVerdict::kTell},
+    {"off", envgen::RestartVerdict::kOff}};
 constexpr Word<envgen::RankOrder> kRankOrders[] = {{"pod-index", envgen::RankOrder::kPodIndex},
                                                    {"server-id", envgen::RankOrder::kServerId}};
 constexpr Word<envgen::DeviceIds> kDeviceIds[] = {{"logical", envgen::DeviceIds::kLogical},
@@ -303,6 +307,9 @@ constexpr Option kRestart[] = {
     needs(kRestarts,
           row<kCodes, &Policy::no_restart_on>("no-restart-on", "LIST",
                                               "exit codes that no restart would mend: 1-2,126")),
+    needs(kRestarts, row<kWord<kRestartVerdicts>, &Request::restart_verdict>(
+                         "restart-verdict", "WHAT",
+                         "of a failure that a restart cannot mend: enforce (end), tell, off")),
     needs(kAnyRestart,
           row<kDuration, &Request::device_wait_ms>(
               "device-wait", "DURATION", "how long a restart waits for devices in use (30s)")),

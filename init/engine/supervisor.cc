@@ -143,6 +143,10 @@ void Supervisor::turn() {
   drain();
   if (diagnosis_.advance(job_, machine_)) state_writer_.note_change();
   if (child_changed_ && look_for_paused()) state_writer_.note_change();
+  if (auto verdict = diagnosis_.take_verdict()) {
+    post(*verdict);
+    drain();  // before the other nodes hear that the failure is understood
+  }
   link_.turned();
   if (!done_) write_state();  // finish() does it with the code
   if (!std::exchange(child_changed_, false)) return;

@@ -32,6 +32,110 @@ TEST(Restart, ResolvesAgainAndStartsTheNextIncarnation) {
   EXPECT_EQ(job.exited(1, 0), "cancel resolve, start 2#2, start 3#2") << "the service goes on";
 }
 
+// --- Where it cannot help ---
+
+Policy with_verdict() {
+  Policy policy = with_restarts(3);
+  policy.restart_verdict = envgen::RestartVerdict::kEnforce;
+  return policy;
+}
+
+// Up to where the next thing is the restart.
+Script failed(const Policy& policy) {
+  Script job(policy);
+  job.begin();
+  job.ready({kMain});
+  job.exited(0, 1);
+  job.nothing_left();
+  return job;
+}
+
+TEST(RestartVerdict, IsWaitedForBeforeTheRestart) {
+  Script job = failed(with_verdict());
+  EXPECT_EQ(job.phase(), "on-failure");
+  EXPECT_EQ(job.step(event::Diagnosed{0, false}), "cancel diagnosis, set restart#1@0");
+  EXPECT_EQ(job.phase(), "auto-restart");
+}
+
+TEST(RestartVerdict, EndsTheRestartsWithTheCodeOfTheFailure) {
+  Script job = failed(with_verdict());
+  job.step(event::Diagnosed{0, true});
+  job.nothing_left();
+  EXPECT_EQ(job.phase(), "exited");
+  EXPECT_EQ(job.machine().exit_code(), 1);
+  EXPECT_EQ(job.machine().restarts(), 0U);
+}
+
+TEST(RestartVerdict, MayComeBeforeAllHasEnded) {
+  Script job(with_verdict());
+  job.begin();
+  job.ready({kMain, kMain});
+  job.exited(0, 1);
+  job.step(event::Diagnosed{0, true});
+  job.signaled(1, SIGTERM);
+  job.nothing_left();
+  EXPECT_EQ(job.phase(), "exited");
+}
+
+TEST(RestartVerdict, IsNotWaitedForForEver) {
+  Script job = failed(with_verdict());
+  job.now = 2500;
+  EXPECT_EQ(job.fired(Timer::kDiagnosis), "set restart#1@2500");
+  job.step(event::Diagnosed{0, true});
+  EXPECT_EQ(job.phase(), "auto-restart") << "it comes too late";
+}
+
+TEST(RestartVerdict, OfAnEarlierStartIsNoneOfThisOne) {
+  Script job = failed(with_verdict());
+  job.step(event::Diagnosed{0, false});
+  job.fired(Timer::kRestart);
+  job.ready({kMain});
+  job.exited(0, 1);
+  job.nothing_left();
+  EXPECT_EQ(job.step(event::Diagnosed{0, true}), "");
+  job.step(event::Diagnosed{1, true});
+  job.nothing_left();
+  EXPECT_EQ(job.phase(), "exited");
+}
+
+TEST(RestartVerdict, GivesWayToAStop) {
+  Script job = failed(with_verdict());
+  job.stop();
+  job.nothing_left();
+  EXPECT_EQ(job.phase(), "exited");
+}
+
+TEST(RestartVerdict, LetsTheDebugWindowFollow) {
+  Policy policy = with_verdict();
+  policy.hold_ms = 1000;
+  Script job = failed(policy);
+  job.step(event::Diagnosed{0, true});
+  EXPECT_EQ(job.phase(), "hold");
+}
+
+TEST(RestartVerdict, OfSeveralNodesIsNodeZeros) {
+  Policy policy = with_verdict();
+  policy.rendezvous_ms = 60'000;
+  const auto linked = [&] {
+    Script job(policy);
+    job.running(1);
+    job.nodes_ready();
+    job.started(0);
+    job.linked();
+    job.exited(0, 3);
+    return job;
+  };
+  Script in_time = linked();
+  in_time.step(event::Diagnosed{0, true});
+  EXPECT_FALSE(in_time.machine().would_restart()) << "and that is what it reports";
+  Script late = linked();
+  late.job_failed(kHereAgain);
+  late.step(event::Diagnosed{0, true});
+  EXPECT_TRUE(late.machine().would_restart()) << "the others start again";
+}
+
+// --- After a failure ---
+
 TEST(Restart, DoesNotFindACommandThatIsNotThere) {
   for (const int code : {126, 127}) {
     Script job(with_restarts(3));

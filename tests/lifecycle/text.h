@@ -9,9 +9,9 @@
 namespace lifecycle {
 
 inline const char* timer_name(Timer timer) {
-  constexpr const char* kNames[] = {"kill",       "sweep",   "give-up",    "resolve",
-                                    "hold",       "restart", "escalate",   "notify",
-                                    "checkpoint", "expire",  "rendezvous", "verdict"};
+  constexpr const char* kNames[] = {"kill",       "sweep",    "give-up",  "resolve",    "hold",
+                                    "restart",    "escalate", "notify",   "checkpoint", "expire",
+                                    "rendezvous", "verdict",  "diagnosis"};
   return kNames[static_cast<int>(timer)];
 }
 
@@ -51,6 +51,9 @@ struct EventText {
     std::string out = "Ended";
     for (const auto& end : e.ends) out += " " + text(end.task) + "(" + text(end.ending) + ")";
     return out;
+  }
+  std::string operator()(const event::Diagnosed& e) const {
+    return "Diagnosed " + std::to_string(e.restarts) + (e.hopeless ? " hopeless" : "");
   }
   std::string operator()(const event::ResolveFailed& e) const {
     return "ResolveFailed " + std::to_string(e.exit_code);

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "envgen/failure/find_cause.h"
 #include "init/engine/report/job_messages.h"
 #include "init/engine/report/printed_cause.h"
 #include "init/engine/report/rank_search.h"
@@ -37,6 +38,20 @@ void name_rank(FoundRank found, Job& job) {
   if (found.log.empty()) return;
   job.failure.log = std::move(found.log);
   job.failure.last_lines = std::move(found.last_lines);
+}
+
+lifecycle::FailureSign sign_of(const FailureDetail& detail) {
+  using Prospect = lifecycle::FailureSign::Prospect;
+  lifecycle::FailureSign sign{.key = "", .after_ms = detail.after_ms};
+  if (!detail.cause) return sign;
+  const FailureCause& cause = *detail.cause;
+  if (cause.restart == "yes") sign.prospect = Prospect::kHelps;
+  if (cause.restart == "no") sign.prospect = Prospect::kUseless;
+  // A victim's line, or a launcher's, is the same whatever happened.
+  if (cause.certain && cause.role == "root") {
+    sign.key = cause.failure_class + " " + envgen::cause_key(cause.line);
+  }
+  return sign;
 }
 
 }  // namespace
@@ -150,6 +165,7 @@ bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
     if (!machine.failed_elsewhere()) name_rank(std::move(end.rank), job);
     job.failure_complete = true;
     timeline_.failure_output(job.failure);
+    weigh(job, machine);
     news = true;
   }
   if (unsaid_ && job.failure_complete && !machine.awaits_verdict()) {
@@ -181,6 +197,8 @@ void Diagnosis::finish(Job& job, const lifecycle::Machine& machine) {
 void Diagnosis::forget(Job& job, const lifecycle::Machine& machine) {
   if (tail_.awaited()) tail_.give_up();
   advance(job, machine);
+  verdict_.reset();
+  before_ = sign_of(job.failure);
   if (std::exchange(tearing_down_, false) && !others_.empty()) {
     for (const lifecycle::TaskRef& task : others_) {
       job.failure.torn_down.push_back(torn_down_text(job.records[task.index]));
@@ -194,6 +212,25 @@ void Diagnosis::say_behind(std::string line) {
   behind_.push_back(std::move(line));
 }
 
+// Whether a restart can help, where one would follow.
+void Diagnosis::weigh(const Job& job, const lifecycle::Machine& machine) {
+  using envgen::RestartVerdict;
+  using lifecycle::RestartProspect;
+  const RestartVerdict policy = job.plan.policy.restart_verdict;
+  if (policy == RestartVerdict::kOff || job.first_failure.empty()) return;
+  const bool would = machine.would_restart() && !machine.failed_elsewhere();
+  const RestartProspect prospect = lifecycle::judge(sign_of(job.failure), before_);
+  const bool hopeless = would && prospect != RestartProspect::kOpen;
+  verdict_ = {.restarts = machine.restarts(),
+              .hopeless = hopeless && policy == RestartVerdict::kEnforce};
+  if (!hopeless) return;
+  no_restart_ = policy == RestartVerdict::kEnforce ? "no restart: " : "a restart will not help: ";
+  no_restart_ += prospect == RestartProspect::kRepeated
+                     ? "the start before failed with the same cause, as soon after it began"
+                     : "such a failure does not go away by itself";
+  if (policy == RestartVerdict::kEnforce) no_restart_ += " (--restart-verdict)";
+}
+
 void Diagnosis::say(Job& job) {
   unsaid_ = false;
   if (job.remote && !job.remote->is_failure) {
@@ -201,6 +238,7 @@ void Diagnosis::say(Job& job) {
   } else {
     sys::log::error("first failure: " + failure_line(job.first_failure, job.failure),
                     job.failure.rank);
+    if (!no_restart_.empty()) sys::log::warning(std::exchange(no_restart_, ""));
   }
   for (const std::string& line : std::exchange(behind_, {})) sys::log::info(line);
 }

@@ -4,6 +4,9 @@
 // in the job, from which the state is written; and in the timeline. Who was torn down because of
 // it, and how that ended, comes when it is known.
 
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "init/engine/report/output_tail.h"
@@ -12,6 +15,7 @@
 #include "init/engine/workers/worker_list.h"
 #include "init/proc/signals.h"
 #include "lifecycle/machine.h"
+#include "lifecycle/restart_verdict.h"
 
 namespace engine {
 
@@ -28,6 +32,10 @@ class Diagnosis {
   void say_behind(std::string line);
   // Says what there is to say by now. True: the job has something new for its state.
   bool advance(Job& job, const lifecycle::Machine& machine);
+  // Once, when all is read that will be: what the machine waits for before a restart.
+  std::optional<lifecycle::event::Diagnosed> take_verdict() {
+    return std::exchange(verdict_, std::nullopt);
+  }
   // The job ends: waits for the last lines as long as they have time, then says what is left.
   void finish(Job& job, const lifecycle::Machine& machine);
   // The job is started anew: what has not been said yet is said.
@@ -36,6 +44,7 @@ class Diagnosis {
  private:
   void read_output_tail(Job& job, const lifecycle::Machine& machine,
                         const proc::SavedSignals& saved, const logtee::Shared* seen);
+  void weigh(const Job& job, const lifecycle::Machine& machine);
   void say(Job& job);
   [[nodiscard]] bool all_ended(const lifecycle::Machine& machine) const;
   void write(const Job& job, const lifecycle::Machine& machine) const;
@@ -45,6 +54,9 @@ class Diagnosis {
   bool unsaid_ = false;
   std::vector<std::string> behind_;  // it, then these
   bool bare_ = false;                // the message says no more than the exit code
+  std::string no_restart_;           // why, to be said behind the failure
+  std::optional<lifecycle::event::Diagnosed> verdict_;
+  std::optional<lifecycle::FailureSign> before_;  // the failure that this start is the answer to
   bool tearing_down_ = false;
   std::vector<lifecycle::TaskRef> others_;  // that lived when it happened
   const char* termination_log_ = nullptr;

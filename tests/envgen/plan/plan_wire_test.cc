@@ -33,6 +33,7 @@ Policy example_policy() {
   policy.restart_delay_ms = 2000;
   policy.restart_delay_max_ms = 9000;
   policy.no_restart_on = {{1, 2}, {126, 255}};
+  policy.restart_verdict = RestartVerdict::kTell;
   policy.elastic = true;
   policy.max_duration_ms = 1LL << 34;
   return policy;

@@ -91,13 +91,14 @@ TEST(PolicyInPlan, ShowsRestartsAndTheLimit) {
   plan.policy.max_restarts = 3;
   plan.policy.restart_delay_ms = 1000;
   plan.policy.no_restart_on = {{1, 2}, {126, 126}};
+  plan.policy.restart_verdict = RestartVerdict::kEnforce;
   plan.policy.elastic = true;
   plan.policy.max_duration_ms = 3'600'000;
   plan.policy.rendezvous_ms = 1'800'000;
   EXPECT_THAT(part_of(plan, "elastic"),
               StartsWith(R"("elastic":true,"rendezvous_ms":1800000,"restart":{"most":3,)"
                          R"("delay_ms":1000,)"
-                         R"("not_on":[{"first":1,"last":2},{"first":126,"last":126}]},)"
+                         R"("not_on":[{"first":1,"last":2},{"first":126,"last":126}],"verdict":"enforce"},)"
                          R"("max_duration_ms":3600000)"));
   plan.device_wait = DeviceWait{{{"/dev/nvidia0", "0000:0a:00.0"}, {"/dev/nvidia1"}}, 30'000};
   EXPECT_THAT(
@@ -109,7 +110,7 @@ TEST(PolicyInPlan, ShowsRestartsAndTheLimit) {
       EndsWith("restarts when its list of nodes changes\n"
                "waits for the other nodes before each start, at most 1800 s\n"
                "restarts after a failure, at most 3 times, first at once, then after 1 s, not "
-               "after exit code 1 to 2, 126\n"
+               "after exit code 1 to 2, 126, not where it cannot help\n"
                "ends after 3600 s with exit code 124\n"
                "before a restart waits until nobody holds the devices (/dev/nvidia0 and 1 "
                "more), at most 30 s\n"));

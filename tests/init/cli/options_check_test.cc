@@ -168,6 +168,7 @@ TEST(CheckOptions, AnOptionThatDoesNothingWithoutAnotherOneSaysWhich) {
       {"--restart-across-nodes",
        "--restart-across-nodes: found 1 without --max-restarts or --elastic"},
       {"--no-restart-on=1-2", "--no-restart-on: found 1-2 without --max-restarts"},
+      {"--restart-verdict=off", "--restart-verdict: found off without --max-restarts"},
       {"--restart-delay=5s", "--restart-delay: found 5s without --max-restarts"},
       {"--device-wait=5s", "--device-wait: found 5s without --max-restarts or --elastic"},
       {"--restart-window=1m",

@@ -177,6 +177,8 @@ const Sample kSamples[] = {
        }
        return codes;
      }},
+    {"restart-verdict", "tell", "off", "never",
+     [](const Options& o) { return text(o.request.restart_verdict); }},
     {"device-wait", "5s", "0", "x",
      [](const Options& o) { return std::to_string(o.request.device_wait_ms); }},
     {"restart-across-nodes", "1", "0", "x",

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "init/engine/state/state.h"
 #include "tests/init/engine/supervise.h"
 
@@ -34,6 +36,10 @@ class Diagnosis : public Supervise {
     plan.processes[0].rank = 0;
     plan.processes[0].log = path("log");
     return plan;
+  }
+  // The same, which notes each start.
+  [[nodiscard]] envgen::Plan counted(const std::string& script) const {
+    return one_rank("echo start >> " + path("starts") + "; " + script);
   }
   // Eight ranks, the fourth of which fails once all are ready to be stopped.
   [[nodiscard]] engine::Setup eight(const std::string& fatal) const {
@@ -108,6 +114,53 @@ TEST_F(Diagnosis, NamesTheRankWhoseFailureTheOthersOnlySufferFrom) {
   EXPECT_THAT(outcome.err, HasSubstr("the cause (rank-5): ModuleNotFoundError: No module"));
   ASSERT_TRUE(state().failure.cause);
   EXPECT_EQ(state().failure.cause->task, "rank-5");
+}
+
+// --- Restarts that cannot help ---
+
+envgen::Plan with_restarts(envgen::Plan plan) {
+  plan.policy.max_restarts = 3;
+  plan.policy.restart_delay_ms = 100;
+  plan.policy.restart_verdict = envgen::RestartVerdict::kEnforce;
+  return plan;
+}
+
+constexpr const char* kMissing =
+    "echo \"python: can't open file '/a.py': [Errno 2] No such file or directory\" >&2; exit 2";
+
+TEST_F(Diagnosis, EndsTheRestartsOfAMissingScriptAtTheFirst) {
+  const auto outcome = run(planned(with_restarts(counted(kMissing))));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(read(path("starts")), "start\n");
+  EXPECT_THAT(outcome.err, HasSubstr("no restart: such a failure does not go away by itself"));
+}
+
+TEST_F(Diagnosis, TellsOnlyWhereItShallOnlyTell) {
+  envgen::Plan plan = with_restarts(counted(kMissing));
+  plan.policy.max_restarts = 1;
+  plan.policy.restart_verdict = envgen::RestartVerdict::kTell;
+  const auto outcome = run(planned(plan));
+  EXPECT_EQ(read(path("starts")), "start\nstart\n");
+  EXPECT_THAT(outcome.err, HasSubstr("a restart will not help: such a failure"));
+}
+
+TEST_F(Diagnosis, EndsTheRestartsOfWhatComesTwice) {
+  const auto outcome =
+      run(planned(with_restarts(counted("echo \"KeyError: 'loss'\" >&2; exit 1"))));
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(read(path("starts")), "start\nstart\n");
+  EXPECT_THAT(outcome.err, HasSubstr("no restart: the start before failed with the same cause"));
+}
+
+TEST_F(Diagnosis, RestartsWhereItIsInDoubt) {
+  const std::vector<std::string> all = {
+      "OSError: [Errno 116] Stale file handle", "ConnectionResetError: peer", "bye",
+      "RuntimeError: attempt $(wc -l < " + path("starts") + " | tr 1-9 a-i)"};
+  for (const std::string& said : all) {
+    const auto outcome = run(planned(with_restarts(counted("echo \"" + said + "\" >&2; exit 1"))));
+    EXPECT_EQ(read(path("starts")), "start\nstart\nstart\nstart\n") << said << outcome.err;
+    std::filesystem::remove(path("starts"));
+  }
 }
 
 TEST_F(Diagnosis, OfAVictimAloneSaysSo) {
