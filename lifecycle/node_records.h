@@ -27,7 +27,14 @@ struct NodeFailure {
     kSilent,   // nothing was heard from it for the link's time-out
     kReplanned,  // no failure: the list of nodes is another one there, and it starts again by that
   };
+  // What the output of kFailed shows. Of failures of one breath a root goes before victims.
+  enum class Role : std::uint8_t {
+    kOpen,    // nothing that is sure
+    kRoot,    // why it failed
+    kVictim,  // that another one failed
+  };
   Kind kind = Kind::kFailed;
+  Role role = Role::kOpen;
   std::uint32_t node = 0;
   TimeMs age_ms = 0;         // how long ago it happened, when this was sent
   bool restarts = false;     // it is to be answered by a restart, as far as its node is concerned
@@ -40,6 +47,7 @@ struct NodeFailure {
 };
 inline void fields(envgen::FieldVisitor& v, NodeFailure& failure) {
   v("kind", failure.kind, NodeFailure::Kind::kReplanned);
+  v("role", failure.role, NodeFailure::Role::kVictim);
   v("node", failure.node);
   v("age_ms", failure.age_ms);
   v("restarts", failure.restarts);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "base/exit_codes.h"
@@ -22,8 +23,8 @@ bool is_loss(Kind kind) { return kind == Kind::kClosed || kind == Kind::kSilent;
 
 bool refines(const NodeFailure& first, const NodeFailure& later) {
   if (first.complete && !later.complete) return false;  // sent before
-  return first.complete != later.complete || first.message != later.message ||
-         (first.detail != later.detail && !later.detail.empty());
+  return first.complete != later.complete || first.role != later.role ||
+         first.message != later.message || (first.detail != later.detail && !later.detail.empty());
 }
 
 }  // namespace
@@ -318,9 +319,15 @@ void Coordinator::failed(NodeFailure failure, TimeMs at, TimeMs now) {
   if (add_to(failure, at)) return;
   const NodeFailure& first = failing_->failure;
   const bool earlier = at < failing_->at || (at == failing_->at && failure.node < first.node);
-  if (state_ == Verdict::State::kFailed || !earlier) return;
-  failing_->failure = std::move(failure);
-  failing_->at = at;
+  if (state_ == Verdict::State::kFailed) return;
+  if (!earlier) return note_root(std::move(failure), at);
+  note_root(std::exchange(failing_->failure, std::move(failure)), std::exchange(failing_->at, at));
+}
+
+void Coordinator::note_root(NodeFailure failure, TimeMs at) {
+  if (failure.role != NodeFailure::Role::kRoot) return;
+  if (!failing_->root || at < failing_->root->second)
+    failing_->root.emplace(std::move(failure), at);
 }
 
 // A node's own matter: each is told once in a start, and the last one shows.
@@ -343,6 +350,7 @@ bool Coordinator::add_to(const NodeFailure& failure, TimeMs at) {
   }
   if (!refines(first, failure)) return true;
   first.message = failure.message;
+  first.role = failure.role;
   if (!failure.detail.empty()) first.detail = failure.detail;
   first.complete = failure.complete;
   if (state_ != Verdict::State::kFailing) changed();
@@ -359,6 +367,9 @@ void Coordinator::settle(TimeMs now) {
   const bool replanned = first.kind == Kind::kReplanned;  // whatever else ends, ends by it
   if (gathers && !replanned && !ended_) return;           // with node 0 goes who could still say it
   state_ = Verdict::State::kFailed;
+  if (first.role == NodeFailure::Role::kVictim && failing_->root) {
+    std::tie(failing_->failure, failing_->at) = *failing_->root;
+  }
   failing_->again =
       numbered() && first.restarts && !is_stop(first.kind) && (replanned || all_may_restart());
   changed();

@@ -88,6 +88,8 @@ class Coordinator {
     TimeMs at = 0;
     TimeMs since = 0;  // when it was heard of
     bool again = false;
+    // The earliest that shows a root, where the failure itself may be a victim's, and when.
+    std::optional<std::pair<NodeFailure, TimeMs>> root = {};
   };
   struct Past {  // a start that node 0 has let go of
     std::uint32_t restarts = 0;
@@ -106,6 +108,7 @@ class Coordinator {
   void failed(NodeFailure failure, TimeMs at, TimeMs now);
   void told(NodeFailure failure, TimeMs at, TimeMs now);
   bool add_to(const NodeFailure& failure, TimeMs at);
+  void note_root(NodeFailure failure, TimeMs at);
   void settle(TimeMs now);
   void give_go();
   void remember_meeting(TimeMs now);

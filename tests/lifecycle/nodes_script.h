@@ -68,6 +68,12 @@ class Nodes {
                                         .detail = "d"};
     return stage(node, Stage::kStopping);
   }
+  // It failed, and this is what its output shows by now.
+  Nodes& shows(std::uint32_t node, NodeFailure::Role role) {
+    reports[node].failure->role = role;
+    reports[node].failure->complete = true;
+    return say(node);
+  }
   Nodes& is_stopped(std::uint32_t node) {
     reports[node].failure =
         NodeFailure{.kind = Kind::kStopped, .node = node, .message = {}, .detail = {}};

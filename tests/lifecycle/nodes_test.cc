@@ -43,6 +43,46 @@ TEST(FirstFailure, IsTheLowerNodesWhereTwoFailAtOneTime) {
   EXPECT_EQ(job.text_of_all(), "failed 0 by 1 failed -300 again");
 }
 
+TEST(FirstFailure, IsTheRootsOfThoseThatFailInTheSameBreath) {
+  using Role = NodeFailure::Role;
+  Nodes job(3);
+  job.running();
+  job.now = 1000;
+  job.fails(1, "victim", 100, false).fails(2, "root", 50, false).pass(100);
+  Nodes other = job;
+  job.shows(2, Role::kRoot).shows(1, Role::kVictim).pass(kGatherMs);
+  EXPECT_EQ(job.text_of_all(), "failed 0 by 2 failed -450 again");
+  EXPECT_EQ(job.verdict(0).failure->message, "root");
+  other.shows(1, Role::kVictim).shows(2, Role::kRoot).pass(kGatherMs);
+  EXPECT_EQ(other.text_of_all(), "failed 0 by 2 failed -450 again") << "whichever is read first";
+}
+
+TEST(FirstFailure, IsTheEarliestWhereItIsNoVictimOrNobodyShowsARoot) {
+  using Role = NodeFailure::Role;
+  for (const auto& [first, second] :
+       {std::pair(Role::kOpen, Role::kRoot), std::pair(Role::kRoot, Role::kRoot),
+        std::pair(Role::kVictim, Role::kVictim), std::pair(Role::kVictim, Role::kOpen)}) {
+    Nodes job(3);
+    job.running();
+    job.now = 1000;
+    job.fails(1, "first", 100).fails(2, "second", 50).shows(1, first).shows(2, second);
+    job.pass(kGatherMs);
+    EXPECT_EQ(job.verdict(0).failure->message, "first");
+  }
+}
+
+// The root's own node says that no restart can help.
+TEST(FirstFailure, IsAnsweredAsItsNodeSaysWhereAVictimWasEarlier) {
+  using Role = NodeFailure::Role;
+  Nodes job(3);
+  job.running();
+  job.now = 1000;
+  job.fails(1, "victim", 100).shows(1, Role::kVictim).fails(2, "root", 50);
+  job.reports[2].failure->restarts = false;
+  job.shows(2, Role::kRoot).pass(kGatherMs);
+  EXPECT_EQ(job.text_of_all(), "failed 0 by 2 failed -350");
+}
+
 TEST(FirstFailure, NeverChangesOnceItIsKnown) {
   Nodes job(3);
   job.running();

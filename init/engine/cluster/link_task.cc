@@ -70,6 +70,13 @@ NodeReport without_age(NodeReport report) {
   return report;
 }
 
+NodeFailure::Role role_of(const FailureDetail& detail) {
+  using Role = NodeFailure::Role;
+  if (!detail.cause) return Role::kOpen;
+  if (detail.cause->role == "victim") return Role::kVictim;
+  return detail.cause->certain ? Role::kRoot : Role::kOpen;
+}
+
 }  // namespace
 
 LinkTask::LinkTask(const WorkerContext& context, LauncherNews& launcher,
@@ -201,6 +208,7 @@ NodeReport LinkTask::report() {
     if (detail.cause) detail.cause->traceback.clear();  // it has room for the last lines
     failure.detail = envgen::to_wire(detail);
     failure.complete = job.failure_complete;
+    failure.role = role_of(job.failure);
   }
   return report;
 }
