@@ -46,7 +46,8 @@ lifecycle::FailureSign sign_of(const FailureDetail& detail) {
   if (!detail.cause) return sign;
   const FailureCause& cause = *detail.cause;
   if (cause.restart == "yes") sign.prospect = Prospect::kHelps;
-  if (cause.restart == "no") sign.prospect = Prospect::kUseless;
+  // What ended by a signal may have ended by something else than what it printed.
+  if (cause.restart == "no" && detail.signal.empty()) sign.prospect = Prospect::kUseless;
   // A victim's line, or a launcher's, is the same whatever happened.
   if (cause.certain && cause.role == "root") {
     sign.key = cause.failure_class + " " + envgen::cause_key(cause.line);
