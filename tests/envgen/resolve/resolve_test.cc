@@ -287,7 +287,8 @@ TEST(Arguments, APythonModuleStillFindsItsNeighbours) {
   snapshot.env.set("PYTHONPATH", "/lib");
   Plan plan = plan_of(snapshot, request_for({"/opt/bin/python3", "-W", "ignore", "-m", "train"}));
   EXPECT_EQ(plan.processes[0].argv[4], "train");
-  EXPECT_EQ(variable(snapshot, plan.processes[0], "PYTHONPATH"), "/home/ma-user:/lib");
+  EXPECT_EQ(variable(snapshot, plan.processes[0], "PYTHONPATH"),
+            "/run/trainit/stacks/python:/home/ma-user:/lib");
 }
 
 TEST(Places, MoveUnderTheRunDirectoryWhenTheyCannotBeWritten) {

@@ -82,7 +82,7 @@ TEST_P(Stacks, NoProgramGetsASignalThatItHasNotAskedFor) {
   write("own.py",
         "import os, signal, time\n"
         "signal.signal(51, lambda *_: open(os.environ['HERE'] + '/hit', 'w'))\n"
-        "print('ready', flush=True)\n"
+        "os.write(1, b'ready\\n')\n"
         "while True: time.sleep(0.01)\n");
   Instance instance(two_ranks({"--output", "inherit"},
                               shell("[ $RANK = 0 ] && exec /usr/bin/python3 -I $HERE/own.py; "
@@ -101,9 +101,9 @@ TEST_P(Stacks, NoProgramGetsASignalThatItHasNotAskedFor) {
 
 TEST_P(Stacks, AreTakenBeforeAKill) {
   write("deaf.py",
-        "import signal, time\n"
+        "import os, signal, time\n"
         "signal.signal(signal.SIGTERM, lambda *_: None)\n"
-        "print('ready', flush=True)\n"
+        "os.write(1, b'ready\\n')\n"
         "def deaf():\n"
         "    while True: time.sleep(1)\n"
         "deaf()\n");
@@ -120,8 +120,9 @@ TEST_P(Stacks, ThePythonOfTheJobSeesNothingOfIt) {
   std::filesystem::create_directories(path("theirs"));
   write("theirs/sitecustomize.py", "import sys; sys.theirs = True\n");
   write("look.py",
-        "import sys\n"
-        "print(hasattr(sys, 'theirs'), [p for p in sys.path if 'stacks' in p])\n");
+        "import os, sys\n"
+        "ours = [p for p in sys.path if 'stacks' in p]\n"
+        "os.write(1, b'%r %r\\n' % (hasattr(sys, 'theirs'), ours))\n");
   Instance instance(
       two_ranks({"--output", "inherit"}, shell("PYTHONPATH=$PYTHONPATH:$HERE/theirs "
                                                "exec /usr/bin/python3 $HERE/look.py")));
