@@ -15,6 +15,7 @@ import json
 import os
 import random
 import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -150,6 +151,12 @@ def line_of(kind):
     return {'stop': '', 'exit': '_shutdown'}[kind]
 
 
+def free_port():
+    with socket.socket() as one:
+        one.bind(('', 0))
+        return one.getsockname()[1]
+
+
 def verdict_of(run_dir):
     try:
         with open(run_dir + '/stacks/stall.json') as file:
@@ -192,7 +199,7 @@ def run(trainit, kind, ranks, culprit, stall):
         environment = {**os.environ, 'KIND': kind, 'CULPRIT': str(culprit), 'HERE': here,
                        'TRAINIT_RUN_DIR': here + '/run', 'OMP_NUM_THREADS': '1'}
         command = [trainit, '--fan-out', '--slots', str(ranks), '--stall-timeout', stall,
-                   '--stall-action', 'end', '--grace', '2s', '--max-duration', '5m', '--',
+                   '--master-port', str(free_port()), '--stall-action', 'end', '--grace', '2s', '--max-duration', '5m', '--',
                    '/usr/bin/python3', here + '/job.py']
         job = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                start_new_session=True)
