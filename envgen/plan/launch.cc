@@ -96,7 +96,8 @@ std::string_view log_dir_flag(const std::vector<std::string>& argv, std::size_t 
     if (word == "-m" || word == "--module" || word.ends_with(".py")) break;
     for (const std::string_view name : {"--log_dir", "--log-dir"}) {
       if (!word.starts_with(name)) continue;
-      if (word.size() == name.size()) return i + 1 < argv.size() ? argv[i + 1] : "";
+      if (word.size() == name.size())
+        return i + 1 < argv.size() ? std::string_view(argv[i + 1]) : "";
       if (word[name.size()] == '=') return word.substr(name.size() + 1);
     }
   }

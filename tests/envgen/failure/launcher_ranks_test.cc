@@ -116,7 +116,7 @@ Root Cause (first observed failure):
 )";
 
 TEST(Torchrun, TheOnlyOneThatFailedIsNamed) {
-  EXPECT_EQ(told(kKilled), "rank 1 (in torchrun, on localhost) was killed by SIGKILL");
+  EXPECT_EQ(told(kKilled), "rank 1 (in torchrun) was killed by SIGKILL");
 }
 
 TEST(Torchrun, AVictimIsNotCalledTheFirst) {
@@ -125,7 +125,7 @@ TEST(Torchrun, AVictimIsNotCalledTheFirst) {
   EXPECT_EQ(failures[0].rank, 0) << "what it calls the root cause";
   EXPECT_THAT(failures[1].error_file, HasSubstr("/attempt_0/1/error.json"));
   EXPECT_EQ(told(kWithErrorFiles),
-            "rank 1 (in torchrun, on localhost) exited with code 1: ValueError: no such shard");
+            "rank 1 (in torchrun) exited with code 1: ValueError: no such shard");
 }
 
 TEST(Torchrun, WhereItCannotTellWhichWasFirstNobodyIsNamed) {
@@ -141,8 +141,7 @@ TEST(Torchrun, LinesThatSayWhoseTheyAreTell) {
       "[rank0]: RuntimeError: Connection closed by peer [127.0.0.1]:24773\n"
       "[rank2]: torch.distributed.DistBackendError: NCCL error in: x.cpp:268\n" +
       std::string(kWithoutErrorFiles);
-  EXPECT_EQ(told(printed),
-            "rank 1 (in torchrun, on localhost) exited with code 1: ValueError: no such shard");
+  EXPECT_EQ(told(printed), "rank 1 (in torchrun) exited with code 1: ValueError: no such shard");
 }
 
 TEST(Torchrun, OfSeveralThatSpeakOfThemselvesTheEarliestErrorFileTells) {
