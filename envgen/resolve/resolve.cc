@@ -104,20 +104,13 @@ void share_grace(const Request& request, Plan& plan) {
 }
 
 // --log-dir, else the platform's, else RUN_DIR/logs.
-Result<std::string> log_dir_of(Inputs& inputs, const PlatformFacts& platform, bool needed,
-                               Plan& plan) {
+std::string log_dir_of(Inputs& inputs, const PlatformFacts& platform, Plan& plan) {
   const std::string& cwd = inputs.facts().cwd;
   if (!inputs.request().log_dir.empty()) return join_path(cwd, inputs.request().log_dir);
-  const bool has_own = !inputs.facts().run_dir.empty();
-  std::string own = join_path(has_own ? inputs.facts().run_dir : cwd, "logs");
-  const std::string platform_dir = platform.log_dir.empty() ? "" : join_path(cwd, platform.log_dir);
-  if (!platform_dir.empty() && can_be_made(inputs, platform_dir)) return platform_dir;
-  if (needed && !has_own && !can_be_made(inputs, own)) {
-    return fail("finding a place for the logs", platform_dir.empty() ? own : platform_dir,
-                "that it cannot be written, and there is no run directory",
-                "name a directory that can with --log-dir, or with TRAINIT_RUN_DIR");
-  }
-  if (platform_dir.empty()) return own;
+  std::string own = join_path(inputs.facts().run_dir, "logs");
+  if (platform.log_dir.empty()) return own;
+  std::string platform_dir = join_path(cwd, platform.log_dir);
+  if (can_be_made(inputs, platform_dir)) return platform_dir;
   plan.warnings.push_back("the log directory " + platform_dir +
                           " cannot be written; logs move to " + own);
   return own;
@@ -193,10 +186,7 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   if (!(*launcher)->only_starts) {
     resolved.platform.command = with_operand_apart(std::move(resolved.platform.command));
   }
-  const bool has_file = !(*launcher)->only_starts || !inherits_output(inputs.request(), 0);
-  auto log_dir = log_dir_of(inputs, resolved.platform, has_file, plan);
-  if (!log_dir) return log_dir.error();
-  resolved.platform.log_dir = std::move(*log_dir);
+  resolved.platform.log_dir = log_dir_of(inputs, resolved.platform, plan);
   if (auto status = find_hooks(inputs, plan); !status) return status.error();
   share_grace(inputs.request(), plan);
   if ((*launcher)->needs_cann) {

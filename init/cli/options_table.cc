@@ -466,8 +466,9 @@ constexpr Option kOthers[] = {
        row<kAnyText, &Options::server_id>("server-id", "ID", "of this host (its first address)")),
     of(kTableGenerate, row<kPath, &Options::hccn_conf>(
                            "hccn-conf", "FILE", "with the devices' addresses (/etc/hccn.conf)")),
-    of(kRunReport, row<kWord<kReportFormats>, &Options::report_format>(
-                    "format", "FORMAT", "html, text or trace; else as OUT's name ends, or text")),
+    of(kRunReport,
+       row<kWord<kReportFormats>, &Options::report_format>(
+           "format", "FORMAT", "html, text or trace; else as OUT's name ends, or text")),
     of(kTableConvert | kTableGenerate | kHostsConvert | kRunReport,
        flag(row<kPath, &Options::out>("output", "OUT", "a file instead of stdout"), 'o')),
     of(kPeer, row<kAbsolute, &PeerRequest::directory>("dir", "DIR", "of sshd's files")),

@@ -455,16 +455,16 @@ void Supervisor::add_last_output(JobReport& report) const {
   const std::int64_t since_boot_ms = sys::wall_ms() - sys::monotonic_ms();
   for (std::size_t i = 0; i < report.tasks.size() && i < job_.records.size(); ++i) {
     const TaskRecord& record = job_.records[i];
-    const envgen::Process* process = is_main(record) ? planned(job_, record) : nullptr;
-    if (process == nullptr || !process->tee) continue;
-    const logtee::Seen seen = tees_.seen()->seen(static_cast<std::size_t>(record.process));
+    const auto index = static_cast<std::size_t>(record.process);
+    if (!is_main(record) || planned(job_, record) == nullptr || !tees_.seen()->has(index)) continue;
+    const logtee::Seen seen = tees_.seen()->seen(index);
     if (seen.last_ms > 0) report.tasks[i].last_output_ms = since_boot_ms + seen.last_ms;
   }
 }
 
-// A stop has a deadline that is not ours.
+// A stop has a deadline that is not ours, also one that came when all was over.
 void Supervisor::finish_logs() {
-  if (machine_.stopped()) return tees_.finish(kLogsWithinStopMs);
+  if (machine_.stopped() || stops_said_ != 0) return tees_.finish(kLogsWithinStopMs);
   tees_.finish(logtee::kLongestEndMs + logtee::kIdleEndMs, [this](pollfd& end) {
     std::array<pollfd, 2> both = {signals_.source(), end};
     signals_.wait(both, -1);

@@ -142,10 +142,10 @@ TEST_F(Failure, UnderDockersInitIsTheContainersExitCode) {
   EXPECT_EQ(told("saved", 4), 3);
 }
 
-// trainit and five ranks: the limit leaves no room for rank 5.
+// trainit, its tee and five ranks: the limit leaves no room for rank 5.
 TEST_F(Failure, ToStartRank5ForAPidsLimitIs125AndNamesIt) {
   scratch_.write(kTable, rank_table(8));
-  const auto job = start({.command = {"sleep-forever"}, .flags = {"--pids-limit=6"}});
+  const auto job = start({.command = {"sleep-forever"}, .flags = {"--pids-limit=7"}});
 
   EXPECT_EQ(job->wait(), 125);
   EXPECT_THAT(job->logs(), ContainsRegex("trainit: .*rank-5 .*(EAGAIN|pids)"));

@@ -274,11 +274,12 @@ TEST_F(FullDisk, IsAStartErrorForTheRankTable) {
   EXPECT_THAT(result.out, Not(HasSubstr("started")));
 }
 
-TEST_F(FullDisk, OfTheRanksLogIsAnErrorOfThatRank) {
+TEST_F(FullDisk, OfTheRanksLogLetsTheJobGoOnAndShowsTheOutput) {
   std::filesystem::create_directories(path("run/logs/rank-1.log"));  // not to be opened, too
-  const Result result = rules::run(spec(ranks(2, {rules::payload(), "sleep-forever"})));
-  EXPECT_EQ(result.code, 125);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("rank-1"), HasSubstr(path("run/logs/rank-1.log"))));
+  const Result result = rules::run(spec(ranks(2, rules::shell("echo said by $RANK_ID"))));
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.err, HasSubstr(path("run/logs/rank-1.log")));
+  EXPECT_THAT(result.out, HasSubstr("[rank-1] said by 1\n"));
 }
 
 }  // namespace

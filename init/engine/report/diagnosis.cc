@@ -30,14 +30,14 @@ bool is_cause(const lifecycle::Machine& machine, std::uint32_t index) {
 }
 
 // The task that failed has a launcher's name; who reads it looks for the rank's.
-void name_rank(FoundRank found, Job& job) {
+void name_rank(FoundRank found, std::string& message, FailureDetail& detail) {
   if (found.text.empty()) return;
-  job.first_failure = found.text + "; " + job.first_failure;
-  job.failure.launcher = std::move(found.launcher);
-  job.failure.rank = found.rank;
+  message = found.text + "; " + message;
+  detail.launcher = std::move(found.launcher);
+  detail.rank = found.rank;
   if (found.log.empty()) return;
-  job.failure.log = std::move(found.log);
-  job.failure.last_lines = std::move(found.last_lines);
+  detail.log = std::move(found.log);
+  detail.last_lines = std::move(found.last_lines);
 }
 
 lifecycle::FailureSign sign_of(const FailureDetail& detail) {
@@ -59,6 +59,7 @@ lifecycle::FailureSign sign_of(const FailureDetail& detail) {
 
 void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::SavedSignals& saved,
                       const logtee::Shared* seen, const char* termination_log) {
+  say_late();
   const auto oom_kills = sys::oom_kills();
   job.first_failure = describe_failure(job, machine, oom_kills);
   job.failure = detail_of(job, machine, oom_kills);
@@ -139,7 +140,10 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
     }
   }
   const FailedHow how{.by_sigbus = job.failure.signal == "SIGBUS", .by_oom = job.failure.oom};
-  if (!first.read && others.empty() && !how.by_sigbus && !how.by_oom) return;
+  const bool has_files = is_launcher(job, job.records[failed]) &&
+                         planned(job, job.records[failed])->rank_logs != envgen::RankLogs::kNone;
+  const bool kernel_tells = how.by_sigbus || how.by_oom;
+  if (!first.read && others.empty() && !has_files && !kernel_tells) return;
   auto look = [&](const OutputTail::Tell& tell) {
     PrintedEnd told;
     look_for_cause(first, others, how, [&](const PrintedEnd& end) {
@@ -156,21 +160,26 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
   job.helpers.push_back(tail_.pid());
 }
 
+void Diagnosis::take_output(std::string& message, FailureDetail& detail, bool here) {
+  PrintedEnd end = tail_.take();
+  for (const std::string& warning : end.warnings) sys::log::warning(warning);
+  if (!end.last_lines.empty()) detail.last_lines = std::move(end.last_lines);
+  if (end.cause) detail.cause = std::move(end.cause);
+  if (here) name_rank(std::move(end.rank), message, detail);
+  timeline_.failure_output(detail);
+}
+
 bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
   bool news = false;
+  if (!tail_.awaited()) say_late();
   if (!job.failure_complete && !tail_.awaited()) {
-    PrintedEnd end = tail_.take();
-    for (const std::string& warning : end.warnings) sys::log::warning(warning);
-    if (!end.last_lines.empty()) job.failure.last_lines = std::move(end.last_lines);
-    if (end.cause) job.failure.cause = std::move(end.cause);
-    if (!machine.failed_elsewhere()) name_rank(std::move(end.rank), job);
+    take_output(job.first_failure, job.failure, !machine.failed_elsewhere());
     job.failure_complete = true;
-    timeline_.failure_output(job.failure);
     weigh(job, machine);
     news = true;
   }
   if (unsaid_ && job.failure_complete && !machine.awaits_verdict()) {
-    say(job);
+    say(take_line(job));
     news = true;
   }
   if (tearing_down_ && all_ended(machine)) {
@@ -196,7 +205,13 @@ void Diagnosis::finish(Job& job, const lifecycle::Machine& machine) {
 }
 
 void Diagnosis::forget(Job& job, const lifecycle::Machine& machine) {
-  if (tail_.awaited()) tail_.give_up();
+  if (tail_.awaited() && unsaid_ && !late_) {
+    late_ = take_line(job);
+    late_->here = !machine.failed_elsewhere();
+    job.failure_complete = true;
+  } else if (tail_.awaited() && !late_) {
+    tail_.give_up();
+  }
   advance(job, machine);
   verdict_.reset();
   before_ = sign_of(job.failure);
@@ -232,16 +247,30 @@ void Diagnosis::weigh(const Job& job, const lifecycle::Machine& machine) {
   if (policy == RestartVerdict::kEnforce) no_restart_ += " (--restart-verdict)";
 }
 
-void Diagnosis::say(Job& job) {
+Diagnosis::Line Diagnosis::take_line(const Job& job) {
   unsaid_ = false;
-  if (job.remote && !job.remote->is_failure) {
-    sys::log::info(job.first_failure);
+  return {.message = job.first_failure,
+          .detail = job.failure,
+          .is_failure = !job.remote || job.remote->is_failure,
+          .no_restart = std::exchange(no_restart_, ""),
+          .behind = std::exchange(behind_, {})};
+}
+
+void Diagnosis::say(const Line& line) {
+  if (line.is_failure) {
+    sys::log::error("first failure: " + failure_line(line.message, line.detail), line.detail.rank);
+    if (!line.no_restart.empty()) sys::log::warning(line.no_restart);
   } else {
-    sys::log::error("first failure: " + failure_line(job.first_failure, job.failure),
-                    job.failure.rank);
-    if (!no_restart_.empty()) sys::log::warning(std::exchange(no_restart_, ""));
+    sys::log::info(line.message);
   }
-  for (const std::string& line : std::exchange(behind_, {})) sys::log::info(line);
+  for (const std::string& behind : line.behind) sys::log::info(behind);
+}
+
+void Diagnosis::say_late() {
+  if (!late_) return;
+  if (tail_.awaited()) tail_.give_up();
+  take_output(late_->message, late_->detail, late_->here);
+  say(*std::exchange(late_, std::nullopt));
 }
 
 bool Diagnosis::all_ended(const lifecycle::Machine& machine) const {
@@ -256,7 +285,7 @@ void Diagnosis::write(const Job& job, const lifecycle::Machine& machine) const {
   // The job has ended as something else by now, which has been said there.
   if (machine.expired() || machine.rescheduled()) return;
   // Where it stays empty, Kubernetes takes the end of the log (FallbackToLogsOnError).
-  if (bare_ && job.failure.last_lines.empty()) return;
+  if (bare_ && job.failure.last_lines.empty() && !job.failure.cause) return;
   write_termination_log(termination_log_,
                         termination_text(job.first_failure, job.failure, kTerminationLogBytes));
 }

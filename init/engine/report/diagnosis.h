@@ -38,14 +38,27 @@ class Diagnosis {
   }
   // The job ends: waits for the last lines as long as they have time, then says what is left.
   void finish(Job& job, const lifecycle::Machine& machine);
-  // The job is started anew: what has not been said yet is said.
+  // The job is started anew: what has not been said yet is said when its last lines have come.
   void forget(Job& job, const lifecycle::Machine& machine);
 
  private:
   void read_output_tail(Job& job, const lifecycle::Machine& machine,
                         const proc::SavedSignals& saved, const logtee::Shared* seen);
   void weigh(const Job& job, const lifecycle::Machine& machine);
-  void say(Job& job);
+  // A first failure, and what is said behind it.
+  struct Line {
+    std::string message;
+    FailureDetail detail;
+    bool is_failure = true;
+    bool here = true;        // on this node
+    std::string no_restart;  // why
+    std::vector<std::string> behind;
+  };
+  [[nodiscard]] Line take_line(const Job& job);
+  static void say(const Line& line);
+  void say_late();
+  // What has come of it.
+  void take_output(std::string& message, FailureDetail& detail, bool here);
   [[nodiscard]] bool all_ended(const lifecycle::Machine& machine) const;
   void write(const Job& job, const lifecycle::Machine& machine) const;
 
@@ -53,6 +66,7 @@ class Diagnosis {
   Timeline& timeline_;
   bool unsaid_ = false;
   std::vector<std::string> behind_;  // it, then these
+  std::optional<Line> late_;         // of the start before, awaits its last lines
   bool bare_ = false;                // the message says no more than the exit code
   std::string no_restart_;           // why, to be said behind the failure
   std::optional<lifecycle::event::Diagnosed> verdict_;

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <new>
 
 #include "base/exit_codes.h"
@@ -197,6 +198,13 @@ envgen::Status let_through(const std::string& run_dir, const envgen::Identity& j
   return {};
 }
 
+std::string absolute(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  std::error_code error;
+  const std::string here = std::filesystem::current_path(error).string();
+  return (here.ends_with('/') ? here : here + "/") + path;
+}
+
 bool holds_logs(const envgen::Plan& plan, const std::string& directory) {
   return std::ranges::any_of(plan.processes, [&](const envgen::Process& process) {
     const std::string& file = process.log.empty() ? process.env_file : process.log;
@@ -212,6 +220,8 @@ envgen::Status carry_out_files(const envgen::Plan& plan) {
     auto made = make_directory(directory, who);
     if (!made && holds_logs(plan, directory.path)) {
       made.error().what = "creating the log directory";
+      // Without a run directory it is below the working directory.
+      if (made.error().where == directory.path) made.error().where = absolute(directory.path);
       made.error().fix = "make its parent writable, or name another directory with --log-dir";
     }
     TRY(std::move(made));

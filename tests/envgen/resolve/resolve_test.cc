@@ -322,19 +322,6 @@ TEST(Places, WithoutARunDirectoryThereIsNoPlaceForTheTable) {
   EXPECT_THAT(error_of(snapshot, train()), HasSubstr(".json"));
 }
 
-TEST(Places, OfLogsThatAreNowhereAreNamedWithAWayOut) {
-  Snapshot snapshot;
-  snapshot.facts.cwd = "/workspace";
-  Request request = train();
-  request.output = Output::kFiles;
-  snapshot.paths["/workspace/logs"] = {};
-  snapshot.paths["/workspace"] = {.kind = PathState::Kind::kDirectory};
-  EXPECT_THAT(error_of(snapshot, request),
-              AllOf(HasSubstr("/workspace/logs"), HasSubstr("--log-dir")));
-  snapshot.paths["/workspace"].writable = true;
-  EXPECT_EQ(plan_of(snapshot, request).processes[0].log, "/workspace/logs/main.log");
-}
-
 TEST(Places, OnlyAskedForTheDeviceDirectoriesAreEmptied) {
   Snapshot snapshot = modelarts_snapshot({}, 0);
   for (const PlannedDirectory& directory : plan_of(snapshot, train()).directories) {

@@ -139,26 +139,6 @@ TEST_P(Signals, ThatComeBetweenForkAndExecReachTheCommand) {
   }
 }
 
-// The rank's log is a FIFO that nobody reads: it stands in open() until somebody does.
-TEST_P(Signals, ThatComeWhileARankOpensItsLogReachIt) {
-  std::filesystem::create_directories(path("run/logs"));
-  const std::string log = path("run/logs/rank-1.log");
-  ::mkfifo(log.c_str(), 0600);
-  Instance instance(spec(ranks(2, {rules::payload(), "term-after", "1", "0"})));
-  await_told("ready-0");
-  instance.signal(SIGTERM);
-  const auto told_to_end = [](pid_t pid) {
-    return proc_file(pid, "status").find("ShdPnd:\t0000000000004000") != std::string::npos;
-  };
-  while (std::ranges::none_of(rules::children_of(instance.pid()), told_to_end)) {
-    ASSERT_TRUE(instance.alive());
-    ASSERT_LT(instance.age_ms(), 20'000) << "the TERM is pending nowhere";
-  }
-  std::ifstream reader(log);
-  EXPECT_EQ(instance.wait(), 143);
-  EXPECT_FALSE(std::filesystem::exists(path("out/ready-1"))) << "it ran all the same";
-}
-
 // --- A process that stands still ---
 
 TEST_P(Signals, ThatStopTheCommandDoNotEndIt) {

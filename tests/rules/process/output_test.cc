@@ -198,7 +198,9 @@ TEST(TerminationLog, HasTheDiagnosisOfAFailureAndOfBadInput) {
     rules::Words args;
     std::string text;
   } cases[] = {
-      {{"--", "/bin/sh", "-c", "exit 3"}, "trainit: main exited with code 3"},
+      {{"--output", "inherit", "--max-restarts", "1", "--", "/bin/sh", "-c", "echo boom; exit 3"},
+       "its last lines:\n  boom\n"},
+      {{"--", "/no/program"}, "/no/program"},
       {{"--rank-table", "/no/table", "--rank-table-timeout", "0", "--", "true"}, "/no/table"},
       {{"--graze", "1"}, "--graze"}};
   for (const auto& [args, text] : cases) {
