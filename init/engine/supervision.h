@@ -78,6 +78,7 @@ class Supervisor {
     return state_writer_.is_second() ? nullptr : setup_.termination_log;
   }
   void write_state();
+  [[nodiscard]] std::optional<std::int64_t> metrics_due_ms() const;
   void add_last_output(JobReport& report) const;
   // True: a process has been stopped by a signal, or continued, since.
   bool look_for_paused();

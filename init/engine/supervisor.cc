@@ -191,7 +191,7 @@ const std::vector<Poller::Watched>& Supervisor::wait() {
     const std::int64_t left_ms = *deadline_ms - sys::monotonic_ms();
     timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
   }
-  if (const auto due_ms = state_writer_.metrics_due_ms(); due_ms && !pass_through_) {
+  if (const auto due_ms = metrics_due_ms()) {
     const std::int64_t left_ms = *due_ms - sys::monotonic_ms();
     timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
   }
@@ -434,10 +434,15 @@ void Supervisor::open_run_dir() {
   if (!pass_through_ && !state_writer_.is_second()) timeline_.open(state_writer_.own_dir());
 }
 
+// In pass-through there is nothing to measure. A job that nobody watches wakes us for nothing.
+std::optional<std::int64_t> Supervisor::metrics_due_ms() const {
+  if (pass_through_) return std::nullopt;
+  return state_writer_.metrics_due_ms(envgen::has_watches(job_.plan.observe));
+}
+
 void Supervisor::write_state() {
-  // In pass-through there is nothing to measure.
-  const auto metrics_due_ms = pass_through_ ? std::nullopt : state_writer_.metrics_due_ms();
-  const bool metrics = metrics_due_ms && (done_ || *metrics_due_ms <= sys::monotonic_ms());
+  const auto due_ms = metrics_due_ms();
+  const bool metrics = due_ms && (done_ || *due_ms <= sys::monotonic_ms());
   if (!state_writer_.due() && !metrics) return;
   JobReport report = report_of(job_, machine_, now_ms());
   report.started_ms = started_ms_;

@@ -80,10 +80,10 @@ void StateWriter::write(const JobReport& report, bool last) {
   if (!status && last) write_in_place(path, report);
 }
 
-std::optional<std::int64_t> StateWriter::metrics_due_ms() const {
+std::optional<std::int64_t> StateWriter::metrics_due_ms(bool watched) const {
   constexpr std::int64_t kSettleMs = 1000;
   constexpr std::int64_t kRefreshMs = 15'000;  // what has been silent has been so for longer
-  if (!run_dir_.lock.valid()) return std::nullopt;
+  if (!run_dir_.lock.valid() || (!metrics_changed_ && !watched)) return std::nullopt;
   return metrics_ms_ + (metrics_changed_ ? kSettleMs : kRefreshMs);
 }
 

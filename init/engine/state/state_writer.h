@@ -35,9 +35,10 @@ class StateWriter {
   // there is no room to replace the file; what it then has no room for, the output tail first, is
   // left out of it.
   void write(const JobReport& report, bool last);
-  // RUN_DIR/metrics.prom is out of date: something has changed and a second is over since it was
-  // written, or a quarter of a minute is. When it will be, by sys::monotonic_ms(); nullopt: never.
-  [[nodiscard]] std::optional<std::int64_t> metrics_due_ms() const;
+  // When RUN_DIR/metrics.prom is out of date, by sys::monotonic_ms(): something has changed, and a
+  // second is over since it was written; or, where the job is `watched`, a quarter of a minute is.
+  // nullopt: not by time alone.
+  [[nodiscard]] std::optional<std::int64_t> metrics_due_ms(bool watched) const;
   void write_metrics(const JobReport& report);
   // Takes the control socket away, and the own directory of a second instance when it is empty;
   // waits a moment for the control clients.
