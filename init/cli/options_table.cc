@@ -170,8 +170,7 @@ constexpr Option kNodes[] = {
         "slots", "N", "ranks per node; else the platform's, else its devices, else 1"),
     row<kAddress, &Request::master_addr>("master-addr", "HOST", "where the ranks meet"),
     row<kPort, &Request::master_port>(
-        "master-port", "PORT",
-        "its port; else the platform's, else 29500 (one node: a free one)"),
+        "master-port", "PORT", "its port; else the platform's, else 29500 (one node: a free one)"),
     row<kWord<kTorchLaunchers>, &Request::torch_launcher>(
         "torch-launcher", "WHO", "starts PyTorch ranks: torchrun, launch or fan-out (trainit)"),
     Option{.name = "fan-out",

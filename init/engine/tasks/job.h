@@ -53,7 +53,7 @@ struct RankWatch {
 // Where the ranks of a job that stands still are, as their stacks say.
 struct Hang {
   int process = -1;  // the one that the others wait for, by its place in the plan; -1: not known
-  std::string text;        // "" = not looked at
+  std::string text;  // "" = not looked at
 };
 
 struct HealthWatch {

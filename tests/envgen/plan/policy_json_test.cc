@@ -95,11 +95,12 @@ TEST(PolicyInPlan, ShowsRestartsAndTheLimit) {
   plan.policy.elastic = true;
   plan.policy.max_duration_ms = 3'600'000;
   plan.policy.rendezvous_ms = 1'800'000;
-  EXPECT_THAT(part_of(plan, "elastic"),
-              StartsWith(R"("elastic":true,"rendezvous_ms":1800000,"restart":{"most":3,)"
-                         R"("delay_ms":1000,)"
-                         R"("not_on":[{"first":1,"last":2},{"first":126,"last":126}],"verdict":"enforce"},)"
-                         R"("max_duration_ms":3600000)"));
+  EXPECT_THAT(
+      part_of(plan, "elastic"),
+      StartsWith(R"("elastic":true,"rendezvous_ms":1800000,"restart":{"most":3,)"
+                 R"("delay_ms":1000,)"
+                 R"("not_on":[{"first":1,"last":2},{"first":126,"last":126}],"verdict":"enforce"},)"
+                 R"("max_duration_ms":3600000)"));
   plan.device_wait = DeviceWait{{{"/dev/nvidia0", "0000:0a:00.0"}, {"/dev/nvidia1"}}, 30'000};
   EXPECT_THAT(
       part_of(plan, "device_wait"),
