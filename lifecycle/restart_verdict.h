@@ -24,7 +24,7 @@ enum class RestartProspect : std::uint8_t {
   kRepeated,  // it is the one of the start before, and both came within kStartPhaseMs
 };
 
-inline constexpr TimeMs kStartPhaseMs = 10 * 60 * 1000;
+inline constexpr TimeMs kStartPhaseMs = 600'000;
 
 // `before`: the failure that this start was the answer to.
 RestartProspect judge(const FailureSign& now, const std::optional<FailureSign>& before);

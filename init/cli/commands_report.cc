@@ -29,6 +29,7 @@ std::string made(const std::vector<report::NodeRun>& runs, ReportFormat format) 
   if (format == ReportFormat::kHtml) return report::html_of(summary);
   if (format == ReportFormat::kText) return report::text_of(summary);
   std::vector<report::Chart> charts;
+  charts.reserve(summary.nodes.size());
   for (const report::NodeSummary& node : summary.nodes) charts.push_back(node.chart);
   return report::trace_of(charts);
 }

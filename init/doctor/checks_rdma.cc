@@ -54,6 +54,7 @@ void check_mtus(const Ports& ports, Results& results) {
   if (ports.mtus.empty()) return;
   if (ports.mtus.size() > 1) {
     std::vector<std::string> each;
+    each.reserve(ports.mtus.size());
     for (const auto& [mtu, names] : ports.mtus) {
       each.push_back(listed(names) + " has " + std::to_string(mtu));
     }

@@ -90,6 +90,7 @@ std::string node_details(const NodeSummary& node) {
 std::string text_of(const Summary& summary) {
   std::string text = "The job " + summary.outcome + ".\n";
   std::vector<Row> facts;
+  facts.reserve(summary.facts.size());
   for (const auto& [name, value] : summary.facts) facts.push_back({name, sys::printable(value)});
   text += table_of(facts);
   text += failures_text(summary);

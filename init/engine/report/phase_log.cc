@@ -105,7 +105,7 @@ std::string transition_text(PhaseState before, const lifecycle::Event& why, cons
 std::string report_transition(PhaseState before, const lifecycle::Event& why, const Job& job,
                               const lifecycle::Machine& machine, std::int64_t now_ms,
                               const char* termination_log) {
-  const std::string text = transition_text(before, why, job, machine, now_ms);
+  std::string text = transition_text(before, why, job, machine, now_ms);
   const Phase now = machine.phase();
   const bool follows = now == Phase::kAutoRestart || now == Phase::kHold;
   if (text.empty() || (follows && !machine.expired())) return text;
