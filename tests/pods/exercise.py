@@ -170,9 +170,13 @@ class Job:
                *(arguments or main['args']))
 
     def message_of(self, pod):
+        """As the kubelet makes it of a container that has failed."""
         with open(os.path.join(self.node.root, f'{pod.host}-message', 'log'),
                   encoding='utf-8') as file:
-            return file.read()
+            message = file.read()
+        if message or pod.main().get('terminationMessagePolicy') != 'FallbackToLogsOnError':
+            return message
+        return '\n'.join(self.logs(pod).splitlines()[-80:])[-2048:]
 
     def wait(self, pod):
         return int(docker('wait', self.container(pod)))
@@ -242,7 +246,7 @@ def fail(job, *command):
                                                   check=False), True)
     docker('exec', job.container(pod), trainit, 'release')
     job.expect(pod, 'the exit code', job.wait(pod), 7)
-    job.expect(pod, 'the termination message', '7' in job.message_of(pod), True)
+    job.expect(pod, 'the termination message', 'exited with code 7' in job.message_of(pod), True)
 
 
 def main():

@@ -212,10 +212,16 @@ TEST_F(Supervise, SleepsWhileARankCannotOpenItsLog) {
     fields >> user >> system;
     return user + system;
   };
-  const long before = ticks();
-  pollfd nothing{-1, 0, 0};
-  ::poll(&nothing, 1, 300);  // what is measured is this time
-  EXPECT_LE(ticks() - before, 5) << "of 30: it does not sleep";
+  // What is measured is this time; what the start has left to do may take some of the first ones.
+  constexpr int kMostWindows = 30;
+  long used = 0;
+  for (int window = 0; window == 0 || (window < kMostWindows && used > 5); ++window) {
+    const long before = ticks();
+    pollfd nothing{-1, 0, 0};
+    ::poll(&nothing, 1, 300);
+    used = ticks() - before;
+  }
+  EXPECT_LE(used, 5) << "of 30: it does not sleep";
   ::kill(pid, SIGKILL);
   child::wait_for(pid);
 }
