@@ -95,6 +95,8 @@ class Machine {
   // there is: it would be, if this node were the only one.
   [[nodiscard]] bool may_restart() const;
   [[nodiscard]] bool would_restart() const;
+  // Whether a restart can help is still being looked at, and decides whether there is one.
+  [[nodiscard]] bool heeds_diagnosis() const;
   // When the next incarnation begins; 0 = none is awaited.
   [[nodiscard]] TimeMs restart_at() const { return restart_at_; }
 
@@ -200,6 +202,7 @@ class Machine {
   void settle_on_failure(TimeMs now);
   void enter_next(TimeMs now);
   void await_diagnosis(TimeMs now);
+  void leave_diagnosis();
   void await_restart(TimeMs now);
   void enter_hold(TimeMs now);
   void leave_hold(TimeMs now);

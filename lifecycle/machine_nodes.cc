@@ -86,6 +86,7 @@ void Machine::take_verdict(const event::JobFailed& event) {
   restartable_ = event.again && (restartable_ || !event.here);
   if (event.here) return;
   // What failed here was a consequence.
+  leave_diagnosis();
   elsewhere_ = true;
   cause_.ends.clear();
   cause_.exit_code = exit_code::kElsewhere;
@@ -113,6 +114,7 @@ void Machine::heed_verdict(const event::JobFailed& event, TimeMs now) {
 void Machine::heed_others(TimeMs now) {
   const bool open = phase_ == Phase::kStopping && outcome_ == Outcome::kFailed && !verdict_known_;
   if (!open || stop_signal_ != 0 || hold_over_) return;
+  leave_diagnosis();
   outcome_ = Outcome::kReplanned;
   has_cause_ = elsewhere_ = false;
   cause_ = {};

@@ -33,12 +33,21 @@ void Machine::fail(Cause cause, TimeMs now) {
   enter_stopping(now);
 }
 
-// Of several nodes node 0 decides, by what it was told until then.
-void Machine::on(const event::Diagnosed& event, TimeMs now) {
-  if (event.restarts != restarts_ || !std::exchange(diagnosing_, false)) return;
-  cancel_timer(Timer::kDiagnosis);
+bool Machine::heeds_diagnosis() const {
+  // Of several nodes node 0 decides, by what it was told until then.
   const bool decided = elsewhere_ || (policy_.rendezvous_ms > 0 && verdict_known_);
-  if (event.hopeless && !decided) restartable_ = false;
+  return diagnosing_ && !decided && would_restart();
+}
+
+void Machine::leave_diagnosis() {
+  diagnosing_ = false;
+  cancel_timer(Timer::kDiagnosis);
+}
+
+void Machine::on(const event::Diagnosed& event, TimeMs now) {
+  if (event.restarts != restarts_ || !diagnosing_) return;
+  if (event.hopeless && heeds_diagnosis()) restartable_ = false;
+  leave_diagnosis();
   if (phase_ == Phase::kOnFailure) settle_on_failure(now);
 }
 

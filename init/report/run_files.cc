@@ -1,6 +1,8 @@
 #include "init/report/run_files.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -9,6 +11,7 @@
 #include "base/secrets.h"
 #include "base/text.h"
 #include "init/engine/report/output_tail.h"
+#include "init/sys/fd.h"
 #include "init/sys/path_state.h"
 
 namespace report {
@@ -17,7 +20,9 @@ namespace {
 constexpr std::string_view kStem = "events";
 constexpr std::string_view kEnding = ".jsonl";
 constexpr std::size_t kMostText = 256U << 10;  // of a plan, of a file of stacks
+constexpr std::size_t kMostEvents = 16U << 20;
 constexpr std::size_t kMostStacks = 64;
+constexpr std::int64_t kLatestMs = 253'402'300'799'999;  // of the year 9999
 
 // "events-node1.jsonl" -> "-node1"; nullopt: another file.
 std::optional<std::string> suffix_of(const std::string& name) {
@@ -34,12 +39,15 @@ std::string with_suffix(std::string_view name, const std::string& suffix) {
   return std::string(name.substr(0, dot)) + suffix + std::string(name.substr(dot));
 }
 
+bool is_time(std::int64_t ms) { return ms >= 0 && ms <= kLatestMs; }
+
 void read_events(std::string_view text, NodeRun& run) {
   std::size_t damaged = 0;
   while (!text.empty()) {
     const std::string_view line = envgen::take_line(text);
     if (line.empty()) continue;
-    if (auto event = engine::read_event_line(line)) {
+    auto event = engine::read_event_line(line);
+    if (event && is_time(event->at_ms) && is_time(event->since_ms)) {
       run.events.push_back(std::move(*event));
     } else {
       ++damaged;
@@ -61,12 +69,14 @@ bool is_name_of_log(std::string_view name) {
   return envgen::is_digits(name.substr(0, dot)) && (ending == ".log" || ending == ".txt");
 }
 
-// Where it was, or beside the events, whither a run may have been copied.
-std::vector<std::string> lines_of_rank(const std::string& directory,
+// Beside the events, or where a run directory says that it is.
+std::vector<std::string> lines_of_rank(const std::string& directory, bool is_run_dir,
                                        const engine::TaskReport& task) {
   const std::string name = task.log.substr(task.log.rfind('/') + 1);
   if (!is_name_of_log(name)) return {};
-  for (const std::string& path : {task.log, directory + "/logs/" + name, directory + "/" + name}) {
+  std::vector<std::string> paths = {directory + "/logs/" + name, directory + "/" + name};
+  if (is_run_dir) paths.push_back(task.log);
+  for (const std::string& path : paths) {
     struct stat status{};
     if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     const auto printed = engine::last_bytes_in(path, nullptr, task.started_ms);
@@ -76,17 +86,25 @@ std::vector<std::string> lines_of_rank(const std::string& directory,
   return {};
 }
 
-void read_outputs(const std::string& directory, NodeRun& run) {
+void read_outputs(const std::string& directory, bool is_run_dir, NodeRun& run) {
   if (!run.state) return;
   for (const engine::TaskReport& task : run.state->tasks) {
     if (task.kind != "main" || task.log.empty()) continue;
-    const auto lines = lines_of_rank(directory, task);
+    const auto lines = lines_of_rank(directory, is_run_dir, task);
     if (!lines.empty()) run.outputs.push_back({task.name, envgen::joined(lines, "\n")});
   }
 }
 
-std::string text_at(const std::string& path) {
-  return sys::inspect(path, true).content.substr(0, kMostText);
+// A regular file, and no link: others may have made the directory. "" where it is none.
+std::string text_at(const std::string& path, std::size_t most) {
+  const sys::Fd file(
+      ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  struct stat status{};
+  if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  std::string text(std::min(most, static_cast<std::size_t>(status.st_size)), '\0');
+  const ssize_t count = ::pread(file.get(), text.data(), text.size(), 0);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  return text;
 }
 
 void read_stacks(const std::string& directory, NodeRun& run) {
@@ -94,23 +112,24 @@ void read_stacks(const std::string& directory, NodeRun& run) {
   std::vector<std::string> names = sys::inspect(path, true).entries;
   for (const std::string& name : names) {
     if (run.stacks.size() == kMostStacks) return;
-    std::string text = envgen::mask_secrets(text_at(path + "/" + name));
+    std::string text = envgen::mask_secrets(text_at(path + "/" + name, kMostText));
     if (!text.empty()) run.stacks.push_back({name, std::move(text)});
   }
 }
 
 NodeRun read_run(const std::string& directory, const std::string& name, const std::string& suffix) {
   NodeRun run{.path = directory + "/" + name};
-  read_events(sys::inspect(run.path, true).content, run);
+  read_events(text_at(run.path, kMostEvents), run);
   const std::string state_path = directory + "/" + with_suffix(engine::kStateFile, suffix);
-  const std::string state_text = sys::inspect(state_path, true).content;
+  const std::string state_text = text_at(state_path, kMostEvents);
   if (!state_text.empty()) {
     auto state = engine::state_from_json(state_text, state_path);
     if (!state) run.problems.push_back(to_line(state.error()));
     if (state) run.state = std::move(*state);
   }
-  run.plan = text_at(directory + "/" + with_suffix(engine::kPlanFile, suffix));
-  read_outputs(directory, run);
+  const std::string plan = directory + "/" + with_suffix(engine::kPlanFile, suffix);
+  run.plan = envgen::mask_secrets(text_at(plan, kMostText));
+  read_outputs(directory, suffix.empty(), run);
   if (suffix.empty()) read_stacks(directory, run);
   return run;
 }

@@ -115,9 +115,8 @@ void add_failures(Summary& summary, const NodeSummary& node) {
 }
 
 void add_findings(Summary& summary, const NodeSummary& node) {
-  static constexpr std::array<std::string_view, 8> kKinds{"preflight",          "health", "stall",
-                                                          "performance",        "data",   "node",
-                                                          "membership_changed", "stacks"};
+  static constexpr std::array<std::string_view, 8> kKinds{
+      "preflight", "health", "stall", "performance", "data", "node", "membership_changed", "hang"};
   const std::string name = node_text(node.chart);
   for (const Moment& moment : node.chart.moments) {
     if (std::ranges::find(kKinds, moment.name) == kKinds.end()) continue;

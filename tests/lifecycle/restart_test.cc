@@ -134,6 +134,23 @@ TEST(RestartVerdict, OfSeveralNodesIsNodeZeros) {
   EXPECT_TRUE(late.machine().would_restart()) << "the others start again";
 }
 
+// The others let go of this start: there is no failure left to be looked at.
+TEST(RestartVerdict, OfAFailureThatWasAConsequenceIsNotWaitedFor) {
+  Policy policy = with_verdict();
+  policy.rendezvous_ms = 60'000;
+  policy.elastic = true;
+  Script job(policy);
+  job.running(1);
+  job.nodes_ready();
+  job.started(0);
+  job.linked();
+  job.exited(0, 3);
+  job.step(event::MembershipChanged{.elsewhere = true});
+  job.nothing_left();
+  EXPECT_EQ(job.phase(), "auto-restart");
+  EXPECT_FALSE(job.machine().heeds_diagnosis());
+}
+
 // --- After a failure ---
 
 TEST(Restart, DoesNotFindACommandThatIsNotThere) {

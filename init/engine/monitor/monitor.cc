@@ -108,6 +108,7 @@ void take(const WorkerContext& context, const MonitorNews& news) {
       return take_hang(context, news);
     case Kind::kMoves:
       watch.stalled_since_ms = 0;
+      job.hang = {};  // the next one may be another's
       return sys::log::info(news.text);
     case Kind::kHealth:
       return;

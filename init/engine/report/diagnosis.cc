@@ -60,6 +60,9 @@ lifecycle::FailureSign sign_of(const FailureDetail& detail) {
 void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::SavedSignals& saved,
                       const logtee::Shared* seen, const char* termination_log) {
   say_late();
+  if (tail_.awaited()) tail_.give_up();  // of a failure here that was a consequence
+  tail_.take();
+  no_restart_.clear();
   const auto oom_kills = sys::oom_kills();
   job.first_failure = describe_failure(job, machine, oom_kills);
   job.failure = detail_of(job, machine, oom_kills);
@@ -234,9 +237,8 @@ void Diagnosis::weigh(const Job& job, const lifecycle::Machine& machine) {
   using lifecycle::RestartProspect;
   const RestartVerdict policy = job.plan.policy.restart_verdict;
   if (policy == RestartVerdict::kOff || job.first_failure.empty()) return;
-  const bool would = machine.would_restart() && !machine.failed_elsewhere();
   const RestartProspect prospect = lifecycle::judge(sign_of(job.failure), before_);
-  const bool hopeless = would && prospect != RestartProspect::kOpen;
+  const bool hopeless = machine.heeds_diagnosis() && prospect != RestartProspect::kOpen;
   verdict_ = {.restarts = machine.restarts(),
               .hopeless = hopeless && policy == RestartVerdict::kEnforce};
   if (!hopeless) return;

@@ -1,8 +1,8 @@
 #pragma once
 // The diagnosis of the first failure of a job. It is said in the log as soon as what the failed
-// process printed last is known, two seconds later at the latest; in the termination message; and
-// in the job, from which the state is written; and in the timeline. Who was torn down because of
-// it, and how that ended, comes when it is known.
+// process printed last is known and, of several nodes, which failure was the first; in the
+// termination message; in the job, from which the state is written; and in the timeline. Who was
+// torn down because of it, and how that ended, comes when it is known.
 
 #include <optional>
 #include <string>

@@ -86,6 +86,13 @@ envgen::FailureCatalog failure_catalog(const std::string& directory,
       warnings->push_back(to_line(error));
     }
   }
+  constexpr std::size_t kMostWarnings = 8;
+  if (warnings->size() > kMostWarnings) {
+    const std::size_t more = warnings->size() - kMostWarnings;
+    warnings->resize(kMostWarnings);
+    warnings->push_back("reading the catalogues of failures in " + directory + ": " +
+                        std::to_string(more) + " more rows or files are wrong");
+  }
   return catalog;
 }
 
@@ -112,7 +119,6 @@ void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others
     auto theirs = envgen::find_cause(other.read().bytes, catalog);
     if (!is_certain(theirs)) continue;
     end.cause = cause_of(*std::move(theirs), other.task);
-    end.warnings.clear();
     return tell(end);
   }
 }

@@ -323,7 +323,6 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
   }
   if (auto status = carry_out_files(plan); !status)
     return fail(exit_code::kOwnFailure, status.error());
-  keep_plan(plan, base);
   if (plan.observe.stacks) {
     if (auto status = write_stack_hook(plan, base.facts.run_dir); !status) {
       plan.warnings.push_back(to_line(status.error()) + ", so there are no Python stacks");
@@ -346,6 +345,7 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
     complete_link(*plan.cluster, *plan.link);
   }
   fill_start_values(plan, restarts);
+  keep_plan(plan, base);
   return send(std::move(plan)) ? 0 : exit_code::kOwnFailure;
 }
 

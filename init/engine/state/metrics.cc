@@ -12,7 +12,8 @@ namespace {
 constexpr std::array<std::string_view, 10> kPhases{
     "preparing",  "starting",  "running",      "checkpointing", "stopping",
     "on-failure", "post-stop", "auto-restart", "hold",          "exited"};
-constexpr std::array<std::string_view, 4> kTaskStates{"idle", "starting", "running", "ended"};
+constexpr std::array<std::string_view, 5> kTaskStates{"idle", "starting", "running", "stopped",
+                                                      "ended"};
 
 bool is_main(const TaskReport& task) { return task.kind == "main"; }
 
@@ -97,7 +98,7 @@ void add_ranks(Families& families, const JobReport& report, std::int64_t now_ms)
   families.begin("rank_silent_seconds", "gauge",
                  "How long a main process has printed nothing, where its output is seen.");
   for (const TaskReport& task : report.tasks) {
-    if (!is_main(task) || task.last_output_ms == 0 || task.state != "running") continue;
+    if (!is_main(task) || task.last_output_ms == 0 || task.pid == 0) continue;
     const std::int64_t silent_ms = std::max<std::int64_t>(now_ms - task.last_output_ms, 0);
     families.sample(seconds_text(silent_ms), label("task", task.name));
   }

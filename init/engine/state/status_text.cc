@@ -180,7 +180,8 @@ std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
   if (report.restart_at_ms != 0) {
     text += "restart " + std::to_string(std::int64_t{report.restarts} + 1);
     if (report.most_restarts > 0) text += " of " + std::to_string(report.most_restarts);
-    text += until_text(report.restart_at_ms - now_ms) + "\n";
+    const bool later = report.restart_at_ms > now_ms;
+    text += (later ? until_text(report.restart_at_ms - now_ms) : "") + "\n";
   } else if (report.restarts > 0) {
     text += "restarted " + times(report.restarts);
     if (report.most_restarts > 0) text += ", at most " + std::to_string(report.most_restarts);

@@ -1,6 +1,7 @@
 // The forms of a report, and the files that it is made of.
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include "init/report/html.h"
 #include "init/report/markup.h"
@@ -150,6 +151,27 @@ TEST_F(RunFiles, HaveTheLastLinesOfRanksAlsoWhereTheyWereMoved) {
   ASSERT_TRUE(runs);
   ASSERT_THAT(runs->at(0).outputs, SizeIs(1));
   EXPECT_EQ(runs->at(0).outputs[0].text, "one\ntwo");
+}
+
+TEST_F(RunFiles, AreNoLinksToOthers) {
+  write_events("events.jsonl", 0);
+  write("secret", "TOP");
+  ASSERT_EQ(::symlink(path("secret").c_str(), path("plan.txt").c_str()), 0);
+  const auto runs = read_runs(path("."));
+  ASSERT_TRUE(runs);
+  EXPECT_EQ(runs->at(0).plan, "");
+}
+
+TEST_F(RunFiles, OfTimesThatAreNoneAreDamaged) {
+  write("events.jsonl",
+        engine::event_line({.at_ms = 5, .event = "begin"}) +
+            engine::event_line({.at_ms = INT64_MAX, .event = "phase"}) +
+            engine::event_line({.at_ms = -1, .event = "phase"}) +
+            engine::event_line({.at_ms = 9, .event = "end", .since_ms = INT64_MAX}));
+  const auto runs = read_runs(path("."));
+  ASSERT_TRUE(runs);
+  EXPECT_THAT(runs->at(0).events, SizeIs(1));
+  EXPECT_THAT(runs->at(0).problems, testing::ElementsAre(HasSubstr("3 lines")));
 }
 
 TEST_F(RunFiles, ThatAreNotThereAreAnError) {

@@ -27,6 +27,7 @@ JobReport running() {
   report.tasks.resize(3);
   report.tasks[0] = {.name = "resolver", .kind = "resolve", .state = "ended"};
   report.tasks[1] = {.name = "rank-0", .kind = "main", .state = "running"};
+  report.tasks[1].pid = 7;
   report.tasks[1].last_output_ms = kNowMs - 2005;
   report.tasks[2] = {.name = "rank-1", .kind = "main", .state = "ended"};
   return report;
@@ -42,6 +43,14 @@ TEST(Metrics, TellWhatAScraperWantsToKnow) {
                     HasSubstr("\ntrainit_rank_silent_seconds{task=\"rank-0\"} 2.005\n"),
                     HasSubstr("\ntrainit_start_timestamp_seconds 1700000000.000\n"),
                     Not(HasSubstr("trainit_exit_code")), Not(HasSubstr("trainit_healthy"))));
+}
+
+TEST(Metrics, StillTellOfARankThatIsStopped) {
+  JobReport report = running();
+  report.tasks[1].state = "stopped";
+  EXPECT_THAT(metrics_text(report, kNowMs),
+              AllOf(HasSubstr("\ntrainit_ranks{state=\"stopped\"} 1\n"),
+                    HasSubstr("\ntrainit_rank_silent_seconds{task=\"rank-0\"} 2.005\n")));
 }
 
 TEST(Metrics, OfAJobThatHasFailedHaveItsExitCode) {
