@@ -17,7 +17,6 @@ constexpr std::size_t kMostMatchedBytes = 4096;  // of a line
 constexpr std::size_t kMostStreams = 256;
 constexpr std::size_t kMostTracebackLines = 24;
 constexpr std::size_t kMostForeignLines = 8;  // of another process, in the middle of a traceback
-constexpr std::size_t kMostCandidates = 2000;
 // So many lines of progress behind it, and what was logged there did not end the job ...
 constexpr std::size_t kWentOn = 20;
 // ... or so many where something else did.
@@ -238,9 +237,7 @@ class Search {
       before.weight = -1;
     }
     add(index, first, match, weight, stream);
-    if (!candidates_.empty() && candidates_.back().line == index) {
-      stream.last = candidates_.size() - 1;
-    }
+    stream.last = candidates_.size() - 1;
   }
 
   // A traceback whose exception is not there: its last line of code.
@@ -254,7 +251,6 @@ class Search {
 
   void add(std::size_t line, std::size_t first, const FailureCatalog::Match& match, int weight,
            const Stream& stream) {
-    if (candidates_.size() == kMostCandidates) return;
     candidates_.push_back({.line = line,
                            .first = first,
                            .at = match.at,
@@ -301,7 +297,7 @@ class Search {
   const FailureCatalog& catalog_;
   std::vector<PrintedLine> lines_;
   std::map<std::string, Stream> streams_;
-  std::vector<Candidate> candidates_;
+  std::vector<Candidate> candidates_;  // no more than lines, of kMostSearchedBytes
 };
 
 }  // namespace

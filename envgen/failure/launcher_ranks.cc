@@ -16,14 +16,27 @@ constexpr std::size_t kMostFailures = 4096;
 constexpr std::size_t kMostMessageBytes = 300;
 constexpr int kSignalBase = 128;
 
+// What a number may be: the job prints what it likes.
+struct Range {
+  int least;
+  int most;
+};
+constexpr int kLastSignal = 64;
+constexpr Range kRanks = {0, 10'000'000};
+constexpr Range kCodes = {-kLastSignal, 255};  // as set_code takes them
+constexpr Range kExitCodes = {0, 255};
+constexpr Range kSignalRange = {1, kLastSignal};
+
 // The number behind `label`, up to what is no digit; a "-" may stand before it.
-std::optional<int> number_behind(std::string_view text, std::string_view label) {
+std::optional<int> number_behind(std::string_view text, std::string_view label, Range range) {
   const std::size_t at = text.find(label);
   if (at == std::string_view::npos) return std::nullopt;
   std::string_view rest = trimmed(text.substr(at + label.size()));
   const std::size_t sign = rest.starts_with('-') ? 1 : 0;
   const std::size_t end = rest.find_first_not_of("0123456789", sign);
-  return parse_number<int>(rest.substr(0, end));
+  const auto number = parse_number<int>(rest.substr(0, end));
+  const bool fits = number && *number >= range.least && *number <= range.most;
+  return fits ? number : std::nullopt;
 }
 
 std::string_view word_behind(std::string_view text, std::string_view label) {
@@ -103,18 +116,35 @@ class Reader {
  private:
   enum class Table : unsigned char { kNone, kOthers, kRoot };
 
+  // The failures that lines to come say more of, each of another form.
+  struct Open {
+    std::optional<std::size_t> entry, root, wrapped, named, hydra, aborted;
+  };
+
+  RankFailure* failure_at(std::optional<std::size_t> index) {
+    return index && *index < failures_.size() ? &failures_[*index] : nullptr;
+  }
+
   RankFailure& add(std::string_view launcher) {
-    if (failures_.size() == kMostFailures) failures_.pop_back();
+    if (failures_.size() == kMostFailures) {
+      failures_.pop_back();
+      open_ = {};
+    }
     failures_.emplace_back().launcher = launcher;
     return failures_.back();
   }
 
+  [[nodiscard]] std::size_t newest() const { return failures_.size() - 1; }
+
   bool torchrun(std::string_view text) {
     const std::string_view line = trimmed(text);
     if (line == "Failures:" || line.starts_with("Root Cause (first observed failure)")) {
-      if (line == "Failures:") failures_.clear();
       table_ = line == "Failures:" ? Table::kOthers : Table::kRoot;
-      entry_ = nullptr;
+      if (table_ == Table::kOthers) {
+        failures_.clear();
+        open_ = {};
+      }
+      open_.entry.reset();
       return true;
     }
     if (table_ == Table::kNone) return false;
@@ -127,37 +157,37 @@ class Reader {
   }
 
   void entry_line(std::string_view line) {
+    RankFailure* entry = failure_at(open_.entry);
     if (line.starts_with("rank ") && line.find("(local_rank:") != std::string_view::npos) {
       RankFailure& failure = add("torchrun");
-      failure.rank = number_behind(line, "rank      :").value_or(-1);
-      failure.local_rank = number_behind(line, "local_rank:").value_or(-1);
+      failure.rank = number_behind(line, "rank      :", kRanks).value_or(-1);
+      failure.local_rank = number_behind(line, "local_rank:", kRanks).value_or(-1);
       failure.host = host_;
-      if (table_ == Table::kRoot) root_ = failures_.size() - 1;
-      entry_ = &failure;
+      if (table_ == Table::kRoot) open_.root = newest();
+      open_.entry = newest();
     } else if (line.starts_with("host ")) {
       host_ = word_behind(line, ":");
-      entry_ = nullptr;
-    } else if (entry_ == nullptr) {
+      open_.entry.reset();
+    } else if (entry == nullptr) {
       return;
     } else if (line.starts_with("exitcode ")) {
-      if (auto code = number_behind(line, ":")) set_code(*entry_, *code);
+      if (auto code = number_behind(line, ":", kCodes)) set_code(*entry, *code);
     } else if (line.starts_with("error_file:")) {
       const std::string_view path = word_behind(line, ":");
-      if (path != "<N/A>") entry_->error_file = path;
+      if (path != "<N/A>") entry->error_file = path;
     } else if (is_exception(line)) {
-      entry_->message = shortened(line);
+      entry->message = shortened(line);
     }
   }
 
   // The one that it calls the root cause comes first.
   void end_table() {
     table_ = Table::kNone;
-    entry_ = nullptr;
-    if (root_ < failures_.size()) {
-      std::rotate(failures_.begin(), failures_.begin() + static_cast<std::ptrdiff_t>(root_),
-                  failures_.begin() + static_cast<std::ptrdiff_t>(root_) + 1);
+    if (failure_at(open_.root) != nullptr) {
+      const auto root = failures_.begin() + static_cast<std::ptrdiff_t>(*open_.root);
+      std::rotate(failures_.begin(), root, root + 1);
     }
-    root_ = kMostFailures;
+    open_ = {};
   }
 
   // "mpirun.openmpi noticed that process rank 1 with PID 0 on node vm exited on signal 11 (...)."
@@ -165,15 +195,17 @@ class Reader {
   bool open_mpi(std::string_view text) {
     if (text.find(" noticed that process rank ") != std::string_view::npos) {
       RankFailure& failure = add("mpirun");
-      failure.rank = number_behind(text, "process rank ").value_or(-1);
+      failure.rank = number_behind(text, "process rank ", kRanks).value_or(-1);
       failure.host = word_behind(text, " on node ");
-      failure.signal = number_behind(text, "exited on signal ").value_or(0);
-      wrapped_ = failure.signal == 0;  // PRRTE fills lines
+      failure.signal = number_behind(text, "exited on signal ", kSignalRange).value_or(0);
+      open_.wrapped.reset();
+      if (failure.signal == 0) open_.wrapped = newest();  // PRRTE fills lines
       return true;
     }
-    if (wrapped_ && trimmed(text).starts_with("signal ")) {
-      failures_.back().signal = number_behind(text, "signal ").value_or(0);
-      wrapped_ = false;
+    if (RankFailure* failure = failure_at(open_.wrapped);
+        failure != nullptr && trimmed(text).starts_with("signal ")) {
+      failure->signal = number_behind(text, "signal ", kSignalRange).value_or(0);
+      open_.wrapped.reset();
       return true;
     }
     const std::string_view line = trimmed(text);
@@ -181,28 +213,30 @@ class Reader {
       const std::size_t comma = line.rfind(',');
       const std::size_t at = comma == std::string_view::npos ? kName.size() : comma + 1;
       RankFailure& failure = add("mpirun");  // or horovodrun, which writes the rank alone
-      failure.rank = number_behind(line.substr(at), "").value_or(-1);
-      named_ = true;
+      failure.rank = number_behind(line.substr(at), "", kRanks).value_or(-1);
+      open_.named = newest();
       return true;
     }
-    if (!named_ || !line.starts_with("Exit code:")) return false;
-    named_ = false;
-    if (auto code = number_behind(line, "Exit code:")) set_code(failures_.back(), *code);
+    RankFailure* named = failure_at(open_.named);
+    if (named == nullptr || !line.starts_with("Exit code:")) return false;
+    open_.named.reset();
+    if (auto code = number_behind(line, "Exit code:", kCodes)) set_code(*named, *code);
     return true;
   }
 
   // "=   RANK 1 PID 4242 RUNNING AT node-1" (Intel), "=   PID 4242 RUNNING AT node-1"
   bool hydra(std::string_view text) {
     if (!text.starts_with("=   ")) return hydra_end(text);
+    RankFailure* open = failure_at(open_.hydra);
     if (text.find(" RUNNING AT ") != std::string_view::npos) {
       RankFailure& failure = add("mpiexec");
-      failure.rank = number_behind(text, "RANK ").value_or(-1);
+      failure.rank = number_behind(text, "RANK ", kRanks).value_or(-1);
       failure.host = word_behind(text, " RUNNING AT ");
-      in_hydra_ = true;
-    } else if (in_hydra_ && text.find("KILLED BY SIGNAL:") != std::string_view::npos) {
-      failures_.back().signal = number_behind(text, "KILLED BY SIGNAL:").value_or(0);
-    } else if (in_hydra_ && text.find("EXIT CODE:") != std::string_view::npos) {
-      if (auto code = number_behind(text, "EXIT CODE:")) set_code(failures_.back(), *code);
+      open_.hydra = newest();
+    } else if (open != nullptr && text.find("KILLED BY SIGNAL:") != std::string_view::npos) {
+      open->signal = number_behind(text, "KILLED BY SIGNAL:", kSignalRange).value_or(0);
+    } else if (open != nullptr && text.find("EXIT CODE:") != std::string_view::npos) {
+      if (auto code = number_behind(text, "EXIT CODE:", kCodes)) set_code(*open, *code);
     }
     return true;
   }
@@ -210,11 +244,12 @@ class Reader {
   // Its code above is then a wait status.
   bool hydra_end(std::string_view text) {
     constexpr std::string_view kEnd = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING:";
-    if (!in_hydra_ || !text.starts_with(kEnd)) return false;
-    in_hydra_ = false;
-    if (auto signal = number_behind(text, "(signal ")) {
-      failures_.back().signal = *signal;
-      failures_.back().exit_code = -1;
+    RankFailure* open = failure_at(open_.hydra);
+    if (open == nullptr || !text.starts_with(kEnd)) return false;
+    open_.hydra.reset();
+    if (auto signal = number_behind(text, "(signal ", kSignalRange)) {
+      open->signal = *signal;
+      open->exit_code = -1;
     }
     return true;
   }
@@ -223,18 +258,20 @@ class Reader {
   // "application called MPI_Abort(MPI_COMM_WORLD, 3) - process 1"
   bool mpi_abort(std::string_view text) {
     const auto rank = text.find("MPI_ABORT was invoked on rank ") != std::string_view::npos
-                          ? number_behind(text, "MPI_ABORT was invoked on rank ")
+                          ? number_behind(text, "MPI_ABORT was invoked on rank ", kRanks)
                           : std::nullopt;
     const bool hydra = text.find("application called MPI_Abort(") != std::string_view::npos;
     if (constexpr std::string_view kCode = "with errorcode "; text.starts_with(kCode)) {
-      if (failures_.empty() || failures_.back().message != "MPI_Abort") return false;
-      failures_.back().exit_code = number_behind(text, kCode).value_or(-1);
+      RankFailure* aborted = failure_at(open_.aborted);
+      if (aborted == nullptr) return false;
+      aborted->exit_code = number_behind(text, kCode, kExitCodes).value_or(-1);
       return true;
     }
     if (!rank && !hydra) return false;
     RankFailure& failure = add(hydra ? "mpiexec" : "mpirun");
-    failure.rank = rank ? *rank : number_behind(text, "process ").value_or(-1);
+    failure.rank = rank ? *rank : number_behind(text, "process ", kRanks).value_or(-1);
     failure.message = "MPI_Abort";
+    open_.aborted = newest();
     return true;
   }
 
@@ -243,10 +280,10 @@ class Reader {
   bool deepspeed(std::string_view text) {
     constexpr std::string_view kCode = "] exits with return code = ";
     if (text.find(":sigkill_handler]") == std::string_view::npos) return false;
-    const auto code = number_behind(text, kCode);
+    const auto code = number_behind(text, kCode, kCodes);
     if (!code) return true;
     RankFailure& failure = add("deepspeed");
-    failure.local_rank = number_behind(text, "--local_rank=").value_or(-1);
+    failure.local_rank = number_behind(text, "--local_rank=", kRanks).value_or(-1);
     set_code(failure, *code);
     const std::size_t bracket = text.find('[');
     const std::string_view before = trimmed(text.substr(0, bracket));
@@ -257,12 +294,13 @@ class Reader {
   // "srun: error: node-1: task 3: Exited with exit code 1", "...: task 3: Killed"
   bool srun(std::string_view text) {
     constexpr std::string_view kStart = "srun: error: ";
-    const auto task = text.starts_with(kStart) ? number_behind(text, ": task ") : std::nullopt;
+    const auto task =
+        text.starts_with(kStart) ? number_behind(text, ": task ", kRanks) : std::nullopt;
     if (!task) return false;
     RankFailure& failure = add("srun");
     failure.rank = *task;
     failure.host = text.substr(kStart.size(), text.find(':', kStart.size()) - kStart.size());
-    failure.exit_code = number_behind(text, "exit code ").value_or(-1);
+    failure.exit_code = number_behind(text, "exit code ", kExitCodes).value_or(-1);
     if (text.ends_with(": Killed")) failure.signal = SIGKILL;
     if (text.find("Segmentation fault") != std::string_view::npos) failure.signal = SIGSEGV;
     if (text.find("Bus error") != std::string_view::npos) failure.signal = SIGBUS;
@@ -296,12 +334,8 @@ class Reader {
   std::vector<RankFailure> failures_;
   std::vector<RankFailure> own_;
   Table table_ = Table::kNone;
-  RankFailure* entry_ = nullptr;
   std::string host_;
-  std::size_t root_ = kMostFailures;
-  bool wrapped_ = false;
-  bool named_ = false;
-  bool in_hydra_ = false;
+  Open open_;
 };
 
 std::string name_of(const RankFailure& failure) {
@@ -394,6 +428,11 @@ std::string told_text(const std::vector<RankFailure>& failures) {
   return first->message.empty() ? text : text + ": " + first->message;
 }
 
+int rank_of(std::string_view digits) {
+  const auto rank = parse_count<int>(digits);
+  return rank && *rank <= kRanks.most ? *rank : -1;
+}
+
 int rank_before(std::string_view line) {
   if (!line.starts_with('[')) return -1;
   const std::size_t end = line.find(']');
@@ -402,15 +441,15 @@ int rank_before(std::string_view line) {
   const std::string_view behind = line.substr(end + 1);
   for (const std::string_view word : {"rank", "default", "trainer", "worker"}) {
     if (!inside.starts_with(word)) continue;
-    return behind.starts_with(':') ? parse_count<int>(inside.substr(word.size())).value_or(-1) : -1;
+    return behind.starts_with(':') ? rank_of(inside.substr(word.size())) : -1;
   }
   // Open MPI's job and rank; MPICH's rank alone.
   const std::size_t comma = inside.find(',');
   if (comma != std::string_view::npos) {
     const bool tagged = behind.starts_with("<stderr>:") || behind.starts_with("<stdout>:");
-    return tagged ? parse_count<int>(inside.substr(comma + 1)).value_or(-1) : -1;
+    return tagged ? rank_of(inside.substr(comma + 1)) : -1;
   }
-  return behind.starts_with(' ') && is_digits(inside) ? parse_count<int>(inside).value_or(-1) : -1;
+  return behind.starts_with(' ') ? rank_of(inside) : -1;
 }
 
 std::string last_exception(std::string_view printed) {
@@ -428,7 +467,7 @@ int rank_of_worker_log(std::string_view file_name) {
   if (!file_name.starts_with(kStart) || !file_name.ends_with(kEnd)) return -1;
   file_name.remove_suffix(kEnd.size());
   // "worker_<name>_3.log" with --worker_log_name.
-  return parse_count<int>(file_name.substr(file_name.rfind('_') + 1)).value_or(-1);
+  return rank_of(file_name.substr(file_name.rfind('_') + 1));
 }
 
 }  // namespace envgen

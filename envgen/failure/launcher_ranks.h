@@ -55,6 +55,9 @@ std::optional<RankFailure> first_of(const std::vector<RankFailure>& failures);
 // nobody can put in order "ranks 0, 1 and 2 (in torchrun) failed". "" of none.
 std::string told_text(const std::vector<RankFailure>& failures);
 
+// A rank that is written as its digits alone; -1: it is none.
+int rank_of(std::string_view digits);
+
 // The rank that a launcher or PyTorch has put before a line: "[rank3]: ", "[default3]:",
 // "[1,3]<stderr>:", "[3] "; -1: none.
 int rank_before(std::string_view line);

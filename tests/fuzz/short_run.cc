@@ -68,6 +68,11 @@ std::vector<std::string> seeds() {
       "a/**/b?*\na/x/by",
       R"({"format":1,"source":"/a%FF","identity":"","version":"1","options":"","path":"/b","entries":1,)"
       R"("bytes":1,"allocated":1,"finished_ms":1,"boot_id":"x","synced":true,"hashed":false})",
+      "Process name: [[1,1],1]\nFailures:\n====\nExit code: 3\n",
+      "x noticed that process rank 1 with PID 0 on node vm exited on\nFailures:\n====\nsignal 11\n",
+      "=   RANK 1 PID 7 RUNNING AT vm\nFailures:\n====\n=   EXIT CODE: 3\n"
+      "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n",
+      "Failures:\n  rank      : 2147483647 (local_rank: 1)\n  exitcode  : -2147483648 (pid: 1)\n",
       std::string("CTL1\2\0\0\0\0\1\0\0\0\0\0\0", 16),
       std::string("CTL1\3\0\0\0\1\0\0\0\0\0\0\0", 16),
       std::string("CTL1\4\0\0\0\0\0\0\0\0\0\0\x7f", 16),

@@ -2,17 +2,18 @@
 
 #include <dirent.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 
 #include "base/secrets.h"
-#include "base/text.h"
 #include "envgen/failure/launcher_ranks.h"
 #include "envgen/plan/command.h"
 #include "init/engine/report/output_tail.h"
 #include "init/engine/state/failure.h"
+#include "init/sys/as_user.h"
 
 namespace engine {
 namespace {
@@ -67,20 +68,22 @@ class Search {
     // Of this node; what torchrun tells says which rank is which.
     std::optional<int> first_rank;
     for (const RankFailure& told : failures) {
-      if (told.rank >= 0 && told.local_rank >= 0) first_rank = told.rank - told.local_rank;
+      if (told.local_rank >= 0 && told.rank >= told.local_rank) {
+        first_rank = told.rank - told.local_rank;
+      }
     }
     for (const std::string& name :
          attempt.empty() ? std::vector<std::string>() : names_in(attempt)) {
-      const auto local_rank = envgen::parse_count<int>(name);
-      if (!local_rank) continue;
+      const int local_rank = envgen::rank_of(name);
+      if (local_rank < 0) continue;
       const std::string file = envgen::join_path(envgen::join_path(attempt, name), "error.json");
-      auto told = std::ranges::find(failures, *local_rank, &RankFailure::local_rank);
+      auto told = std::ranges::find(failures, local_rank, &RankFailure::local_rank);
       if (told != failures.end()) {
         told->error_file = file;
         continue;
       }
-      RankFailure silent{.launcher = "torchrun", .local_rank = *local_rank, .error_file = file};
-      if (first_rank) silent.rank = *first_rank + *local_rank;
+      RankFailure silent{.launcher = "torchrun", .local_rank = local_rank, .error_file = file};
+      if (first_rank) silent.rank = *first_rank + local_rank;
       if (read_error_file(text_of(file), silent)) failures.push_back(std::move(silent));
     }
     for (RankFailure& failure : failures) {
@@ -129,12 +132,18 @@ class Search {
 FoundRank find_rank(std::string_view printed, const envgen::Process& process,
                     const envgen::Identity* job_user, std::int64_t since_ms) {
   constexpr std::int64_t kMsPerS = 1000;
+  // The job writes these directories: a link of its own leads nowhere that it may not look.
+  std::optional<sys::AsUser> as_job;
+  const bool foreign = job_user != nullptr && ::geteuid() == 0 && job_user->uid != 0;
+  if (foreign) as_job.emplace(*job_user);
+  const bool may_look = !foreign || as_job->switched();
+  const envgen::RankLogs logs = may_look ? process.rank_logs : envgen::RankLogs::kNone;
   const Search search(job_user, since_ms);
   std::vector<RankFailure> failures = envgen::told_failures(printed);
-  if (process.rank_logs == envgen::RankLogs::kMsrun) {
+  if (logs == envgen::RankLogs::kMsrun) {
     search.msrun(process.rank_dir, failures);
   } else {
-    const bool known = process.rank_logs == envgen::RankLogs::kTorchrun;
+    const bool known = logs == envgen::RankLogs::kTorchrun;
     search.torchrun(known ? last_attempt(process.rank_dir, since_ms / kMsPerS) : "", failures);
   }
   FoundRank found;

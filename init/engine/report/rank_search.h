@@ -12,8 +12,9 @@
 namespace engine {
 
 // `printed`: the end of the launcher's output. `process`: the launcher; its rank_dir is looked
-// through for files that were written since `since_ms` (wall clock). `job_user`: as for
-// last_bytes_in.
+// through for files that were written since `since_ms` (wall clock). `job_user`: the job's
+// user, where it is another: all of it is done with that user's rights, so only in a process with a
+// single thread, as sys::AsUser.
 FoundRank find_rank(std::string_view printed, const envgen::Process& process,
                     const envgen::Identity* job_user, std::int64_t since_ms);
 

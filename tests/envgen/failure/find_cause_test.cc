@@ -158,6 +158,11 @@ TEST(FindCause, HoldsADeterministicFailureForOne) {
   }
 }
 
+TEST(FindCause, FindsTheCauseBehindThousandsOfVictims) {
+  const std::string victims = repeated("a.py exits with return code = -9\n", 3000);
+  EXPECT_EQ(cause_line(victims + std::string(kTraceback)), "ValueError: batch 7 is empty");
+}
+
 TEST(FindCause, ShowsNoCredentialsAndNoEndlessLines) {
   const auto cause =
       cause_of("RuntimeError: CUDA out of memory token=hf_abcdefghijklmnopqrstuvwxyz01 " +

@@ -235,6 +235,43 @@ TEST(LauncherRanks, OrdinaryOutputTellsNothing) {
   EXPECT_EQ(told(""), "");
 }
 
+// A table of torchrun's takes away what the lines of other forms were to say more of.
+TEST(LauncherRanks, WhatIsCutOffByATableTellsNothing) {
+  EXPECT_EQ(told("Process name: [[1,1],1]\nFailures:\n====\nExit code: 3\n"), "");
+  EXPECT_EQ(told("x noticed that process rank 1 with PID 0 on node vm exited on\n"
+                 "Failures:\n====\nsignal 11 (Segmentation fault).\n"),
+            "");
+  for (const std::string line :
+       {"=   EXIT CODE: 3\n", "=   KILLED BY SIGNAL: 9 (Killed)\n",
+        "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n"}) {
+    EXPECT_EQ(told("=   RANK 1 PID 7 RUNNING AT vm\nFailures:\n====\n" + line), "") << line;
+  }
+  EXPECT_EQ(told("MPI_ABORT was invoked on rank 1\nFailures:\n====\nwith errorcode 3.\n"), "");
+}
+
+TEST(LauncherRanks, EachFormSaysMoreOfItsOwnFailure) {
+  EXPECT_EQ(told("Process name: [[1,1],1]\n=   RANK 2 PID 7 RUNNING AT vm\nExit code: 3\n"),
+            "rank 1 (in mpirun) exited with code 3");
+}
+
+TEST(LauncherRanks, NumbersThatCannotBeAreNone) {
+  const auto torchrun = [](const std::string& rank, const std::string& code) {
+    return told("Failures:\n  rank      : " + rank + " (local_rank: 0)\n  exitcode  : " + code +
+                " (pid: 1)\n");
+  };
+  EXPECT_EQ(torchrun("1", "-2147483648"), "rank 1 (in torchrun) failed");
+  EXPECT_EQ(torchrun("1", "-65"), "rank 1 (in torchrun) failed");
+  EXPECT_EQ(torchrun("1", "256"), "rank 1 (in torchrun) failed");
+  EXPECT_EQ(torchrun("1", "255"), "rank 1 (in torchrun) exited with code 255");
+  EXPECT_EQ(torchrun("2147483647", "1"), "local rank 0 (in torchrun) exited with code 1");
+  EXPECT_EQ(told("x noticed that process rank 1 with PID 0 on node vm exited on signal -5 (x).\n"),
+            "rank 1 (in mpirun, on vm) failed");
+  EXPECT_EQ(rank_of("10000000"), 10'000'000);
+  EXPECT_EQ(rank_of("10000001"), -1);
+  EXPECT_EQ(rank_before("[rank2147483647]: x"), -1);
+  EXPECT_EQ(rank_of_worker_log("worker_2147483647.log"), -1);
+}
+
 TEST(LauncherRanks, ALinesRankIsThatOfItsPrefix) {
   const std::pair<const char*, int> cases[] = {
       {"[rank3]: x", 3},

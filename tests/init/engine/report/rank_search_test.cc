@@ -108,6 +108,33 @@ TEST_F(RankSearch, OfMsrunsWorkersTheOneThatFellSilentFirst) {
   EXPECT_EQ(found.log, path("ranks/worker_3.log"));
 }
 
+// A link of the job's to where only root may look.
+TEST_F(RankSearch, LooksWithTheRightsOfTheJob) {
+  if (!child::is_root()) GTEST_SKIP() << "needs other users";
+  const envgen::Identity nobody{.uid = 65534, .gid = 65534, .groups = {65534}};
+  put("none_b/attempt_0/2/error.json", recorded("ValueError: no such shard", 1795453769));
+  age(path("ranks/none_b/attempt_0"), 60);
+  fs::create_directories(path("secret/attempt_1"));
+  ASSERT_EQ(::chmod(path("secret").c_str(), 0700), 0);
+  fs::create_directory_symlink(path("secret"), path("ranks/none_a"));
+  const auto outcome = child::run([&] {
+    const FoundRank found = find_rank(kTable, process(RankLogs::kTorchrun), &nobody, 0);
+    child::say(STDOUT_FILENO, found.text);
+    return ::geteuid() == 0 && ::getegid() == 0 ? 0 : 1;
+  });
+  EXPECT_EQ(outcome.out, "rank 10 (in torchrun) failed: ValueError: no such shard");
+  EXPECT_EQ(outcome.code, 0);
+}
+
+TEST_F(RankSearch, RanksThatCannotBeAreNone) {
+  put("none_a/attempt_0/2147483647/error.json", recorded("KeyError: 'a'", 1795453766));
+  put("none_a/attempt_0/2/error.json", recorded("ValueError: no such shard", 1795453769));
+  const FoundRank found =
+      find_rank("Failures:\n  rank      : 2147483647 (local_rank: 0)\n  exitcode  : 1 (pid: 1)\n",
+                process(RankLogs::kTorchrun), nullptr, 0);
+  EXPECT_EQ(found.text, "local rank 2 (in torchrun) failed: ValueError: no such shard");
+}
+
 TEST_F(RankSearch, WhatIsNoFileIsNotRead) {
   const FoundRank found = find_rank(
       "Failures:\n  rank      : 0 (local_rank: 0)\n  exitcode  : 1 (pid: 1)\n"
