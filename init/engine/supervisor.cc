@@ -470,7 +470,7 @@ void Supervisor::add_last_output(JobReport& report) const {
 // A stop has a deadline that is not ours, also one that came when all was over.
 void Supervisor::finish_logs() {
   if (machine_.stopped() || stops_said_ != 0) return tees_.finish(kLogsWithinStopMs);
-  tees_.finish(logtee::kLongestEndMs + logtee::kIdleEndMs, [this](pollfd& end) {
+  tees_.finish(kLogsWithinStopMs, [this](pollfd& end) {
     std::array<pollfd, 2> both = {signals_.source(), end};
     signals_.wait(both, -1);
     end = both[1];
@@ -485,10 +485,16 @@ void Supervisor::finish_logs() {
 
 void Supervisor::finish() {
   diagnosis_.finish(job_, machine_);
-  finish_logs();
+  const std::uint64_t seen = tees_.bytes_seen();
+  // Before the logs, whose reader may take its time: whoever else waits is told the code now.
   state_writer_.note_change();
   write_state();
   link_.farewell(exit_code_);
+  finish_logs();
+  if (tees_.bytes_seen() != seen) {
+    state_writer_.note_change();
+    write_state();
+  }
   timeline_.finish(job_, machine_, setup_.request.observe.timeline, setup_.saved);
   state_writer_.close();
   // Not in pass-through, whose exit is as quick as its command's.

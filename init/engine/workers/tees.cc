@@ -223,6 +223,12 @@ void Tees::tend(std::int64_t now_ms) {
   if (start_at_ms_ && now_ms >= *start_at_ms_) try_start(now_ms);
 }
 
+std::uint64_t Tees::bytes_seen() const {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; shared_ && i < streams_.size(); ++i) bytes += shared_->seen(i).bytes;
+  return bytes;
+}
+
 bool Tees::resize() const {
   bool any = false;
   for (const Streams& streams : streams_) {
@@ -236,49 +242,62 @@ bool Tees::resize() const {
 }
 
 void Tees::finish(std::int64_t limit_ms, const Wait& wait) {
-  if (!shared_) return;
   bool patient = static_cast<bool>(wait);
-  if (patient) tell(logtee::Told::kEnd);
-  std::int64_t deadline_ms = 0;
-  // One that is killed at this has followers, too.
-  for (int i = 0; i < kDeathsAtOnce && !ended_; ++i) {
-    if (pid_ == 0) try_start(sys::monotonic_ms());
-    if (pid_ == 0) return;
-    ::kill(pid_, SIGCONT);
-    if (i == 0 || patient) {
-      patient = patient && await_silence(wait);
+  if (shared_ && patient) tell(logtee::Told::kEnd);
+  std::int64_t deadline_ms = sys::monotonic_ms() + limit_ms;
+  auto await_pipe = [&](int pipe) {
+    if (patient) {
+      patient = await_silence(pipe, wait);
       deadline_ms = sys::monotonic_ms() + limit_ms;
     }
-    if (!patient) {
-      hurry();
-      life_.reset();
-    }
-    if (!await_end(deadline_ms)) {
-      return sys::log::warning("the log tee did not end in " + std::to_string(limit_ms) +
-                               " ms: what it has not written is lost");
-    }
+    if (patient) return;
+    hurry();
+    life_.reset();
+  };
+  // Those of the incarnations before first: the last of them ends behind the others.
+  bool all = true;
+  if (before_.valid()) {
+    for (const Retired& one : retired_) ::kill(one.pid, SIGCONT);
+    await_pipe(before_.get());
+    all = await_closed(before_.get(), deadline_ms);
+  }
+  // One that is killed at this has followers, too.
+  for (int i = 0; i < kDeathsAtOnce && shared_ && !ended_; ++i) {
+    if (pid_ == 0) try_start(sys::monotonic_ms());
+    if (pid_ == 0) break;
+    ::kill(pid_, SIGCONT);
+    await_pipe(messages_->pipe().get());
+    all = await_end(deadline_ms) && all;
+    if (!all) break;
+  }
+  if (!all) {
+    sys::log::warning("the log tee did not end in " + std::to_string(limit_ms) +
+                      " ms: what it has not written is lost");
   }
 }
 
-bool Tees::await_silence(const Wait& wait) const {
+// Where a poll is refused `wait` may take a pipe for closed that is not.
+bool Tees::await_silence(int pipe, const Wait& wait) {
   while (true) {
-    pollfd end{messages_->pipe().get(), 0, 0};
+    pollfd end{pipe, 0, 0};
     if (wait(end)) return false;
-    if (end.revents != 0) return true;
+    if (end.revents != 0 && ::poll(&end, 1, 0) != 0) return true;
   }
+}
+
+bool Tees::await_closed(int pipe, std::int64_t deadline_ms) {
+  pollfd end{pipe, 0, 0};
+  const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
+  return ::poll(&end, 1, static_cast<int>(std::max<std::int64_t>(left_ms, 0))) == 1;
 }
 
 // Its pipe is closed a moment before it can be reaped.
 bool Tees::await_end(std::int64_t deadline_ms) {
-  pollfd end{messages_->pipe().get(), 0, 0};
-  auto left_ms = [deadline_ms] {
-    return static_cast<int>(std::max<std::int64_t>(deadline_ms - sys::monotonic_ms(), 0));
-  };
-  if (::poll(&end, 1, left_ms()) != 1) return false;
+  if (!await_closed(messages_->pipe().get(), deadline_ms)) return false;
   siginfo_t info{};
   const auto id = static_cast<id_t>(pid_);
   while (proc::wait_id(P_PID, id, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0) {
-    if (left_ms() == 0) return false;
+    if (sys::monotonic_ms() >= deadline_ms) return false;
     ::poll(nullptr, 0, 1);
   }
   ended_ = info.si_code == CLD_EXITED && info.si_status == 0;

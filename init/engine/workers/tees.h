@@ -48,8 +48,8 @@ class Tees : public ChildWorker {
   bool resize() const;
   // Waits for the tee's end, or a signal; true: somebody asks for the end of all.
   using Wait = std::function<bool(pollfd& end)>;
-  // At the end of all: waits until what was written is where it belongs; once `wait` says so, or
-  // without one, no longer than this.
+  // At the end of all: waits until what was written is where it belongs, in the incarnations before
+  // too; once `wait` says so, or without one, no longer than this.
   void finish(std::int64_t limit_ms, const Wait& wait = {});
 
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override { return start_at_ms_; }
@@ -63,6 +63,8 @@ class Tees : public ChildWorker {
   // What was seen of the plan's processes, by their index; nullptr where there is no tee. Shared
   // with each worker that is forked while the incarnation runs.
   [[nodiscard]] const logtee::Shared* seen() const { return shared_ ? &*shared_ : nullptr; }
+  // Of all its processes, in this incarnation.
+  [[nodiscard]] std::uint64_t bytes_seen() const;
 
  private:
   void on_exit(const proc::Death& death) override;
@@ -76,8 +78,9 @@ class Tees : public ChildWorker {
   envgen::Status start();
   void try_start(std::int64_t now_ms);
   void tell(logtee::Told what);
-  // Until its pipe is closed; false: `wait` says that it is enough.
-  bool await_silence(const Wait& wait) const;
+  // Until a tee's pipe is closed; false: `wait` says that it is enough.
+  static bool await_silence(int pipe, const Wait& wait);
+  static bool await_closed(int pipe, std::int64_t deadline_ms);
   // Until the tee has ended, and reaps it; false: not by then.
   bool await_end(std::int64_t deadline_ms);
 

@@ -227,6 +227,14 @@ class TeePause : public Tee {
       shown.append(part.data(), static_cast<std::size_t>(count));
     }
   }
+  // Until the state has the exit code.
+  void await_code(const Instance& instance, int code) const {
+    const std::string text = "\"given_exit_code\": " + std::to_string(code) + ",";
+    while (instance.alive() && read(path("run/state.json")).find(text) == std::string::npos) {
+      ASSERT_LT(instance.age_ms(), 60'000);
+      ::usleep(1000);
+    }
+  }
 };
 RULES_EITHER_WAY(TeePause);
 
@@ -327,6 +335,65 @@ TEST_P(TeePause, AtTheEndIsNoneOfAStops) {
   EXPECT_TRUE(instance.await_err("first failure"));
   instance.signal(SIGTERM);
   EXPECT_EQ(instance.wait(), 5);
+}
+
+// Somebody reads, but too little: a stop has a deadline that is not the reader's.
+TEST_P(TeePause, AtTheEndOfASlowReaderIsCutShortByAStop) {
+  child::Pipe slow = child::make_pipe();
+  Spec flood = spec(single({"--log-patience", "10m"}, "seq 80000; exit 5"));
+  flood.before = [fd = slow.in.get()] { ::dup2(fd, STDOUT_FILENO); };
+  Instance instance(flood);
+  slow.in.reset();
+  await_code(instance, 5);
+  instance.signal(SIGTERM);
+  std::array<char, 4096> part{};
+  while (instance.alive() && ::read(slow.out.get(), part.data(), part.size()) > 0) {
+    ::usleep(100'000);
+  }
+  EXPECT_EQ(instance.wait(), 5);
+  EXPECT_THAT(instance.err(), HasSubstr("the log tee did not end in 1500 ms"));
+}
+
+// Whoever reads the state has the code before the output has its reader.
+TEST_P(TeePause, AtTheEndKeepsNoCodeBack) {
+  child::Pipe unread = child::make_pipe();
+  Spec flood = spec(single({"--log-patience", "10m"}, "seq 80000; exit 5"));
+  flood.before = [fd = unread.in.get()] { ::dup2(fd, STDOUT_FILENO); };
+  Instance instance(flood);
+  unread.in.reset();
+  await_code(instance, 5);
+  while (instance.alive() &&
+         read(path("run/metrics.prom")).find("_exit_code 5\n") == std::string::npos) {
+    ASSERT_LT(instance.age_ms(), 60'000);
+    ::usleep(1000);
+  }
+  EXPECT_TRUE(instance.alive());
+  EXPECT_THAT(instance.err(), Not(HasSubstr("exit code 5\n")));
+  EXPECT_TRUE(child::read_to_end(unread.out.get()) == numbers(1, 80000));
+  EXPECT_EQ(instance.wait(), 5);
+  EXPECT_THAT(instance.err(), EndsWith("trainit: exit code 5\n"));
+}
+
+// The start that printed it is over; the next one prints nothing, or is none.
+TEST_P(TeePause, AtTheEndOfARestartCostsNoByteOfTheStartBefore) {
+  std::filesystem::create_directories(path("hooks/pre-start.d"));
+  for (const bool starts : {true, false}) {
+    const std::string hook = path("hooks/pre-start.d/10-go");
+    write("hooks/pre-start.d/10-go",
+          starts ? "#!/bin/sh\n" : "#!/bin/sh\n[ $TRAINIT_RESTART_COUNT = 0 ] || exit 7\n");
+    std::filesystem::permissions(hook, std::filesystem::perms::owner_all);
+    child::Pipe slow = child::make_pipe();
+    Spec flood = spec(single({"--log-patience", "10m", "--max-restarts", "1", "--restart-delay",
+                              "0", "--hooks-dir", path("hooks")},
+                             "[ $TRAINIT_RESTART_COUNT = 0 ] || exit 7; seq 80000; exit 5"));
+    flood.before = [fd = slow.in.get()] { ::dup2(fd, STDOUT_FILENO); };
+    Instance instance(flood);
+    slow.in.reset();
+    await_code(instance, 7);
+    EXPECT_TRUE(child::read_to_end(slow.out.get()) == numbers(1, 80000)) << starts;
+    EXPECT_EQ(instance.wait(), 7);
+    std::filesystem::remove(path("run/state.json"));
+  }
 }
 
 TEST_P(TeePause, OfAWriterTearsNoLine) {
