@@ -1,6 +1,7 @@
 #include "init/engine/state/failure.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/printed_text.h"
 #include "base/secrets.h"
@@ -28,6 +29,31 @@ std::string joined(const std::vector<std::string>& items, std::size_t from,
   return text;
 }
 
+constexpr std::string_view kHidden = "***";
+
+bool marks_key(std::string_view line, std::string_view mark) {
+  return line.contains(mark) && line.contains("PRIVATE KEY-----");
+}
+
+bool is_of_key(std::string_view line) {
+  return std::ranges::all_of(line, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '/' || c == '=';
+  });
+}
+
+// The body of a private key, of which the window may have cut off either mark.
+void hide_keys(std::vector<std::string>& lines) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (marks_key(lines[i], "-----BEGIN ")) {
+      for (std::size_t at = i + 1; at < lines.size() && is_of_key(lines[at]); ++at) {
+        lines[at] = kHidden;
+      }
+    }
+    if (!marks_key(lines[i], "-----END ")) continue;
+    for (std::size_t at = i; at > 0 && is_of_key(lines[at - 1]); --at) lines[at - 1] = kHidden;
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> last_lines_of(std::string_view printed, bool whole) {
@@ -44,14 +70,15 @@ std::vector<std::string> last_lines_of(std::string_view printed, bool whole) {
     const std::string_view line =
         start == std::string_view::npos ? printed : printed.substr(start + 1);
     std::string shown = envgen::plain_text(last_state(line));
-    if (!shown.empty()) {
-      shown = envgen::mask_secrets(shown);
-      shown.resize(envgen::cut_text(shown, kMostLineBytes).size());
-      lines.push_back(std::move(shown));
-    }
+    if (!shown.empty()) lines.push_back(std::move(shown));
     printed = printed.substr(0, start == std::string_view::npos ? 0 : start);
   }
   std::ranges::reverse(lines);
+  hide_keys(lines);
+  for (std::string& line : lines) {
+    line = envgen::mask_secrets(line);
+    line.resize(envgen::cut_text(line, kMostLineBytes).size());
+  }
   return lines;
 }
 

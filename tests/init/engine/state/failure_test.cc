@@ -104,6 +104,17 @@ TEST(LastLines, AreOfTheLast4096Bytes) {
   EXPECT_THAT(last_lines_of(text, true), ElementsAre(std::string(400, 'b'), "end"));
 }
 
+// Also where the window has cut off one of its marks.
+TEST(LastLines, HaveNoBodyOfAPrivateKey) {
+  const std::string begin = "before it\n-----BEGIN RSA PRIVATE KEY-----\n";
+  const std::string body = "MIIEow+canary/1==\nAAAAcanary2\n";
+  const std::string end = "-----END RSA PRIVATE KEY-----\nafter it\n";
+  EXPECT_THAT(last_lines_of(begin + body + end, true),
+              ElementsAre("before it", "***", "***", "***", "***", "after it"));
+  EXPECT_THAT(last_lines_of(body + end, true), ElementsAre("***", "***", "***", "after it"));
+  EXPECT_THAT(last_lines_of(begin + body, true), ElementsAre("before it", "***", "***", "***"));
+}
+
 TEST(LastLines, HaveNoEscapesAndNoControls) {
   EXPECT_THAT(last_lines_of("\033[1;31mred\033[0m \033]0;title\aword\x01\x7f\ttab\n", true),
               ElementsAre("red word tab"));
