@@ -95,9 +95,11 @@ TEST(Descendants, AreThoseOfAnySessionNearestFirst) {
     if (below == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::setsid();
+      // By now it ends with its parent, which the test waits for.
+      const pid_t own = ::getpid();
+      if (::write(pids.in.get(), &own, sizeof own) != sizeof own) ::_exit(1);
       while (true) ::pause();
     }
-    if (::write(pids.in.get(), &below, sizeof below) != sizeof below) ::_exit(1);
   });
   pid_t below = 0;
   ASSERT_EQ(::read(pids.out.get(), &below, sizeof below), static_cast<ssize_t>(sizeof below));

@@ -239,6 +239,8 @@ TEST_F(Diagnosis, IsNotInTheTerminationLogWhereItSaysNoMoreThanTheExitCode) {
 
 TEST_F(Diagnosis, OfAStartHasNoLinesOfTheOneBefore) {
   envgen::Plan plan = one_rank("[ $TRAINIT_RESTART_COUNT = 1 ] || echo before; exit 3");
+  // The next start waits for what is to be said of this one.
+  plan.policy.restart_verdict = envgen::RestartVerdict::kTell;
   plan.policy.max_restarts = 1;
   plan.policy.restart_delay_ms = 0;
   const auto outcome = run(planned(plan));
