@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/envgen/failure/torchrun_table.h"
+
 namespace envgen {
 namespace {
 
@@ -12,124 +14,63 @@ using testing::SizeIs;
 
 std::string told(std::string_view printed) { return told_text(told_failures(printed)); }
 
-// torchrun 1.13, three ranks, rank 1 raised; the others failed in the same five seconds.
-constexpr std::string_view kWithoutErrorFiles =
-    R"(============================================================
-/tmp/t2.py FAILED
-------------------------------------------------------------
-Failures:
-[1]:
-  time      : 2026-11-23_17:17:51
-  host      : localhost
-  rank      : 1 (local_rank: 1)
-  exitcode  : 1 (pid: 15422)
-  error_file: <N/A>
-  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html
-[2]:
-  time      : 2026-11-23_17:17:51
-  host      : localhost
-  rank      : 2 (local_rank: 2)
-  exitcode  : 1 (pid: 15423)
-  error_file: <N/A>
-  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html
-------------------------------------------------------------
-Root Cause (first observed failure):
-[0]:
-  time      : 2026-11-23_17:17:51
-  host      : localhost
-  rank      : 0 (local_rank: 0)
-  exitcode  : 1 (pid: 15421)
-  error_file: <N/A>
-  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html
-============================================================
-)";
-constexpr std::string_view kWithErrorFiles =
-    R"(============================================================
-/tmp/t1.py FAILED
-------------------------------------------------------------
-Failures:
-[1]:
-  time      : 2026-11-23_17:17:44
-  host      : localhost
-  rank      : 1 (local_rank: 1)
-  exitcode  : 1 (pid: 15369)
-  error_file: /tmp/torchelastic_mdysojr8/none_4bn1np0i/attempt_0/1/error.json
-  traceback : Traceback (most recent call last):
-    File "/usr/lib/python3/dist-packages/torch/distributed/elastic/multiprocessing/errors/__init__.py", line 346, in wrapper
-      return f(*args, **kwargs)
-             ^^^^^^^^^^^^^^^^^^
-    File "/tmp/t1.py", line 12, in main
-      raise ValueError("no such shard")
-  ValueError: no such shard
-  
-[2]:
-  time      : 2026-11-23_17:17:44
-  host      : localhost
-  rank      : 2 (local_rank: 2)
-  exitcode  : 1 (pid: 15370)
-  error_file: /tmp/torchelastic_mdysojr8/none_4bn1np0i/attempt_0/2/error.json
-  traceback : Traceback (most recent call last):
-    File "/usr/lib/python3/dist-packages/torch/distributed/elastic/multiprocessing/errors/__init__.py", line 346, in wrapper
-      return f(*args, **kwargs)
-             ^^^^^^^^^^^^^^^^^^
-    File "/tmp/t1.py", line 14, in main
-      dist.all_reduce(t)
-    File "/usr/lib/python3/dist-packages/torch/distributed/distributed_c10d.py", line 1541, in all_reduce
-      work.wait()
-  RuntimeError: [./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:412
-  
-------------------------------------------------------------
-Root Cause (first observed failure):
-[0]:
-  time      : 2026-11-23_17:17:44
-  host      : localhost
-  rank      : 0 (local_rank: 0)
-  exitcode  : 1 (pid: 15368)
-  error_file: /tmp/torchelastic_mdysojr8/none_4bn1np0i/attempt_0/0/error.json
-  traceback : Traceback (most recent call last):
-    File "/usr/lib/python3/dist-packages/torch/distributed/elastic/multiprocessing/errors/__init__.py", line 346, in wrapper
-      return f(*args, **kwargs)
-             ^^^^^^^^^^^^^^^^^^
-    File "/tmp/t1.py", line 14, in main
-      dist.all_reduce(t)
-    File "/usr/lib/python3/dist-packages/torch/distributed/distributed_c10d.py", line 1541, in all_reduce
-      work.wait()
-  RuntimeError: [./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:62110
-  
-============================================================
-)";
-constexpr std::string_view kKilled = R"(======================================================
-/tmp/t3.py FAILED
-------------------------------------------------------
-Failures:
-  <NO_OTHER_FAILURES>
-------------------------------------------------------
-Root Cause (first observed failure):
-[0]:
-  time      : 2026-11-23_17:17:58
-  host      : localhost
-  rank      : 1 (local_rank: 1)
-  exitcode  : -9 (pid: 15469)
-  error_file: <N/A>
-  traceback : Signal 9 (SIGKILL) received by PID 15469
-======================================================
-)";
+// Three ranks, of which rank 1 raised; the others failed in the same five seconds.
+std::string without_error_files() {
+  return torchrun::table(
+      "/tmp/t2.py", "localhost",
+      {{.rank = 1, .local_rank = 1, .pid = 15422}, {.rank = 2, .local_rank = 2, .pid = 15423}},
+      {.rank = 0, .local_rank = 0, .pid = 15421});
+}
+
+std::string with_error_files() {
+  const auto error_file = [](int rank) {
+    return "/tmp/torchelastic_mdysojr8/none_4bn1np0i/attempt_0/" + std::to_string(rank) +
+           "/error.json";
+  };
+  const auto victim = [](const std::string& port) {
+    const std::string raised =
+        "      dist.all_reduce(t)\n"
+        "    File \"/usr/lib/python3/dist-packages/torch/distributed/distributed_c10d.py\", "
+        "line 1541, in all_reduce\n"
+        "      work.wait()\n";
+    const std::string error =
+        "RuntimeError: [./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:";
+    return torchrun::recorded("/tmp/t1.py\", line 14, in main", raised, error + port);
+  };
+  const std::string culprit = torchrun::recorded("/tmp/t1.py\", line 12, in main",
+                                                 "      raise ValueError(\"no such shard\")\n",
+                                                 "ValueError: no such shard");
+  return torchrun::table(
+      "/tmp/t1.py", "localhost",
+      {{1, 1, 15369, culprit, error_file(1)}, {2, 2, 15370, victim("412"), error_file(2)}},
+      {0, 0, 15368, victim("62110"), error_file(0)});
+}
+
+std::string killed() {
+  return torchrun::table("/tmp/t3.py", "localhost", {},
+                         {.rank = 1,
+                          .local_rank = 1,
+                          .pid = 15469,
+                          .traceback = "Signal 9 (SIGKILL) received by PID 15469",
+                          .exit_code = -9},
+                         54);
+}
 
 TEST(Torchrun, TheOnlyOneThatFailedIsNamed) {
-  EXPECT_EQ(told(kKilled), "rank 1 (in torchrun) was killed by SIGKILL");
+  EXPECT_EQ(told(killed()), "rank 1 (in torchrun) was killed by SIGKILL");
 }
 
 TEST(Torchrun, AVictimIsNotCalledTheFirst) {
-  const auto failures = told_failures(kWithErrorFiles);
+  const auto failures = told_failures(with_error_files());
   ASSERT_THAT(failures, SizeIs(3));
   EXPECT_EQ(failures[0].rank, 0) << "what it calls the root cause";
   EXPECT_THAT(failures[1].error_file, HasSubstr("/attempt_0/1/error.json"));
-  EXPECT_EQ(told(kWithErrorFiles),
+  EXPECT_EQ(told(with_error_files()),
             "rank 1 (in torchrun) exited with code 1: ValueError: no such shard");
 }
 
 TEST(Torchrun, WhereItCannotTellWhichWasFirstNobodyIsNamed) {
-  EXPECT_EQ(told(kWithoutErrorFiles),
+  EXPECT_EQ(told(without_error_files()),
             "ranks 0, 1, 2 (in torchrun) failed, and which was first is not known");
 }
 
@@ -140,7 +81,7 @@ TEST(Torchrun, LinesThatSayWhoseTheyAreTell) {
       "[rank1]: ValueError: no such shard\n"
       "[rank0]: RuntimeError: Connection closed by peer [127.0.0.1]:24773\n"
       "[rank2]: torch.distributed.DistBackendError: NCCL error in: x.cpp:268\n" +
-      std::string(kWithoutErrorFiles);
+      std::string(without_error_files());
   EXPECT_EQ(told(printed), "rank 1 (in torchrun) exited with code 1: ValueError: no such shard");
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "init/sys/clock.h"
+#include "tests/envgen/failure/torchrun_table.h"
 #include "tests/init/child.h"
 
 namespace {
@@ -43,30 +44,11 @@ class RankSearch : public child::Scratch {
 };
 
 // As it looks every five seconds only, it tells of victims beside the one that failed first.
-constexpr const char* kTable = R"(
-torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
-============================================================
-train.py FAILED
-------------------------------------------------------------
-Failures:
-[1]:
-  time      : 2026-11-23_17:17:51
-  host      : node-1
-  rank      : 9 (local_rank: 1)
-  exitcode  : 1 (pid: 15422)
-  error_file: <N/A>
-  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html
-------------------------------------------------------------
-Root Cause (first observed failure):
-[0]:
-  time      : 2026-11-23_17:17:51
-  host      : node-1
-  rank      : 8 (local_rank: 0)
-  exitcode  : 1 (pid: 15421)
-  error_file: <N/A>
-  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html
-============================================================
-)";
+std::string table() {
+  return "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n" +
+         torchrun::table("train.py", "node-1", {{.rank = 9, .local_rank = 1, .pid = 15422}},
+                         {.rank = 8, .local_rank = 0, .pid = 15421});
+}
 
 TEST_F(RankSearch, AnErrorFileNamesTheRankThatTorchrunDidNotSee) {
   put("none_a/attempt_0/0/error.json", recorded("KeyError: 'lr'", 1795453766));
@@ -75,7 +57,7 @@ TEST_F(RankSearch, AnErrorFileNamesTheRankThatTorchrunDidNotSee) {
   put("none_a/attempt_1/2/error.json", recorded("ValueError: no such shard", 1795453769));
   age(path("ranks/none_a/attempt_0"), 60);
   const std::string err = put("none_a/attempt_1/2/stderr.log", "Traceback\nValueError: x\n");
-  const FoundRank found = find_rank(kTable, process(RankLogs::kTorchrun), nullptr, 0);
+  const FoundRank found = find_rank(table(), process(RankLogs::kTorchrun), nullptr, 0);
   EXPECT_EQ(found.text, "rank 10 (in torchrun) failed: ValueError: no such shard");
   EXPECT_EQ(found.rank, 10);
   EXPECT_EQ(found.launcher, "torchrun");
@@ -90,7 +72,7 @@ TEST_F(RankSearch, FilesOfAnEarlierStartAreNotThisOnes) {
 }
 
 TEST_F(RankSearch, WithoutFilesItIsWhatTheLauncherTells) {
-  const FoundRank found = find_rank(kTable, {}, nullptr, 0);
+  const FoundRank found = find_rank(table(), {}, nullptr, 0);
   EXPECT_EQ(found.text, "ranks 8, 9 (in torchrun) failed, and which was first is not known");
   EXPECT_EQ(found.rank, -1);
   EXPECT_EQ(find_rank("step 1\n", {}, nullptr, 0).text, "");
@@ -118,7 +100,7 @@ TEST_F(RankSearch, LooksWithTheRightsOfTheJob) {
   ASSERT_EQ(::chmod(path("secret").c_str(), 0700), 0);
   fs::create_directory_symlink(path("secret"), path("ranks/none_a"));
   const auto outcome = child::run([&] {
-    const FoundRank found = find_rank(kTable, process(RankLogs::kTorchrun), &nobody, 0);
+    const FoundRank found = find_rank(table(), process(RankLogs::kTorchrun), &nobody, 0);
     child::say(STDOUT_FILENO, found.text);
     return ::geteuid() == 0 && ::getegid() == 0 ? 0 : 1;
   });
