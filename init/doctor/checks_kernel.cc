@@ -120,6 +120,13 @@ bool is_older(std::string_view release, int major, int minor) {
          std::pair(static_cast<std::uint64_t>(major), static_cast<std::uint64_t>(minor));
 }
 
+// It tells a version of its own, which says nothing of what it can do: "4.19.0-gvisor", before that
+// 4.4.0 with this line (pkg/sentry/syscalls/linux/linux64.go).
+bool is_gvisor(const utsname& name) {
+  return std::string_view(name.release).find("gvisor") != std::string_view::npos ||
+         std::string_view(name.version) == "#1 SMP Sun Jan 10 15:06:54 PST 2016";
+}
+
 }  // namespace
 
 Results check_kernel(const Context& context) {
@@ -129,9 +136,7 @@ Results check_kernel(const Context& context) {
   std::vector<std::string> said;
   Results results =
       judge(kKernelProbes, answers_of(kKernelProbes, context.limit_ms * 8 / 10), said);
-  // gVisor tells a version of its own, which says nothing of what it can do.
-  const bool gvisor = text_of(context, "/proc/version").find("gVisor") != std::string::npos ||
-                      release.find("gvisor") != std::string::npos;
+  const bool gvisor = is_gvisor(name);
   if (!gvisor && is_older(release, 4, 19)) {
     results.push_back(warning("Linux " + release, "use a host with Linux 4.19 or newer"));
   }

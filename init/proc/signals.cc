@@ -110,6 +110,16 @@ void wait_for_signals(std::span<pollfd> sources, std::int64_t timeout_ms) {
   for (pollfd& source : sources) source.revents = POLLIN;
 }
 
+void restore_dispositions(const SavedSignals& saved) {
+  for (int signal = 1; signal <= kSignals; ++signal) {
+    if ((saved.ignored & bit(signal)) != 0) {
+      set_action(signal, SIG_IGN);
+    } else if (handlers_installed) {
+      set_action(signal, SIG_DFL);
+    }
+  }
+}
+
 }  // namespace
 
 Received from_siginfo(const siginfo_t& info) {
@@ -139,12 +149,18 @@ SavedSignals take_over_signals() {
 }
 
 void restore_signals(const SavedSignals& saved) {
-  for (int signal = 1; signal <= kSignals; ++signal) {
-    if ((saved.ignored & bit(signal)) != 0) {
-      set_action(signal, SIG_IGN);
-    } else if (handlers_installed) {
-      set_action(signal, SIG_DFL);
-    }
+  restore_dispositions(saved);
+  change_mask(SIG_SETMASK, saved.mask);
+}
+
+void restore_signals_of_worker(const SavedSignals& saved) {
+  restore_dispositions(saved);
+  // Handlers, because exec takes them back; what is ignored or blocked would stay so.
+  struct sigaction action{};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2}) {
+    if ((saved.ignored & bit(signal)) == 0) ::sigaction(signal, &action, nullptr);
   }
   change_mask(SIG_SETMASK, saved.mask);
 }

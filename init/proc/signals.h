@@ -35,6 +35,11 @@ SavedSignals take_over_signals();
 // handlers included, then the mask.
 void restore_signals(const SavedSignals& saved);
 
+// The same in a worker of ours: a signal that is meant for the job (HUP, INT, QUIT, TERM, USR1,
+// USR2) does not end it. Slurm and others signal each process of a container. What it executes has
+// the dispositions of `saved`; a wait of its own may end early (EINTR).
+void restore_signals_of_worker(const SavedSignals& saved);
+
 struct Received {
   int signal = 0;
   int code = 0;             // si_code

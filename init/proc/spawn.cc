@@ -386,7 +386,7 @@ namespace {
     std::vector<int> kept = sys::log::descriptors();
     kept.insert(kept.end(), keep.begin(), keep.end());
     sys::close_descriptors(kFirstInherited, kept);
-    restore_signals(saved);
+    restore_signals_of_worker(saved);
     code = body();
   } catch (const std::exception& error) {
     sys::log::error(std::string("a worker process failed: ") + error.what());

@@ -74,7 +74,8 @@ StartState read_start(const sys::Fd& start_pipe, StartFailure* failure);
 void give_standard_fds(const envgen::Identity& who, bool pid1);
 
 // Forks a child that runs `body` and exits with its result; for work that PID 1 must not do itself.
-// The child has the saved signals, an own process group, dies with its parent, and keeps no
+// The child has the saved signals, but does not end by those that are meant for the job
+// (restore_signals_of_worker), has an own process group, dies with its parent, and keeps no
 // descriptor of ours but 0, 1, 2, the log's and `keep`. It ends by _exit: `body` flushes what it
 // printed. An exception is logged and becomes 125.
 envgen::Result<pid_t> fork_worker(const SavedSignals& saved, std::span<const int> keep,

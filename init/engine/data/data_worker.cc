@@ -211,9 +211,8 @@ int say_failed(int socket, const envgen::Error& error, DataNews::Kind kind, int 
 
 int prepare_data(const DataOrder& order, int socket) {
   const std::int64_t began_ms = sys::monotonic_ms();
-  // A caller may have left them ignored: no end could be awaited, and no stop would be heard.
+  // A caller may have left it ignored: no end could be awaited.
   ::signal(SIGCHLD, SIG_DFL);
-  ::signal(SIGTERM, SIG_DFL);
   const auto job = job_of(order.request);
   if (!job) return say_failed(socket, job.error(), DataNews::Kind::kFailed, exit_code::kOwnFailure);
   std::optional<copy::Owner> owner;

@@ -726,6 +726,39 @@ TEST(ForkWorker, HasTheCallersSignalsAndAGroupOfItsOwn) {
   EXPECT_EQ(outcome.code, 0);
 }
 
+// As Slurm signals each process of a step.
+TEST(ForkWorker, OutlivesTheSignalsThatAreMeantForTheJob) {
+  const auto outcome = child::run([] {
+    const proc::SavedSignals saved = proc::take_over_signals();
+    child::Pipe up = child::make_pipe();
+    child::Pipe down = child::make_pipe();
+    const std::array kept{up.in.get(), down.out.get()};
+    const auto worker = proc::fork_worker(saved, kept, [&] {
+      child::say(up.in.get(), "up");
+      return child::read_to_end(down.out.get()) == "go on" ? 7 : 8;
+    });
+    std::array<char, 2> text{};
+    if (!worker || ::read(up.out.get(), text.data(), text.size()) != 2) return 1;
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2}) {
+      ::kill(*worker, signal);
+    }
+    child::say(down.in.get(), "go on");
+    down.in.reset();
+    return child::wait_for(*worker);
+  });
+  EXPECT_EQ(outcome.code, 7);
+}
+
+TEST(ForkWorker, WhatItExecutesDiesOfThemAsUsual) {
+  const int code = child::run([] {
+                     return run_worker([] {
+                       ::execl("/bin/sh", "sh", "-c", "kill -USR1 $$; exit 3", nullptr);
+                       return 1;
+                     });
+                   }).code;
+  EXPECT_EQ(code, 128 + SIGUSR1);
+}
+
 TEST(ForkWorker, DiesWithItsParent) {
   child::Pipe held = child::make_pipe();
   const pid_t init = ::fork();
