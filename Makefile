@@ -9,7 +9,7 @@ CTEST := GTEST_BRIEF=1 ctest --output-on-failure --no-tests=error -j$(JOBS)
 HOST_ARCH := $(or $(shell dpkg --print-architecture 2>/dev/null),amd64)
 ARCH ?= $(HOST_ARCH)
 
-.PHONY: all demo test bench behaviour lint fuzz images dist clean help release-tree deps-build \
+.PHONY: all demo test bench behaviour stacks lint fuzz images dist clean help release-tree deps-build \
   test-builds cross-tree both-builds
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
@@ -39,6 +39,7 @@ help:
 	@echo 'make test     all tests: unit, simulation and end to end, with sanitizers and without; containers'
 	@echo 'make bench    start, memory, reaping, signals and exit against other inits; rank tables against Python'
 	@echo 'make behaviour  how trainit and other inits answer 34 checks of a PID 1'
+	@echo 'make stacks   newer PyTorch, MPI and Slurm, and gVisor, for real; STACKS="slurm gvisor" are some of them'
 	@echo 'make lint     clang-format, clang-tidy, shellcheck, layering'
 	@echo 'make fuzz     each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make images   the image that installs trainit into a volume, for amd64 and arm64'
@@ -75,6 +76,11 @@ behaviour: release-tree
 	@.ci/deps test
 	@cmake --build build -j$(JOBS) --target trainit payload behaviour
 	@build/tests/behaviour
+
+stacks: release-tree
+	@.ci/deps test
+	@cmake --build build -j$(JOBS) --target trainit payload cluster_test
+	@tests/stacks/run.sh build $(STACKS)
 
 lint: release-tree
 	@.ci/deps lint

@@ -34,8 +34,12 @@ def docker(*argv, check=True):
     return done.stdout
 
 
-def import_image(tar, name):
-    docker("import", "--change", "ENV PET_REDIRECTS=1 PET_TEE=1 PYTHONUNBUFFERED=1", tar, name)
+# What Debian's PyTorch 1.13 needs below Python 3.11: see cluster.cc.
+OF_1_13 = "PET_REDIRECTS=1 PET_TEE=1"
+
+
+def import_image(tar, name, variables=OF_1_13):
+    docker("import", "--change", f"ENV PYTHONUNBUFFERED=1 {variables}", tar, name)
     return name
 
 
