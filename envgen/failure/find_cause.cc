@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include "base/printed_text.h"
@@ -17,11 +18,13 @@ constexpr std::size_t kMostMatchedBytes = 4096;  // of a line
 constexpr std::size_t kMostStreams = 256;
 constexpr std::size_t kMostTracebackLines = 24;
 constexpr std::size_t kMostForeignLines = 8;  // of another process, in the middle of a traceback
+constexpr std::size_t kMostMessageLines = 3;
 // So many lines of progress behind it, and what was logged there did not end the job ...
 constexpr std::size_t kWentOn = 20;
 // ... or so many where something else did.
 constexpr std::size_t kWentOnToFail = 5;
 constexpr int kLauncherWeight = 1;
+constexpr int kAloneWeight = 3;  // an exception's name and message without its traceback
 constexpr std::string_view kHeader = "Traceback (most recent call last)";
 
 struct Candidate {
@@ -31,13 +34,16 @@ struct Candidate {
   const FailureRow* row;
   int weight;
   std::size_t progress;  // lines of it that its stream had printed before
+  bool weak = false;     // it may have been printed and done with: one line of progress behind it
 };
 
 struct Traceback {
   std::size_t first = 0;  // line
   std::size_t indent = 0;
-  std::size_t code = 0;     // its last line of code
-  std::size_t foreign = 0;  // lines in it that are not its own
+  std::size_t code = 0;      // its last line of code
+  std::size_t foreign = 0;   // lines in it that are not its own
+  bool interrupted = false;  // by one of those; goes on with a frame
+  std::string prefix;        // what a logger put before its header, and may before each line of it
   bool launcher = false;
   bool ignored = false;
   bool original = false;  // of the exception that the line before it was raised anew for
@@ -68,6 +74,7 @@ std::string_view exception_name(std::string_view text) {
   if (end == 0 || (end < text.size() && text[end] != ':')) return {};
   const std::string_view name = text.substr(0, end);
   const std::string_view last = name.substr(name.rfind('.') + 1);
+  if (name == "Node") return {};  // TensorFlow's place of an error
   const bool named = !last.empty() && last[0] >= 'A' && last[0] <= 'Z';
   return named || has(name, ".") || has(last, "error") ? name : std::string_view();
 }
@@ -77,6 +84,16 @@ bool is_error_name(std::string_view name) {
   constexpr std::array<std::string_view, 5> kEnds = {"Error", "Exception", "Interrupt", "Timeout",
                                                      "Exit"};
   return std::ranges::any_of(kEnds, [&](auto end) { return name.ends_with(end); });
+}
+
+// The same, but for its digits: times and numbers.
+bool begins_like(std::string_view text, std::string_view prefix) {
+  auto same = [](char one, char other) {
+    auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    return one == other || (digit(one) && digit(other));
+  };
+  return text.size() >= prefix.size() &&
+         std::ranges::equal(text.substr(0, prefix.size()), prefix, same);
 }
 
 // Raised to be caught: what is raised in its place says more.
@@ -133,22 +150,32 @@ class Search {
     for (const Candidate& next : candidates_) {
       if (next.weight < 0) continue;  // noise, or what another one says better
       if (progress_of(next.line) >= next.progress + kWentOn) continue;
+      if (next.weak && progress_of(next.line) > next.progress) continue;
       const bool went_on = best != nullptr &&
                            lines_[best->line].stream == lines_[next.line].stream &&
                            next.progress >= best->progress + kWentOnToFail &&
                            next.weight >= FailureCatalog::kExceptionWeight - 1;
-      if (best == nullptr || went_on || next.weight > best->weight) best = &next;
+      const bool nearer =
+          best != nullptr && next.weight == best->weight && is_victim(*best) && !is_victim(next);
+      if (best == nullptr || went_on || nearer || next.weight > best->weight) best = &next;
     }
     if (best == nullptr) return std::nullopt;
     return told(*best);
   }
 
  private:
+  static bool is_victim(const Candidate& one) {
+    return one.row != nullptr && one.row->role == FailureRole::kVictim;
+  }
+
   [[nodiscard]] std::size_t progress_of(std::size_t line) const {
     return streams_.at(lines_[line].stream).progress;
   }
 
   void look(std::size_t index, Stream& stream) {
+    if (stream.open && begins_like(lines_[index].bare(), stream.open->prefix)) {
+      lines_[index].body += stream.open->prefix.size();
+    }
     const std::string_view text = lines_[index].bare();
     const std::size_t header = text.find(kHeader);
     if (header != std::string_view::npos) return begin(index, header, stream);
@@ -178,9 +205,22 @@ class Search {
       add(index, index, {}, FailureCatalog::kExceptionWeight, stream);
     } else if (has(text, "terminate called ")) {
       add(index, index, {}, kLauncherWeight, stream);  // what() comes behind it
+    } else if (is_error_name(exception_name(text))) {
+      add_alone(index, stream);
     } else if (is_progress(text)) {
       ++stream.progress;
+    } else if (const ErrorLevel level = error_level(lines_[index]); level != ErrorLevel::kNone) {
+      add(index, index, {}, level == ErrorLevel::kFatal ? kLauncherWeight : 0, stream);
+      candidates_.back().weak = true;
     }
+  }
+
+  // The end of a traceback that was printed elsewhere or not at all.
+  void add_alone(std::size_t index, const Stream& stream) {
+    const auto match = catalog_.match(lines_[index].bare().substr(0, kMostMatchedBytes), true);
+    const int weight = match.row != nullptr ? match.row->weight : kAloneWeight;
+    add(index, index, match, std::min(weight, kAloneWeight), stream);
+    candidates_.back().weak = true;
   }
 
   void begin(std::size_t index, std::size_t header, Stream& stream) {
@@ -189,6 +229,7 @@ class Search {
     next.original = before.ends_with("Original ");
     const bool blank = before.find_first_not_of(' ') == std::string_view::npos;
     next.indent = blank ? header : 0;
+    if (!blank) next.prefix = before;
     next.chained = stream.chained && stream.last;
     next.ignored = stream.ignored;
     if (stream.open) {  // its end is not there: another process speaks
@@ -206,11 +247,15 @@ class Search {
     const std::size_t indent = std::min(text.find_first_not_of(' '), text.size());
     const std::string_view said = text.substr(indent);
     if (indent > open.indent || is_boxed(said)) {
-      if (said.starts_with("File \"")) open.launcher = is_launchers(said);
+      const bool frame = said.starts_with("File \"");
+      if (frame) open.launcher = is_launchers(said);
+      if (frame || is_boxed(said)) open.interrupted = false;
+      if (open.interrupted) return false;
       if (said.find_first_not_of("^~ ") != std::string_view::npos) open.code = index;
       return true;
     }
     if (exception_name(said).empty()) {
+      open.interrupted = true;
       if (++open.foreign > kMostForeignLines) end_unfinished(stream);
       return false;
     }
@@ -225,7 +270,8 @@ class Search {
   // Of exceptions that led to one another, one stays.
   void end(std::size_t index, const Traceback& ended, const FailureCatalog::Match& match,
            Stream& stream) {
-    const int weight = match.row != nullptr ? match.row->weight : FailureCatalog::kExceptionWeight;
+    int weight = match.row != nullptr ? match.row->weight : FailureCatalog::kExceptionWeight;
+    if (exception_name(lines_[index].bare()).ends_with("ExceptionGroup")) weight = kAloneWeight;
     std::size_t first = ended.first;
     if ((ended.chained || ended.original) && stream.last) {
       Candidate& before = candidates_[*stream.last];
@@ -245,8 +291,22 @@ class Search {
     const Traceback open = *std::exchange(stream.open, std::nullopt);
     if (open.ignored || open.code == open.first) return;
     if (stream.last && (open.chained || open.original)) return;
+    if (Candidate* message = message_behind(open.code, stream)) {
+      message->first = open.first;
+      return;
+    }
     const int weight = open.launcher ? 0 : FailureCatalog::kExceptionWeight;
     add(open.code, open.first, {}, weight, stream);
+  }
+
+  // What a traceback ended with that is no exception's name, but known.
+  Candidate* message_behind(std::size_t code, const Stream& stream) {
+    for (Candidate& behind : std::views::reverse(candidates_)) {
+      if (behind.line <= code) break;
+      const bool near = behind.line <= code + kMostMessageLines && behind.row != nullptr;
+      if (near && &streams_.at(lines_[behind.line].stream) == &stream) return &behind;
+    }
+    return nullptr;
   }
 
   void add(std::size_t line, std::size_t first, const FailureCatalog::Match& match, int weight,
@@ -264,9 +324,11 @@ class Search {
     if (best.row != nullptr) {
       cause.failure_class = best.row->failure_class;
       cause.role = best.row->role;
-      cause.restart = best.row->restart;
+      const bool sure = !best.weak || best.row->restart != RestartHelps::kNo;
+      cause.restart = sure ? best.row->restart : RestartHelps::kUnknown;
       cause.advice = best.row->advice;
-    } else if (exception_name(lines_[best.line].bare()).empty() && best.first == best.line) {
+    } else if (!best.weak && exception_name(lines_[best.line].bare()).empty() &&
+               best.first == best.line) {
       cause.failure_class = "segfault";
       cause.advice = "native code ended the process: see the lines around it";
     }

@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kMostPrefixes = 6;
 constexpr std::size_t kMostPrefixBytes = 64;
 constexpr std::size_t kMostStreamBytes = 80;
+constexpr std::size_t kMostLevelBytes = 120;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -28,6 +29,7 @@ std::size_t bracket_prefix(std::string_view text) {
   if (!text.starts_with('[')) return 0;
   const std::size_t end = text.substr(0, kMostPrefixBytes).find(']');
   if (end == std::string_view::npos) return 0;
+  if (text.starts_with("[pod/")) return end + 1;  // kubectl logs --prefix
   std::string_view rest = text.substr(end + 1);
   for (const std::string_view stream : {"<stdout>", "<stderr>", "<stddiag>"}) {
     if (rest.starts_with(stream)) rest.remove_prefix(stream.size());
@@ -43,8 +45,10 @@ std::size_t process_prefix(std::string_view text) {
   return text.substr(0, end).find("pid=") == std::string_view::npos ? 0 : end + 1;
 }
 
-// "15: ", "worker-0: "
+// "15: ", "worker-0: ", "stderr: "
 std::size_t name_prefix(std::string_view text) {
+  constexpr std::string_view kStderr = "stderr: ";
+  if (text.starts_with(kStderr)) return kStderr.size() - 1;
   bool dash = false;
   std::size_t end = 0;
   while (end < std::min(text.size(), kMostPrefixBytes) &&
@@ -128,6 +132,35 @@ PrintedLine printed_line(std::string_view raw) {
     if (text.substr(line.body).starts_with(' ')) ++line.body;
   }
   return line;
+}
+
+ErrorLevel error_level(const PrintedLine& line) {
+  constexpr std::array<std::string_view, 9> kStarts = {
+      "Error: ",   "ERROR: ",    "ERROR ",        "error: ",      "Failed to ",
+      "CRITICAL ", "CRITICAL: ", "fatal error: ", "Fatal error: "};
+  constexpr std::array<std::string_view, 8> kLevels = {
+      "[ERROR]", "[error]", "[CRITICAL]", " ERROR ", " CRITICAL ", "|ERROR|", "ERROR:", "ERROR -"};
+  constexpr std::array<std::string_view, 5> kFatal = {"FATAL: ", "[FATAL]", "[fatal]", " FATAL ",
+                                                      "panic: "};
+  const std::string_view said = line.bare();
+  const std::string_view head = std::string_view(line.text).substr(0, kMostLevelBytes);
+  auto among = [&](const auto& words) {
+    return std::ranges::any_of(words, [&](auto word) { return head.find(word) != head.npos; });
+  };
+  // "[E926 11:11:00.6 thread_pool.cpp:138]", "F0409 07:28:49 1359 api.cc:719]"
+  const std::size_t bracket = head.find("[E");
+  if (bracket != head.npos && bracket + 2 < head.size() &&
+      (is_digit(head[bracket + 2]) || head[bracket + 2] == ' ')) {
+    return ErrorLevel::kFatal;
+  }
+  const bool glog = said.starts_with('E') || said.starts_with('F');
+  if (glog && count_digits(said, 1) == 4 && said.substr(5).starts_with(' ')) {
+    return ErrorLevel::kFatal;
+  }
+  if (among(kFatal)) return ErrorLevel::kFatal;
+  const bool starts =
+      std::ranges::any_of(kStarts, [&](auto word) { return said.starts_with(word); });
+  return starts || among(kLevels) ? ErrorLevel::kError : ErrorLevel::kNone;
 }
 
 bool is_progress(std::string_view text) {

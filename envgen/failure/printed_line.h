@@ -3,6 +3,7 @@
 // `15: `, mpirun's `[1,0]<stderr>:`, times, levels.
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,10 @@ struct PrintedLine {
 };
 
 PrintedLine printed_line(std::string_view line);
+
+// How bad a line is by its own words: `ERROR`, `[E 12:01`, `FATAL: `, as loggers write them.
+enum class ErrorLevel : std::uint8_t { kNone, kError, kFatal };
+ErrorLevel error_level(const PrintedLine& line);
 
 // What training prints when all is well: a step, an epoch, a loss, a bar.
 bool is_progress(std::string_view text);

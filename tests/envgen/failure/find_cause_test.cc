@@ -71,6 +71,70 @@ TEST(FindCause, SeesThroughPrefixesAndColours) {
   }
 }
 
+TEST(FindCause, SeesThroughWhatALoggerPutsBeforeEachLine) {
+  for (const std::string prefix :
+       {"2025-02-18 12:54:01,001 - trainer - ERROR - ", "node01: ", "trainer-0  | ",
+        "stderr: ", "[pod/job-0/main] ", "(RayTrainWorker pid=17, ip=10.0.0.1) "}) {
+    std::string printed = prefix + "step 1\n";
+    std::string_view rest = kTraceback;
+    while (!rest.empty()) {
+      const std::size_t end = rest.find('\n') + 1;
+      printed += prefix + std::string(rest.substr(0, end));
+      rest.remove_prefix(end);
+    }
+    const auto cause = cause_of(printed);
+    ASSERT_TRUE(cause) << prefix;
+    EXPECT_EQ(cause->line, prefix + "ValueError: batch 7 is empty");
+    EXPECT_EQ(cause->traceback.size(), 5U) << prefix;
+  }
+}
+
+TEST(FindCause, TakesAMessageForTheEndOfATracebackThatNamesNoException) {
+  const auto cause = cause_of(
+      "  File \"a.py\", line 1, in f\n    MPI_LIB.allreduce(tensor)\nNode: 'Allreduce_0'\n"
+      "Horovod has been shut down. This was caused by an exception on one of the ranks\n"
+      "\t [[{{node Allreduce_0}}]]\n");
+  ASSERT_TRUE(cause);
+  EXPECT_THAT(cause->line, HasSubstr("Horovod has been shut down"));
+  EXPECT_EQ(cause->traceback.front(), "  File \"a.py\", line 1, in f");
+}
+
+TEST(FindCause, HoldsAnExceptionWithoutItsTracebackForOne) {
+  const std::string_view line = "tensorflow.python.framework.errors_impl.InternalError: no output";
+  EXPECT_EQ(cause_line("Epoch 1/3\n" + std::string(line) + "\n"), line);
+  EXPECT_FALSE(cause_of("Epoch 1/3\n" + std::string(line) + "\nstep 2 loss 0.1\n"));
+  // It may have been caught.
+  const auto alone = cause_of("importing\nModuleNotFoundError: No module named 'fast'\n");
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->restart, RestartHelps::kUnknown);
+}
+
+TEST(FindCause, GoesByTheLevelOfALineThatNobodyKnows) {
+  EXPECT_EQ(cause_line("[E926 11:11:00.6 thread_pool.cpp:138] Exception in a task\n"
+                       "Aborted (core dumped)\n"),
+            "[E926 11:11:00.6 thread_pool.cpp:138] Exception in a task");
+  EXPECT_EQ(cause_line("field: tokenizer\nError: extra inputs\nbye\n"), "Error: extra inputs");
+  EXPECT_EQ(cause_line("2025-01-01 10:00:00 | ERROR | no licence left\n"),
+            "2025-01-01 10:00:00 | ERROR | no licence left");
+  EXPECT_FALSE(cause_of("ERROR: no cuda, going on\nstep 1 loss 0.5\n"));
+  EXPECT_EQ(cause_line("ERROR: no cuda\n" + std::string(kTraceback)),
+            "ValueError: batch 7 is empty");
+}
+
+TEST(FindCause, ShowsOfAGroupOfExceptionsTheOneInIt) {
+  EXPECT_THAT(cause_line("  + Exception Group Traceback (most recent call last):\n"
+                         "  |   File \"a.py\", line 3, in <module>\n"
+                         "  |     main()\n"
+                         "  | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)\n"
+                         "  +-+---------------- 1 ----------------\n"
+                         "    | Traceback (most recent call last):\n"
+                         "    |   File \"a.py\", line 1, in load\n"
+                         "    |     raise ValueError(7)\n"
+                         "    | ValueError: row 7\n"
+                         "    +------------------------------------\n"),
+              HasSubstr("ValueError: row 7"));
+}
+
 TEST(FindCause, KeepsTheTracebacksOfRanksApart) {
   EXPECT_EQ(
       cause_line("[rank0]: Traceback (most recent call last):\n"
@@ -177,6 +241,16 @@ TEST(FindCause, ShowsNoCredentialsAndNoEndlessLines) {
 TEST(CauseKey, IsTheSameWhateverTheNumbers) {
   EXPECT_EQ(cause_key("rank 1: 0x7f1234ab at 12:30:01"), cause_key("rank 7: 0x7fe9991c at 1:2:3"));
   EXPECT_NE(cause_key("KeyError: 'a'"), cause_key("KeyError: 'b'"));
+}
+
+TEST(FindCause, HoldsNoVariableThatIsPrintedForAFailure) {
+  EXPECT_FALSE(cause_of("ASCEND_OPP_PATH=/usr/local/Ascend/opp\nNCCL_DEBUG=WARN\n"));
+}
+
+TEST(FindCause, KnowsASigbusByTheCodeThatALauncherPrints) {
+  const auto cause = cause_of("E0325 20:57:27 api.py:869] failed (exitcode: -7) local_rank: 5\n");
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->failure_class, "shm-bus-error");
 }
 
 TEST(FailureCatalog, HasRowsThatAllCanBeRead) {
