@@ -24,6 +24,7 @@ constexpr std::size_t kWentOn = 20;
 // ... or so many where something else did.
 constexpr std::size_t kWentOnToFail = 5;
 constexpr int kLauncherWeight = 1;
+constexpr int kCutWeight = 2;    // a traceback whose exception is not there
 constexpr int kAloneWeight = 3;  // an exception's name and message without its traceback
 constexpr std::string_view kHeader = "Traceback (most recent call last)";
 
@@ -119,6 +120,24 @@ bool is_boxed(std::string_view text) {
   return text.starts_with("│") || text.starts_with("╭") || text.starts_with("╰");
 }
 
+bool is_raise(std::string_view text) {
+  const std::size_t start = std::min(text.find_first_not_of(' '), text.size());
+  return start > 0 && text.substr(start).starts_with("raise ");
+}
+
+// Where the exception begins of a traceback that is one line, its line ends written as `\\n` (a log
+// in JSON, an exception that quotes another one); `header` where it is none.
+std::size_t last_quoted_line(std::string_view text, std::size_t header) {
+  constexpr std::string_view kLineEnd = "\\n";
+  std::size_t last = header;
+  for (std::size_t at = text.find(kLineEnd, header); at != std::string_view::npos;
+       at = text.find(kLineEnd, at)) {
+    at += kLineEnd.size();
+    if (is_error_name(exception_name(text.substr(at)))) last = at;
+  }
+  return last;
+}
+
 bool is_launchers(std::string_view frame) {
   constexpr std::array<std::string_view, 6> kPlaces = {
       "torch/distributed/run.py", "torch/distributed/launch", "torch/distributed/elastic/",
@@ -155,8 +174,8 @@ class Search {
                            lines_[best->line].stream == lines_[next.line].stream &&
                            next.progress >= best->progress + kWentOnToFail &&
                            next.weight >= FailureCatalog::kExceptionWeight - 1;
-      const bool nearer =
-          best != nullptr && next.weight == best->weight && is_victim(*best) && !is_victim(next);
+      const bool nearer = best != nullptr && next.weight == best->weight &&
+                          next.weight >= kAloneWeight && is_victim(*best) && !is_victim(next);
       if (best == nullptr || went_on || nearer || next.weight > best->weight) best = &next;
     }
     if (best == nullptr) return std::nullopt;
@@ -178,7 +197,12 @@ class Search {
     }
     const std::string_view text = lines_[index].bare();
     const std::size_t header = text.find(kHeader);
-    if (header != std::string_view::npos) return begin(index, header, stream);
+    if (header != std::string_view::npos) {
+      if (const std::size_t last = last_quoted_line(text, header); last > header) {
+        return end_quoted(index, last, stream);
+      }
+      return begin(index, header, stream);
+    }
     if (stream.open && take_frame(index, stream)) return;
     if (!stream.open && is_frame(text)) {  // its beginning is not there
       stream.open = Traceback{.first = index, .code = index};
@@ -189,6 +213,7 @@ class Search {
       return end(index, {.first = index}, catalog_.match(text.substr(0, kMostMatchedBytes), true),
                  stream);
     }
+    if (is_raise(text)) return;  // a line of code: what is raised comes behind it
     const auto match = catalog_.match(text.substr(0, kMostMatchedBytes), false);
     if (match.row != nullptr) {
       const bool noise = match.row->role == FailureRole::kNoise;
@@ -213,6 +238,13 @@ class Search {
       add(index, index, {}, level == ErrorLevel::kFatal ? kLauncherWeight : 0, stream);
       candidates_.back().weak = true;
     }
+  }
+
+  void end_quoted(std::size_t index, std::size_t last, Stream& stream) {
+    const std::string_view said = lines_[index].bare().substr(last, kMostMatchedBytes);
+    auto match = catalog_.match(said, true);
+    match.at = last;
+    end(index, {.first = index}, match, stream);
   }
 
   // The end of a traceback that was printed elsewhere or not at all.
@@ -295,7 +327,7 @@ class Search {
       message->first = open.first;
       return;
     }
-    const int weight = open.launcher ? 0 : FailureCatalog::kExceptionWeight;
+    const int weight = open.launcher ? 0 : kCutWeight;
     add(open.code, open.first, {}, weight, stream);
   }
 

@@ -2,9 +2,9 @@
 // The line that says why a process failed, out of all that it printed last: the end of a traceback,
 // the message of a fatal signal, a line that the catalogue knows. Warnings, progress and launchers'
 // tables are passed over; a root beats a victim, and of equals the first is the cause, unless the
-// job went on after it as if nothing had been. Without any of these: an exception that stands alone,
-// or a line that a logger marks as an error, if no progress follows it; such a one never says that a
-// restart is useless. Where nothing speaks of a failure there is none.
+// job went on after it as if nothing had been. Without any of these: an exception that stands
+// alone, or a line that a logger marks as an error, if no progress follows it; such a one never
+// says that a restart is useless. Where nothing speaks of a failure there is none.
 
 #include <cstddef>
 #include <optional>

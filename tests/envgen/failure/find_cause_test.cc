@@ -121,6 +121,29 @@ TEST(FindCause, GoesByTheLevelOfALineThatNobodyKnows) {
             "ValueError: batch 7 is empty");
 }
 
+TEST(FindCause, ReadsATracebackThatIsOneLine) {
+  const std::string quoted =
+      R"({"level":"error","message":"Traceback (most recent call last):\n  File \"a.py\", line 1, in )"
+      R"(f\n    g()\nImportError: cannot import name 'x'\n"})";
+  const auto cause = cause_of("step 1\n" + quoted + "\nbye\n");
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->line, quoted);
+  EXPECT_EQ(cause->failure_class, "python-import");
+}
+
+TEST(FindCause, LetsAVictimsMessageBeatATracebackThatIsCutOff) {
+  EXPECT_THAT(
+      cause_line("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\n"
+                 "RuntimeError: [third_party/gloo/gloo/transport/tcp/pair.cc:799] refused\n"
+                 "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+                 "    group = new_group()\n"),
+      HasSubstr("refused"));
+  EXPECT_EQ(
+      cause_line("    raise RuntimeError('DataLoader worker (pid(s) {}) exited unexpectedly')\n"
+                 "RuntimeError: DataLoader worker (pid(s) 7) exited unexpectedly\n"),
+      "RuntimeError: DataLoader worker (pid(s) 7) exited unexpectedly");
+}
+
 TEST(FindCause, ShowsOfAGroupOfExceptionsTheOneInIt) {
   EXPECT_THAT(cause_line("  + Exception Group Traceback (most recent call last):\n"
                          "  |   File \"a.py\", line 3, in <module>\n"
