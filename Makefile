@@ -9,8 +9,8 @@ CTEST := GTEST_BRIEF=1 ctest --output-on-failure --no-tests=error -j$(JOBS)
 HOST_ARCH := $(or $(shell dpkg --print-architecture 2>/dev/null),amd64)
 ARCH ?= $(HOST_ARCH)
 
-.PHONY: all demo test bench behaviour stacks lint fuzz images dist clean help release-tree deps-build \
-  test-builds cross-tree both-builds
+.PHONY: all demo test bench behaviour stacks failures hangs lint fuzz images dist clean help \
+  release-tree deps-build test-builds load-builds cross-tree both-builds
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
 
@@ -40,6 +40,8 @@ help:
 	@echo 'make bench    start, memory, reaping, signals and exit against other inits; rank tables against Python'
 	@echo 'make behaviour  how trainit and other inits answer 34 checks of a PID 1'
 	@echo 'make stacks   newer PyTorch, MPI and Slurm, and gVisor, for real; STACKS="slurm gvisor" are some of them'
+	@echo 'make failures  what trainit says of failures that are played, in each way that ranks are started'
+	@echo 'make hangs    whom it names where a job of the real PyTorch hangs'
 	@echo 'make lint     clang-format, clang-tidy, shellcheck, layering'
 	@echo 'make fuzz     each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make images   the image that installs trainit into a volume, for amd64 and arm64'
@@ -81,6 +83,15 @@ stacks: release-tree
 	@.ci/deps test
 	@cmake --build build -j$(JOBS) --target trainit payload cluster_test
 	@tests/stacks/run.sh build $(STACKS)
+load-builds: release-tree
+	@.ci/deps load
+	@cmake --build build -j$(JOBS) --target trainit
+
+failures: load-builds
+	@tests/load/failures_table.py build/trainit
+
+hangs: load-builds
+	@tests/load/hangs.py build/trainit
 
 lint: release-tree
 	@.ci/deps lint
