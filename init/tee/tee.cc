@@ -45,6 +45,7 @@ struct Input {
   Cursor* cursor = nullptr;
   std::optional<Lines> lines = {};  // none: the copy is of the bytes as they come
   std::int64_t partial_since_ms = 0;
+  bool held = false;  // by the reader: the end of its line may have been written long ago
   bool terminal = false;
   std::int64_t sized_ms = 0;
 
@@ -168,7 +169,7 @@ int Tee::timeout_ms(bool out_held, bool err_held) const {
   std::optional<std::int64_t> until;
   auto at = [&until](std::int64_t ms) { until = std::min(until.value_or(ms), ms); };
   for (const Input& input : inputs_) {
-    if (input.partial_since_ms != 0) at(input.partial_until_ms());
+    if (input.partial_since_ms != 0 && !input.held) at(input.partial_until_ms());
   }
   if (out_held && before_ < 0) at(out_.patience_ends_ms());
   if (err_held && before_ < 0) at(err_->patience_ends_ms());
@@ -225,8 +226,10 @@ void Tee::wait() {
   polled_.push_back({out_.waits_for(), POLLOUT, 0});
   polled_.push_back({err_ ? err_->waits_for() : -1, POLLOUT, 0});
   const std::size_t others = polled_.size();
-  for (const Input& input : inputs_) {
+  for (Input& input : inputs_) {
     const bool held = input.mirror != nullptr && (input.mirror == &out_ ? out_held : err_held);
+    const bool goes_on = std::exchange(input.held, held) && !held;
+    if (goes_on && input.partial_since_ms != 0) input.partial_since_ms = now_ms_;
     // What the dead have left is read in any case: it may say why they died.
     polled_.push_back({input.fd, static_cast<short>(held ? 0 : POLLIN), 0});
   }
@@ -292,7 +295,7 @@ void Tee::show(Input& input, std::string_view bytes) {
 void Tee::flush_partial(bool all) {
   for (Input& input : inputs_) {
     if (input.partial_since_ms == 0) continue;
-    if (!all && now_ms_ < input.partial_until_ms()) continue;
+    if (!all && (input.held || now_ms_ < input.partial_until_ms())) continue;
     input.lines->flush(*input.mirror, *input.cursor);
     input.mirror->flush();
     input.partial_since_ms = 0;
