@@ -51,6 +51,15 @@ class Pods : public ClusterTest {
     exercise(manifest, tag_of(image),
              {"end", std::string(TRAINIT_SOURCE_DIR) + "/tests/" + script, "rank [03] of 4 on "});
   }
+
+  // Of a job that runs `command`, which may use tests/pods/failing.py as /workspace/train.py.
+  static void expect_message(const std::string& manifest, Image image, const std::string& memory,
+                             const std::string& command, const Words& texts) {
+    Words what = {"message", std::string(TRAINIT_SOURCE_DIR) + "/tests/pods/failing.py", memory,
+                  command};
+    what.insert(what.end(), texts.begin(), texts.end());
+    exercise(manifest, tag_of(image), what);
+  }
 };
 
 TEST_F(Pods, TheInstallerHoldsOneFile) {
@@ -71,6 +80,35 @@ TEST_F(Pods, APodStopsWithinItsGraceInAnImageWithoutAShell) {
 
 TEST_F(Pods, APodThatFailsStaysForTheDebugWindow) {
   exercise("pod.yaml", Scratch().name(), {"fail", "/payload", "exit", "7"});
+}
+
+TEST_F(Pods, TheTerminationMessageNamesTheModuleThatIsMissing) {
+  expect_message(
+      "pod.yaml", Image::kMpi, "", "python3 /workspace/train.py import",
+      {"main exited with code 1", "ModuleNotFoundError: No module named 'no_such_module'",
+       "install the package", "/workspace/train.py\", line"});
+}
+
+TEST_F(Pods, TheTerminationMessageTellsTheMemoryLimit) {
+  expect_message("pod.yaml", Image::kMpi, "256m", "python3 /workspace/train.py memory",
+                 {"main was killed by SIGKILL", "out of memory, the kernel's OOM killer struck"});
+}
+
+TEST_F(Pods, TheTerminationMessageTellsAFullSharedMemory) {
+  expect_message("pod.yaml", Image::kMpi, "", "python3 /workspace/train.py shm",
+                 {"main was killed by SIGBUS", "/dev/shm"});
+}
+
+TEST_F(Pods, TheTerminationMessageNamesTheRankOfATorchrunThatWasTyped) {
+  expect_message("pod.yaml", Image::kTorch, "",
+                 "torchrun --standalone --nproc_per_node 2 /workspace/train.py exception 1",
+                 {"rank 1 (in torchrun, on ", "exited with code 1", "ValueError: shard 7 is empty",
+                  "Traceback"});
+}
+
+TEST_F(Pods, TheTerminationMessageNamesTheRankOfAnotherNode) {
+  expect_message("job.yaml", Image::kMpi, "", "python3 /workspace/train.py exception 3",
+                 {"rank-3 (node 1", "exited with code 1", "ValueError: shard 7 is empty"});
 }
 
 TEST_F(Pods, AnIndexedJobTrains) { train("job.yaml", Image::kMpi, "pods/report.py"); }

@@ -7,6 +7,10 @@ manifest says: command, arguments, variables, volumes, user, capabilities, read-
   stop COMMAND...  COMMAND instead of the arguments, which ignores TERM and makes /tmp/ready-0 when
                    it is up; then it is stopped. The grace and the pod's are shortened alike
   fail COMMAND...  COMMAND fails: the pod stays for the debug window, until it is released
+  message SCRIPT MEMORY COMMAND TEXT...
+                   the pods have SCRIPT as /workspace/train.py, at most MEMORY ("" = the machine's),
+                   and COMMAND instead of the arguments. The first one fails, and its termination
+                   message has each TEXT
 A node has two ranks here (--slots), whatever devices the manifest asks for.
 """
 
@@ -153,13 +157,14 @@ class Job:
                           self.installer, *container['args'])
             print(f'{pod.host}: {said.strip()}')
 
-    def start(self, pod, arguments=None):
+    def start(self, pod, arguments=None, more_flags=(), more_env=None):
         """The job's container; `arguments` in the place of the manifest's."""
         main = pod.main()
         names = [pod.host] + [f'{pod.host}.{pod.domain}'] * bool(pod.domain)
         flags = self.flags_of(pod, main) + self.node.file_flags(pod)
         flags += [f'--network-alias={name}' for name in names]
-        for name, value in {**pod.environment(), 'PAYLOAD_OUT': '/tmp'}.items():
+        flags += more_flags
+        for name, value in {**pod.environment(), 'PAYLOAD_OUT': '/tmp', **(more_env or {})}.items():
             flags += ['--env', f'{name}={value}']
         message = os.path.join(self.node.directory(f'{pod.host}-message'), 'log')
         with open(message, 'w', encoding='utf-8'):
@@ -249,11 +254,26 @@ def fail(job, *command):
     job.expect(pod, 'the termination message', 'exited with code 7' in job.message_of(pod), True)
 
 
+def message(job, memory, command, *texts):
+    limit = [f'--memory={memory}', f'--memory-swap={memory}'] if memory else []
+    for pod in reversed(job.pods):
+        job.install(pod)
+    # The first one first: the others look its name up, and one that fails does not wait for it.
+    for pod in job.pods:
+        job.start(pod, command.split(), limit, {'TRAINIT_HOLD': '0s'})
+    pod = job.pods[0]
+    job.expect(pod, 'that it failed', job.wait(pod) != 0, True)
+    said = job.message_of(pod)
+    print(said)
+    for text in texts:
+        job.expect(pod, f'{text!r} in the termination message\n{said}', text in said, True)
+
+
 def main():
     manifest, installer, image, what, *rest = sys.argv[1:]
-    script = rest.pop(0) if what == 'end' else ''
+    script = rest.pop(0) if what in ('end', 'message') else ''
     with Job(manifest, installer, image, what, script) as job:
-        {'end': end, 'stop': stop, 'fail': fail}[what](job, *rest)
+        {'end': end, 'stop': stop, 'fail': fail, 'message': message}[what](job, *rest)
 
 
 main()
