@@ -117,7 +117,7 @@ std::size_t shell_text_in(const std::vector<std::string>& command) {
   return command.size();
 }
 
-std::string quoted(std::string_view text, char quote, std::string_view escaped) {
+std::string in_quotes(std::string_view text, char quote, std::string_view escaped) {
   std::string result(1, quote);
   for (const char c : text) {
     if (escaped.find(c) != std::string_view::npos) result += '\\';
@@ -134,7 +134,7 @@ std::string line_of(const std::vector<std::string>& words) {
     if (!line.empty()) line += ' ';
     const bool quote = word.empty() || word.find_first_of(" \t\r\n\"'()*?#`\\") != word.npos ||
                        (word.find_first_of("<>") != word.npos && !is_redirection(word));
-    line += quote ? quoted(word, '"', "\"\\`") : word;
+    line += quote ? in_quotes(word, '"', "\"\\`") : word;
   }
   return line;
 }

@@ -44,7 +44,11 @@ struct Observation {
   bool perf_reschedules = false;  // else an alert
   int perf_count = 1;             // so many lines in succession
 
-  // The stall watch; 0 = none.
+  // Lines by which a rank tells its steps (formats/progress_line.h); none = nothing is known of
+  // them.
+  std::vector<std::string> progress;
+
+  // The stall watch; 0 = none. Of ranks that tell their steps it is these that count.
   std::int64_t stall_ms = 0;
   bool stall_by_output = false;  // silence is enough, whatever CPU time is used
   bool stall_ends = false;       // the job, as a failure; else a report
@@ -73,6 +77,7 @@ inline void fields(FieldVisitor& v, Observation& observe) {
   v("perf_pattern", observe.perf_pattern);
   v("perf_reschedules", observe.perf_reschedules);
   v("perf_count", observe.perf_count, kCount);
+  v("progress", observe.progress);
   v("stall_ms", observe.stall_ms);
   v("stall_by_output", observe.stall_by_output);
   v("stall_ends", observe.stall_ends);
@@ -87,5 +92,10 @@ inline void fields(FieldVisitor& v, Observation& observe) {
 
 // Whether anything is to be watched.
 bool has_watches(const Observation& observe);
+// Whether ranks may tell their steps, and whether one that they have saved.
+bool tells_steps(const Observation& observe);
+bool tells_saved(const Observation& observe);
+// Whether the ranks' lines are read for it.
+bool reads_lines(const Observation& observe);
 
 }  // namespace envgen

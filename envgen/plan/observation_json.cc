@@ -32,6 +32,11 @@ void write_watches(json::Writer& out, const Observation& observe) {
     out.key("policy").string(observe.perf_reschedules ? "reschedule" : "alert");
     out.end_object();
   }
+  if (!observe.progress.empty()) {
+    out.key("progress").begin_array();
+    for (const std::string& pattern : observe.progress) out.string(pattern);
+    out.end_array();
+  }
   if (observe.stall_ms > 0) {
     out.key("stall").begin_object();
     out.key("timeout_ms").integer(observe.stall_ms);
@@ -57,10 +62,14 @@ std::string watches_text(const Observation& observe) {
             (observe.perf_reschedules ? " saves the job and ends it with exit code 75\n"
                                       : " is an alert\n");
   }
+  for (const std::string& pattern : observe.progress) {
+    text += "watches progress: lines with \"" + pattern + "\"\n";
+  }
   if (observe.stall_ms > 0) {
     text += std::string("watches for stalls: no output") +
-            (observe.stall_by_output ? "" : " and no CPU time") + " for " +
-            seconds(observe.stall_ms) +
+            (observe.stall_by_output ? "" : " and no CPU time") +
+            (observe.progress.empty() ? "" : ", of ranks that tell their steps no new one,") +
+            " for " + seconds(observe.stall_ms) +
             (observe.stall_ends ? " fails the job with exit code 70\n" : " is reported\n");
   }
   if (observe.health_interval_ms > 0) {

@@ -75,6 +75,8 @@ inline constexpr Lines kChecks = {"a list of ", parse_checks, check_names};
 inline constexpr Lines kLimit = {"NAME=SOFT[:HARD]", parse_lines};
 inline constexpr Lines kData = {"SRC or SRC=DST, absolute paths", parse_lines};
 inline constexpr Lines kPattern = {"a pattern such as *.tar or train/**", parse_lines};
+inline constexpr Lines kProgress = {
+    "a text with {step} or {saved} behind it, as in \"step {step}\"", parse_progress};
 inline constexpr Lines kDirectory = {"a directory", parse_lines};
 
 inline constexpr Kind<int> kSignal = {"a signal such as TERM", parse_signal};

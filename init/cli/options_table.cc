@@ -337,6 +337,8 @@ constexpr Option kWatch[] = {
               "perf-pattern", "TEXT", "the line with {hardware} and {e2e}; else the platform's")),
     needs(kPerf, row<kPositive, &Observation::perf_count>(
                      "perf-count", "N", "so many lines in succession above it (1)")),
+    row<kProgress, &Observation::progress>(
+        "progress", "PATTERN", "a line that tells the {step}, or which one is {saved}; repeatable"),
     row<kDuration, &Observation::stall_ms>(
         "stall-timeout", "DURATION", "a rank without output and CPU time so long has stalled"),
     needs(kStall, row<kWord<kStallOn>, &Observation::stall_by_output>(

@@ -8,6 +8,7 @@
 #include "base/exit_codes.h"
 #include "base/text.h"
 #include "envgen/formats/perf_line.h"
+#include "envgen/formats/progress_line.h"
 #include "envgen/framework/framework.h"
 #include "envgen/platform/platform.h"
 #include "init/doctor/doctor.h"
@@ -152,6 +153,16 @@ Parsed<std::string> parse_perf_text(std::string_view text) {
   return std::string(text);
 }
 
+Parsed<std::vector<std::string>> parse_progress(std::string_view text) {
+  auto patterns = parse_lines(text);
+  if (!patterns) return refused();
+  for (const std::string& one : *patterns) {
+    const auto pattern = envgen::parse_progress_pattern(one);
+    if (!pattern) return refused(pattern.error().found);
+  }
+  return patterns;
+}
+
 Parsed<std::string> parse_terminal(std::string_view text) {
   const auto on = parse_switch(text);
   return on ? Parsed<std::string>(*on ? "1" : "0") : parse_text(text);
@@ -201,7 +212,7 @@ Parsed<std::int64_t> parse_size(std::string_view text, std::int64_t least) {
 
 Parsed<std::int64_t> parse_ratio(std::string_view text) {
   constexpr std::int64_t kMostPpm = 100'000'000;
-  const auto ratio = envgen::parse_millionths(text);
+  const auto ratio = envgen::parse_decimal(text);
   if (!ratio || *ratio == 0 || *ratio > kMostPpm) return refused();
   return *ratio;
 }

@@ -44,6 +44,7 @@ Parsed<std::string> parse_text(std::string_view text);
 // An absolute path, but for "/"; without slashes at its end.
 Parsed<std::string> parse_absolute(std::string_view text);
 Parsed<std::string> parse_perf_text(std::string_view text);
+Parsed<std::vector<std::string>> parse_progress(std::string_view text);
 // "1", "0" or a command line.
 Parsed<std::string> parse_terminal(std::string_view text);
 Parsed<std::string> parse_health_checks(std::string_view text);

@@ -79,7 +79,7 @@ class Supervisor {
   }
   void write_state();
   [[nodiscard]] std::optional<std::int64_t> metrics_due_ms() const;
-  void add_last_output(JobReport& report) const;
+  void add_output(JobReport& report) const;
   // True: a process has been stopped by a signal, or continued, since.
   bool look_for_paused();
   void finish_logs();

@@ -105,7 +105,7 @@ void Supervisor::start_process(TaskRef task) {
   proc::SpawnSpec spec = spec_of(job_, record, start_context());
   const bool main = record.kind == TaskKind::kMain;
   if (main && !pass_through_) {
-    tees_.begin(job_.plan, setup_.saved, perf_scan(job_));
+    tees_.begin(job_.plan, setup_.saved, line_scan(job_));
     tees_.give(static_cast<std::size_t>(record.process), spec);
   }
   auto spawned = proc::spawn(spec, setup_.saved);

@@ -18,6 +18,7 @@
 #include "init/engine/fallback/fallback_job.h"
 #include "init/engine/monitor/membership_watch.h"
 #include "init/engine/monitor/monitor.h"
+#include "init/engine/monitor/saved_step.h"
 #include "init/engine/policies.h"
 #include "init/engine/report/job_messages.h"
 #include "init/engine/supervision.h"
@@ -408,6 +409,9 @@ void Supervisor::drain() {
     std::vector<lifecycle::Action> actions = machine_.step(next, now_ms());
     const std::string text =
         report_transition(before, next, job_, machine_, now_ms(), termination_log());
+    if (machine_.phase() == lifecycle::Phase::kCheckpointing && job_.save_asked_ms == 0) {
+      job_.save_asked_ms = sys::monotonic_ms();
+    }
     workers_.stepped();
     // What is asked to save or to end must not be kept from it by whoever does not read its output.
     const lifecycle::Phase phase = machine_.phase();
@@ -446,7 +450,8 @@ void Supervisor::write_state() {
   if (!state_writer_.due() && !metrics) return;
   JobReport report = report_of(job_, machine_, now_ms());
   report.started_ms = started_ms_;
-  add_last_output(report);
+  add_output(report);
+  add_lines(job_, report);
   if (done_) {
     report.exit_code = exit_code_;
     report.given_code = given_code(job_.plan.policy.exit_codes, exit_code_);
@@ -455,7 +460,13 @@ void Supervisor::write_state() {
   if (metrics) state_writer_.write_metrics(report);
 }
 
-void Supervisor::add_last_output(JobReport& report) const {
+void Supervisor::add_output(JobReport& report) const {
+  if (const logtee::Lost* lost = tees_.lost()) {
+    report.lost = {{"stdout", lost->out.lines()},
+                   {"stderr", lost->err.lines()},
+                   {"files", lost->files.lines()},
+                   {"diagnostics", sys::log::dropped()}};
+  }
   if (tees_.seen() == nullptr) return;
   const std::int64_t since_boot_ms = sys::wall_ms() - sys::monotonic_ms();
   for (std::size_t i = 0; i < report.tasks.size() && i < job_.records.size(); ++i) {
@@ -485,13 +496,17 @@ void Supervisor::finish_logs() {
 
 void Supervisor::finish() {
   diagnosis_.finish(job_, machine_);
-  const std::uint64_t seen = tees_.bytes_seen();
+  report_saved(job_, tees_.seen(), timeline_, termination_log());
+  auto counted = [this] {
+    return std::pair(tees_.bytes_seen(), tees_.lost() != nullptr ? tees_.lost()->lines() : 0);
+  };
+  const auto before = counted();
   // Before the logs, whose reader may take its time: whoever else waits is told the code now.
   state_writer_.note_change();
   write_state();
   link_.farewell(exit_code_);
   finish_logs();
-  if (tees_.bytes_seen() != seen) {
+  if (counted() != before) {
     state_writer_.note_change();
     write_state();
   }

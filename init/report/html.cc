@@ -153,11 +153,13 @@ std::string ending_of(const engine::TaskReport& task) {
 
 std::string tasks_of(const engine::JobReport& state) {
   std::string html =
-      "<table class=\"words\"><tr><th>task</th><th>kind</th><th>starts</th>"
+      "<table class=\"words\"><tr><th>task</th><th>kind</th><th>starts</th><th>step</th>"
       "<th>ended with</th><th>began</th><th>output</th></tr>\n";
   for (const engine::TaskReport& task : state.tasks) {
     html += "<tr>" + element("td", task.name) + element("td", task.kind) +
-            element("td", std::to_string(task.incarnation)) + element("td", ending_of(task)) +
+            element("td", std::to_string(task.incarnation)) +
+            element("td", task.step < 0 ? "" : std::to_string(task.step)) +
+            element("td", ending_of(task)) +
             element("td", task.started_ms == 0 ? "" : utc_text(task.started_ms)) +
             element("td", task.log.empty() ? "stdout" : task.log) + "</tr>\n";
   }

@@ -60,9 +60,11 @@ void add_facts(Summary& summary, const std::vector<NodeRun>& runs) {
   };
   int restarts = 0;
   const JobReport* state = nullptr;
+  std::vector<engine::TaskReport> tasks;  // of all nodes
   for (const NodeRun& run : runs) {
     if (!run.state) continue;
     if (state == nullptr) state = &*run.state;
+    tasks.insert(tasks.end(), run.state->tasks.begin(), run.state->tasks.end());
     restarts = std::max(restarts, run.state->restarts);
   }
   if (state != nullptr) {
@@ -74,6 +76,8 @@ void add_facts(Summary& summary, const std::vector<NodeRun>& runs) {
     fact("world size", std::to_string(state->world_size));
     fact("restarts", std::to_string(restarts));
   }
+  const std::string steps = engine::steps_text(tasks);
+  if (!steps.empty()) fact("progress", steps);
   fact("began", utc_text(summary.begin_ms));
   fact("lasted", duration_text(summary.end_ms - summary.begin_ms));
 }
@@ -115,8 +119,9 @@ void add_failures(Summary& summary, const NodeSummary& node) {
 }
 
 void add_findings(Summary& summary, const NodeSummary& node) {
-  static constexpr std::array<std::string_view, 8> kKinds{
-      "preflight", "health", "stall", "performance", "data", "node", "membership_changed", "hang"};
+  static constexpr std::array<std::string_view, 9> kKinds{
+      "preflight", "health", "stall", "performance",       "data",
+      "node",      "saved",  "hang",  "membership_changed"};
   const std::string name = node_text(node.chart);
   for (const Moment& moment : node.chart.moments) {
     if (std::ranges::find(kKinds, moment.name) == kKinds.end()) continue;

@@ -71,8 +71,23 @@ std::string shares_text(const Summary& summary) {
   return "\nWhere the time went\n" + table_of(rows);
 }
 
+// "  steps: rank-0 120, rank-1 100", at most so many.
+std::string steps_text(const std::vector<engine::TaskReport>& tasks) {
+  constexpr std::size_t kMost = 64;
+  std::string text;
+  std::size_t count = 0;
+  for (const engine::TaskReport& task : tasks) {
+    if (task.step < 0 || ++count > kMost) continue;
+    text +=
+        (text.empty() ? "" : ", ") + sys::printable(task.name) + " " + std::to_string(task.step);
+  }
+  if (count > kMost) text += " and " + std::to_string(count - kMost) + " more";
+  return text.empty() ? "" : "  steps: " + text + "\n";
+}
+
 std::string node_details(const NodeSummary& node) {
   std::string text = "\n" + sys::printable(node_text(node.chart)) + ": " + node.ended + "\n";
+  if (node.run->state) text += steps_text(node.run->state->tasks);
   for (const NamedText& output : node.run->outputs) {
     text += "  last lines of " + sys::printable(output.name) + "\n";
     std::string_view rest = output.text;

@@ -38,12 +38,8 @@ std::string LogFile::open() {
 }
 
 void LogFile::write(std::string_view bytes, std::int64_t now_ms) {
-  if (retry_ms_ != 0 && (now_ms < retry_ms_ || !try_again(now_ms))) {
-    lost_ += bytes.size();
-    unsaid_ += bytes.size();
-    return;
-  }
-  if (const std::string why = open(); !why.empty()) return give_up(bytes.size(), why, now_ms);
+  if (retry_ms_ != 0 && (now_ms < retry_ms_ || !try_again(now_ms))) return count_lost(bytes);
+  if (const std::string why = open(); !why.empty()) return give_up(bytes, why, now_ms);
   while (!bytes.empty() && retry_ms_ == 0) {
     std::size_t part = bytes.size();
     if (rule_.max_bytes > 0 && rotates_) {
@@ -62,10 +58,13 @@ void LogFile::write(std::string_view bytes, std::int64_t now_ms) {
     append(bytes.substr(0, part), now_ms);
     bytes.remove_prefix(part);
   }
-  if (!bytes.empty()) {
-    lost_ += bytes.size();
-    unsaid_ += bytes.size();
-  }
+  count_lost(bytes);
+}
+
+void LogFile::count_lost(std::string_view bytes) {
+  lost_ += bytes.size();
+  unsaid_ += bytes.size();
+  if (rule_.lost_count != nullptr) rule_.lost_count->add(bytes);
 }
 
 std::size_t LogFile::write_all(std::string_view bytes) {
@@ -81,16 +80,15 @@ void LogFile::append(std::string_view bytes, std::int64_t now_ms) {
   const int error = errno;
   // On a file system that was away the old description may stay dead.
   if (error != ENOSPC && error != EDQUOT) fd_.reset();
-  give_up(bytes.size() - done, "writing the log file: " + path_ + ": " + sys::errno_text(error),
+  give_up(bytes.substr(done), "writing the log file: " + path_ + ": " + sys::errno_text(error),
           now_ms);
 }
 
-void LogFile::give_up(std::size_t bytes, const std::string& why, std::int64_t now_ms) {
+void LogFile::give_up(std::string_view bytes, const std::string& why, std::int64_t now_ms) {
   if (retry_ms_ == 0) {
     sys::log::warning(why + "; what does not fit is lost there, and the job goes on");
   }
-  lost_ += bytes;
-  unsaid_ += bytes;
+  count_lost(bytes);
   retry_ms_ = now_ms + kRetryMs;
 }
 
@@ -156,7 +154,7 @@ void LogFile::rotate(std::int64_t now_ms) {
     return;
   }
   fd_.reset();
-  if (const std::string why = open(); !why.empty()) give_up(0, why, now_ms);
+  if (const std::string why = open(); !why.empty()) give_up({}, why, now_ms);
 }
 
 }  // namespace logtee

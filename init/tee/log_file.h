@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "envgen/plan/sandbox.h"
 #include "init/sys/fd.h"
+#include "init/tee/lost.h"
 
 namespace logtee {
 
@@ -17,6 +18,7 @@ struct LogRule {
   std::int64_t max_bytes = 0;                  // 0 = it grows
   int keep = 0;                                // so many old ones stay: PATH.1 is the youngest
   const envgen::Identity* job_user = nullptr;  // where it is another user; outlives the file
+  LostCount* lost_count = nullptr;             // what is lost is counted there too
 };
 
 class LogFile {
@@ -39,7 +41,8 @@ class LogFile {
   // How much was written; less than all with errno.
   std::size_t write_all(std::string_view bytes);
   bool try_again(std::int64_t now_ms);
-  void give_up(std::size_t bytes, const std::string& why, std::int64_t now_ms);
+  void give_up(std::string_view bytes, const std::string& why, std::int64_t now_ms);
+  void count_lost(std::string_view bytes);
 
   std::string path_;
   LogRule rule_;

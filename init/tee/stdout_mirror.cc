@@ -70,7 +70,7 @@ void StdoutMirror::flush() {
 
 void StdoutMirror::put(std::string_view bytes) {
   if (gone_) {
-    dropped_ += bytes.size();
+    count_lost(bytes);
     unsaid_ += bytes.size();
     return;
   }
@@ -86,11 +86,21 @@ void StdoutMirror::pass(std::string_view bytes) {
   if (full_ || gone_) drop_all();
 }
 
+void StdoutMirror::count_lost(std::string_view bytes) {
+  dropped_ += bytes.size();
+  if (lost_ != nullptr) lost_->add(bytes);
+}
+
+void StdoutMirror::give_up_rest() {
+  if (noted_ == 0) count_lost(front_);
+  count_lost(std::string_view(queue_).substr(head_));
+}
+
 // To be told where there is room again; a note that did not fit is written anew then.
 void StdoutMirror::drop_all() {
-  const std::uint64_t lost = (noted_ == 0 ? front_.size() : 0) + queue_.size() - head_;
-  unsaid_ += lost + std::exchange(noted_, 0);
-  dropped_ += lost;
+  const std::uint64_t before = dropped_;
+  give_up_rest();
+  unsaid_ += dropped_ - before + std::exchange(noted_, 0);
   no_room_ = !gone_;
   front_.clear();
   queue_.clear();
@@ -111,7 +121,7 @@ void StdoutMirror::make_room(std::size_t size) {
   std::size_t end = least == begin ? begin : queue_.find('\n', least - 1);
   end = end == std::string::npos ? queue_.size() : end + (least == begin ? 0 : 1);
   unsaid_ += end - begin;
-  dropped_ += end - begin;
+  count_lost(std::string_view(queue_).substr(begin, end - begin));
   queue_.erase(0, end);
   head_ = 0;
 }

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "init/sys/nonblocking_writer.h"
+#include "init/tee/lost.h"
 
 namespace logtee {
 
@@ -20,8 +21,9 @@ class StdoutMirror {
  public:
   static constexpr std::size_t kMostKept = 1U << 20;
 
-  StdoutMirror(int standard_fd, std::int64_t patience_ms)
-      : writer_(standard_fd), patience_ms_(patience_ms) {}
+  // `lost`: what is dropped is counted there too; nullptr: it is not.
+  StdoutMirror(int standard_fd, std::int64_t patience_ms, LostCount* lost = nullptr)
+      : writer_(standard_fd), patience_ms_(patience_ms), lost_(lost) {}
 
   // Keeps bytes for flush().
   void put(std::string_view bytes);
@@ -37,6 +39,8 @@ class StdoutMirror {
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
   // Of all that was put, what was not written, and of which the stream does not tell.
   [[nodiscard]] std::uint64_t missing() const;
+  // Nothing is written any more: what has not been is lost.
+  void give_up_rest();
 
   // Whether what is put should wait until the reader has read. To be asked in each turn.
   bool holds_up(std::int64_t now_ms);
@@ -62,6 +66,7 @@ class StdoutMirror {
   void note_gap();
   void make_room(std::size_t size);
   void drop_all();
+  void count_lost(std::string_view bytes);
 
   sys::NonblockingWriter writer_;
   std::string front_;  // the rest of a line that was taken in part, or what is said of a gap
@@ -75,6 +80,7 @@ class StdoutMirror {
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
   std::int64_t patience_ms_;
+  LostCount* lost_;
   std::int64_t unread_since_ms_ = 0;
   std::uint64_t written_then_ = 0;            // of written_
   std::optional<std::size_t> unread_then_{};  // in the pipe

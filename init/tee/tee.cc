@@ -101,12 +101,13 @@ class Tee {
 Tee::Tee(const Work& work, Shared& shared, const Scan& scan)
     : shared_(shared),
       scan_(scan),
-      out_(STDOUT_FILENO, work.patience_ms),
+      out_(STDOUT_FILENO, work.patience_ms, work.lost ? &work.lost->out : nullptr),
       life_(work.life),
       before_(work.before),
       patience_ms_(work.patience_ms) {
   if (!same_file(STDOUT_FILENO, STDERR_FILENO)) {
-    err_ = std::make_unique<StdoutMirror>(STDERR_FILENO, work.patience_ms);
+    err_ = std::make_unique<StdoutMirror>(STDERR_FILENO, work.patience_ms,
+                                          work.lost ? &work.lost->err : nullptr);
   }
   if (before_ >= 0) {
     out_.wait_for_another(true);
@@ -114,7 +115,8 @@ Tee::Tee(const Work& work, Shared& shared, const Scan& scan)
   }
   const LogRule rule{.max_bytes = work.log_max_bytes,
                      .keep = work.log_keep,
-                     .job_user = work.job_user ? &*work.job_user : nullptr};
+                     .job_user = work.job_user ? &*work.job_user : nullptr,
+                     .lost_count = work.lost ? &work.lost->files : nullptr};
   std::vector<Feed> feeds = work.feeds;
   for (Feed& feed : feeds) {
     logs_.push_back(feed.log.empty() ? nullptr : std::make_unique<LogFile>(feed.log, rule));
@@ -155,6 +157,8 @@ int Tee::run() {
   finish_echo();
   say_missing(out_, "stdout");
   if (err_) say_missing(*err_, "stderr");
+  out_.give_up_rest();
+  if (err_) err_->give_up_rest();
   for (const auto& log : logs_) {
     if (log) log->say_lost();
   }
@@ -263,7 +267,7 @@ bool Tee::read(Input& input) {
   }
   if (input.log != nullptr) input.log->write(bytes, now_ms_);
   if (input.mirror != nullptr) show(input, bytes);
-  if (scan_) scan_(input.process, bytes);
+  if (scan_) scan_(input.process, input.stream, bytes);
   return true;
 }
 

@@ -10,12 +10,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "envgen/plan/sandbox.h"
+#include "init/tee/lost.h"
 #include "init/tee/shared.h"
 
 namespace logtee {
@@ -34,6 +36,7 @@ struct Work {
   int log_keep = 0;
   std::int64_t patience_ms = 0;  // how long a reader of ours that reads nothing holds processes up
   std::optional<envgen::Identity> job_user = {};  // where it is another user than ours
+  std::shared_ptr<Lost> lost = {};  // what is lost is counted there; nullptr: it is not
   int life = -1;    // bytes of Told; at its end what is there is taken, and soon that is all
   int before = -1;  // of the tee of the last incarnation, which writes first; -1: there was none
 };
@@ -45,7 +48,7 @@ enum class Told : char {
 };
 
 // What is to be told of a process's output, behind the writing.
-using Scan = std::function<void(std::size_t process, std::string_view bytes)>;
+using Scan = std::function<void(std::size_t process, Stream stream, std::string_view bytes)>;
 
 // The tee's body; its exit code.
 int run(const Work& work, Shared& shared, const Scan& scan);

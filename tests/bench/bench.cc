@@ -31,7 +31,7 @@ constexpr std::array kTopics{
     Topic{"idle", bench::idle},         Topic{"orphans", bench::orphans},
     Topic{"forward", bench::forward},   Topic{"exit", bench::exit_delay},
     Topic{"lost", bench::lost_signals}, Topic{"ranktable", bench::rank_table},
-    Topic{"perf", bench::perf_watch},   Topic{"tee", bench::tee},
+    Topic{"lines", bench::line_watch},  Topic{"tee", bench::tee},
     Topic{"copy", bench::copy},         Topic{"image", bench::image},
     Topic{"recovery", bench::recovery},
 };

@@ -91,13 +91,11 @@ void take(const WorkerContext& context, const MonitorNews& news) {
   Job& job = context.job;
   if (news.kind == Kind::kHealth) return take_health(context, news);
   if (news.process >= job.watches.size()) return;
-  RankWatch& watch = job.watches[news.process];
   switch (news.kind) {
     case Kind::kSample:
-      watch.perf_lines = news.count;
-      watch.perf_ratio_ppm = news.value;
-      watch.perf_over = news.value > job.plan.observe.perf_threshold_ppm;
-      return;
+      return;  // the state is written anew
+    case Kind::kNoStep:
+      return sys::log::warning(news.text);
     case Kind::kAbove:
       sys::log::warning(news.text);
       if (job.plan.observe.perf_reschedules) ask_to_save(context, news.text);
@@ -107,7 +105,7 @@ void take(const WorkerContext& context, const MonitorNews& news) {
     case Kind::kHang:
       return take_hang(context, news);
     case Kind::kMoves:
-      watch.stalled_since_ms = 0;
+      job.watches[news.process].stalled_since_ms = 0;
       job.hang = {};  // the next one may be another's
       return sys::log::info(news.text);
     case Kind::kHealth:
@@ -123,6 +121,7 @@ void note(const WorkerContext& context, const MonitorNews& news) {
     return timeline.note("health", news.count == 0 ? "ok" : news.text);
   }
   if (news.kind == Kind::kSample || news.process >= job.plan.processes.size()) return;
+  if (news.kind == Kind::kNoStep) return timeline.note("stall", news.text);
   const char* name = news.kind == Kind::kAbove ? "performance" : "stall";
   if (news.kind == Kind::kHang) return timeline.note("hang", news.text);
   timeline.note(name, news.text, job.plan.processes[news.process].rank);
@@ -135,21 +134,41 @@ void prepare_watches(Job& job) {
   job.health = {};
   job.hang = {};
   job.save_reason.clear();
-  job.perf.reset();
+  const std::size_t count = job.plan.processes.size();
+  const std::shared_ptr<LineBoard> before = std::move(job.lines);
+  job.told_steps.resize(count);
+  for (std::size_t i = 0; before && i < count && before->size() == count; ++i) {
+    job.told_steps[i] = job.told_steps[i] || before->slot(i).steps > 0;
+  }
   const envgen::Observation& observe = job.plan.observe;
   if (!envgen::has_watches(observe)) return;
-  job.watches.resize(job.plan.processes.size());
-  if (observe.perf_threshold_ppm == 0 || job.plan.processes.empty()) return;
-  auto board = PerfBoard::make(job.plan.processes.size());
-  if (!board) return sys::log::warning(to_line(board.error()) + ", so there is none");
-  job.perf = std::move(*board);
+  job.watches.resize(count);
+  if (!envgen::reads_lines(observe) || count == 0) return;
+  auto board = LineBoard::make(count);
+  if (!board) return sys::log::warning(to_line(board.error()) + ", so they are not");
+  job.lines = std::move(*board);
 }
 
-Tees::MakeScan perf_scan(const Job& job) {
-  if (!job.perf) return {};
-  return [board = job.perf, observe = job.plan.observe](int /*messages*/) -> logtee::Scan {
-    auto reader = std::make_shared<PerfReader>(board, observe);
-    return [reader](std::size_t process, std::string_view bytes) { reader->add(process, bytes); };
+void add_lines(const Job& job, JobReport& report) {
+  for (std::size_t i = 0; job.lines && i < report.tasks.size() && i < job.records.size(); ++i) {
+    const TaskRecord& record = job.records[i];
+    const auto place = static_cast<std::size_t>(record.process);
+    if (!is_main(record) || place >= job.lines->size()) continue;
+    const LineSlot& slot = job.lines->slot(place);
+    TaskReport& task = report.tasks[i];
+    if (slot.perf_lines > 0) task.perf_ppm = slot.ratio_ppm;
+    if (slot.steps > 0) task.step = slot.step;
+    if (slot.saved_ms > 0) task.saved_step = slot.saved;
+  }
+}
+
+Tees::MakeScan line_scan(const Job& job) {
+  if (!job.lines) return {};
+  return [board = job.lines, observe = job.plan.observe](int /*messages*/) -> logtee::Scan {
+    auto reader = std::make_shared<LineReader>(board, observe);
+    return [reader](std::size_t process, logtee::Stream stream, std::string_view bytes) {
+      reader->add(process, static_cast<std::size_t>(stream), bytes);
+    };
   };
 }
 
@@ -181,7 +200,7 @@ MonitorOrder monitor_order(const Job& job, const logtee::Shared* seen, const Sta
   MonitorOrder order;
   order.seen = seen;
   order.observe = job.plan.observe;
-  order.board = job.perf;
+  order.board = job.lines;
   for (const TaskRecord& record : job.records) {
     if (record.kind != lifecycle::TaskKind::kMain || record.pid <= 0) continue;
     const envgen::Process& process = *planned(job, record);
@@ -191,7 +210,8 @@ MonitorOrder monitor_order(const Job& job, const logtee::Shared* seen, const Sta
          .name = record.name,
          .rank = process.rank,
          .tee = seen != nullptr && seen->has(static_cast<std::size_t>(record.process)),
-         .log = process.log});
+         .log = process.log,
+         .tells_steps = job.told_steps[static_cast<std::size_t>(record.process)]});
   }
   order.checks = health_checks(job, context);
   order.stacks = stack_order(job, context.base.facts.run_dir);

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "init/engine/monitor/line_watch.h"
 #include "init/engine/monitor/monitor_news.h"
 #include "init/engine/monitor/monitor_worker.h"
-#include "init/engine/monitor/perf_watch.h"
 #include "init/engine/tasks/job.h"
 #include "init/engine/tasks/start.h"
 #include "init/engine/tasks/worker_context.h"
@@ -20,8 +20,10 @@ namespace engine {
 
 // For the watches of a plan that has just been adopted, before its processes start.
 void prepare_watches(Job& job);
-// What the tee does for the performance watch; empty without one.
-Tees::MakeScan perf_scan(const Job& job);
+// What the tee does where lines are watched; else empty.
+Tees::MakeScan line_scan(const Job& job);
+// What they tell, in the report of the job's tasks.
+void add_lines(const Job& job, JobReport& report);
 // One runs while the job does, where there is something to watch.
 class Monitor : public ChildWorker {
  public:

@@ -12,8 +12,9 @@ namespace engine {
 
 struct MonitorNews {
   enum class Kind : std::uint32_t {
-    kSample = 1,  // of the performance: `count` lines, the last one's `value` in ppm
+    kSample = 1,  // what the ranks' lines tell has changed: it stands on the board
     kAbove,       // the threshold
+    kNoStep,      // of any rank, for `value` milliseconds
     kStalled,     // for `value` milliseconds
     kMoves,       // again
     kHealth,      // `count` failed rounds in succession; 0: it is fit

@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "envgen/formats/perf_line.h"
 #include "init/engine/hooks/hooks.h"
 #include "init/engine/monitor/follow.h"
 #include "init/engine/monitor/stack_job.h"
@@ -23,10 +24,12 @@
 namespace engine {
 namespace {
 
-constexpr std::int64_t kPerfLookMs = 1000;
+constexpr std::int64_t kLineLookMs = 1000;
 constexpr std::int64_t kLongestLookMs = 5000;
 constexpr std::int64_t kShortestLookMs = 50;
 constexpr std::int64_t kLooksInStall = 10;
+// What comes before the first step takes longer than a step: loading, compiling, rendezvous.
+constexpr std::int64_t kFirstStepStalls = 3;
 // So late a look says that everything stood still: a frozen container, a suspended machine.
 constexpr std::int64_t kLateLooks = 3;
 constexpr std::int64_t kLateMs = 1000;
@@ -101,7 +104,8 @@ struct Rank {
   std::uint64_t start = 0;  // of its process: tells it from a later one of its pid
   StallJudge judge;
   std::unique_ptr<FileFollower> follower = {};
-  std::uint64_t lines_sent = 0;
+  std::uint64_t marks_sent = 0;
+  std::uint64_t perf_lines = 0;  // when it was looked at with an eye to those that stay above
   std::uint32_t crossings_seen = 0;
   std::int64_t alerted_ms = 0;  // 0: never
   std::string report = {};      // what is to be told when its hooks have run
@@ -116,19 +120,22 @@ class Worker {
     for (const Watched& one : order.watched) {
       const auto member = proc::find_member(one.pid);
       if (!member) continue;
-      ranks_.push_back({.watched = &one,
-                        .start = member->start,
-                        .judge = StallJudge({observe.stall_ms, observe.stall_by_output})});
+      const StallRule rule{
+          .timeout_ms = observe.stall_ms,
+          .by_output = observe.stall_by_output,
+          .first_step_ms = one.tells_steps ? kFirstStepStalls * observe.stall_ms : 0};
+      ranks_.push_back({.watched = &one, .start = member->start, .judge = StallJudge(rule)});
       if (order.board && !one.tee && !one.log.empty()) {
         ranks_.back().follower =
             std::make_unique<FileFollower>(one.log, order.job ? &*order.job : nullptr);
       }
     }
     if (order.board) reader_.emplace(order.board, observe);
+    awaits_steps_ = may_await_steps();
     if (observe.stall_ms > 0) {
       look_ms_ = std::clamp(observe.stall_ms / kLooksInStall, kShortestLookMs, kLongestLookMs);
     }
-    if (order.board) look_ms_ = look_ms_ == 0 ? kPerfLookMs : std::min(look_ms_, kPerfLookMs);
+    if (order.board) look_ms_ = look_ms_ == 0 ? kLineLookMs : std::min(look_ms_, kLineLookMs);
   }
 
   int run() {
@@ -147,9 +154,12 @@ class Worker {
 
  private:
   void look(std::int64_t now_ms);
-  void look_at_performance(Rank& rank, std::int64_t now_ms);
+  void look_at_lines(std::int64_t now_ms);
+  void look_at_performance(Rank& rank, bool due, std::int64_t now_ms);
+  void look_for_first_step(std::int64_t now_ms);
   void look_for_stalls(std::int64_t now_ms);
   void look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, std::int64_t now_ms);
+  [[nodiscard]] bool may_await_steps() const;
   [[nodiscard]] std::string stall_report(const Rank& rank,
                                          const std::vector<proc::Load>& loads) const;
   [[nodiscard]] StackOrder stacks_now() const;
@@ -165,7 +175,9 @@ class Worker {
   const MonitorOrder& order_;
   int messages_;
   std::vector<Rank> ranks_;
-  std::optional<PerfReader> reader_;
+  std::optional<LineReader> reader_;
+  bool awaits_steps_ = false;  // of a job that may never tell one
+  std::int64_t stepless_since_ms_ = 0;
   std::int64_t look_ms_ = 0;  // 0: there is nothing to look at
   std::int64_t next_look_ms_ = 0;
   std::int64_t looked_ms_ = 0;
@@ -188,37 +200,48 @@ class Worker {
 
 void Worker::look(std::int64_t now_ms) {
   next_look_ms_ = now_ms + look_ms_;
-  if (order_.board) {
-    for (Rank& rank : ranks_) look_at_performance(rank, now_ms);
-    if (now_ms - sampled_ms_ >= kSampleMs) sampled_ms_ = now_ms;
-  }
+  if (order_.board) look_at_lines(now_ms);
   if (order_.observe.stall_ms > 0) look_for_stalls(now_ms);
   looked_ms_ = sys::monotonic_ms();
 }
 
-void Worker::look_at_performance(Rank& rank, std::int64_t now_ms) {
-  const std::uint32_t process = rank.watched->process;
-  if (rank.follower) {
-    rank.follower->read({[&](std::string_view bytes) { reader_->add(process, bytes); },
-                         [&] { reader_->forget(process); }});
+// What stands on the board; another number when that has changed.
+std::uint64_t marks_of(const LineSlot& slot) {
+  return slot.perf_lines + slot.steps + static_cast<std::uint64_t>(slot.saved_ms);
+}
+
+void Worker::look_at_lines(std::int64_t now_ms) {
+  const bool due = now_ms - sampled_ms_ >= kSampleMs;
+  bool fresh = false;
+  for (Rank& rank : ranks_) {
+    const std::uint32_t process = rank.watched->process;
+    if (rank.follower) {
+      rank.follower->read({[&](std::string_view bytes) { reader_->add(process, 0, bytes); },
+                           [&] { reader_->forget(process, 0); }});
+    }
+    const std::uint64_t marks = marks_of(order_.board->slot(process));
+    fresh = fresh || (marks != rank.marks_sent && (due || rank.marks_sent == 0));
+    look_at_performance(rank, due, now_ms);
   }
-  const PerfSlot& slot = order_.board->slot(process);
-  const std::uint64_t lines = slot.lines;
+  if (due) sampled_ms_ = now_ms;
+  if (!fresh) return;
+  for (Rank& rank : ranks_) {
+    rank.marks_sent = marks_of(order_.board->slot(rank.watched->process));
+  }
+  send({.kind = MonitorNews::Kind::kSample});
+}
+
+void Worker::look_at_performance(Rank& rank, bool due, std::int64_t now_ms) {
+  const LineSlot& slot = order_.board->slot(rank.watched->process);
+  const std::uint64_t lines = slot.perf_lines;
   if (lines == 0) return;
-  const bool due = rank.lines_sent == 0 || now_ms - sampled_ms_ >= kSampleMs;
   const std::uint32_t crossings = slot.crossings;
   const bool crossed = std::exchange(rank.crossings_seen, crossings) != crossings;
-  const bool stays = lines != rank.lines_sent && rank.alerted_ms != 0 && due &&
+  const bool stays = due && std::exchange(rank.perf_lines, lines) != lines &&
+                     rank.alerted_ms != 0 &&
                      slot.above >= static_cast<std::uint32_t>(order_.observe.perf_count);
   const bool above =
       (crossed || stays) && (rank.alerted_ms == 0 || now_ms - rank.alerted_ms >= kAlertMs);
-  if (lines != rank.lines_sent && (due || above)) {
-    rank.lines_sent = lines;
-    send({.kind = MonitorNews::Kind::kSample,
-          .process = process,
-          .count = lines,
-          .value = slot.ratio_ppm});
-  }
   if (!above) return;
   rank.alerted_ms = now_ms;
   std::string text =
@@ -229,7 +252,10 @@ void Worker::look_at_performance(Rank& rank, std::int64_t now_ms) {
   if (order_.observe.perf_count > 1) {
     text += " in " + std::to_string(order_.observe.perf_count) + " iterations in succession";
   }
-  send({.kind = MonitorNews::Kind::kAbove, .process = process, .count = lines, .text = text});
+  send({.kind = MonitorNews::Kind::kAbove,
+        .process = rank.watched->process,
+        .count = lines,
+        .text = text});
 }
 
 void Worker::look_for_stalls(std::int64_t now_ms) {
@@ -242,8 +268,10 @@ void Worker::look_for_stalls(std::int64_t now_ms) {
       std::min(kLateLooks * look_ms_ + kLateMs, order_.observe.stall_ms / 2);
   if (stopped || now_ms - looked_ms_ > late_ms) {
     for (Rank& rank : ranks_) rank.judge.begin_anew();
+    stepless_since_ms_ = now_ms;
   }
   for (Rank& rank : ranks_) look_for_stall(rank, loads, now_ms);
+  if (awaits_steps_) look_for_first_step(now_ms);
   excuses_ = stacks_.pid() != 0;
 }
 
@@ -260,6 +288,7 @@ void Worker::look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, st
   } else if (!watched.log.empty()) {
     sample.output = size_of_file(watched.log);
   }
+  if (order_.board) sample.steps = order_.board->slot(watched.process).steps;
   if (excuses_) rank.judge.excuse(sample.cpu_ms);
   switch (rank.judge.look(sample, now_ms)) {
     case StallJudge::Verdict::kNothing:
@@ -279,11 +308,36 @@ void Worker::look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, st
   }
 }
 
+// Where no rank has ever told a step that may be the pattern's fault: then it is only said.
+bool Worker::may_await_steps() const {
+  // Of several nodes it may be another one whose ranks tell them.
+  return tells_steps(order_.observe) && order_.board && order_.observe.stall_ms > 0 &&
+         order_.stacks.whole && std::ranges::none_of(order_.watched, &Watched::tells_steps);
+}
+
+void Worker::look_for_first_step(std::int64_t now_ms) {
+  const bool come = std::ranges::any_of(ranks_, [this](const Rank& rank) {
+    return order_.board->slot(rank.watched->process).steps > 0;
+  });
+  if (stepless_since_ms_ == 0) stepless_since_ms_ = now_ms;
+  const std::int64_t stepless_ms = now_ms - stepless_since_ms_;
+  awaits_steps_ = !come && stepless_ms < kFirstStepStalls * order_.observe.stall_ms;
+  if (awaits_steps_ || come) return;
+  std::string text = "no first step for " + span_text(stepless_ms) + ": no line fits";
+  for (const std::string& pattern : order_.observe.progress) {
+    text += " \"" + pattern + "\"";
+  }
+  send({.kind = MonitorNews::Kind::kNoStep, .value = stepless_ms, .text = text + " (--progress)"});
+}
+
 std::string Worker::stall_report(const Rank& rank, const std::vector<proc::Load>& loads) const {
   const Watched& watched = *rank.watched;
   std::string text = "no output";
   if (!order_.observe.stall_by_output) text += " and no CPU time";
+  const bool told = order_.board && order_.board->slot(watched.process).steps > 0;
+  if (rank.judge.by_steps()) text = told ? "no new step" : "no first step";
   text += " for " + span_text(rank.silent_ms);
+  if (told) text += ", the last one is " + std::to_string(order_.board->slot(watched.process).step);
   const std::vector<pid_t> tree = proc::tree_of(loads, watched.pid);
   for (const pid_t pid : std::span(tree).first(std::min(tree.size(), kMostStates))) {
     const std::string state = proc::state_text(pid);

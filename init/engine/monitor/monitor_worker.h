@@ -15,8 +15,8 @@
 #include "base/environ.h"
 #include "envgen/plan/observation.h"
 #include "envgen/plan/plan.h"
+#include "init/engine/monitor/line_watch.h"
 #include "init/engine/monitor/monitor_news.h"
-#include "init/engine/monitor/perf_watch.h"
 #include "init/engine/monitor/stack_taker.h"
 #include "init/proc/signals.h"
 #include "init/tee/shared.h"
@@ -29,14 +29,15 @@ struct Watched {
   pid_t pid = 0;
   std::string name;
   int rank = -1;
-  bool tee = false;  // its output is seen there
-  std::string log;   // or here; "" = it is not
+  bool tee = false;          // its output is seen there
+  std::string log;           // or here; "" = it is not
+  bool tells_steps = false;  // as it did in an earlier start: they will come
 };
 
 struct MonitorOrder {
   envgen::Observation observe;
   std::vector<Watched> watched;
-  std::shared_ptr<PerfBoard> board;          // nullptr: no performance watch
+  std::shared_ptr<LineBoard> board;          // nullptr: no lines are read
   const logtee::Shared* seen = nullptr;      // of the tee
   std::function<std::string()> checks = {};  // what they find wrong; runs in a worker. May be empty
   StackOrder stacks;  // as the monitor was started: who has ended since is seen when it is used

@@ -12,17 +12,24 @@ StallJudge::Verdict StallJudge::look(const ActivitySample& sample, std::int64_t 
   const bool busy = !rule_.by_output && used_ms * kIdleShare > now_ms - last_ms_;
   const bool unseen = rule_.by_output && !sample.output;
   const bool moves = first || busy || unseen || sample.output != before.output;
+  const bool steps = first || sample.steps != before.steps;
   last_ = sample;
   last_ms_ = now_ms;
-  if (moves) {
-    since_ms_ = now_ms;
-    const bool again = stalled_ && !first;
-    if (again) stalled_ = false;
-    return again ? Verdict::kMoves : Verdict::kNothing;
+  if (moves) since_ms_ = now_ms;
+  if (steps) stepless_since_ms_ = now_ms;
+  if (stalled_) {
+    const bool again = !first && (by_steps_ ? steps : moves || steps);
+    if (!again) return Verdict::kNothing;
+    stalled_ = false;
+    return Verdict::kMoves;
   }
-  if (stalled_ || now_ms - since_ms_ < rule_.timeout_ms) return Verdict::kNothing;
-  stalled_ = true;
-  return Verdict::kStalled;
+  const bool tells = sample.steps > 0;
+  const std::int64_t most_ms = tells ? rule_.timeout_ms : rule_.first_step_ms;
+  by_steps_ = most_ms > 0 && now_ms - stepless_since_ms_ >= most_ms;
+  const bool silent = !tells && now_ms - since_ms_ >= rule_.timeout_ms;
+  stalled_ = by_steps_ || silent;
+  by_steps_ = by_steps_ && !silent;
+  return stalled_ ? Verdict::kStalled : Verdict::kNothing;
 }
 
 void StallJudge::begin_anew() { last_.reset(); }

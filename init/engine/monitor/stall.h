@@ -6,6 +6,10 @@
 // looks, which is more than the idle threads of a collective's watchdog use and less than any
 // training does. A process that says nothing and whose output nobody sees is judged by CPU time
 // alone, and not at all where CPU time does not count.
+//
+// Of a process that has told a step (--progress) only the next one is progress: it may print and
+// compute for ever and be stuck. One of which a first step is expected makes no progress either
+// when that does not come in its time.
 
 #include <cstdint>
 #include <optional>
@@ -15,11 +19,13 @@ namespace engine {
 struct ActivitySample {
   std::optional<std::uint64_t> output;  // bytes, or any number that changes with it; none: not seen
   std::int64_t cpu_ms = 0;              // of the whole tree; it may fall
+  std::uint64_t steps = 0;              // so many new ones it has told
 };
 
 struct StallRule {
   std::int64_t timeout_ms = 0;
-  bool by_output = false;  // whatever CPU time is used
+  bool by_output = false;          // whatever CPU time is used
+  std::int64_t first_step_ms = 0;  // it has to come within this time; 0: perhaps none ever does
 };
 
 class StallJudge {
@@ -40,15 +46,21 @@ class StallJudge {
     if (last_) last_->cpu_ms = cpu_ms;
   }
   [[nodiscard]] bool stalled() const { return stalled_; }
-  // Since when nothing has moved, by the clock of look().
-  [[nodiscard]] std::int64_t silent_since_ms() const { return since_ms_; }
+  // Since when nothing that counts has moved, by the clock of look(): for one that has stalled
+  // by_steps(), its steps.
+  [[nodiscard]] std::int64_t silent_since_ms() const {
+    return by_steps_ ? stepless_since_ms_ : since_ms_;
+  }
+  [[nodiscard]] bool by_steps() const { return by_steps_; }
 
  private:
   StallRule rule_;
   std::optional<ActivitySample> last_;
   std::int64_t last_ms_ = 0;
-  std::int64_t since_ms_ = 0;
+  std::int64_t since_ms_ = 0;           // of output and CPU time
+  std::int64_t stepless_since_ms_ = 0;  // of steps
   bool stalled_ = false;
+  bool by_steps_ = false;
 };
 
 }  // namespace engine

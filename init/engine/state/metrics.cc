@@ -104,12 +104,37 @@ void add_ranks(Families& families, const JobReport& report, std::int64_t now_ms)
   }
 }
 
+void add_steps(Families& families, const JobReport& report) {
+  using Member = std::int64_t TaskReport::*;
+  auto add = [&](Member step, std::string_view name, std::string_view help) {
+    const auto tells = [step](const TaskReport& task) { return is_main(task) && task.*step >= 0; };
+    if (std::ranges::none_of(report.tasks, tells)) return;
+    families.begin(name, "gauge", help);
+    for (const TaskReport& task : report.tasks) {
+      if (tells(task)) families.sample(std::to_string(task.*step), label("task", task.name));
+    }
+  };
+  add(&TaskReport::step, "rank_step", "The step that a main process has told last (--progress).");
+  add(&TaskReport::saved_step, "rank_saved_step",
+      "The step that it has told to be saved (--progress).");
+}
+
+void add_lost(Families& families, const JobReport& report) {
+  if (report.lost.empty()) return;
+  families.begin("log_lost_lines", "counter", "Lines that did not get where they were to go.");
+  for (const LostOutput& one : report.lost) {
+    families.sample(std::to_string(one.lines), label("to", one.to));
+  }
+}
+
 }  // namespace
 
 std::string metrics_text(const JobReport& report, std::int64_t now_ms) {
   Families families;
   add_job(families, report, now_ms);
   add_ranks(families, report, now_ms);
+  add_steps(families, report);
+  add_lost(families, report);
   if (!report.health.empty()) {
     families.one("healthy", "0 when the last round of health checks has found something.",
                  report.health == "ok" ? 1 : 0);

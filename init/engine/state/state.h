@@ -38,6 +38,8 @@ struct TaskReport {
   int incarnation = 0;                // how often it was started
   std::int64_t last_output_ms = 0;    // wall clock, UTC; 0: not known. `trainit status` fills it in
   std::int64_t perf_ppm = -1;         // hardware / end-to-end time, last seen; -1: not known
+  std::int64_t step = -1;             // the last one that it told (--progress); -1: none
+  std::int64_t saved_step = -1;       // the last one that it told to be saved
   std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: it is not
 };
 inline void fields(envgen::FieldVisitor& v, TaskReport& task) {
@@ -55,6 +57,8 @@ inline void fields(envgen::FieldVisitor& v, TaskReport& task) {
   v("incarnation", task.incarnation);
   v("last_output_ms", task.last_output_ms, kWallClock);
   v("perf_ppm", task.perf_ppm, kKnown);
+  v("step", task.step, kKnown);
+  v("saved_step", task.saved_step, kKnown);
   v("stalled_since_ms", task.stalled_since_ms, kWallClock);
 }
 
@@ -94,6 +98,12 @@ inline void fields(envgen::FieldVisitor& v, DataReport& data) {
   v("ended_ms", data.ended_ms, kWallClock);
 }
 
+// Of what was printed, on its way there. In the metrics, not in the state.
+struct LostOutput {
+  std::string to;  // "stdout", "stderr", "files"; "diagnostics": of our own lines
+  std::uint64_t lines = 0;
+};
+
 struct JobReport {
   int pid = 0;
   std::string phase;
@@ -124,6 +134,7 @@ struct JobReport {
   std::int64_t hold_until_ms = 0;        // wall clock, UTC; 0: no debug window
   std::string health;                    // what the last round of checks found; "" = none yet
   std::vector<std::string> warnings;
+  std::vector<LostOutput> lost;  // empty: not known
 };
 inline void fields(envgen::FieldVisitor& v, JobReport& report) {
   v("pid", report.pid);

@@ -49,8 +49,9 @@ constexpr const char* kPlain = "\033[0m";
 // Which columns have something to show.
 struct Columns {
   std::size_t name = 11;
-  bool age = false;     // of the last output
-  bool perf = false;    // hardware / end-to-end time
+  bool age = false;   // of the last output
+  bool perf = false;  // hardware / end-to-end time
+  bool step = false;
   bool starts = false;  // how often a task was started
 };
 
@@ -61,6 +62,7 @@ Columns columns_of(const std::vector<TaskReport>& tasks) {
     if (task.name.size() <= kLongestColumn) has.name = std::max(has.name, task.name.size());
     has.age = has.age || task.last_output_ms > 0;
     has.perf = has.perf || task.perf_ppm >= 0;
+    has.step = has.step || task.step >= 0;
     has.starts = has.starts || task.incarnation > 1;
   }
   return has;
@@ -100,6 +102,7 @@ std::string task_row(const TaskReport& task, const Columns& has, std::int64_t no
   row += padded(known(task.pid, 0), 8);
   row += state;
   if (has.starts) row += padded(std::to_string(task.incarnation), 8);
+  if (has.step) row += padded(known(task.step, -1), 10);
   if (has.perf) row += padded(task.perf_ppm < 0 ? "-" : percent_text(task.perf_ppm), 8);
   if (has.age) row += padded(age_text(task, now_ms), 13);
   row += task.log.empty() ? "stdout" : sys::printable(task.log);
@@ -120,6 +123,7 @@ std::string task_table(const std::vector<TaskReport>& tasks, std::int64_t now_ms
     if (text.empty()) {
       std::string head = "  " + padded("task", has.name) + " device  pid     state       ";
       if (has.starts) head += "starts  ";
+      if (has.step) head += "step      ";
       if (has.perf) head += "perf    ";
       if (has.age) head += "last output  ";
       text = fitted(head + "output", style.width) + "\n";
@@ -251,6 +255,30 @@ std::string exit_text(const JobReport& report) {
 
 }  // namespace
 
+std::string steps_text(const std::vector<TaskReport>& tasks) {
+  std::vector<const TaskReport*> tell;
+  std::int64_t saved = -1;
+  for (const TaskReport& task : tasks) {
+    if (task.step >= 0) tell.push_back(&task);
+    if (task.saved_step >= 0)
+      saved = saved < 0 ? task.saved_step : std::min(saved, task.saved_step);
+  }
+  std::ranges::stable_sort(tell, {}, &TaskReport::step);
+  std::string text;
+  if (!tell.empty()) {
+    // Of an even number the faster one: of two ranks one is then behind the other.
+    const std::int64_t median = tell[tell.size() / 2]->step;
+    const std::int64_t behind = median - tell[0]->step;
+    text = (tell.size() == 1 ? "step " : "median step ") + std::to_string(median);
+    if (behind > 0) {
+      text += ", slowest " + sys::printable(tell[0]->name) + " at " +
+              std::to_string(tell[0]->step) + ", " + std::to_string(behind) + " behind";
+    }
+  }
+  if (saved >= 0) text += (text.empty() ? "" : ", ") + ("saved at step " + std::to_string(saved));
+  return text;
+}
+
 std::string span_text(std::int64_t ms) {
   struct Unit {
     std::int64_t ms;
@@ -289,6 +317,8 @@ std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyl
           sys::utc_text(report.updated_ms) + "\n";
   text += phase_lines(report, now_ms) + failure_text(report, now_ms) + exit_text(report) +
           task_table(report.tasks, now_ms, style);
+  const std::string steps = steps_text(report.tasks);
+  if (!steps.empty()) text += "progress: " + steps + "\n";
   if (!report.health.empty()) text += "health: " + sys::printable(report.health) + "\n";
   for (const std::string& warning : report.warnings) {
     text += "warning: " + sys::printable(warning) + "\n";

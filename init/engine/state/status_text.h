@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "init/engine/state/state.h"
 
@@ -16,6 +17,10 @@ struct TextStyle {
 
 // For a person who reads it at `now_ms` (wall clock, UTC).
 std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyle style = {});
+
+// "median step 120, slowest rank-3 at 100, 20 behind", of the tasks that tell their steps; "" where
+// none does. The saved one is that of the rank which is the least far.
+std::string steps_text(const std::vector<TaskReport>& tasks);
 
 // "2h 5m", "4m 10s", "12s": a span by its two largest units, rounded down. 0s for less, or none.
 std::string span_text(std::int64_t ms);

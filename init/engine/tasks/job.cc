@@ -79,9 +79,7 @@ TaskReport task_report(const Job& job, const lifecycle::Task& task, std::size_t 
   }
   const auto place = static_cast<std::size_t>(record.process);
   if (task.kind == TaskKind::kMain && place < job.watches.size()) {
-    const RankWatch& watch = job.watches[place];
-    if (watch.perf_lines > 0) report.perf_ppm = watch.perf_ratio_ppm;
-    report.stalled_since_ms = task.live() ? watch.stalled_since_ms : 0;
+    report.stalled_since_ms = task.live() ? job.watches[place].stalled_since_ms : 0;
   }
   if (task.kind == TaskKind::kData) report.log = kHookOutput;
   report.started_ms = record.started_ms;

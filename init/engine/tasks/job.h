@@ -21,7 +21,7 @@
 
 namespace engine {
 
-class PerfBoard;
+class LineBoard;
 
 struct TaskRecord {
   std::string name;
@@ -44,9 +44,6 @@ struct TaskRecord {
 
 // What the watches know of a main process; all of this incarnation of the job.
 struct RankWatch {
-  std::uint64_t perf_lines = 0;       // seen so far
-  std::int64_t perf_ratio_ppm = 0;    // hardware / e2e of the last one
-  bool perf_over = false;             // it was over the threshold
   std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: it makes progress
 };
 
@@ -82,12 +79,15 @@ struct Job {
   std::vector<envgen::EnvEdit> exports;
   std::string first_failure;  // the message
   FailureDetail failure;
-  bool failure_complete = false;    // with the last lines, where there are any
-  std::vector<RankWatch> watches;   // by place in plan.processes; empty without a watch
-  std::shared_ptr<PerfBoard> perf;  // nullptr without a performance watch
+  bool failure_complete = false;     // with the last lines, where there are any
+  std::vector<RankWatch> watches;    // by place in plan.processes; empty without a watch
+  std::shared_ptr<LineBoard> lines;  // what the ranks' lines tell; nullptr where none are watched
+  std::vector<bool> told_steps;      // in an earlier start, by place in plan.processes
   HealthWatch health;
   Hang hang;
-  std::string save_reason;  // why a watch asked for the checkpoint; "" = none did
+  std::int64_t save_asked_ms = 0;  // when the job was asked for its last checkpoint,
+                                   // sys::monotonic_ms(); 0: it was not
+  std::string save_reason;         // why a watch asked for the checkpoint; "" = none did
   std::optional<std::uint64_t> oom_kills_before;
   std::string host;  // this node's name
   // Workers that are no tasks and end by themselves: nobody's to sweep while there is time.

@@ -59,11 +59,13 @@ Tees::Tees(std::function<bool()> wanted)
 
 envgen::Status Tees::make_streams(const envgen::Plan& plan) {
   TRY_ASSIGN(auto shared, logtee::Shared::make(plan.processes.size()));
+  if (!lost_) lost_ = logtee::Lost::make();
   logtee::Work work{.feeds = {},
                     .log_max_bytes = plan.observe.log_max_bytes,
                     .log_keep = plan.observe.log_keep,
                     .patience_ms = plan.observe.log_patience_ms,
-                    .job_user = plan.sandbox.identity};
+                    .job_user = plan.sandbox.identity,
+                    .lost = lost_};
   std::vector<Streams> all;
   all.reserve(plan.processes.size());
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {

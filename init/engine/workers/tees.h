@@ -63,6 +63,8 @@ class Tees : public ChildWorker {
   // What was seen of the plan's processes, by their index; nullptr where there is no tee. Shared
   // with each worker that is forked while the incarnation runs.
   [[nodiscard]] const logtee::Shared* seen() const { return shared_ ? &*shared_ : nullptr; }
+  // What was lost of the job's output so far; nullptr where nothing is known of it.
+  [[nodiscard]] const logtee::Lost* lost() const { return lost_.get(); }
   // Of all its processes, in this incarnation.
   [[nodiscard]] std::uint64_t bytes_seen() const;
 
@@ -88,6 +90,7 @@ class Tees : public ChildWorker {
   proc::SavedSignals saved_;
   MakeScan make_scan_;
   logtee::Work work_;
+  std::shared_ptr<logtee::Lost> lost_;
   std::optional<logtee::Shared> shared_;  // with a value: there is a tee, or is to be one
   std::vector<Streams> streams_;
   sys::Fd life_;      // our end: closed when the tee is to end

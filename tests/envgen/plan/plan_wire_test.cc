@@ -47,6 +47,7 @@ Observation example_observation() {
           .perf_pattern = "{hardware} of {e2e}",
           .perf_reschedules = true,
           .perf_count = 3,
+          .progress = {"step {step}", "saved {saved}"},
           .stall_ms = 60'000,
           .stall_by_output = true,
           .stall_ends = true,

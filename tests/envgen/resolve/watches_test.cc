@@ -123,6 +123,12 @@ TEST_F(Watches, AreShownToAPerson) {
             "and ends it with exit code 75\n"
             "watches for stalls: no output and no CPU time for 1800 s is reported\n");
   request_.observe.perf_threshold_ppm = 0;
+  request_.observe.progress = {"step {step}"};
+  EXPECT_EQ(watches_text(plan().observe),
+            "watches progress: lines with \"step {step}\"\n"
+            "watches for stalls: no output and no CPU time, of ranks that tell their steps no new "
+            "one, for 1800 s is reported\n");
+  request_.observe.progress.clear();
   request_.observe.stall_ends = true;
   EXPECT_EQ(watches_text(plan().observe),
             "watches for stalls: no output and no CPU time for 1800 s fails the job with exit code "

@@ -155,7 +155,13 @@ TEST(CheckOptions, ValuesOfTheWatches) {
   EXPECT_LT(request.observe.health_interval_ms, 0) << "never, which is not: as it comes";
   EXPECT_EQ(request.observe.health_failures, 5);
   EXPECT_THAT(error_of({"--perf-threshold=0", "train"}), HasSubstr("a ratio above 0"));
-  EXPECT_THAT(error_of({"--perf-pattern=no numbers", "train"}), HasSubstr("no {hardware}"));
+  EXPECT_THAT(error_of({"--perf-pattern=no numbers", "train"}), HasSubstr("none of {hardware}"));
+  EXPECT_THAT(error_of({"--progress=step {stp}", "train"}), HasSubstr("{stp} is none of {step}"));
+  EXPECT_THAT(error_of({"--progress={step}", "train"}), HasSubstr("no text before"));
+  EXPECT_THAT(error_of({"--progress=", "train"}), HasSubstr("--progress"));
+  EXPECT_THAT(
+      request_of({"--progress=step {step}", "--progress=saved {saved}", "train"}).observe.progress,
+      testing::ElementsAre("step {step}", "saved {saved}"));
   EXPECT_THAT(error_of({"--health-checks=horoscope", "train"}),
               HasSubstr("all, or a list of plan, "));
 }

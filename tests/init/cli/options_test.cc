@@ -214,6 +214,11 @@ const Sample kSamples[] = {
     {"perf-pattern", "took {hardware} of {e2e}", "hw {hardware} all {e2e}", "none",
      [](const Options& o) { return o.request.observe.perf_pattern; }},
     {"perf-count", "3", "2", "0", observed<&Observation::perf_count>},
+    {"progress", "step {step}", "iter {step}/", "step",
+     [](const Options& o) {
+       const auto& progress = o.request.observe.progress;
+       return progress.empty() ? "" : progress.back();
+     }},
     {"stall-timeout", "30m", "1h", "x", observed<&Observation::stall_ms>},
     {"stall-on", "output", "both", "x", observed<&Observation::stall_by_output>},
     {"stall-action", "end", "report", "x", observed<&Observation::stall_ends>},

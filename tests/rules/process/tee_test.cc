@@ -178,6 +178,8 @@ TEST_P(Tee, WhoseOutputIsAFullDeviceDoesNotSpin) {
   EXPECT_EQ(log(), numbers(1, 100000));
   EXPECT_THAT(instance.err(), HasSubstr("588895 bytes of output were not shown on our stdout: "
                                         "there is no room for them"));
+  EXPECT_THAT(read(path("run/metrics.prom")),
+              HasSubstr("trainit_log_lost_lines_total{to=\"stdout\"} 100000\n"));
 }
 
 TEST_P(Tee, WhoseReaderNeverReadsLetsTheJobEndAndTellsTheNumberOfBytes) {
@@ -187,7 +189,11 @@ TEST_P(Tee, WhoseReaderNeverReadsLetsTheJobEndAndTellsTheNumberOfBytes) {
   Instance instance(flood);
   EXPECT_EQ(instance.wait(), 7);
   EXPECT_EQ(log(), numbers(1, 600000));
-  const std::size_t there = child::read_now(unread.out.get()).size();
+  const std::string shown = child::read_now(unread.out.get());
+  const std::size_t there = shown.size();
+  EXPECT_THAT(read(path("run/metrics.prom")),
+              HasSubstr("trainit_log_lost_lines_total{to=\"stdout\"} " +
+                        std::to_string(600'000 - std::ranges::count(shown, '\n')) + "\n"));
   EXPECT_THAT(instance.err(), HasSubstr("nobody has read our stdout for 0.2 s: the job goes on"));
   EXPECT_THAT(instance.err(), HasSubstr(std::to_string(numbers(1, 600000).size() - there) +
                                         " bytes of output were not shown on our stdout: "
@@ -208,6 +214,8 @@ TEST_P(Tee, WhoseReaderIsDeadLetsTheJobGoOnAndTellsTheNumberOfBytes) {
   EXPECT_THAT(instance.err(), HasSubstr(std::to_string(numbers(1, 600000).size()) +
                                         " bytes of output were not shown on our stdout: "
                                         "its reader has gone"));
+  EXPECT_THAT(read(path("run/metrics.prom")),
+              HasSubstr("trainit_log_lost_lines_total{to=\"stdout\"} 600000\n"));
 }
 
 class TeePause : public Tee {

@@ -24,7 +24,7 @@ TEST(MonitorNews, OfAnyOtherFormIsNone) {
   const std::string bytes = encode_news({.kind = Kind::kMoves});
   EXPECT_TRUE(decode_news(1, bytes));
   EXPECT_FALSE(decode_news(0, bytes));
-  EXPECT_FALSE(decode_news(7, bytes));
+  EXPECT_FALSE(decode_news(8, bytes));
   EXPECT_FALSE(decode_news(1, bytes.substr(1)));
 }
 

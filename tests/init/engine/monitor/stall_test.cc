@@ -118,4 +118,73 @@ TEST_F(Stall, WhatItsStackCostIsNoProgress) {
   EXPECT_EQ(look({.output = 5, .cpu_ms = 300}), Verdict::kMoves);
 }
 
+// Prints and computes all the time.
+class StepStall : public Stall {
+ protected:
+  ActivitySample busy(std::uint64_t steps) {
+    ++output_;
+    return {.output = output_, .cpu_ms = cpu_ms_ += 1000, .steps = steps};
+  }
+  int looks_to_stall_at(std::uint64_t steps) {
+    for (int i = 1; i <= 60; ++i) {
+      if (look(busy(steps)) == Verdict::kStalled) return i;
+    }
+    return 0;
+  }
+
+  std::uint64_t output_ = 0;
+  std::int64_t cpu_ms_ = 0;
+};
+
+TEST_F(StepStall, IsNoNewStepWhateverIsPrinted) {
+  look(busy(7));
+  EXPECT_EQ(looks_to_stall_at(7), 10);
+  EXPECT_TRUE(judge_.by_steps());
+  EXPECT_EQ(now_ms_ - judge_.silent_since_ms(), kTimeout);
+  EXPECT_EQ(looks_to_stall_at(7), 0) << "said once";
+  EXPECT_EQ(look(busy(8)), Verdict::kMoves);
+  EXPECT_EQ(looks_to_stall_at(8), 10);
+}
+
+TEST_F(StepStall, IsNoneOfARankThatTellsNoSteps) {
+  EXPECT_EQ(looks_to_stall_at(0), 0);
+  const ActivitySample idle{.output = output_, .cpu_ms = cpu_ms_};
+  EXPECT_EQ(looks_to_stall(idle), 10) << "as ever";
+  EXPECT_FALSE(judge_.by_steps());
+}
+
+TEST_F(StepStall, ASilentRankWhoseStepsGoOnMoves) {
+  std::uint64_t steps = 1;
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(look({.output = 1, .cpu_ms = 1, .steps = ++steps}), Verdict::kNothing);
+  }
+}
+
+TEST_F(StepStall, AFirstStepThatIsExpectedHasItsTime) {
+  judge_ = StallJudge({.timeout_ms = kTimeout, .first_step_ms = 3 * kTimeout});
+  look(busy(0));
+  EXPECT_EQ(looks_to_stall_at(0), 30);
+  EXPECT_TRUE(judge_.by_steps());
+  EXPECT_EQ(look(busy(0)), Verdict::kNothing) << "what it prints meanwhile is no progress";
+  EXPECT_EQ(look(busy(1)), Verdict::kMoves);
+}
+
+TEST_F(StepStall, SilenceBeforeTheFirstStepIsAStallAsEver) {
+  judge_ = StallJudge({.timeout_ms = kTimeout, .first_step_ms = 3 * kTimeout});
+  const ActivitySample idle{.output = 5, .cpu_ms = 100};
+  look(idle);
+  EXPECT_EQ(looks_to_stall(idle), 10);
+  EXPECT_FALSE(judge_.by_steps());
+  EXPECT_EQ(look({.output = 6, .cpu_ms = 100}), Verdict::kMoves);
+}
+
+TEST_F(StepStall, TimeInWhichEverythingStoodStillDoesNotCount) {
+  look(busy(7));
+  for (int i = 0; i < 8; ++i) look(busy(7));
+  now_ms_ += 3'600'000;
+  judge_.begin_anew();
+  EXPECT_EQ(look(busy(7)), Verdict::kNothing);
+  EXPECT_EQ(looks_to_stall_at(7), 10);
+}
+
 }  // namespace

@@ -63,11 +63,36 @@ TEST(Metrics, OfAJobThatHasFailedHaveItsExitCode) {
                     HasSubstr("\ntrainit_healthy 0\n")));
 }
 
+TEST(Metrics, OfStepsAreThoseThatAreKnown) {
+  JobReport report = running();
+  EXPECT_THAT(metrics_text(report, kNowMs),
+              AllOf(Not(HasSubstr("_step")), Not(HasSubstr("lost_lines"))));
+  report.tasks[2].step = 0;
+  EXPECT_THAT(metrics_text(report, kNowMs),
+              AllOf(HasSubstr("\n# TYPE trainit_rank_step gauge\n"
+                              "trainit_rank_step{task=\"rank-1\"} 0\n"),
+                    Not(HasSubstr("rank_step{task=\"rank-0\"}")), Not(HasSubstr("saved_step"))));
+  report.tasks[1].saved_step = 1000;
+  EXPECT_THAT(metrics_text(report, kNowMs),
+              HasSubstr("\ntrainit_rank_saved_step{task=\"rank-0\"} 1000\n"));
+}
+
+TEST(Metrics, OfLostLinesAreACounter) {
+  JobReport report = running();
+  report.lost = {{"stdout", 12}, {"files", 0}};
+  EXPECT_THAT(metrics_text(report, kNowMs),
+              AllOf(HasSubstr("\n# TYPE trainit_log_lost_lines counter\n"
+                              "trainit_log_lost_lines_total{to=\"stdout\"} 12\n"),
+                    HasSubstr("\ntrainit_log_lost_lines_total{to=\"files\"} 0\n")));
+}
+
 // What OpenMetrics asks for beyond a look: no empty line, each family once and in one piece, the
 // end marked.
 TEST(Metrics, AreOpenMetrics) {
   JobReport report = running();
   report.platform = "a\"b\\c\nd";
+  report.tasks[1].step = report.tasks[1].saved_step = 7;
+  report.lost = {{"stdout", 12}};
   const std::string text = metrics_text(report, kNowMs);
   EXPECT_THAT(text, testing::EndsWith("\n# EOF\n"));
   EXPECT_THAT(text, HasSubstr("platform=\"a\\\"b\\\\c?d\""));

@@ -369,17 +369,42 @@ TEST(StateText, ShowsWhatIsKnownOfARanksOutputAndSpeed) {
                     Not(HasSubstr("health"))));
   report.tasks[2].last_output_ms = kNowMs - 65'000;
   report.tasks[2].perf_ppm = 663'512;
+  report.tasks[2].step = 120;
   report.tasks[2].incarnation = 2;
   report.tasks[2].stalled_since_ms = kNowMs - 360'000;
   report.health = "npu-smi: ok";
   const std::string text = engine::state_to_text(report, kNowMs);
-  EXPECT_THAT(text,
-              HasSubstr("  task        device  pid     state       starts  perf    last output  "
-                        "output\n"));
-  EXPECT_THAT(text,
-              HasSubstr("  rank-9      1       77      stalled 6m  2       66.3%   1m 5s ago  "
-                        "  /logs/rank-9.txt\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("  task        device  pid     state       starts  step      perf    last output  "
+                "output\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("  rank-9      1       77      stalled 6m  2       120       66.3%   1m 5s ago  "
+                "  /logs/rank-9.txt\n"));
   EXPECT_THAT(text, HasSubstr("health: npu-smi: ok\n"));
+}
+
+TEST(StateText, SetsTheSlowestRankAgainstTheMedian) {
+  std::vector<engine::TaskReport> tasks(3);
+  EXPECT_EQ(engine::steps_text(tasks), "");
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    tasks[i].name = "rank-" + std::to_string(i);
+    tasks[i].step = 120;
+  }
+  EXPECT_EQ(engine::steps_text(tasks), "median step 120");
+  tasks[1].step = 100;
+  tasks[2].step = 121;
+  EXPECT_EQ(engine::steps_text(tasks), "median step 120, slowest rank-1 at 100, 20 behind");
+  tasks.pop_back();
+  EXPECT_EQ(engine::steps_text(tasks), "median step 120, slowest rank-1 at 100, 20 behind")
+      << "of two";
+  tasks[0].saved_step = 90;
+  tasks[1].saved_step = 80;
+  tasks.erase(tasks.begin());
+  EXPECT_EQ(engine::steps_text(tasks), "step 100, saved at step 80");
+  tasks[0].step = -1;
+  EXPECT_EQ(engine::steps_text(tasks), "saved at step 80");
 }
 
 TEST(StateText, FitsItsTableIntoTheWindow) {

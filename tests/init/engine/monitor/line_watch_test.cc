@@ -1,4 +1,4 @@
-#include "init/engine/monitor/perf_watch.h"
+#include "init/engine/monitor/line_watch.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -15,9 +15,9 @@
 
 namespace {
 
-using engine::PerfBoard;
-using engine::PerfReader;
-using engine::PerfSlot;
+using engine::LineBoard;
+using engine::LineReader;
+using engine::LineSlot;
 
 std::string line(int hardware, int e2e) {
   return "this iteration hardware time is " + std::to_string(hardware) + " and e2e time is " +
@@ -26,7 +26,7 @@ std::string line(int hardware, int e2e) {
 
 class Perf : public testing::Test {
  protected:
-  Perf() : board_(*PerfBoard::make(2)), reader_(board_, observe()) {}
+  Perf() : board_(*LineBoard::make(2)), reader_(board_, observe()) {}
 
   static envgen::Observation observe() {
     envgen::Observation observe;
@@ -34,22 +34,22 @@ class Perf : public testing::Test {
     observe.perf_count = 3;
     return observe;
   }
-  void say(int hardware, int e2e) { reader_.add(1, line(hardware, e2e)); }
+  void say(int hardware, int e2e) { reader_.add(1, 0, line(hardware, e2e)); }
 
-  std::shared_ptr<PerfBoard> board_;
-  PerfReader reader_;
-  PerfSlot& slot_ = board_->slot(1);
+  std::shared_ptr<LineBoard> board_;
+  LineReader reader_;
+  LineSlot& slot_ = board_->slot(1);
 };
 
 TEST_F(Perf, TheBoardShowsTheLastLine) {
   say(1, 4);
   say(1, 2);
-  EXPECT_EQ(slot_.lines, 2U);
+  EXPECT_EQ(slot_.perf_lines, 2U);
   EXPECT_EQ(slot_.ratio_ppm, 500'000);
   EXPECT_EQ(slot_.hardware, 1'000'000);
   EXPECT_EQ(slot_.e2e, 2'000'000);
   EXPECT_EQ(slot_.above, 0U) << "at the threshold, not above it";
-  EXPECT_EQ(board_->slot(0).lines, 0U);
+  EXPECT_EQ(board_->slot(0).perf_lines, 0U);
 }
 
 TEST_F(Perf, ACrossingIsSoManyLinesInSuccession) {
@@ -70,7 +70,54 @@ TEST_F(Perf, TheBoardIsSharedWithAChild) {
     ::_exit(0);
   }
   ::waitpid(pid, nullptr, 0);
-  EXPECT_EQ(slot_.lines, 1U);
+  EXPECT_EQ(slot_.perf_lines, 1U);
+}
+
+class Steps : public testing::Test {
+ protected:
+  static envgen::Observation observe() {
+    envgen::Observation observe;
+    observe.progress = {"step {step}", "eval {step}", "saved at {saved}"};
+    return observe;
+  }
+
+  std::shared_ptr<LineBoard> board_ = *LineBoard::make(2);
+  LineReader reader_{board_, observe()};
+  LineSlot& slot_ = board_->slot(1);
+};
+
+TEST_F(Steps, TheBoardShowsTheLastOne) {
+  reader_.add(1, 0, "step 0\n");
+  EXPECT_EQ(slot_.steps, 1U) << "0 is one too";
+  reader_.add(1, 0, "step 1\nstep 1\nstep 2\nnoise\n");
+  EXPECT_EQ(slot_.steps, 3U) << "the same one again is not new";
+  EXPECT_EQ(slot_.step, 2);
+  reader_.add(1, 0, "eval 1,000\n");
+  EXPECT_EQ(slot_.step, 1000) << "any of the patterns";
+  EXPECT_EQ(slot_.saved_ms, 0);
+  EXPECT_EQ(slot_.perf_lines, 0U);
+  EXPECT_EQ(board_->slot(0).steps, 0U);
+}
+
+TEST_F(Steps, AfterAReturnToACheckpointTheyAreSmallerAndNew) {
+  reader_.add(1, 0, "step 500\n");
+  reader_.add(1, 0, "step 400\n");
+  EXPECT_EQ(slot_.steps, 2U);
+  EXPECT_EQ(slot_.step, 400);
+}
+
+TEST_F(Steps, ASavedOneIsNoStep) {
+  reader_.add(1, 0, "saved at 400\n");
+  EXPECT_EQ(slot_.steps, 0U);
+  EXPECT_EQ(slot_.saved, 400);
+  EXPECT_GT(slot_.saved_ms, 0);
+}
+
+TEST_F(Steps, TheTwoStreamsAreLinesOfTheirOwn) {
+  reader_.add(1, 0, "step 1");
+  reader_.add(1, 1, "warning\n");
+  reader_.add(1, 0, "2\n");
+  EXPECT_EQ(slot_.step, 12);
 }
 
 class Follow : public child::Scratch {

@@ -1,5 +1,5 @@
-// What the performance watch costs: lines through the tee with it and without it, and how much of
-// that is the search for the line, in one process.
+// What it costs to watch lines, for performance and progress: lines through the tee with it and
+// without it, and how much of that is the search for the line, in one process.
 
 #include <stdio.h>
 
@@ -43,12 +43,12 @@ double scan(int every) {
                  : text("2026-11-20 10:00:%02d INFO step %d loss 2.%06d this is what a line is\n",
                         line % 60, line, line);
   }
-  envgen::PerfScanner scanner(*envgen::parse_perf_pattern(""));
+  envgen::LineScanner scanner({*envgen::parse_perf_pattern("")});
   std::int64_t found = 0;
   std::size_t bytes = 0;
   const std::int64_t begin = now_ns();
   for (; bytes < (std::size_t{kMegabytes} << 20); bytes += piece.size()) {
-    scanner.add(piece, [&found](const envgen::PerfTimes&) { ++found; });
+    scanner.add(piece, [&found](std::size_t, const envgen::LineNumbers&) { ++found; });
   }
   if (found == 0) fail("nothing was found");
   return static_cast<double>(bytes) / (1 << 20) / (static_cast<double>(now_ns() - begin) / 1e9);
@@ -56,15 +56,19 @@ double scan(int every) {
 
 }  // namespace
 
-void perf_watch(const Field& field) {
-  printf("## The performance watch: a rank that prints %d MB to /dev/null; medians of %d runs\n\n",
+void line_watch(const Field& field) {
+  printf("## Lines that are watched: a rank that prints %d MB to /dev/null; medians of %d runs\n\n",
          kMegabytes, kRounds);
   const Words watch = {"--log-prefix=1", "--perf-threshold=100"};
+  const Words steps = {"--log-prefix=1", "--progress=iteration hardware time is {step}.",
+                       "--progress=saved at step {saved}"};
   std::array ways = {
       Way{"no tee", {}, 100},
       Way{"tee, prefix", {"--log-prefix=1"}, 100},
-      Way{"tee, prefix, watch; 1 line of 100", watch, 100},
-      Way{"tee, prefix, watch; 1 line of 2", watch, 2},
+      Way{"tee, prefix, performance; 1 line of 100", watch, 100},
+      Way{"tee, prefix, performance; 1 line of 2", watch, 2},
+      Way{"tee, prefix, progress, 2 patterns; 1 line of 100", steps, 100},
+      Way{"tee, prefix, progress, 2 patterns; 1 line of 2", steps, 2},
   };
   for (int round = 0; round < kRounds; ++round) {
     for (Way& way : ways) way.ms.push_back(run_once(field, way));

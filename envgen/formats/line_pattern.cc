@@ -1,0 +1,292 @@
+#include "envgen/formats/line_pattern.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/printed_text.h"
+#include "base/text.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kReading = "reading the pattern of a line";
+constexpr std::string_view kBreaks = "\r\n";
+constexpr std::size_t kDecimals = 6;
+constexpr std::size_t kMostDigits = 9;        // of a decimal
+constexpr std::size_t kMostCountDigits = 18;  // of a count: what 64 bits have room for
+constexpr std::size_t kGroup = 3;
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) {
+  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return letter || is_digit(c) || c == '_' || (static_cast<unsigned char>(c) & 0x80) != 0;
+}
+
+std::size_t digits_at(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  while (end < text.size() && is_digit(text[end])) ++end;
+  return end - at;
+}
+
+// Takes a decimal off the front of `text`.
+std::optional<std::int64_t> take_decimal(std::string_view& text) {
+  const std::size_t digits = digits_at(text, 0);
+  if (digits > kMostDigits) return std::nullopt;
+  std::int64_t value = 0;
+  std::size_t at = 0;
+  for (; at < digits; ++at) value = value * 10 + (text[at] - '0');
+  std::size_t decimals = 0;
+  // The point of "12." ends a sentence.
+  if (at < text.size() && text[at] == '.') decimals = digits_at(text, at + 1);
+  if (digits + decimals == 0) return std::nullopt;
+  for (std::size_t i = 0; i < kDecimals; ++i) {
+    value = value * 10 + (i < decimals ? text[at + 1 + i] - '0' : 0);
+  }
+  text.remove_prefix(at + (decimals > 0 ? 1 + decimals : 0));
+  return value;
+}
+
+// The same of a count; `next` begins what the pattern has behind it.
+std::optional<std::int64_t> take_count(std::string_view& text, char next) {
+  std::size_t end = digits_at(text, 0);
+  if (end == 0) return std::nullopt;
+  const char between = end <= kGroup && end < text.size() ? text[end] : '\0';
+  if ((between == ',' || between == '_') && between != next) {
+    while (end < text.size() && text[end] == between && digits_at(text, end + 1) == kGroup) {
+      end += 1 + kGroup;
+    }
+  }
+  std::int64_t value = 0;
+  std::size_t digits = 0;
+  for (const char c : text.substr(0, end)) {
+    if (!is_digit(c)) continue;
+    if (++digits > kMostCountDigits) return std::nullopt;
+    value = value * 10 + (c - '0');
+  }
+  text.remove_prefix(end);
+  return value;
+}
+
+// A number may end in front of this: "12e3", "12.5.1" and "12,5" are none that end behind the 12.
+bool ends_number(std::string_view rest) {
+  if (rest.empty()) return true;
+  if (is_word(rest[0])) return false;
+  return !((rest[0] == '.' || rest[0] == ',') && digits_at(rest, 1) > 0);
+}
+
+// Takes `literal` off the front of `text`, where a blank stands for a run of them.
+bool take_literal(std::string_view literal, std::string_view& text) {
+  std::size_t at = 0;
+  for (const char c : literal) {
+    if (at == text.size() || (c == ' ' ? !is_blank(text[at]) : c != text[at])) return false;
+    ++at;
+    while (c == ' ' && at < text.size() && is_blank(text[at])) ++at;
+  }
+  text.remove_prefix(at);
+  return true;
+}
+
+std::string with_single_blanks(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (!is_blank(c)) {
+      out += c;
+    } else if (!out.ends_with(' ')) {
+      out += ' ';
+    }
+  }
+  return out;
+}
+
+// Colours may begin and end between any two of what is no part of a word.
+std::string anchor_of(std::string_view head) {
+  std::string_view longest;
+  for (std::size_t at = 0; at < head.size();) {
+    std::size_t end = at;
+    while (end < head.size() && is_word(head[end])) ++end;
+    if (end - at > longest.size()) longest = head.substr(at, end - at);
+    at = end + 1;
+  }
+  const bool none = longest.empty();
+  while (none && !head.empty()) {
+    const std::string_view word = take_part(head, ' ');
+    if (word.size() > longest.size()) longest = word;
+  }
+  return std::string(longest);
+}
+
+std::optional<LineNumbers> match_at(const LinePattern& pattern, std::string_view text) {
+  if (!take_literal(pattern.head, text)) return std::nullopt;
+  LineNumbers numbers{};
+  for (const LinePattern::Part& part : pattern.parts) {
+    const char next = part.behind.empty() ? '\0' : part.behind[0];
+    const auto value = part.decimal ? take_decimal(text) : take_count(text, next);
+    if (!value || !take_literal(part.behind, text)) return std::nullopt;
+    if (part.behind.empty() && !ends_number(text)) return std::nullopt;
+    numbers[part.number] = *value;
+  }
+  return numbers;
+}
+
+std::size_t find_in(std::string_view text, std::string_view word, std::size_t from) {
+  if (from >= text.size()) return std::string_view::npos;
+  const void* found = ::memmem(text.data() + from, text.size() - from, word.data(), word.size());
+  if (found == nullptr) return std::string_view::npos;
+  return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+}
+
+// The first end of a line from there on; the text's size: there is none.
+std::size_t first_break(std::string_view text, std::size_t from) {
+  const std::size_t newline = std::min(text.find('\n', from), text.size());
+  return std::min(text.substr(0, newline).find('\r', from), newline);
+}
+
+// The place behind the last end of a line; 0: there is none.
+std::size_t behind_last_break(std::string_view text) {
+  const auto behind = [](std::string_view in, char c) -> std::size_t {
+    const void* found = in.empty() ? nullptr : ::memrchr(in.data(), c, in.size());
+    return found == nullptr
+               ? 0
+               : static_cast<std::size_t>(static_cast<const char*>(found) - in.data()) + 1;
+  };
+  const std::size_t newline = behind(text, '\n');
+  return newline + behind(text.substr(newline), '\r');
+}
+
+// "{name}" at the front of `text`; "" = it is none.
+std::string_view name_in_front(std::string_view text) {
+  if (!text.starts_with('{')) return {};
+  std::size_t end = 1;
+  while (end < text.size() && is_word(text[end])) ++end;
+  if (end == 1 || end == text.size() || text[end] != '}') return {};
+  return text.substr(1, end - 1);
+}
+
+std::string names_text(std::span<const LineNumber> known) {
+  std::string text;
+  for (const LineNumber& one : known) {
+    text += (text.empty() ? "{" : ", {") + std::string(one.name) + "}";
+  }
+  return text;
+}
+
+}  // namespace
+
+bool LinePattern::has(std::size_t number) const {
+  return std::ranges::find(parts, number, &Part::number) != parts.end();
+}
+
+Result<LinePattern> parse_line_pattern(std::string_view text, std::span<const LineNumber> known) {
+  const std::string whole = with_single_blanks(text);
+  const auto bad = [&](const std::string& found) { return fail(kReading, whole, found, ""); };
+  if (text.size() > kMostPatternBytes) return bad("too long");
+  if (whole.find_first_of(kBreaks) != std::string::npos) return bad("more than a line");
+  LinePattern pattern;
+  for (std::size_t at = 0; at < whole.size();) {
+    const std::string_view name = name_in_front(std::string_view(whole).substr(at));
+    std::string& before = pattern.parts.empty() ? pattern.head : pattern.parts.back().behind;
+    if (name.empty()) {
+      before += whole[at++];
+      continue;
+    }
+    const auto found = std::ranges::find(known, name, &LineNumber::name);
+    const auto number = static_cast<std::size_t>(found - known.begin());
+    if (found == known.end()) {
+      return bad("{" + std::string(name) + "} is none of " + names_text(known));
+    }
+    if (pattern.has(number)) return bad("{" + std::string(name) + "} stands there twice");
+    if (!pattern.parts.empty() && before.empty()) return bad("nothing between the two numbers");
+    pattern.parts.push_back({.number = number, .decimal = found->decimal, .behind = ""});
+    at += name.size() + 2;
+  }
+  if (pattern.parts.empty()) return bad("there is none of " + names_text(known));
+  pattern.anchor = anchor_of(pattern.head);
+  if (pattern.anchor.empty()) return bad("no text before the first number");
+  for (const LinePattern::Part& part : pattern.parts) {
+    if (!part.behind.empty() && is_digit(part.behind[0])) return bad("a digit behind a number");
+  }
+  return pattern;
+}
+
+std::optional<std::int64_t> parse_decimal(std::string_view text) {
+  const auto value = take_decimal(text);
+  return text.empty() ? value : std::nullopt;
+}
+
+std::optional<LineNumbers> match_line(const LinePattern& pattern, std::string_view line) {
+  std::string plain;
+  if (line.find('\033') != std::string_view::npos) {
+    plain = plain_text(line);
+    line = plain;
+  }
+  const std::size_t before_anchor = pattern.head.find(pattern.anchor);
+  for (std::size_t at = find_in(line, pattern.anchor, 0); at != std::string_view::npos;
+       at = find_in(line, pattern.anchor, at + 1)) {
+    // Back to where the head would begin: over a literal of which a blank may be many.
+    std::size_t begin = at;
+    for (std::size_t i = before_anchor; i > 0 && begin <= at; --i) {
+      const char c = pattern.head[i - 1];
+      if (begin == 0 || (c == ' ' ? !is_blank(line[begin - 1]) : c != line[begin - 1])) {
+        begin = at + 1;  // it does not fit here
+      } else {
+        --begin;
+        while (c == ' ' && begin > 0 && is_blank(line[begin - 1])) --begin;
+      }
+    }
+    if (begin > at) continue;
+    if (const auto numbers = match_at(pattern, line.substr(begin))) return numbers;
+  }
+  return std::nullopt;
+}
+
+void LineScanner::add(std::string_view bytes, const Found& found) {
+  if (passing_ || !begun_.empty()) {
+    const std::size_t end = first_break(bytes, 0);
+    const std::string_view rest = bytes.substr(0, end);
+    passing_ = passing_ || begun_.size() + rest.size() > kMostWatchedLineBytes;
+    if (passing_) begun_.clear();
+    if (!passing_) begun_ += rest;
+    if (end == bytes.size()) return;
+    search(begun_, found);
+    forget();
+    bytes.remove_prefix(end + 1);
+  }
+  const std::size_t whole = behind_last_break(bytes);
+  search(bytes.substr(0, whole), found);
+  const std::string_view rest = bytes.substr(whole);
+  passing_ = rest.size() > kMostWatchedLineBytes;
+  if (!passing_) begun_ = rest;
+}
+
+void LineScanner::forget() {
+  begun_.clear();
+  passing_ = false;
+}
+
+// Each pattern's next place is looked for once; the line of the first of them is the next one.
+void LineScanner::search(std::string_view lines, const Found& found) const {
+  std::vector<std::size_t> next(patterns_.size(), 0);
+  for (std::size_t i = 0; i < patterns_.size(); ++i) {
+    next[i] = find_in(lines, patterns_[i].anchor, 0);
+  }
+  std::size_t from = 0;
+  while (true) {
+    const auto first = std::ranges::min_element(next);
+    if (first == next.end() || *first == std::string_view::npos) return;
+    const std::size_t begin = from + behind_last_break(lines.substr(from, *first - from));
+    const std::size_t end = first_break(lines, *first);
+    const std::string_view line = lines.substr(begin, end - begin);
+    from = end;
+    for (std::size_t i = 0; i < patterns_.size(); ++i) {
+      if (next[i] >= end) continue;
+      if (line.size() <= kMostWatchedLineBytes) {
+        if (const auto numbers = match_line(patterns_[i], line)) found(i, *numbers);
+      }
+      next[i] = find_in(lines, patterns_[i].anchor, end);
+    }
+  }
+}
+
+}  // namespace envgen

@@ -1,0 +1,56 @@
+#include "init/engine/monitor/saved_step.h"
+
+#include <poll.h>
+
+#include <string>
+
+#include "init/engine/monitor/line_watch.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+void await_end(const logtee::Shared& seen, std::size_t processes) {
+  // What a rank has left behind may hold its streams open for as long as it likes.
+  constexpr int kLooks = 120;
+  constexpr int kPauseMs = 5;
+  int looks = 0;
+  for (std::size_t i = 0; i < processes; ++i) {
+    for (; looks < kLooks && !seen.ended(i); ++looks) ::poll(nullptr, 0, kPauseMs);
+  }
+}
+
+// The rank that has saved the least of those that told of it since then; the board's size: none.
+std::size_t least_saved(const LineBoard& board, std::int64_t since_ms) {
+  std::size_t least = board.size();
+  for (std::size_t i = 0; i < board.size(); ++i) {
+    if (board.slot(i).saved_ms == 0 || board.slot(i).saved_ms < since_ms) continue;
+    if (least == board.size() || board.slot(i).saved < board.slot(least).saved) least = i;
+  }
+  return least;
+}
+
+}  // namespace
+
+void report_saved(const Job& job, const logtee::Shared* seen, Timeline& timeline,
+                  const char* termination_log) {
+  if (job.save_asked_ms == 0 || !job.lines || !tells_saved(job.plan.observe)) return;
+  const LineBoard& board = *job.lines;
+  if (seen != nullptr) await_end(*seen, board.size());
+  const std::size_t least = least_saved(board, job.save_asked_ms);
+  std::string text = "perhaps no checkpoint: no rank has told that it has saved one (--progress)";
+  if (least < board.size()) {
+    text = "saved at step " + std::to_string(board.slot(least).saved) + ", as " +
+           job.plan.processes[least].name + " has told";
+    sys::log::info(text);
+  } else if (job.plan.node_count > 1) {
+    return;  // it may be another node's rank that tells
+  } else {
+    sys::log::warning(text);
+  }
+  timeline.note("saved", text);
+  if (!job.save_reason.empty()) text += " (" + job.save_reason + ")";
+  write_termination_log(termination_log, "trainit: a checkpoint was asked for; " + text + "\n");
+}
+
+}  // namespace engine
