@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -35,10 +36,11 @@ class ChartMaker {
   std::optional<Open> phase_;
   std::optional<Open> wait_;
   std::map<std::string, Span> running_;  // by task
+  std::set<std::string> used_;           // lanes
 };
 
 void ChartMaker::use_lane(const std::string& name) {
-  if (std::ranges::find(chart_.lanes, name) == chart_.lanes.end()) chart_.lanes.push_back(name);
+  if (used_.insert(name).second) chart_.lanes.push_back(name);
 }
 
 void ChartMaker::phase(std::string name, std::int64_t now_ms, bool ended) {

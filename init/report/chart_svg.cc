@@ -4,7 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "init/report/markup.h"
@@ -25,7 +30,27 @@ constexpr std::int64_t kTenth = 10;  // positions have one digit behind the poin
 constexpr std::size_t kMostLanes = 400;  // of all nodes
 constexpr std::size_t kFewestLanesOfNode = 6;
 constexpr std::size_t kMostMoments = 500;  // of a node
+constexpr std::size_t kMostBars = 10'000;  // of a node
 constexpr std::size_t kLongestLabel = 24;
+
+// Which task failed first, and when.
+using Failures = std::set<std::pair<std::string, std::int64_t>>;
+
+Failures failures_of(const Chart& chart) {
+  Failures failures;
+  for (const Moment& moment : chart.moments) {
+    if (moment.name == "first failure") failures.emplace(moment.task, moment.at_ms);
+  }
+  return failures;
+}
+
+bool is_failed(const Failures& failures, const Span& span) {
+  constexpr std::int64_t kSlackMs = 2000;  // it is told when it has ended
+  if (span.exit_code == 0) return false;
+  const auto next = failures.lower_bound({span.lane, span.end_ms - kSlackMs});
+  return next != failures.end() && next->first == span.lane &&
+         next->second <= span.end_ms + kSlackMs;
+}
 
 class Picture {
  public:
@@ -39,12 +64,13 @@ class Picture {
  private:
   void draw_axis();
   void draw_node(const Chart& chart);
-  void draw_span(const Chart& chart, const Span& span, std::int64_t top);
+  void draw_span(const Failures& failures, const Span& span, std::int64_t top);
   void draw_moment(const Moment& moment, std::int64_t top);
   void label(std::string_view text, std::int64_t top, const char* kind);
   [[nodiscard]] std::string x_of(std::int64_t ms) const;
   [[nodiscard]] std::string width_of(std::int64_t from_ms, std::int64_t to_ms) const;
-  [[nodiscard]] std::vector<std::string> shown_lanes(const Chart& chart) const;
+  [[nodiscard]] std::vector<std::string> shown_lanes(const Chart& chart,
+                                                     const Failures& failures) const;
 
   const Summary& summary_;
   std::int64_t begin_ms_;
@@ -100,15 +126,7 @@ void Picture::label(std::string_view text, std::int64_t top, const char* kind) {
       "</text>\n";
 }
 
-bool is_failed(const Chart& chart, const Span& span) {
-  return std::ranges::any_of(chart.moments, [&span](const Moment& moment) {
-    constexpr std::int64_t kSlackMs = 2000;  // it is told when it has ended
-    return moment.name == "first failure" && moment.task == span.lane && span.exit_code != 0 &&
-           span.end_ms <= moment.at_ms + kSlackMs && span.end_ms >= moment.at_ms - kSlackMs;
-  });
-}
-
-std::string class_of(const Chart& chart, const Span& span) {
+std::string class_of(const Failures& failures, const Span& span) {
   switch (span.kind) {
     case Span::Kind::kPhase:
       return "phase-" + span.name;
@@ -119,7 +137,7 @@ std::string class_of(const Chart& chart, const Span& span) {
     case Span::Kind::kTask:
       break;
   }
-  if (is_failed(chart, span)) return "failed";
+  if (is_failed(failures, span)) return "failed";
   if (span.task_kind == "main" || span.task_kind == "service") {
     return span.exit_code == 0 || !span.ended ? "good" : "ended";
   }
@@ -142,9 +160,9 @@ std::string span_title(const Span& span) {
   return title;
 }
 
-void Picture::draw_span(const Chart& chart, const Span& span, std::int64_t top) {
+void Picture::draw_span(const Failures& failures, const Span& span, std::int64_t top) {
   const bool inside = span.kind == Span::Kind::kStage;
-  body_ += "<rect class=\"" + escaped(class_of(chart, span)) + "\" x=\"" + x_of(span.start_ms) +
+  body_ += "<rect class=\"" + escaped(class_of(failures, span)) + "\" x=\"" + x_of(span.start_ms) +
            "\" y=\"" + std::to_string(inside ? top + 4 : top) + "\" width=\"" +
            width_of(span.start_ms, span.end_ms) + "\" height=\"" +
            std::to_string(inside ? kBar - 8 : kBar) + "\"><title>" + escaped(span_title(span)) +
@@ -162,17 +180,18 @@ void Picture::draw_moment(const Moment& moment, std::int64_t top) {
 }
 
 // The phases, what is no rank, the ranks that failed, and others until there are enough.
-std::vector<std::string> Picture::shown_lanes(const Chart& chart) const {
+std::vector<std::string> Picture::shown_lanes(const Chart& chart, const Failures& failures) const {
   const std::size_t most =
       std::max(kFewestLanesOfNode, kMostLanes / std::max<std::size_t>(summary_.nodes.size(), 1));
   if (chart.lanes.size() <= most) return chart.lanes;
+  std::set<std::string_view> matter;
+  for (const Span& span : chart.spans) {
+    if (span.task_kind != "main" || is_failed(failures, span)) matter.insert(span.lane);
+  }
   std::vector<std::string> shown;
   for (int round = 0; round < 2; ++round) {
     for (const std::string& lane : chart.lanes) {
-      const bool matters = std::ranges::any_of(chart.spans, [&](const Span& span) {
-        return span.lane == lane && (span.task_kind != "main" || is_failed(chart, span));
-      });
-      if (shown.size() < most && matters == (round == 0)) shown.push_back(lane);
+      if (shown.size() < most && matter.contains(lane) == (round == 0)) shown.push_back(lane);
     }
   }
   return shown;
@@ -182,16 +201,29 @@ void Picture::draw_node(const Chart& chart) {
   bottom_ += kNodeGap;
   label(node_text(chart), bottom_, "node");
   bottom_ += kRow;
-  const std::vector<std::string> lanes = shown_lanes(chart);
-  std::size_t moments = 0;
+  const Failures failures = failures_of(chart);
+  const std::vector<std::string> lanes = shown_lanes(chart, failures);
+  std::map<std::string_view, std::int64_t> tops;
   for (const std::string& lane : lanes) {
     label(lane, bottom_, "lane");
-    for (const Span& span : chart.spans) {
-      if (span.lane == lane) draw_span(chart, span, bottom_);
-    }
-    for (const Moment& moment : chart.moments) {
-      if (moment.lane == lane && ++moments <= kMostMoments) draw_moment(moment, bottom_);
-    }
+    tops.emplace(lane, bottom_);
+    bottom_ += kRow;
+  }
+  // Of too many the last ones: what the run ended with.
+  std::vector<std::pair<const Span*, std::int64_t>> bars;
+  for (const Span& span : chart.spans) {
+    const auto top = tops.find(span.lane);
+    if (top != tops.end()) bars.emplace_back(&span, top->second);
+  }
+  const std::size_t left_out = bars.size() - std::min(bars.size(), kMostBars);
+  for (const auto& [span, top] : std::span(bars).subspan(left_out)) draw_span(failures, *span, top);
+  std::size_t moments = 0;
+  for (const Moment& moment : chart.moments) {
+    const auto top = tops.find(moment.lane);
+    if (top != tops.end() && ++moments <= kMostMoments) draw_moment(moment, top->second);
+  }
+  if (left_out > 0) {
+    label(std::to_string(left_out) + " earlier bars", bottom_, "lane");
     bottom_ += kRow;
   }
   if (lanes.size() < chart.lanes.size()) {

@@ -16,6 +16,8 @@ using engine::TimelineEvent;
 
 // Of nodes that tell the same: their clocks differ, and news has a way to go.
 constexpr std::int64_t kSameFailureMs = 60'000;
+constexpr std::size_t kMostFailures = 200;   // of a node: the first and the last of them
+constexpr std::size_t kMostFindings = 1000;  // of a node
 
 std::string number_text(std::int64_t value, std::size_t width) {
   std::string text = std::to_string(value);
@@ -115,7 +117,14 @@ void add_failures(Summary& summary, const NodeSummary& node) {
       }
     }
   }
-  for (Failure& failure : found) add_failure(summary, std::move(failure));
+  const std::size_t from = found.size() - std::min(found.size(), kMostFailures - 1);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (i == 0 || i >= from) add_failure(summary, std::move(found[i]));
+  }
+  if (from > 1) {
+    summary.findings.push_back(
+        {0, node_text(node.chart), std::to_string(from - 1) + " more failures are not shown"});
+  }
 }
 
 void add_findings(Summary& summary, const NodeSummary& node) {
@@ -123,9 +132,15 @@ void add_findings(Summary& summary, const NodeSummary& node) {
       "preflight", "health", "stall", "performance",       "data",
       "node",      "saved",  "hang",  "membership_changed"};
   const std::string name = node_text(node.chart);
+  std::size_t count = 0;
   for (const Moment& moment : node.chart.moments) {
     if (std::ranges::find(kKinds, moment.name) == kKinds.end()) continue;
+    if (++count > kMostFindings) continue;
     summary.findings.push_back({moment.at_ms, name, moment.name + ": " + moment.text});
+  }
+  if (count > kMostFindings) {
+    summary.findings.push_back(
+        {0, name, std::to_string(count - kMostFindings) + " more findings are not shown"});
   }
   for (const std::string& problem : node.run->problems) {
     summary.findings.push_back({0, name, problem});

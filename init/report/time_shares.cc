@@ -1,7 +1,9 @@
 #include "init/report/time_shares.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace report {
@@ -47,19 +49,22 @@ void add(std::vector<Edge>& edges, TimeShare share, std::int64_t from_ms, std::i
 }
 
 void add_losses(std::vector<Edge>& edges, const Chart& chart) {
+  std::map<std::int64_t, std::int64_t> stops;  // from when to when
+  std::set<std::int64_t> begins;               // of what runs
+  for (const Span& span : chart.spans) {
+    if (runs(span)) begins.insert(span.start_ms);
+    if (span.kind != Span::Kind::kPhase || span.name != "stopping") continue;
+    std::int64_t& end_ms = stops[span.start_ms];
+    end_ms = std::max(end_ms, span.end_ms);
+  }
   for (const Moment& moment : chart.moments) {
     if (moment.name != "first failure") continue;
-    std::int64_t from_ms = moment.at_ms;
-    std::int64_t until_ms = chart.end_ms;
-    for (const Span& span : chart.spans) {
-      // A failure on another node stops this one before it is known which was the first.
-      const bool inside = span.start_ms <= moment.at_ms && span.end_ms >= moment.at_ms;
-      if (inside && span.kind == Span::Kind::kPhase && span.name == "stopping") {
-        from_ms = std::min(from_ms, span.start_ms);
-      }
-      if (runs(span) && span.start_ms > moment.at_ms) until_ms = std::min(until_ms, span.start_ms);
-    }
-    add(edges, TimeShare::kLost, from_ms, until_ms);
+    // A failure on another node stops this one before it is known which was the first.
+    auto stop = stops.upper_bound(moment.at_ms);
+    const bool inside = stop != stops.begin() && (--stop)->second >= moment.at_ms;
+    const auto next = begins.upper_bound(moment.at_ms);
+    add(edges, TimeShare::kLost, inside ? stop->first : moment.at_ms,
+        next == begins.end() ? chart.end_ms : std::min(*next, chart.end_ms));
   }
 }
 

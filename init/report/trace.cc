@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -38,7 +40,9 @@ const char* category(Span::Kind kind) {
 
 class TraceWriter {
  public:
-  TraceWriter(json::Writer& out, const Chart& chart) : out_(out), chart_(chart) {}
+  TraceWriter(json::Writer& out, const Chart& chart) : out_(out), chart_(chart) {
+    for (std::size_t i = 0; i < chart.lanes.size(); ++i) threads_.emplace(chart.lanes[i], i);
+  }
 
   void write();
 
@@ -51,10 +55,12 @@ class TraceWriter {
 
   json::Writer& out_;
   const Chart& chart_;
+  std::map<std::string, std::size_t> threads_;  // by lane
 };
 
 std::size_t TraceWriter::thread_of(const std::string& lane) const {
-  return static_cast<std::size_t>(std::ranges::find(chart_.lanes, lane) - chart_.lanes.begin());
+  const auto found = threads_.find(lane);
+  return found == threads_.end() ? chart_.lanes.size() : found->second;
 }
 
 void TraceWriter::begin(const char* phase, std::string_view name, std::size_t thread) {

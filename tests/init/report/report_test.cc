@@ -7,6 +7,7 @@
 #include "init/report/markup.h"
 #include "init/report/run_files.h"
 #include "init/report/text.h"
+#include "init/report/trace.h"
 #include "tests/init/child.h"
 
 namespace report {
@@ -63,6 +64,44 @@ TEST(Summary, OfARestartTellsBothFailures) {
       {.at_ms = 1'700'000'011'000, .event = "first_failure", .text = "rank-3 <failed>"});
   const std::vector<NodeRun> runs{run};
   EXPECT_THAT(summary_of(runs).failures, SizeIs(2));
+}
+
+// Nothing takes the time of the square of their number.
+TEST(Summary, OfMoreThanAnybodyReadsIsBounded) {
+  NodeRun run = node(0, 1'700'000'000'000);
+  constexpr int kMany = 20'000;
+  for (int i = 0; i < kMany; ++i) {
+    const std::int64_t at_ms = 1'700'000'020'000 + i * 70'000LL;
+    const std::string task = "task-" + std::to_string(i);
+    run.events.push_back({.at_ms = at_ms, .event = "start", .task = task, .kind = "main"});
+    run.events.push_back({.at_ms = at_ms + 1, .event = "first_failure", .text = task});
+    run.events.push_back({.at_ms = at_ms + 2, .event = "stall", .text = task});
+  }
+  const std::vector<NodeRun> runs{run};
+  const Summary summary = summary_of(runs);
+  ASSERT_THAT(summary.failures, SizeIs(200));
+  EXPECT_EQ(summary.failures.front().message, "rank-3 <failed>");
+  EXPECT_EQ(summary.failures.back().message, "task-19999");
+  EXPECT_LT(summary.findings.size(), 1010U);
+  EXPECT_THAT(text_of(summary), AllOf(HasSubstr("19801 more failures are not shown"),
+                                      HasSubstr("19001 more findings are not shown")));
+  constexpr std::size_t kMostBytes = 4U << 20;
+  EXPECT_LT(html_of(summary).size(), kMostBytes);
+  EXPECT_GT(trace_of({summary.nodes[0].chart}).size(), std::size_t{kMany});
+}
+
+TEST(Summary, SaysHowFarTheRanksWere) {
+  std::vector<NodeRun> runs = two_nodes();
+  for (NodeRun& run : runs) {
+    run.state->tasks.resize(1);
+    run.state->tasks[0].name = &run == runs.data() ? "rank-1" : "rank-0";
+    run.state->tasks[0].step = &run == runs.data() ? 7 : 9;
+  }
+  EXPECT_THAT(
+      text_of(summary_of(runs)),
+      AllOf(HasSubstr("progress "), HasSubstr("median step 9, slowest rank-1 at 7, 2 behind"),
+            HasSubstr("  steps: rank-0 9\n"), HasSubstr("  steps: rank-1 7\n")));
+  EXPECT_THAT(html_of(summary_of(runs)), HasSubstr("median step 9"));
 }
 
 TEST(Percents, AddUpToAHundred) {
