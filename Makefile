@@ -83,6 +83,7 @@ stacks: release-tree
 	@.ci/deps test
 	@cmake --build build -j$(JOBS) --target trainit payload cluster_test
 	@tests/stacks/run.sh build $(STACKS)
+
 load-builds: release-tree
 	@.ci/deps load
 	@cmake --build build -j$(JOBS) --target trainit
