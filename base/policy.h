@@ -113,6 +113,8 @@ struct Policy {
 
   // Restarts.
   int max_restarts = 0;                        // after failures of main tasks
+  std::int64_t restart_reset_ms = 0;           // they count anew after a start that ran so long;
+                                               // 0 = never
   std::int64_t restart_delay_ms = 1000;        // of the second; doubled at each failure ...
   std::int64_t restart_delay_max_ms = 60'000;  // ... up to this
   std::vector<CodeRange> no_restart_on = {};   // failures that a restart does not mend
@@ -142,6 +144,7 @@ inline void fields(FieldVisitor& v, Policy& policy) {
   v("checkpoint_ms", policy.checkpoint_ms);
   v("checkpoint_signal", policy.checkpoint_signal, {.least = 0, .most = 64});
   v("max_restarts", policy.max_restarts, {.least = 0, .most = 1'000'000});
+  v("restart_reset_ms", policy.restart_reset_ms);
   v("restart_delay_ms", policy.restart_delay_ms);
   v("restart_delay_max_ms", policy.restart_delay_max_ms);
   v("no_restart_on", policy.no_restart_on);

@@ -89,6 +89,7 @@ struct MembershipChanged {
 // A main task lives and makes no progress: it has failed with 70.
 struct TaskStalled {
   TaskRef task;
+  TimeMs silent_ms = 0;  // for so long
 };
 // The connection to the job's other nodes (nodes.h): while it is up, which failure was the first
 // is known by it.
@@ -103,6 +104,7 @@ struct JobFailed {
   bool stopped = false;  // a stop of that node, and no failure
   bool expired = false;  // nor is this: the job's time is over
   bool again = false;    // the job starts again on all nodes
+  TimeMs ran_ms = -1;    // NodeFailure::ran_ms
 };
 // What failed here is understood, as far as it will be. Policy::restart_verdict asks for it.
 struct Diagnosed {

@@ -296,7 +296,10 @@ void Machine::on(const event::ExtendBy& event, TimeMs now) {
 
 // While it resolves, the resolver sees by itself what there is.
 void Machine::on(const event::MembershipChanged& event, TimeMs now) {
-  if (phase_ == Phase::kStarting || phase_ == Phase::kRunning) end_as(Outcome::kReplanned, now);
+  if (phase_ == Phase::kStarting || phase_ == Phase::kRunning) {
+    count_anew(ran_ms(now));
+    end_as(Outcome::kReplanned, now);
+  }
   if (event.elsewhere) return heed_others(now);
   if (awaits_nodes()) resolve_again(now);
 }
@@ -308,7 +311,7 @@ void Machine::on(const event::TaskStalled& event, TimeMs now) {
   if (policy_.success == SuccessPolicy::kFirst && task->ordinal != 0) return;
   fail({.ends = {{event.task, {Ending::How::kStalled, exit_code::kHangs}}},
         .exit_code = exit_code::kHangs},
-       now);
+       now, sane(event.silent_ms));
 }
 
 // --- The way up ---
@@ -339,6 +342,7 @@ void Machine::enter_starting(TimeMs now) {
   cancel_timer(Timer::kResolve);
   phase_ = Phase::kStarting;
   mains_started_ = true;
+  began_at_ = now;
   for (Task& task : tasks_) {
     if (in_job(task) && !task.live()) start(task);
   }
@@ -370,6 +374,9 @@ void Machine::restart(TimeMs now) {
   nodes_ready_ = false;
   rendezvous_until_ = 0;
   mains_started_ = false;
+  counts_anew_ = false;
+  began_at_.reset();
+  well_ms_.reset();
   resolve_code_ = 0;
   for (Task& task : tasks_) {
     if (runs_anew(task.kind) && !task.live()) task.state = TaskState::kIdle;

@@ -19,6 +19,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "lifecycle/events.h"
@@ -85,6 +86,12 @@ class Machine {
   // When the job's time is over; 0 = it has no limit, or that has passed.
   [[nodiscard]] TimeMs expires_at() const { return expires_at_; }
   [[nodiscard]] std::uint32_t restarts() const { return restarts_; }  // for whatever reason
+  // Failures that were answered by one, as Policy::max_restarts counts them. The count begins anew
+  // after a start that ran for Policy::restart_reset_ms; that is told until the next one.
+  [[nodiscard]] std::uint32_t failures() const { return failures_; }
+  [[nodiscard]] bool counts_anew() const { return counts_anew_; }
+  // How long this start ran well, until now or until it failed; -1: it did not begin.
+  [[nodiscard]] TimeMs ran_ms(TimeMs now) const;
   // The other nodes are awaited before the start: what was there of the last one is gone.
   [[nodiscard]] bool awaits_nodes() const;
   // There is a failure, and which one of the job's was the first may still be told.
@@ -171,7 +178,8 @@ class Machine {
   [[nodiscard]] bool job_done() const;
 
   // The way down (machine_stop.cc).
-  void fail(Cause cause, TimeMs now);
+  void fail(Cause cause, TimeMs now, TimeMs silent_ms = 0);
+  void count_anew(TimeMs ran_ms);
   void fail_elsewhere(const event::JobFailed& event, TimeMs now);
   void take_verdict(const event::JobFailed& event);
   void heed_verdict(const event::JobFailed& event, TimeMs now);
@@ -255,7 +263,10 @@ class Machine {
   bool part_of_job_ = false;
   bool mains_started_ = false;
   std::uint32_t restarts_ = 0;
-  std::uint32_t failures_ = 0;  // that were answered by a restart
+  std::uint32_t failures_ = 0;
+  bool counts_anew_ = false;
+  std::optional<TimeMs> began_at_;  // this start: its main tasks
+  std::optional<TimeMs> well_ms_;   // how long it ran well, once it has ended
   TimeMs restart_at_ = 0;
   TimeMs checkpoint_until_ = 0;
   bool signal_saves_ = false;  // the main tasks were asked: nothing tells when they have saved

@@ -74,6 +74,7 @@ void Machine::fail_elsewhere(const event::JobFailed& event, TimeMs now) {
   }
   outcome_ = Outcome::kFailed;
   has_cause_ = true;
+  if (began_at_ && !well_ms_) well_ms_ = now - *began_at_;
   cause_ = {.ends = {}, .exit_code = exit_code::kElsewhere, .at = now};
   elsewhere_ = true;
   restartable_ = false;
@@ -87,6 +88,7 @@ void Machine::take_verdict(const event::JobFailed& event) {
   if (event.here) return;
   // What failed here was a consequence.
   leave_diagnosis();
+  if (event.again) count_anew(event.ran_ms >= 0 ? event.ran_ms : ran_ms(cause_.at));
   elsewhere_ = true;
   cause_.ends.clear();
   cause_.exit_code = exit_code::kElsewhere;

@@ -20,7 +20,9 @@ bool is_leftover(TaskKind kind) {
 
 }  // namespace
 
-void Machine::fail(Cause cause, TimeMs now) {
+void Machine::fail(Cause cause, TimeMs now, TimeMs silent_ms) {
+  if (began_at_) well_ms_ = std::max<TimeMs>(0, now - *began_at_ - silent_ms);
+  count_anew(ran_ms(now));
   if (cause.exit_code == 0) cause.exit_code = exit_code::kOwnFailure;
   cause.at = now;
   cause_ = std::move(cause);
@@ -31,6 +33,18 @@ void Machine::fail(Cause cause, TimeMs now) {
   diagnosing_ = policy_.restart_verdict != envgen::RestartVerdict::kOff && would_restart();
   actions_.emplace_back(action::Report{});
   enter_stopping(now);
+}
+
+TimeMs Machine::ran_ms(TimeMs now) const {
+  return well_ms_.value_or(began_at_ ? now - *began_at_ : -1);
+}
+
+// What failed before a start that ran well for so long is another matter.
+void Machine::count_anew(TimeMs ran_ms) {
+  const TimeMs enough = policy_.restart_reset_ms;
+  if (enough <= 0 || ran_ms < enough || failures_ == 0) return;
+  failures_ = 0;
+  counts_anew_ = true;
 }
 
 bool Machine::heeds_diagnosis() const {

@@ -37,6 +37,7 @@ struct NodeFailure {
   Role role = Role::kOpen;
   std::uint32_t node = 0;
   TimeMs age_ms = 0;         // how long ago it happened, when this was sent
+  TimeMs ran_ms = -1;        // how long its start had run well; -1: not known
   bool restarts = false;     // it is to be answered by a restart, as far as its node is concerned
   bool complete = true;      // nothing will be added: false while its last lines are being read
   std::string message = {};  // a sentence for people; at most kMostTextBytes
@@ -50,6 +51,7 @@ inline void fields(envgen::FieldVisitor& v, NodeFailure& failure) {
   v("role", failure.role, NodeFailure::Role::kVictim);
   v("node", failure.node);
   v("age_ms", failure.age_ms);
+  v("ran_ms", failure.ran_ms);
   v("restarts", failure.restarts);
   v("complete", failure.complete);
   v("message", failure.message);
@@ -69,6 +71,7 @@ struct NodeReport {
   std::uint32_t restarts = 0;  // which start of the job this is about
   std::uint32_t arrival = 0;   // which of its arrivals, from 1
   std::uint64_t cluster = 0;   // a digest of the list of nodes that it goes by
+  TimeMs ran_ms = -1;          // how long this start has run, when this was sent; -1: it has not
   bool may_restart = false;    // it has restarts left
   std::optional<NodeFailure> failure = {};
   // The number of the job's last checkpoint that this node knows of. To ask for one is to say one
@@ -89,6 +92,7 @@ inline void fields(envgen::FieldVisitor& v, NodeReport& report) {
   v("restarts", report.restarts);
   v("arrival", report.arrival);
   v("cluster", report.cluster);
+  v("ran_ms", report.ran_ms);
   v("may_restart", report.may_restart);
   v("failure", report.failure);
   v("saves", report.saves);

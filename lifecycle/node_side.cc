@@ -52,6 +52,7 @@ std::optional<NodeFailure> NodeSide::failure(const Machine& machine, TimeMs now)
   failure.restarts = machine.would_restart() || machine.phase() == Phase::kAutoRestart;
   if (failure.restarts && !together_) return std::nullopt;
   failure.age_ms = now - cause->at;
+  failure.ran_ms = machine.ran_ms(now);
   return failure;
 }
 
@@ -67,6 +68,7 @@ NodeReport NodeSide::report(const Machine& machine, std::uint64_t cluster, TimeM
   NodeReport report{.stage = stage_of(machine),
                     .restarts = machine.restarts(),
                     .cluster = cluster,
+                    .ran_ms = machine.ran_ms(now),
                     .may_restart = machine.may_restart(),
                     .failure = failure(machine, now),
                     .saves = saves_,
@@ -131,6 +133,7 @@ std::vector<Event> NodeSide::heed(const Verdict& verdict, const Machine& machine
     failed.stopped = verdict.failure->kind == Kind::kStopped;
     failed.expired = verdict.failure->kind == Kind::kExpired;
     failed.again = verdict.again;
+    failed.ran_ms = verdict.failure->ran_ms;
     const bool lost =
         verdict.failure->kind == Kind::kClosed || verdict.failure->kind == Kind::kSilent;
     // This one lives: its connection was lost, and nothing has failed here.

@@ -188,6 +188,7 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
     changed();
   }
   from.report = report;
+  if (report.ran_ms >= 0) from.began_at = now - report.ran_ms;
   from.reported = true;
   from.heard_at = now;
   from.gone = report.stage == Stage::kEnded;
@@ -292,8 +293,10 @@ void Coordinator::count_loss(std::uint32_t node, TimeMs now) {
 }
 
 void Coordinator::fail_as_lost(std::uint32_t node, Kind kind, TimeMs at, TimeMs now) {
+  const Node& of = nodes_[node];
   failed({.kind = kind,
           .node = node,
+          .ran_ms = of.report.ran_ms < 0 ? -1 : std::max<TimeMs>(0, at - of.began_at),
           .restarts = true,
           .message = loss_message(called(node), kind, settings_.timeout_ms),
           .detail = {}},
@@ -346,6 +349,7 @@ bool Coordinator::add_to(const NodeFailure& failure, TimeMs at) {
   if (first.node != failure.node || first.kind != failure.kind) return false;
   if (state_ == Verdict::State::kFailing) {
     failing_->at = std::min(failing_->at, at);
+    first.ran_ms = failure.ran_ms;
     first.restarts = failure.restarts;
   }
   if (!refines(first, failure)) return true;
@@ -371,13 +375,16 @@ void Coordinator::settle(TimeMs now) {
     std::tie(failing_->failure, failing_->at) = *failing_->root;
   }
   failing_->again =
-      numbered() && first.restarts && !is_stop(first.kind) && (replanned || all_may_restart());
+      numbered() && first.restarts && !is_stop(first.kind) && (replanned || all_may_restart(first));
   changed();
 }
 
-bool Coordinator::all_may_restart() const {
-  return std::ranges::all_of(nodes_, [](const Node& node) {
-    return !node.reported || (node.report.may_restart && !node.gone);
+// A start that ran for long enough: all count anew, whatever they had left.
+bool Coordinator::all_may_restart(const NodeFailure& first) const {
+  const TimeMs enough = settings_.restart_reset_ms;
+  const bool anew = enough > 0 && first.ran_ms >= enough;
+  return std::ranges::all_of(nodes_, [anew](const Node& node) {
+    return !node.reported || ((anew || node.report.may_restart) && !node.gone);
   });
 }
 

@@ -37,6 +37,7 @@ class Coordinator {
     bool loss_counts = true;         // so does a node that is lost; else they are told
     bool stop_counts = true;         // so does a node that was told to stop; else they are told
     TimeMs timeout_ms = 30'000;      // of silence
+    TimeMs restart_reset_ms = 0;     // Policy::restart_reset_ms
   };
   Coordinator(Settings settings, TimeMs now);
 
@@ -70,6 +71,7 @@ class Coordinator {
     TimeMs heard_at = 0;
     TimeMs failed_at = 0;  // report.failure
     TimeMs lost_at = 0;    // away or lost: its connection closed, or it was last heard
+    TimeMs began_at = 0;   // its start; as report.ran_ms is known
     TimeMs back_by = 0;    // away: until then
     std::uint32_t go = 0;
     bool went = false;   // it has said since that it does not wait any more
@@ -118,7 +120,7 @@ class Coordinator {
   void come_back(std::uint32_t node);
 
   [[nodiscard]] bool counts(NodeFailure::Kind kind) const;
-  [[nodiscard]] bool all_may_restart() const;
+  [[nodiscard]] bool all_may_restart(const NodeFailure& first) const;
   [[nodiscard]] bool arrived(const Node& node) const;  // and was not given go
   [[nodiscard]] bool ready(const Node& node) const;
   [[nodiscard]] bool in_start(const Node& node) const;

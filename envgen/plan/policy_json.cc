@@ -125,6 +125,7 @@ void write_restarts(json::Writer& out, const Policy& policy) {
   if (policy.max_restarts == 0) return;
   out.key("restart").begin_object();
   out.key("most").integer(policy.max_restarts);
+  if (policy.restart_reset_ms > 0) out.key("reset_ms").integer(policy.restart_reset_ms);
   out.key("delay_ms").integer(policy.restart_delay_ms);
   out.key("not_on").begin_array();
   for (const CodeRange& range : policy.no_restart_on) {
@@ -183,7 +184,11 @@ std::string restarts_text(const Policy& policy) {
   }
   if (policy.max_restarts == 0) return text;
   text += "restarts after a failure, at most " + std::to_string(policy.max_restarts) +
-          (policy.max_restarts == 1 ? " time" : " times") + ", first at once";
+          (policy.max_restarts == 1 ? " time" : " times");
+  if (policy.restart_reset_ms > 0) {
+    text += ", anew after a start that ran " + seconds(policy.restart_reset_ms);
+  }
+  text += ", first at once";
   if (policy.max_restarts > 1) text += ", then after " + seconds(policy.restart_delay_ms);
   const char* separator = ", not after exit code ";
   for (const CodeRange& range : policy.no_restart_on) {

@@ -300,6 +300,9 @@ constexpr Option kRestart[] = {
                                        "what a checkpoint is granted (5m)"),
     row<kNumber<0, kMostCount>, &Request::max_restarts>("max-restarts", "N",
                                                         "of a job that failed (0)"),
+    needs(kRestarts, row<kDuration, &Policy::restart_reset_ms>(
+                         "restart-reset", "DURATION",
+                         "they count anew after a start that ran so long (never)")),
     needs(kRestarts, row<kDuration, &Policy::restart_delay_ms>(
                          "restart-delay", "DURATION",
                          "before the second one; doubled at each, at most 1m (1s)")),

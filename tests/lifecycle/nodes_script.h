@@ -74,6 +74,12 @@ class Nodes {
     reports[node].failure->complete = true;
     return say(node);
   }
+  // So it says when it fails, or before it is lost.
+  Nodes& ran(std::uint32_t node, TimeMs ms) {
+    reports[node].ran_ms = ms;
+    if (reports[node].failure) reports[node].failure->ran_ms = ms;
+    return say(node);
+  }
   Nodes& is_stopped(std::uint32_t node) {
     reports[node].failure =
         NodeFailure{.kind = Kind::kStopped, .node = node, .message = {}, .detail = {}};

@@ -55,8 +55,8 @@ class Script {
   std::string checkpoint_and_go_on() { return step(event::CheckpointRequested{true}); }
   std::string other_nodes() { return step(event::MembershipChanged{}); }
   std::string other_nodes_elsewhere() { return step(event::MembershipChanged{true}); }
-  std::string stalled(std::uint32_t task, std::uint32_t incarnation = 1) {
-    return step(event::TaskStalled{{task, incarnation}});
+  std::string stalled(std::uint32_t task, std::uint32_t incarnation = 1, TimeMs silent_ms = 0) {
+    return step(event::TaskStalled{{task, incarnation}, silent_ms});
   }
   std::string linked(bool up = true) { return step(event::Linked{.up = up}); }
   std::string node0_ended() { return step(event::Linked{.ended = true}); }

@@ -47,7 +47,8 @@ lifecycle::Coordinator::Settings coordinator_settings(const LinkSettings& settin
           .together = settings.together,
           .loss_counts = settings.loss_counts,
           .stop_counts = settings.stop_counts,
-          .timeout_ms = settings.timeout_ms};
+          .timeout_ms = settings.timeout_ms,
+          .restart_reset_ms = settings.restart_reset_ms};
 }
 
 class LinkServer {

@@ -21,6 +21,7 @@ struct LinkSettings {
   std::int64_t timeout_ms = 30'000;
   // lifecycle::Coordinator::Settings
   bool stops = true, loss_counts = true, stop_counts = true, together = true;
+  std::int64_t restart_reset_ms = 0;
   int free_port = 0;   // node 0: a port that must be free before a "go" (the job's master port); 0:
                        // none
   std::string socket;  // path of the local socket for `trainit status --cluster`; "" = none

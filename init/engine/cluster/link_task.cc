@@ -44,8 +44,10 @@ std::uint64_t random_number() {
   return static_cast<std::uint64_t>(sys::wall_ms()) << 20 ^ static_cast<std::uint64_t>(::getpid());
 }
 
-LinkSettings settings_of(const envgen::NodeLink& link, bool together, std::uint64_t life,
-                         const std::string& run_dir) {
+LinkSettings settings_of(const envgen::NodeLink& link, const envgen::Policy& policy,
+                         std::uint64_t life, const std::string& run_dir) {
+  // Else each starts again by itself.
+  const bool together = policy.rendezvous_ms > 0 || policy.max_restarts == 0;
   return {.address = link.address,
           .port = link.port,
           .node = static_cast<std::uint32_t>(link.node_rank),
@@ -60,12 +62,14 @@ LinkSettings settings_of(const envgen::NodeLink& link, bool together, std::uint6
           .loss_counts = link.loss_counts,
           .stop_counts = link.stop_counts,
           .together = together,
+          .restart_reset_ms = policy.restart_reset_ms,
           .free_port = link.master_port,
           .socket = run_dir.empty() ? "" : run_dir + "/link"};
 }
 
-// How long ago something was is another thing each time.
+// How long ago something was is another thing each time, and how long it has run.
 NodeReport without_age(NodeReport report) {
+  report.ran_ms = std::min<lifecycle::TimeMs>(report.ran_ms, 0);
   if (report.failure) report.failure->age_ms = 0;
   return report;
 }
@@ -121,10 +125,8 @@ void LinkTask::start(const envgen::NodeLink& link) {
   sys::Fd its_end(ends[0]);
   down_.reset(ends[1]);
   const StartContext start = context_.start_context();
-  // Else each starts again by itself.
-  const envgen::Policy& policy = context_.job.plan.policy;
-  const bool together = policy.rendezvous_ms > 0 || policy.max_restarts == 0;
-  const LinkSettings settings = settings_of(link, together, life_, start.base.facts.run_dir);
+  const LinkSettings settings =
+      settings_of(link, context_.job.plan.policy, life_, start.base.facts.run_dir);
   const std::array keep = {its_end.get()};
   auto status = fork(
       "starting the link to the other nodes", context_.saved,

@@ -60,7 +60,7 @@ void take_stall(const WorkerContext& context, const MonitorNews& news) {
   record->stall = lives ? job.hang.text : news.text;
   if (!lives && !job.hang.text.empty()) record->stall += "; " + job.hang.text;
   const auto index = static_cast<std::uint32_t>(record - job.records.data());
-  context.post(event::TaskStalled{{index, record->incarnation}});
+  context.post(event::TaskStalled{{index, record->incarnation}, news.value});
 }
 
 void take_hang(const WorkerContext& context, const MonitorNews& news) {

@@ -62,9 +62,15 @@ std::string checkpoint_end_text(const lifecycle::Event& why, const Job& job) {
 }
 
 std::string restart_text(const Job& job, const lifecycle::Machine& machine, std::int64_t now_ms) {
-  std::string text = "restart " + std::to_string(machine.restarts() + 1);
-  if (job.plan.policy.max_restarts > 0 && machine.cause() != nullptr) {
-    text += " of at most " + std::to_string(job.plan.policy.max_restarts) + " after failures";
+  const bool counts = job.plan.policy.max_restarts > 0 && machine.cause() != nullptr;
+  if (!counts) {
+    return "restart " + std::to_string(machine.restarts() + 1) +
+           until_text(machine.restart_at() - now_ms);
+  }
+  std::string text = "restart " + std::to_string(machine.failures()) + " of at most " +
+                     std::to_string(job.plan.policy.max_restarts) + " after failures";
+  if (machine.counts_anew()) {
+    text += ", counted anew as the start ran for " + span_text(machine.ran_ms(now_ms));
   }
   return text + until_text(machine.restart_at() - now_ms);
 }

@@ -93,6 +93,10 @@ void Timeline::stepped(const lifecycle::Event& event, const std::vector<lifecycl
   record_event(event, job);
   if (machine.phase() != before) {
     record({.event = "phase", .text = lifecycle::phase_name(machine.phase())});
+    const bool restarts = machine.phase() == lifecycle::Phase::kAutoRestart;
+    if (restarts && machine.counts_anew()) {
+      note("restarts_reset", "the start ran well for so long that restarts count anew");
+    }
   }
   for (const lifecycle::Action& one : actions) record_action(one, job);
 }

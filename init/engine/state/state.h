@@ -125,6 +125,7 @@ struct JobReport {
   int exit_code = -1;                    // the job's; -1: still running
   int given_code = -1;                   // the container's, by --exit-codes
   int restarts = 0;                      // so far
+  int counted_restarts = 0;              // of those, that count against the next one
   int most_restarts = 0;                 // --max-restarts
   std::int64_t restart_at_ms = 0;        // wall clock, UTC; 0: none is awaited
   std::int64_t expires_ms = 0;           // wall clock, UTC; 0: no time limit
@@ -155,6 +156,7 @@ inline void fields(envgen::FieldVisitor& v, JobReport& report) {
   v("restarts", report.restarts);
   v("most_restarts", report.most_restarts);
   v("restart_at_ms", report.restart_at_ms, kWallClock);
+  v("counted_restarts", report.counted_restarts);
   v("checkpoint_under_way", report.checkpoint_under_way);
   v("checkpoint_until_ms", report.checkpoint_until_ms, kWallClock);
   v("first_failure", report.first_failure, kMasked);

@@ -171,6 +171,12 @@ std::string data_line(const DataReport& data) {
   return text + sys::printable(progress_line(progress, rate)) + "\n";
 }
 
+std::string counted_text(const JobReport& report) {
+  const std::string most = "at most " + std::to_string(report.most_restarts);
+  if (report.counted_restarts == report.restarts) return ", " + most;
+  return ", " + std::to_string(report.counted_restarts) + " of " + most + " counted";
+}
+
 // What the job is about, beyond its tasks.
 std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
   std::string text;
@@ -182,13 +188,17 @@ std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
             left_text(report.expires_ms, now_ms) + " (`trainit extend --for 2h` adds to it)\n";
   }
   if (report.restart_at_ms != 0) {
-    text += "restart " + std::to_string(std::int64_t{report.restarts} + 1);
-    if (report.most_restarts > 0) text += " of " + std::to_string(report.most_restarts);
+    if (report.most_restarts > 0 && report.counted_restarts > 0) {
+      text += "restart " + std::to_string(report.counted_restarts) + " of " +
+              std::to_string(report.most_restarts);
+    } else {  // for other nodes
+      text += "restart " + std::to_string(std::int64_t{report.restarts} + 1);
+    }
     const bool later = report.restart_at_ms > now_ms;
     text += (later ? until_text(report.restart_at_ms - now_ms) : "") + "\n";
   } else if (report.restarts > 0) {
     text += "restarted " + times(report.restarts);
-    if (report.most_restarts > 0) text += ", at most " + std::to_string(report.most_restarts);
+    if (report.most_restarts > 0) text += counted_text(report);
     text += "\n";
   }
   if (!report.hook.empty()) text += "under way: " + sys::printable(report.hook) + "\n";

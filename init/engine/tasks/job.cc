@@ -228,6 +228,7 @@ JobReport report_of(const Job& job, const Machine& machine, std::int64_t now_ms)
   };
   if (machine.phase() == lifecycle::Phase::kHold) report.hold_until_ms = wall(machine.hold_until());
   report.restarts = static_cast<int>(machine.restarts());
+  report.counted_restarts = static_cast<int>(machine.failures());
   report.most_restarts = job.plan.policy.max_restarts;
   report.restart_at_ms = wall(machine.restart_at());
   report.expires_ms = wall(machine.expires_at());

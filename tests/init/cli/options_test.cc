@@ -167,6 +167,8 @@ const Sample kSamples[] = {
      [](const Options& o) { return text(o.request.policy.checkpoint_ms); }},
     {"max-restarts", "3", "0", "1000001",
      [](const Options& o) { return text(o.request.max_restarts); }},
+    {"restart-reset", "1h", "0", "x",
+     [](const Options& o) { return text(o.request.policy.restart_reset_ms); }},
     {"restart-delay", "2s", "0", "x",
      [](const Options& o) { return text(o.request.policy.restart_delay_ms); }},
     {"no-restart-on", "1-2,126", "3", "256",

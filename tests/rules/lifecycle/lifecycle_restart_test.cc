@@ -49,6 +49,18 @@ TEST_P(Restart, OfAJobThatSucceedsTheThirdTimeIsASuccess) {
               AllOf(HasSubstr("state success"), HasSubstr("restarted 2 times, at most 5")));
 }
 
+// The second start runs for longer than the reset, whatever the machine does.
+TEST_P(Restart, IsCountedAnewAfterAStartThatRanForLong) {
+  const Result result = rules::run(
+      job(joined(kSoon, {"--max-restarts", "1", "--restart-reset", "50ms"}),
+          shell("case $TRAINIT_RESTART_COUNT in 0) exit 9;; 1) sleep 0.1; exit 9;; esac")));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("restart 1 of at most 1 after failures, counted anew as the "
+                                    "start ran for "));
+  EXPECT_THAT(read(path("run/events.jsonl")), HasSubstr("restarts_reset"));
+  EXPECT_THAT(tool({"status"}).out, HasSubstr("restarted 2 times, 1 of at most 1 counted"));
+}
+
 TEST_P(Restart, HappensSoManyTimesAndEachStartIsWhole) {
   note_hooks({"pre-start", "on-failure", "post-stop"});
   const Result result = rules::run(job(joined(kSoon, {"--max-restarts", "2"}), kNoteAndFail));

@@ -279,6 +279,7 @@ TEST(StateText, CountsTheRestarts) {
   report.phase = "auto-restart";
   report.first_failure = "rank-0 exited with code 3";
   report.restarts = 1;
+  report.counted_restarts = 2;  // the one that is awaited is among them
   report.most_restarts = 3;
   report.restart_at_ms = kNowMs + 8'000;
   std::string text = engine::state_to_text(report, kNowMs);
@@ -293,6 +294,10 @@ TEST(StateText, CountsTheRestarts) {
       text,
       HasSubstr("restarted 2 times, at most 3\nbefore the restart: rank-0 exited with code 3\n"));
   EXPECT_THAT(text, Not(HasSubstr("first failure")));
+
+  report.restarts = 7;  // and a start between them ran for long
+  EXPECT_THAT(engine::state_to_text(report, kNowMs),
+              HasSubstr("restarted 7 times, 2 of at most 3 counted\n"));
 
   report.restarts = 1;  // because the list of nodes changed
   report.most_restarts = 0;
