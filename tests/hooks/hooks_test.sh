@@ -711,91 +711,137 @@ fake() { # name, script
 
 collect() { hook on-failure.d/10-collect PATH="$dir/bin:$tools" "$@"; }
 
-collect_tells_what_is_there() {
-  begin 'the failure, memory, processes and disks'
-  mkdir "$dir/bin" "$dir/logs"
-  collect TRAINIT_NODE_RANK=1 TRAINIT_NODE_COUNT=4 TRAINIT_EXIT_CODE=137 TRAINIT_RESTART_COUNT=2 \
-    TRAINIT_FIRST_FAILURE='rank 3 died of SIGKILL' TRAINIT_LOG_DIR="$dir/logs" TRAINIT_OUTPUTS_DIR=/no/such/directory
-  exits 0
-  says 'node 1 of 4, exit code 137, restart 2: rank 3 died of SIGKILL'
-  says '--- memory'
-  says 'MemAvailable:'
-  says '--- processes that are left'
-  says '--- disks: size, used, free, used %, at'
-  [[ ${said##*--- disks} =~ [0-9]%\ +/($|$newline) ]] || fail 'not the root'
-  does_not_say nvidia
-  does_not_say npu
-  does_not_say 'No such file'
-  [ "$(sort <<<"${said##*--- disks}" | uniq -d)" = '' ] || fail 'a disk twice'
-
-  begin 'without any variable'
+# What a machine that is well says, whatever this one is.
+collect_from_a_healthy_machine() {
   mkdir "$dir/bin"
+  fake df 'echo "x 100G 20G 80G 20% $2"'
+  fake ps 'echo "  PID  PPID STAT COMM"; echo "    1     0 Ss   trainit"'
+  fake dmesg 'echo "dmesg: read kernel buffer failed: Operation not permitted" >&2; exit 1'
+  fake grep 'case $* in
+    *memory.oom_control* | *memory.events*) echo oom_kill '"${1:-0}"' ;;
+    *meminfo*) echo "MemTotal: 1000 kB"; echo "MemAvailable: '"${2:-500}"' kB" ;;
+    *) exec /bin/grep "$@" ;;
+  esac'
+}
+
+collect_tells_what_is_abnormal() {
+  begin 'nothing abnormal, nothing said'
+  collect_from_a_healthy_machine
+  fake nvidia-smi 'echo "0, NVIDIA H100 80GB HBM3, 4, 81559, 0, 31, 0"; echo "1, Tesla T4, 3, 15360, 0, 40, [N/A]"'
+  fake npu-smi 'echo "| 0     910B3         | OK            | 93.1        40 |"'
+  collect TRAINIT_EXIT_CODE=1
+  exits 0
+  is_silent
+
+  begin 'the failure, and memory that ran out'
+  collect_from_a_healthy_machine 2
+  collect TRAINIT_NODE_RANK=1 TRAINIT_NODE_COUNT=4 TRAINIT_EXIT_CODE=137 TRAINIT_RESTART_COUNT=2 \
+    TRAINIT_FIRST_FAILURE='rank 3 died of SIGKILL'
+  exits 0
+  says "node 1 of 4, exit code 137, restart 2: rank 3 died of SIGKILL$newline--- memory$newline"
+  says 'oom_kill 2'
+  says 'MemAvailable:'
+  does_not_say '--- disks'
+
+  begin 'little memory left, without any variable'
+  collect_from_a_healthy_machine 0 50
   collect
   exits 0
   says 'no first failure is known'
+  says 'MemAvailable: 50 kB'
 
-  begin "no arguments, which may hold a password"
-  mkdir "$dir/bin"
-  other_trainit A=b --password=hunter2
+  begin 'where no job has run there is nothing to look for'
+  collect_from_a_healthy_machine 2
+  for none in 125 126 127; do
+    collect TRAINIT_EXIT_CODE=$none
+    exits 0
+    is_silent
+  done
+
+  begin 'processes that do not end, without arguments, which may hold a password'
+  collect_from_a_healthy_machine
+  fake ps 'case $* in *args*) exit 1 ;; esac; echo "    1     0 Ss 00:01 9 trainit"; echo "   77     1 D  00:01 9 python"; echo "   78     1 Zs 00:01 0 sh"'
   collect
-  end_other_trainit
-  does_not_say hunter2
+  says "--- processes that do not end$newline   77     1 D  00:01 9 python$newline   78     1 Zs"
+  does_not_say trainit
 
   begin 'no ps'
-  mkdir "$dir/bin"
+  collect_from_a_healthy_machine
   fake ps 'exit 127'
   collect
-  [[ ${said#*processes that are left} =~ ^${newline}[0-9]+\ \(.*\)\ [A-Z]\ [0-9]+$newline ]] || fail 'no processes'
+  exits 0
+  does_not_say failed
+
+  begin 'full disks, each once'
+  collect_from_a_healthy_machine
+  mkdir "$dir/logs"
+  fake df 'case $2 in /tmp) echo "x 100G 95G 5G 95% $2" ;; /dev/shm) echo "x 1G 1G 0 100% $2" ;; *) echo "x 100G 94G 6G 94% $2" ;; esac'
+  collect TRAINIT_LOG_DIR=/tmp TRAINIT_OUTPUTS_DIR=/no/such/directory
+  says '--- disks: size, used, free, used %, at'
+  says 'x 100G 95G 5G 95% /tmp'
+  says 'x 1G 1G 0 100% /dev/shm'
+  does_not_say '94%'
+  [ "$(sort <<<"${said##*--- disks}" | uniq -d)" = '' ] || fail 'a disk twice'
 }
 
 collect_asks_devices_and_kernel() {
-  begin 'devices and the kernel, with what they say, cut'
-  mkdir "$dir/bin"
-  fake nvidia-smi 'echo gpu 0 is fine; echo "$@"'
-  fake npu-smi '[ "$1" = info ] && echo npu 0 is lost >&2; exit 3'
-  fake dmesg 'i=0; while [ $i -lt 30 ]; do i=$((i + 1)); echo "line $i of the kernel"; done; printf "%0300d" 1'
+  begin 'GPUs with errors or with memory in use, and what is no row'
+  collect_from_a_healthy_machine
+  fake nvidia-smi 'echo "0, A, 9000, 80000, 0, 31, 0"; echo "1, A, 4, 80000, 0, 31, 2"; echo "2, A, 4, 80000, 0, 31, 0"; echo "GPU is lost"; exit 15'
   collect
   exits 0
-  says "--- nvidia-smi${newline}gpu 0 is fine${newline}--query-gpu="
-  says "--- npu-smi${newline}npu 0 is lost$newline"
-  says "--- kernel log${newline}line 12 of the kernel$newline"
-  does_not_say 'line 11 of'
+  says "--- nvidia-smi${newline}GPU 0: 9000 of 80000 MiB in use, ECC errors not corrected: 0${newline}GPU 1: 4 of 80000"
+  says "GPU is lost${newline}failed: nvidia-smi --query-gpu="
+  does_not_say 'GPU 2'
+
+  begin 'NPUs that are not well, or not there'
+  collect_from_a_healthy_machine
+  fake npu-smi '[ "$1" = info ] && echo "| 0 910B3 | OK |"; echo "| 1 910B3 | Alarm |"'
+  collect
+  says "--- npu-smi$newline| 1 910B3 | Alarm |"
+  does_not_say '| 0 910B3'
+  fake npu-smi 'echo npu 0 is lost >&2; exit 3'
+  collect
+  says "--- npu-smi${newline}npu 0 is lost${newline}failed: npu-smi info"
+
+  begin "the kernel's words about a fault, cut"
+  collect_from_a_healthy_machine
+  fake dmesg 'i=0; while [ $i -lt 30 ]; do i=$((i + 1)); echo "NVRM: Xid $i"; echo "line $i"; done; printf "segfault %0300d" 1'
+  collect
+  exits 0
+  says "--- kernel log${newline}NVRM: Xid 12$newline"
+  does_not_say 'Xid 11'
+  does_not_say 'line 30'
   ! grep -qE '.{161}' <<<"$said" || fail 'a long line'
 
   begin 'a device that does not answer is named, and the rest told'
-  mkdir "$dir/bin"
+  collect_from_a_healthy_machine
   fake nvidia-smi 'exec tail -f /dev/null'
   fake npu-smi 'trap "" TERM; exec tail -f /dev/null'
+  fake dmesg 'echo "Out of memory: Killed process 7 (python)"'
   collect TRAINIT_COLLECT_SECONDS=1
   exits 0
   says 'no answer within 1 s: nvidia-smi --query-gpu'
   says 'no answer within 1 s: npu-smi info'
-  says '--- disks'
+  says 'Killed process 7'
 
   begin 'nothing answers, and it still ends within the 60 seconds of its event'
-  mkdir "$dir/bin"
+  collect_from_a_healthy_machine
   fake nvidia-smi :
   fake npu-smi :
   fake timeout "echo \$3 \$2 >>$dir/limits; exit 137"
-  collect TRAINIT_LOG_DIR="$dir" TRAINIT_OUTPUTS_DIR="$dir"
+  collect TRAINIT_COLLECT_SECONDS=x TRAINIT_LOG_DIR="$dir" TRAINIT_OUTPUTS_DIR="$dir"
   exits 0
   says 'no answer within 8 s: npu-smi info'
   worst=$(awk '{ sum += $1 + $2 } END { print sum + 0 }' "$dir/limits")
   ((worst > 0 && worst < 60)) || fail "$worst seconds"
 
   begin 'a disk that does not answer'
-  mkdir "$dir/bin"
-  fake df 'case $2 in /tmp) exec tail -f /dev/null ;; esac; echo "x 1 1 1 1% $2"'
+  collect_from_a_healthy_machine
+  fake df 'case $2 in /tmp) exec tail -f /dev/null ;; esac; echo "x 1 1 1 99% $2"'
   collect
   says 'no answer within 3 s: df -Ph /tmp'
-  says 'x 1 1 1 1% /dev/shm'
-
-  begin 'a kernel log that one may not read'
-  mkdir "$dir/bin"
-  fake dmesg 'echo "dmesg: read kernel buffer failed: Operation not permitted" >&2; exit 1'
-  collect TRAINIT_COLLECT_SECONDS=x
-  exits 0
-  says 'Operation not permitted'
+  says 'x 1 1 1 99% /dev/shm'
 }
 
 # --- 10-stacks ---
@@ -870,7 +916,7 @@ run_all() {
   workspace_and_the_platform
   network_needs_a_job_of_nodes
   limits_are_checked
-  collect_tells_what_is_there
+  collect_tells_what_is_abnormal
   collect_asks_devices_and_kernel
   stacks_tell_where_a_tree_waits
   [ "$HOOKS_TEST_INSIDE" = private ] || return
