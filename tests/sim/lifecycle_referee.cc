@@ -18,6 +18,7 @@ bool prepares(TaskKind kind) { return kind == TaskKind::kData || kind == TaskKin
 // Each share of a grace that is too small for all of them is rounded down.
 constexpr TimeMs kRoundingMs = 3;
 constexpr TimeMs kMostMs = 1'000'000'000'000;
+constexpr TimeMs kLongestLookMs = 2500;  // for whether a restart can help
 
 TimeMs not_less_than_0(TimeMs duration) { return std::clamp<TimeMs>(duration, 0, kMostMs); }
 
@@ -76,6 +77,7 @@ void Referee::judge(const Event& event, const std::vector<Action>& actions, cons
   const bool down = phase_ == Phase::kStopping || phase_ == Phase::kOnFailure;
   if (!down && phase_ != Phase::kPostStop) swept_ = false;
   const bool was_up = up();
+  now_ = now;
   believe(event, now);
   settle();
   if (was_up && !up()) begin_down(now);
@@ -96,6 +98,7 @@ void Referee::judge(const Event& event, const std::vector<Action>& actions, cons
   check_way_down(after, now);
   check_cause(after);
   check_hold(after, now);
+  check_restarts(after);
 }
 
 // --- What the events mean ---
@@ -164,10 +167,13 @@ void Referee::believe_request(const Event& event, TimeMs now) {
     if (changed->elsewhere) return believe_changed_elsewhere();
     resolves_again_ = nodes_due() && has_resolver_;
     quiet_ = !runs && !resolves_again_;
+    if (runs) count_anew(ran_ms());
     if (runs) end_as(Verdict::kReplanned);
     if (resolves_again_) ready_ = false;
   } else if (const auto* stalled = std::get_if<event::TaskStalled>(&event)) {
-    believe_stall(stalled->task);
+    believe_stall(*stalled);
+  } else if (const auto* diagnosed = std::get_if<event::Diagnosed>(&event)) {
+    believe_diagnosed(*diagnosed);
   } else if (const auto* unreachable = std::get_if<event::Unreachable>(&event)) {
     believe_unreachable(unreachable->task, now);
   } else if (std::holds_alternative<event::Linked>(event) ||
@@ -182,7 +188,8 @@ void Referee::believe_request(const Event& event, TimeMs now) {
   }
 }
 
-void Referee::believe_stall(TaskRef task) {
+void Referee::believe_stall(const event::TaskStalled& stall) {
+  const TaskRef task = stall.task;
   constexpr int kHangs = 70;
   const bool runs = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
   quiet_ = true;
@@ -191,7 +198,18 @@ void Referee::believe_stall(TaskRef task) {
   const bool counts = policy_.success != SuccessPolicy::kFirst || run.ordinal == 0;
   if (!run.live || run.kind != TaskKind::kMain || !counts) return;
   quiet_ = false;
-  fail(kHangs, {{task, {Ending::How::kStalled, kHangs}}});
+  fail(kHangs, {{task, {Ending::How::kStalled, kHangs}}}, stall.silent_ms);
+}
+
+// Of another start, or where nobody asked for it, it is nothing. Of several nodes, what all do is
+// decided once it is known which failure was the first.
+void Referee::believe_diagnosed(const event::Diagnosed& diagnosed) {
+  const bool asked = diagnosing_ && diagnosed.restarts == restarts_;
+  quiet_ = !asked || phase_ != Phase::kOnFailure;
+  if (!asked) return;
+  const bool decided = elsewhere_ || (policy_.rendezvous_ms > 0 && told_);
+  if (diagnosed.hopeless && !decided) restartable_ = false;
+  diagnosing_ = false;
 }
 
 // It counts as one that outlives its KILL.
@@ -329,6 +347,9 @@ void Referee::believe_timer(const event::TimerFired& event, TimeMs now) {
     }
     case Timer::kRestart:
       return believe_restart();
+    case Timer::kDiagnosis:
+      diagnosing_ = false;
+      return;
     case Timer::kHold:
       begin_down(now);
       return;
@@ -359,6 +380,9 @@ void Referee::believe_restart() {
   nodes_ready_ = false;
   nodes_until_ = 0;
   elsewhere_ = false;
+  began_at_.reset();
+  well_ms_ = -1;
+  diagnosing_ = false;
   for (Run& run : runs_) {
     if (run.live) run.job = job_;  // a hook that hangs in the kernel is left out
   }
@@ -372,7 +396,12 @@ void Referee::believe_restart() {
   ready_ = !has_resolver_;
 }
 
-void Referee::fail(int code, std::vector<event::TaskEnd> ends) {
+// A start that ran well for so long: what failed before it does not count any more.
+void Referee::count_anew(TimeMs ran_ms) {
+  if (policy_.restart_reset_ms > 0 && ran_ms >= policy_.restart_reset_ms) answered_ = 0;
+}
+
+void Referee::fail(int code, std::vector<event::TaskEnd> ends, TimeMs silent_ms) {
   require(verdict_ == Verdict::kOpen, "a resolve timer outlived the preparation");
   verdict_ = Verdict::kFailed;
   failure_code_ = code;
@@ -385,6 +414,10 @@ void Referee::fail(int code, std::vector<event::TaskEnd> ends) {
   failed_ = std::move(ends);
   elsewhere_ = false;
   told_ = false;
+  if (began_at_) well_ms_ = std::max<TimeMs>(0, ran_ms() - silent_ms);
+  count_anew(well_ms_);
+  failed_at_ = now_;
+  diagnosing_ = policy_.restart_verdict != envgen::RestartVerdict::kOff && restart_due();
   ++reports_due_;
 }
 
@@ -748,6 +781,10 @@ void Referee::check(const action::SetTimer& timer, TimeMs now) {
   if (timer.timer == Timer::kRendezvous) check_rendezvous(timer.at, now);
   if (timer.timer == Timer::kVerdict) check_wait_for_verdict(timer.at, now);
   if (timer.timer == Timer::kCheckpoint) require(timer.at == saving_until_, "what was granted");
+  if (timer.timer == Timer::kDiagnosis) {
+    require(diagnosing_, "what nobody looks for is awaited");
+    require(timer.at == std::max(now, failed_at_ + kLongestLookMs), "how long a look may take");
+  }
   if (timer.timer != Timer::kRestart) return;
   TimeMs delay = policy_.restart_delay_ms;
   const TimeMs most = std::max(delay, policy_.restart_delay_max_ms);
@@ -756,6 +793,7 @@ void Referee::check(const action::SetTimer& timer, TimeMs now) {
   }
   // Other nodes, or the first failure: there is nothing to wait for.
   if (verdict_ == Verdict::kReplanned || answered_ == 0) delay = 0;
+  require(!diagnosing_, "a restart before it is known whether it can help");
   restart_was_due_ = restart_due();
   if (verdict_ == Verdict::kFailed) ++answered_;
   require(timer.at == now + delay, "the wrong backoff");
@@ -970,6 +1008,21 @@ void Referee::check_hold(const Machine& after, TimeMs now) {
   require(after.hold_until() == hold_until_, "the end of the hold");
   const auto& timer = pending(Timer::kHold);
   require(timer.has_value() && timer->at == hold_until_, "the hold's timer");
+}
+
+// What counts against the restarts, and the wait for whether one can help: no longer than it is
+// looked for, and only before one that would follow.
+void Referee::check_restarts(const Machine& after) {
+  const bool begins = mains_started_ || pausing_;
+  if (!began_at_ && begins && verdict_ == Verdict::kOpen) began_at_ = now_;
+  require(after.failures() == answered_, "how many failures count against the restarts");
+  if (exited_) return;
+  const Phase phase = after.phase();
+  const bool looks = pending(Timer::kDiagnosis).has_value();
+  require(!looks || (diagnosing_ && stop_signal_ == 0), "a wait for what is known");
+  require(!looks || phase == Phase::kOnFailure, "a wait for the cause beside the job");
+  const bool hook = live(TaskKind::kOnFailure, true);
+  require(phase != Phase::kOnFailure || hook || looks, "a failure that is left lying");
 }
 
 // Whether the job begins anew after what has happened, if nobody stops it.

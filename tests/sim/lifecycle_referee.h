@@ -86,7 +86,8 @@ class Referee {
   void believe_stop(const lifecycle::event::StopRequested& event, TimeMs now);
   void believe_timer(const lifecycle::event::TimerFired& event, TimeMs now);
   void believe_request(const lifecycle::Event& event, TimeMs now);
-  void believe_stall(lifecycle::TaskRef task);
+  void believe_stall(const lifecycle::event::TaskStalled& stall);
+  void believe_diagnosed(const lifecycle::event::Diagnosed& diagnosed);
   void believe_unreachable(lifecycle::TaskRef task, TimeMs now);
   void believe_checkpoint(const lifecycle::event::CheckpointRequested& ask, TimeMs now);
   void note_save(const lifecycle::event::CheckpointRequested& ask);
@@ -99,7 +100,9 @@ class Referee {
   void hear_first(const lifecycle::event::JobFailed& event);
   void end_as(Verdict verdict);
   void believe_ready(const lifecycle::event::ClusterReady& event);
-  void fail(int code, std::vector<lifecycle::event::TaskEnd> ends);
+  void fail(int code, std::vector<lifecycle::event::TaskEnd> ends, TimeMs silent_ms = 0);
+  void count_anew(TimeMs ran_ms);
+  [[nodiscard]] TimeMs ran_ms() const { return began_at_ ? now_ - *began_at_ : -1; }
   void settle();
 
   void check(const lifecycle::action::Start& start, TimeMs now);
@@ -135,6 +138,7 @@ class Referee {
   void check_way_down(const lifecycle::Machine& after, TimeMs now);
   void check_cause(const lifecycle::Machine& after);
   void check_hold(const lifecycle::Machine& after, TimeMs now);
+  void check_restarts(const lifecycle::Machine& after);
   void check_forwarding(const lifecycle::Event& event,
                         const std::vector<lifecycle::Action>& actions);
 
@@ -228,7 +232,12 @@ class Referee {
   TimeMs hold_until_ = 0;
   std::uint32_t job_ = 0;       // how many incarnations there were before
   std::uint32_t restarts_ = 0;  // as all nodes count
-  std::uint32_t answered_ = 0;  // failures, by a restart
+  std::uint32_t answered_ = 0;  // failures, by a restart; since a start that ran for long
+  TimeMs now_ = 0;
+  std::optional<TimeMs> began_at_;  // this start: its main tasks, or its pause
+  TimeMs well_ms_ = -1;             // how long it ran well
+  bool diagnosing_ = false;         // whether a restart can help has to be said yet
+  TimeMs failed_at_ = 0;
   std::uint32_t reports_due_ = 0;
   std::uint32_t reports_ = 0;
 

@@ -72,6 +72,7 @@ void Referee::fail_elsewhere(const event::JobFailed& event) {
   failed_ = {};
   restartable_ = false;
   elsewhere_ = true;
+  if (began_at_ && well_ms_ < 0) well_ms_ = ran_ms();
   told_ = stop_waited_out_ = false;
   if (event.known) hear_first(event);
 }
@@ -83,6 +84,8 @@ void Referee::hear_first(const event::JobFailed& event) {
     return;
   }
   elsewhere_ = true;
+  diagnosing_ = false;  // node 0 has decided
+  if (event.again) count_anew(event.ran_ms >= 0 ? event.ran_ms : well_ms_);
   failure_code_ = kCodeElsewhere;
   failed_ = {};
   restartable_ = event.again;
@@ -102,6 +105,7 @@ void Referee::believe_changed_elsewhere() {
   verdict_ = Verdict::kReplanned;
   told_ = true;
   elsewhere_ = false;
+  diagnosing_ = false;
   failed_ = {};
   ++reports_due_;
 }

@@ -140,6 +140,29 @@ OtherNodes make_nodes(Random& random) {
 
 }  // namespace
 
+namespace {
+
+// With draws of its own, so that the rest of the scenarios stays what it is.
+void add_restarts(Scenario& s) {
+  using envgen::RestartVerdict;
+  Random random(s.seed ^ 0x9e3779b97f4a7c15ULL);
+  s.policy.restart_reset_ms = random.pick({0, 0, 1, 100, 5000, 20'000});
+  s.policy.restart_verdict = static_cast<RestartVerdict>(random.pick({0, 0, 0, 1, 2, 2}));
+  for (OtherNodes& nodes : s.nodes) {
+    nodes.diagnosed_ms = random.pick({0, 1, 300, 2400, 2499, 2500, 2600, 8000, kNever});
+    nodes.hopeless = random.one_in(3);
+    nodes.verdict.ran_ms = random.pick({-1, -1, 0, 99, 100, 20'000});
+  }
+  if (!random.one_in(3)) return;
+  const auto span = static_cast<std::uint64_t>(random.pick({20, 20, 200, 3000, 20'000}));
+  Input input{.what = Input::What::kDiagnosed};
+  input.at = static_cast<TimeMs>(random.below(span));
+  input.value = static_cast<TimeMs>(random.below(6));
+  s.inputs.push_back(input);
+}
+
+}  // namespace
+
 Scenario make_scenario(std::uint64_t seed) {
   Random random(seed);
   Scenario s;
@@ -176,6 +199,7 @@ Scenario make_scenario(std::uint64_t seed) {
   s.nobody_saves = random.one_in(8);
   s.linked = random.one_in(2);
   for (OtherNodes& nodes : s.nodes) nodes = make_nodes(random);
+  add_restarts(s);
   return s;
 }
 
@@ -210,6 +234,9 @@ std::vector<Scenario> smaller(const Scenario& from, const std::set<std::uint64_t
   }
   for (std::size_t i = 0; i < from.nodes.size(); ++i) {
     if (from.nodes[i].verdict_ms >= 0) add([i](Scenario& s) { s.nodes[i].verdict_ms = kNever; });
+    if (from.nodes[i].diagnosed_ms >= 0) {
+      add([i](Scenario& s) { s.nodes[i].diagnosed_ms = kNever; });
+    }
   }
   if (from.linked) add([](Scenario& s) { s.linked = false; });
   for (const std::uint64_t key : keys) {
@@ -228,6 +255,10 @@ std::vector<Scenario> smaller(const Scenario& from, const std::set<std::uint64_t
   zero(&Policy::checkpoint_signal);
   zero(&Policy::second_term_kills);
   zero(&Policy::rendezvous_ms);
+  zero(&Policy::restart_reset_ms);
+  if (from.policy.restart_verdict != envgen::RestartVerdict::kOff) {
+    add([](Scenario& s) { s.policy.restart_verdict = envgen::RestartVerdict::kOff; });
+  }
   if (!from.policy.no_restart_on.empty()) add([](Scenario& s) { s.policy.no_restart_on = {}; });
   if (!from.policy.escalation.empty()) {
     add([](Scenario& s) { s.policy.escalation.pop_back(); });

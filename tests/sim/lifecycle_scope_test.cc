@@ -289,6 +289,25 @@ TEST(LifecycleScope, EverySequenceWhenARankStalls) {
   EXPECT_GT(explore_after(job, prefix, 5), 100U);
 }
 
+// Found in time, late or never; here or elsewhere; after one start and after the next.
+TEST(LifecycleScope, EverySequenceUntilItIsKnownWhetherARestartHelps) {
+  for (const TimeMs rendezvous_ms : {TimeMs{0}, TimeMs{2000}}) {
+    WalkedJob job{small_policy(), {}, {TaskKind::kMain, TaskKind::kOnFailure}};
+    job.linked = true;
+    job.policy.max_restarts = 1;
+    job.policy.restart_verdict = envgen::RestartVerdict::kEnforce;
+    job.policy.restart_reset_ms = 1;
+    job.policy.rendezvous_ms = rendezvous_ms;
+    const std::string ready = "ClusterReady success=all main on-failure";
+    std::vector<std::string> prefix = {"Linked", "Begin", ready};
+    if (rendezvous_ms > 0) prefix.emplace_back("NodesReady 1");
+    prefix.insert(prefix.end(), {"Started 0#1", "Ended 0#1(exit 3)"});
+    EXPECT_GT(explore_after(job, prefix, 4), 100U);
+    prefix.insert(prefix.end(), {"Timer verdict#1", "NothingLeft", "Ended 1#1(exit 0)"});
+    EXPECT_GT(explore_after(job, prefix, 4), 100U);
+  }
+}
+
 TEST(LifecycleScope, EverySequenceWithEveryHook) {
   WalkedJob job{small_policy(),
                 {},
@@ -363,6 +382,9 @@ WalkedJob random_job(std::mt19937_64& random) {
               event::NobodySaves{},          event::StopRequested{SIGTERM, SIGINT},
               event::MembershipChanged{true}};
   job.stalls = random() % 4 == 0;
+  job.silent_ms = pick({0, 0, 300, 90'000});
+  job.policy.restart_reset_ms = pick({0, 0, 1, 2000});
+  job.policy.restart_verdict = static_cast<envgen::RestartVerdict>(random() % 3);
   job.post_stop_ms = pick({0, 700, 6000});
   job.success = static_cast<SuccessPolicy>(random() % 3);
   TimeMs after_ms = 0;

@@ -23,7 +23,9 @@ std::string report(const Scenario& scenario) {
          std::to_string(policy.kill_reserve_ms) + " post-stop " +
          std::to_string(policy.post_stop_ms) + " hold " + std::to_string(policy.hold_ms) +
          " restarts " + std::to_string(policy.max_restarts) + " rendezvous " +
-         std::to_string(policy.rendezvous_ms) + "\n" + outcome.trace;
+         std::to_string(policy.rendezvous_ms) + " reset " +
+         std::to_string(policy.restart_reset_ms) + " verdict " +
+         std::to_string(static_cast<int>(policy.restart_verdict)) + "\n" + outcome.trace;
 }
 
 TEST(LifecycleSim, RandomJobs) {
@@ -53,14 +55,16 @@ TEST(LifecycleSim, RandomJobs) {
 TEST(LifecycleSim, EveryStateMeetsEveryEventAndEveryMoveIsMade) {
   std::set<std::string> met;
   std::set<std::string> moves;
-  for (std::uint64_t seed = 1; seed <= 100'000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 130'000; ++seed) {
     Outcome outcome = run(make_scenario(seed), {.met = true});
     met.merge(outcome.met);
     moves.merge(outcome.moves);
   }
   constexpr std::size_t kPhases = 10;
-  constexpr std::size_t kEvents = 19 + lifecycle::kTimerCount;  // each timer counts as an event
-  EXPECT_EQ(met.size(), kPhases * kEvents) << ::testing::PrintToString(met);
+  constexpr std::size_t kEvents = 20 + lifecycle::kTimerCount;  // each timer counts as an event
+  std::string all;
+  for (const std::string& one : met) all += one + "\n";
+  EXPECT_EQ(met.size(), kPhases * kEvents) << all;
   const std::set<std::string> expected = {
       "preparing -> starting",    "preparing -> running",      "preparing -> stopping",
       "starting -> running",      "starting -> checkpointing", "starting -> stopping",
@@ -179,6 +183,32 @@ const Fault kFaults[] = {
     {"starts again alone", nullptr,
      [](auto& event) {
        hear<lifecycle::event::JobFailed>(event, [](auto& f) { f.again = true; });
+     }},
+    {"waits for ever for the cause", never_set<lifecycle::Timer::kDiagnosis>},
+    {"starts again although it cannot help", nullptr,
+     [](auto& event) {
+       hear<lifecycle::event::Diagnosed>(event, [](auto& found) { found.hopeless = false; });
+     }},
+    {"does not start again although it may help", nullptr,
+     [](auto& event) {
+       hear<lifecycle::event::Diagnosed>(event, [](auto& found) { found.hopeless = true; });
+     }},
+    {"asks nobody whether it can help", nullptr,
+     [](auto& event) {
+       hear<lifecycle::event::ClusterReady>(
+           event, [](auto& r) { r.policy.restart_verdict = envgen::RestartVerdict::kOff; });
+     }},
+    {"takes what was found of another start", nullptr,
+     [](auto& event) {
+       hear<lifecycle::event::Diagnosed>(event, [](auto& found) { found.restarts ^= 1U; });
+     }},
+    {"counts restarts anew after each start", nullptr,
+     [](auto& event) {
+       hear<lifecycle::event::ClusterReady>(event, [](auto& r) { r.policy.restart_reset_ms = 1; });
+     }},
+    {"never counts restarts anew", nullptr,
+     [](auto& event) {
+       hear<lifecycle::event::ClusterReady>(event, [](auto& r) { r.policy.restart_reset_ms = 0; });
      }},
     {"counts restarts by itself", nullptr,
      [](auto& event) {

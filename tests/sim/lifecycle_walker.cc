@@ -110,6 +110,11 @@ std::vector<Event> Walker::moves() const {
     if (!down || phase == Phase::kAutoRestart) out.push_back(ask);
   }
   add_nodes(&out);
+  const bool fails = phase == Phase::kStopping || phase == Phase::kOnFailure;
+  if (fails && job_->policy.restart_verdict != envgen::RestartVerdict::kOff) {
+    out.emplace_back(event::Diagnosed{machine_.restarts(), false});
+    out.emplace_back(event::Diagnosed{machine_.restarts(), true});
+  }
   bool any_live = false;
   std::vector<event::TaskEnd> together;
   for (std::size_t i = 0; i < referee_.runs().size(); ++i) {
@@ -118,7 +123,8 @@ std::vector<Event> Walker::moves() const {
     if (!run.live) continue;
     const TaskRef task = ref_of(referee_, i);
     if (!run.confirmed && run.kind == TaskKind::kMain) out.emplace_back(event::TaskStarted{task});
-    if (job_->stalls && run.kind == TaskKind::kMain) out.emplace_back(event::TaskStalled{task});
+    if (job_->stalls && run.kind == TaskKind::kMain)
+      out.emplace_back(event::TaskStalled{task, job_->silent_ms});
     if (run.notified && !run.unreachable) out.emplace_back(event::Unreachable{task});
     for (const Ending& ending : endings(run)) out.emplace_back(event::TasksEnded{{{task, ending}}});
     together.push_back({task, {Ending::How::kExited, static_cast<int>(4 + i)}});
@@ -131,7 +137,7 @@ std::vector<Event> Walker::moves() const {
 
 std::vector<Event> Walker::noise() const {
   std::vector<Event> out = {event::TasksEnded{{{{99, 1}, {}}}}, event::TaskStarted{{99, 1}},
-                            event::TasksEnded{}};
+                            event::TasksEnded{}, event::Diagnosed{machine_.restarts() + 1, true}};
   for (std::size_t i = 0; i < referee_.runs().size(); ++i) {
     const Run& run = referee_.runs()[i];
     const TaskRef task = ref_of(referee_, i);

@@ -19,7 +19,8 @@ struct WalkedJob {
   lifecycle::SuccessPolicy success = lifecycle::SuccessPolicy::kAll;
   TimeMs post_stop_ms = 0;                  // of the answer's policy; 0: as before
   std::vector<lifecycle::Event> asks = {};  // what somebody may ask for, at any moment
-  bool stalls = false;                      // main tasks may
+  bool stalls = false;                      // main tasks may,
+  TimeMs silent_ms = 0;                     // after so long without progress
   bool linked = false;                      // other nodes say something, and the link may break
 };
 

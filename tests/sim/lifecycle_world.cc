@@ -58,6 +58,7 @@ class World {
   void reap();
   void look_who_is_left();
   void hear_verdict(Phase from);
+  void diagnose(const OtherNodes& nodes);
   void fire_timer(const action::SetTimer& timer);
   void give_input(const Input& input);
   bool on_empty_queue();
@@ -117,9 +118,22 @@ void World::deliver(const Event& event) {
 void World::hear_verdict(Phase from) {
   const OtherNodes& nodes = scenario_.nodes[machine_.restarts() % scenario_.nodes.size()];
   const bool fails = machine_.phase() == Phase::kStopping && machine_.cause() != nullptr;
-  if (!fails || from == Phase::kStopping || from >= Phase::kOnFailure || nodes.verdict_ms < 0)
-    return;
+  if (!fails || from == Phase::kStopping || from >= Phase::kOnFailure) return;
+  diagnose(nodes);
+  if (nodes.verdict_ms < 0) return;
   at(now_ + nodes.verdict_ms, [this, nodes] { deliver(nodes.verdict); });
+}
+
+// Whoever looks tells what it has found before the restart, late, or never. Where it is only to
+// tell, it ends no restarts.
+void World::diagnose(const OtherNodes& nodes) {
+  using envgen::RestartVerdict;
+  const RestartVerdict policy = scenario_.policy.restart_verdict;
+  if (policy == RestartVerdict::kOff || nodes.diagnosed_ms < 0) return;
+  at(now_ + nodes.diagnosed_ms, [this, policy, nodes, restarts = machine_.restarts()] {
+    const bool hopeless = nodes.hopeless && machine_.heeds_diagnosis();
+    deliver(event::Diagnosed{restarts, hopeless && policy == RestartVerdict::kEnforce});
+  });
 }
 
 void World::obey(const Action& action) {
@@ -160,8 +174,9 @@ void World::fire_timer(const action::SetTimer& timer) {
   if (timer.timer == Timer::kRendezvous && nodes.arrive_ms >= 0) {
     at(now_ + nodes.arrive_ms, [this] { deliver(event::NodesReady{machine_.restarts()}); });
   }
-  // The wait for a second restart comes late in a course: an input meets it once more.
-  if (timer.timer == Timer::kRestart && timer.at > now_ && !scenario_.inputs.empty()) {
+  // The wait for a second restart comes late in a course: inputs meet it once more.
+  const bool waits = timer.timer == Timer::kRestart && timer.at > now_;
+  for (int i = 0; waits && i < 3 && !scenario_.inputs.empty(); ++i) {
     const Input& input = scenario_.inputs[random_.below(scenario_.inputs.size())];
     const auto wait = static_cast<std::uint64_t>(timer.at - now_);
     at(now_ + static_cast<TimeMs>(random_.below(wait)), [this, &input] { give_input(input); });
@@ -377,6 +392,9 @@ void World::give_input(const Input& input) {
       return deliver(job_failed(input.value));
     case What::kNodesReady:
       return deliver(event::NodesReady{static_cast<std::uint32_t>(input.value)});
+    case What::kDiagnosed:
+      return deliver(
+          event::Diagnosed{static_cast<std::uint32_t>(input.value / 2), (input.value & 1) != 0});
     case What::kNobodyLeft:
       if (sweep_ == 0) deliver(event::NothingLeft{});
       if (sweep_ == 0) deliver(event::NothingAdopted{});

@@ -37,6 +37,7 @@ struct Input {
     kLinked,       // value: whether it is up
     kJobFailed,    // value: what the other nodes say
     kNodesReady,   // value: the restarts that they count; also when nobody asked
+    kDiagnosed,    // value: of which start, doubled, + 1: hopeless; also when nobody asked
   };
   What what = What::kStop;
   TimeMs at = 0;
@@ -71,6 +72,9 @@ struct OtherNodes {
   TimeMs arrive_ms = 5;    // so long after they are awaited; -1: never
   TimeMs verdict_ms = -1;  // so long after the way down began; -1: none
   lifecycle::event::JobFailed verdict;
+  // And what is found of a failure here: so long after it; -1: nothing.
+  TimeMs diagnosed_ms = -1;
+  bool hopeless = false;
 };
 
 struct Scenario {

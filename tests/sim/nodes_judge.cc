@@ -30,6 +30,9 @@ std::string text(const NodeVerdict& verdict) {
                     std::to_string(verdict.restarts);
   if (verdict.failure) out += " of " + name_of(*verdict.failure);
   if (verdict.again) out += ", again";
+  if (verdict.failure && verdict.failure->ran_ms >= 0) {
+    out += ", ran " + std::to_string(verdict.failure->ran_ms);
+  }
   if (verdict.go != 0) out += ", go " + std::to_string(verdict.go);
   if (verdict.missing != 0) out += ", waits for " + verdict.waits_for;
   if (verdict.ended) out += ", ended";
@@ -52,6 +55,9 @@ void NodesJudge::said(std::uint32_t node, std::uint32_t coordinator, const NodeV
   // A node that takes another's place has failures of its own, in a start that is none of the job.
   const bool own = verdict.failure->node == node && verdict.restarts < nodes_[0].report.restarts;
   if (own) return;
+  if (expected_.steady && verdict.again != again_) {
+    complain(again_ ? "no restart, and there are some left" : "a restart more than there may be");
+  }
   const std::string name = name_of(*verdict.failure) + (verdict.again ? ", all again" : "");
   // What ran with an earlier node 0 ends as it can.
   const std::uint64_t meeting = nodes_[node].report.meeting;
@@ -74,8 +80,11 @@ void NodesJudge::check_go(std::uint32_t node, const NodeVerdict& verdict) {
   }
 }
 
-void NodesJudge::disturbed(TimeMs now) {
+void NodesJudge::disturbed(std::uint32_t node, TimeMs now) {
   if (!disturbed_at_) disturbed_at_ = now;
+  const TimeMs enough = expected_.restart_reset_ms;
+  if (enough > 0 && now - nodes_[node].since >= enough) counted_ = 0;
+  again_ = counted_++ < expected_.max_restarts;
 }
 
 void NodesJudge::lost_node_0(std::uint32_t node) {

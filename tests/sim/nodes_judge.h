@@ -18,6 +18,9 @@ namespace sim {
 // What of a scenario the judge has to know.
 struct Expectation {
   std::uint32_t nodes = 2;
+  int max_restarts = 0;
+  TimeMs restart_reset_ms = 0;
+  bool steady = false;  // nothing happens but that ranks fail, one after the other
   bool meets = true;
   bool stops = true;
   bool harmless = false;    // nothing happens that a job would have to notice
@@ -56,7 +59,7 @@ class NodesJudge {
   void said(std::uint32_t node, std::uint32_t coordinator, const NodeVerdict& verdict);
 
   // What happens on a node.
-  void disturbed(TimeMs now);  // something of its own failed somewhere
+  void disturbed(std::uint32_t node, TimeMs now);  // something of its own failed there
   void lost_node_0(std::uint32_t node);
   void moved(std::uint32_t node, const Member& before, const Member& after, TimeMs now);
   void died(std::uint32_t node);
@@ -90,6 +93,8 @@ class NodesJudge {
   std::uint64_t meeting_ = 0;                                             // the last one of node 0
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> first_;  // coordinator, start
   std::optional<TimeMs> disturbed_at_;
+  int counted_ = 0;    // failures, since a start that ran for long
+  bool again_ = true;  // the last one is to be answered by a restart
   std::uint32_t starts_ = 0;
   std::string complaint_;
 };

@@ -13,6 +13,7 @@ using namespace lifecycle;
 Policy policy_of(const NodePlan& plan) {
   Policy policy;
   policy.max_restarts = plan.max_restarts;
+  policy.restart_reset_ms = plan.restart_reset_ms;
   policy.restart_delay_ms = 0;
   policy.rendezvous_ms = plan.meets ? plan.rendezvous_ms : 0;
   return policy;

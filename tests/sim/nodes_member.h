@@ -25,6 +25,7 @@ inline constexpr int kGuiltyCode = 9;
 struct NodePlan {
   bool meets = true;  // waits for the others before each start; else it may not start again
   int max_restarts = 2;
+  TimeMs restart_reset_ms = 0;
   TimeMs work_until = -1;  // then its rank ends well; -1: it does not
   TimeMs most_stop_ms = 2000;
   TimeMs rendezvous_ms = 600'000;

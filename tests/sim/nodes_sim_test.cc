@@ -115,6 +115,20 @@ const Defect kDefects[] = {
          verdict.failure->kind = Kind::kFailed;
        };
      }},
+    {"forgets how long a start ran",
+     [](auto& scenario) {
+       scenario.tamper_report = [](std::uint32_t, NodeReport& report) {
+         if (report.failure) report.failure->ran_ms = -1;
+       };
+     }},
+    {"says that each start ran for long",
+     [](auto& scenario) {
+       scenario.tamper_report = [](std::uint32_t, NodeReport& report) {
+         if (!report.failure) return;
+         report.failure->ran_ms = 3'600'000;
+         report.failure->restarts = true;
+       };
+     }},
     {"hears of no failure",
      [](auto& scenario) {
        scenario.tamper_report = [](std::uint32_t, NodeReport& report) { report.failure.reset(); };

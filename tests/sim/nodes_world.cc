@@ -156,7 +156,13 @@ Expectation expectation(const NodesScenario& scenario) {
   const bool calm = std::ranges::all_of(scenario.faults, [](const NodeFault& fault) {
     return fault.what == What::kRankFails && fault.at >= kConnectedMs;
   });
+  const bool steady = std::ranges::all_of(scenario.faults, [](const NodeFault& fault) {
+    return fault.what == What::kRankFails && fault.at >= kConnectedMs;
+  });
   return {.nodes = scenario.nodes,
+          .max_restarts = scenario.plan.max_restarts,
+          .restart_reset_ms = scenario.plan.restart_reset_ms,
+          .steady = steady && scenario.stops && scenario.plan.meets && scenario.spaced,
           .meets = scenario.plan.meets,
           .stops = scenario.stops,
           .harmless = scenario.harmless,
@@ -222,8 +228,8 @@ void NodesWorld::happen(const NodeFault& fault) {
   switch (fault.what) {
     case What::kRankFails:
       if (!box.alive || box.paused_until > now_) return;
-      return change(fault.node, [this](Member& node) {
-        if (node.stage() == Stage::kRunning) judge_.disturbed(now_);
+      return change(fault.node, [this, which = fault.node](Member& node) {
+        if (node.stage() == Stage::kRunning) judge_.disturbed(which, now_);
         node.rank_fails(now_);
       });
     case What::kStop:
@@ -349,6 +355,7 @@ void NodesWorld::say(std::uint32_t node) {
   if (scenario_.tamper_report != nullptr) scenario_.tamper_report(node, report);
   NodeReport bare = report;
   if (bare.failure) bare.failure->age_ms = 0;
+  bare.ran_ms = std::min<TimeMs>(bare.ran_ms, 0);
   if (node == 0) {
     if (!coordinator_ || (box.sent && *box.sent == bare)) return;
     box.sent = bare;
@@ -549,7 +556,8 @@ void NodesWorld::begin_coordinator() {
                                  .cluster = boxes_[0].node->cluster(),
                                  .stops = scenario_.stops,
                                  .together = scenario_.plan.meets,
-                                 .timeout_ms = scenario_.timeout_ms - scenario_.impatience_ms};
+                                 .timeout_ms = scenario_.timeout_ms - scenario_.impatience_ms,
+                                 .restart_reset_ms = scenario_.plan.restart_reset_ms};
   coordinator_.emplace(std::move(settings), now_);
   ++coordinators_;
   version_ = 0;

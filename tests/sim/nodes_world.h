@@ -38,6 +38,7 @@ struct NodesScenario {
   NodePlan plan;
   bool stops = true;
   bool harmless = false;  // see Expectation
+  bool spaced = false;    // what fails does when the job runs again
   TimeMs timeout_ms = 10'000;
   TimeMs most_delay_ms = 20;
   std::vector<NodeFault> faults;

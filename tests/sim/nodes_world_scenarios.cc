@@ -78,6 +78,25 @@ void add_lists(NodesScenario& scenario) {
   if (scenario.harmless) scenario.plan.work_until = scenario.quiet_at + 60'000;
 }
 
+// One rank after the other, each when all run again: after short starts and after long ones.
+void add_failures_in_turn(NodesScenario& scenario) {
+  Dice dice(scenario.seed + (2ULL << 40U));
+  if (!scenario.plan.meets) return;
+  if (dice.chance(50)) scenario.plan.restart_reset_ms = dice.draw(1, 40) * 1000;
+  if (!scenario.stops || scenario.harmless || !dice.chance(20)) return;
+  scenario.spaced = true;
+  scenario.faults.clear();
+  TimeMs at = 10'000;
+  for (int left = scenario.plan.max_restarts + 2; left > 0; --left) {
+    scenario.faults.push_back(
+        {.what = What::kRankFails,
+         .at = at,
+         .node = static_cast<std::uint32_t>(dice.draw(0, scenario.nodes - 1))});
+    scenario.quiet_at = at;
+    at += 12'000 + (dice.chance(30) ? scenario.plan.restart_reset_ms : dice.draw(0, 5000));
+  }
+}
+
 }  // namespace
 
 NodesScenario make_nodes_scenario(std::uint64_t seed) {
@@ -104,6 +123,7 @@ NodesScenario make_nodes_scenario(std::uint64_t seed) {
     add_faults(dice, scenario);
   }
   add_lists(scenario);
+  add_failures_in_turn(scenario);
   return scenario;
 }
 
@@ -113,9 +133,9 @@ std::string text(const NodesScenario& scenario) {
       "mute up",      "mute down",    "paused",  "coordinator dies", "another list"};
   std::string out =
       std::to_string(scenario.nodes) + " nodes, " + std::to_string(scenario.plan.max_restarts) +
-      " restarts, time-out " + std::to_string(scenario.timeout_ms) +
-      (scenario.plan.meets ? "" : ", without meeting") + (scenario.stops ? "" : ", told") +
-      (scenario.harmless ? ", harmless" : "") + "\n";
+      " restarts, anew after " + std::to_string(scenario.plan.restart_reset_ms) + ", time-out " +
+      std::to_string(scenario.timeout_ms) + (scenario.plan.meets ? "" : ", without meeting") +
+      (scenario.stops ? "" : ", told") + (scenario.harmless ? ", harmless" : "") + "\n";
   for (const NodeFault& fault : scenario.faults) {
     out += "  at " + std::to_string(fault.at) + " node " + std::to_string(fault.node) + " " +
            kWhat[static_cast<int>(fault.what)] + " for " + std::to_string(fault.length_ms) + "\n";
