@@ -215,6 +215,7 @@ class Crowd {
                                   .node_count = settings_.node_count,
                                   .cluster = settings_.cluster,
                                   .life = 1000U + rank,
+                                  .clock_ms = sys::wall_ms(),
                                   .nonce = engine::new_link_nonce()};
     const std::string bytes = envgen::to_wire(hello);
     nodes_[rank].connection.send_tagged(Kind::kHello, bytes, key_.hello_tag(nonce, bytes));

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "base/wire.h"
 #include "init/engine/cluster/link_socket.h"
+#include "init/sys/clock.h"
 #include "init/sys/files.h"
 
 namespace engine {
@@ -122,6 +123,7 @@ bool LinkAttempt::say_hello(std::string_view nonce) {
                         .node_count = settings_.node_count,
                         .cluster = settings_.cluster,
                         .life = settings_.life,
+                        .clock_ms = sys::wall_ms(),
                         .nonce = new_link_nonce()};
   if (hello.nonce.empty()) return false;
   const std::string bytes = envgen::to_wire(hello);

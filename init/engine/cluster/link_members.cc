@@ -8,6 +8,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/text.h"
 #include "base/wire.h"
 #include "init/engine/cluster/link_rows.h"
 #include "init/engine/cluster/link_socket.h"
@@ -23,6 +24,7 @@ constexpr std::int64_t kStrangerMs = 10'000;  // to show who it is
 constexpr std::int64_t kAnswerMs = 2000;      // of a node that another one says to be
 constexpr std::int64_t kNewsMs = 2000;
 constexpr std::int64_t kWarnMs = 60'000;
+constexpr std::int64_t kMostClockMs = 2000;  // of difference, which nobody is told of
 constexpr std::size_t kMostStrangers = 256;
 constexpr int kMostAccepts = 256;  // of one turn
 constexpr std::size_t kMostUnsent = 4UL * kMostLinkPayload;
@@ -47,7 +49,8 @@ LinkMembers::LinkMembers(const LinkSettings& settings, lifecycle::Coordinator& c
       coordinator_(coordinator),
       poller_(poller),
       key_(settings.secret, settings.common),
-      members_(settings.node_count) {}
+      members_(settings.node_count),
+      compared_(settings.node_count) {}
 
 bool LinkMembers::accept_all(int listener, std::int64_t now_ms) {
   for (int i = 0; i < kMostAccepts; ++i) {
@@ -62,6 +65,7 @@ bool LinkMembers::accept_all(int listener, std::int64_t now_ms) {
     if (!socket.valid()) continue;
     Peer peer{.connection = LinkConnection(std::move(socket), settings_.timeout_ms)};
     peer.nonce = new_link_nonce();
+    peer.greeted_ms = sys::wall_ms();
     epoll_event event{.events = EPOLLIN, .data = {.u64 = next_id_}};
     if (peer.nonce.empty() || !peer.connection.send(Kind::kGreeting, peer.nonce) ||
         ::epoll_ctl(poller_, EPOLL_CTL_ADD, peer.connection.fd(), &event) != 0) {
@@ -146,6 +150,7 @@ bool LinkMembers::hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int
   if (hello->node == 0 || hello->node >= settings_.node_count) return false;
   peer.node = hello->node;
   peer.life = hello->life;
+  compare_clocks(peer, *hello);
   const Id old = members_[peer.node];
   // The worker of one PID 1 has one connection that it believes in: the new one.
   if (old == 0 || connections_.at(old).life == peer.life) {
@@ -177,6 +182,19 @@ bool LinkMembers::differs(Peer& peer, const LinkHello& hello) {
   coordinator_.differs(hello.node, here);
   refuse(peer, there);
   return true;
+}
+
+// It looked at its clock after node 0 had greeted it, and before its answer came: what lies outside
+// of that is no delay. Each life of a node is told of once.
+void LinkMembers::compare_clocks(const Peer& peer, const LinkHello& hello) {
+  if (std::exchange(compared_[hello.node], hello.life) == hello.life) return;
+  const std::int64_t behind_ms = peer.greeted_ms - hello.clock_ms;
+  const std::int64_t ahead_ms = hello.clock_ms - sys::wall_ms();
+  constexpr std::size_t kMostNamed = 16;
+  if (std::max(behind_ms, ahead_ms) <= kMostClockMs || clocks_.size() >= kMostNamed) return;
+  clocks_.push_back(node_text(hello.node, settings_.names) + " is " +
+                    envgen::seconds(std::max(behind_ms, ahead_ms)) +
+                    (ahead_ms > 0 ? " ahead" : " behind"));
 }
 
 void LinkMembers::ask_old_one(Id id, Peer& peer, std::int64_t now_ms) {
@@ -368,8 +386,16 @@ void LinkMembers::see_off(std::int64_t now_ms) {
 }
 
 std::optional<std::string> LinkMembers::take_warning() {
-  if (warning_.empty()) return std::nullopt;
   const std::int64_t now_ms = sys::monotonic_ms();
+  if (!clocks_.empty() && (!clocks_told_ms_ || now_ms - *clocks_told_ms_ >= kWarnMs)) {
+    clocks_told_ms_ = now_ms;
+    const std::string text =
+        "clocks differ from node 0's: " + envgen::joined(std::exchange(clocks_, {}), ", ");
+    return text +
+           "; their times in logs and reports do not fit: see the time service of those "
+           "machines (chronyc tracking, timedatectl)";
+  }
+  if (warning_.empty()) return std::nullopt;
   std::string warning = std::exchange(warning_, {});
   if (warned_ms_ && now_ms - *warned_ms_ < kWarnMs) return std::nullopt;
   warned_ms_ = now_ms;

@@ -56,8 +56,9 @@ class LinkMembers {
     bool ended_sending = false;
     std::uint32_t node = 0;
     std::uint64_t life = 0;
-    std::string nonce;         // kGreeted
-    std::uint64_t urgent = 0;  // what it was told last, as numbers; 0: nothing
+    std::string nonce;            // kGreeted
+    std::int64_t greeted_ms = 0;  // by the wall clock
+    std::uint64_t urgent = 0;     // what it was told last, as numbers; 0: nothing
     std::uint64_t whole = 0;
     std::int64_t told_ms = 0;
   };
@@ -77,6 +78,7 @@ class LinkMembers {
   bool hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int64_t now_ms);
   bool hear_member(Peer& peer, const LinkFrame& frame, std::int64_t now_ms);
   bool differs(Peer& peer, const LinkHello& hello);
+  void compare_clocks(const Peer& peer, const LinkHello& hello);
   void ask_old_one(Id id, Peer& peer, std::int64_t now_ms);
   void answered(std::uint32_t node);
   void admit(Id id, std::int64_t now_ms);
@@ -106,6 +108,9 @@ class LinkMembers {
   std::optional<std::int64_t> news_ms_;  // when somebody is due to hear who is missing
   bool seen_off_ = false;
   std::string warning_;
+  std::vector<std::string> clocks_;      // that differ, to be told
+  std::vector<std::uint64_t> compared_;  // by node: the life whose clock was looked at
+  std::optional<std::int64_t> clocks_told_ms_;
   std::optional<std::int64_t> warned_ms_;
 };
 

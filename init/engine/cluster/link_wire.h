@@ -49,6 +49,7 @@ struct LinkHello {
   std::uint32_t node_count = 0;
   std::uint64_t cluster = 0;
   std::uint64_t life = 0;
+  std::int64_t clock_ms = 0;  // its wall clock, when it said this
   std::string nonce;
 
   bool operator==(const LinkHello&) const = default;
@@ -59,6 +60,7 @@ inline void fields(envgen::FieldVisitor& v, LinkHello& hello) {
   v("node_count", hello.node_count);
   v("cluster", hello.cluster);
   v("life", hello.life);
+  v("clock_ms", hello.clock_ms, {.least = 0});
   v("nonce", hello.nonce);
 }
 

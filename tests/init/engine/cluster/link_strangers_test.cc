@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
 #include <list>
 
 #include "init/engine/cluster/link_connection.h"
@@ -54,6 +55,7 @@ class Stranger {
     ASSERT_TRUE(greeting);
     ASSERT_EQ(greeting->first, Kind::kGreeting);
     hello.nonce = engine::new_link_nonce();
+    if (hello.clock_ms == 0) hello.clock_ms = sys::wall_ms();
     const std::string bytes = envgen::to_wire(hello);
     connection_.send_tagged(Kind::kHello, bytes, key.hello_tag(greeting->second, bytes));
     connection_.begin_session(key.session(greeting->second, bytes, false));
@@ -125,6 +127,34 @@ TEST_F(LinkStrangers, ThatSendAnythingAreClosed) {
     EXPECT_LE(all_of(socket).size(), kFrameBytes + engine::kLinkNonceBytes);
   }
   meets(a);
+}
+
+TEST_F(LinkStrangers, WhoseClockDiffersAreNamedOnce) {
+  Node& a = start(settings(0));
+  for (const std::int64_t off_ms : {-3'600'000, -3'600'000}) {
+    LinkHello behind = hello(1);
+    behind.clock_ms = sys::wall_ms() + off_ms;
+    Stranger(port_).say_hello(key(), behind);
+  }
+  EXPECT_THAT(a.await_warning(), AllOf(HasSubstr("clocks differ from node 0's: node 1 (b) is 36"),
+                                       HasSubstr(" behind; ")));
+  meets(a);
+  EXPECT_THAT(a.warnings(), IsEmpty());
+}
+
+TEST_F(LinkStrangers, MayHaveAnyClock) {
+  Node& a = start(settings(0));
+  LinkHello ahead = hello(1);
+  ahead.clock_ms = std::numeric_limits<std::int64_t>::max();
+  Stranger(port_).say_hello(key(), ahead);
+  EXPECT_THAT(a.await_warning(), HasSubstr(" ahead; "));
+  meets(a);
+}
+
+TEST_F(LinkStrangers, WithTheSameClockAreNotNamed) {
+  Node& a = start(settings(0));
+  meets(a);
+  EXPECT_THAT(a.warnings(), IsEmpty());
 }
 
 TEST_F(LinkStrangers, ThatAreSlowAreClosed) {
