@@ -48,6 +48,10 @@ bool has_known_shape(std::string_view word) {
   });
 }
 
+// What a text is: in a command and in what a process prints, "--token VALUE" has a value; in what
+// is printed, so has a line "secret_key: VALUE".
+enum class Text : unsigned char { kSentence, kCommand, kPrinted };
+
 // A header of HTTP, whose value goes on over blanks.
 bool is_header(const std::string& name) {
   return name == "AUTHORIZATION" || name == "PROXY_AUTHORIZATION" || name == "PRIVATE_TOKEN" ||
@@ -77,8 +81,26 @@ Span value_of_bearer(std::string_view text, std::size_t end, std::string_view wo
   return word[0] == 'b' && letters && next.size() <= kLongest ? Span{} : value;
 }
 
+// Of YAML: the name begins its line, but for a list's dash and a rank's "[rank3]: ", and one word
+// ends it; more are a sentence.
+Span value_of_yaml(std::string_view text, std::size_t begin, std::size_t colon) {
+  std::string_view before = text.substr(0, begin);
+  before.remove_prefix(before.rfind('\n') + 1);
+  while (!before.empty() && std::string_view(" \t-:").contains(before.back())) {
+    before.remove_suffix(1);
+  }
+  if (!before.empty() && before.back() != ']') return {};
+  const std::size_t start = after(text, colon + 1, " \t");
+  if (start == colon + 1) return {};
+  const std::size_t line_end = std::min(text.find_first_of("\r\n", start), text.size());
+  const std::size_t word_end = std::min(text.find_first_of(" \t", start), line_end);
+  if (start < line_end && kQuotes.contains(text[start])) return value_at(text, start);
+  const std::size_t rest = after(text, word_end, " \t");
+  return rest >= line_end || text[rest] == '#' ? Span{start, word_end} : Span{};
+}
+
 // Where the value of the name that ends at `end` stands; an empty span when it has none.
-Span value_of(std::string_view text, std::size_t begin, std::size_t end, bool command) {
+Span value_of(std::string_view text, std::size_t begin, std::size_t end, Text kind) {
   const std::string_view word = text.substr(begin, end - begin);
   const std::string name = canonical(word);
   const std::size_t closing = after(text, end, kQuotes);
@@ -103,13 +125,15 @@ Span value_of(std::string_view text, std::size_t begin, std::size_t end, bool co
     if (text.find_first_of(kQuotes, value) == value) return value_at(text, value);
     return {value, std::min(text.find_first_of(",}] \n", value), text.size())};
   }
-  if (command && word.starts_with('-') && closing == end && sign > end && next != '-') {
-    return value_at(text, sign);
+  const bool option = word.starts_with('-') && closing == end && sign > end && next != '-';
+  if (kind != Text::kSentence && option) return value_at(text, sign);
+  if (kind == Text::kPrinted && next == ':' && sign == end) {
+    if (const Span value = value_of_yaml(text, begin, sign); !value.empty()) return value;
   }
   return value_of_bearer(text, end, word);
 }
 
-std::string mask_words(std::string_view text, bool command, Operands& operands) {
+std::string mask_words(std::string_view text, Text kind, Operands& operands) {
   std::string result;
   std::size_t at = 0;
   while (at < text.size()) {
@@ -122,7 +146,7 @@ std::string mask_words(std::string_view text, bool command, Operands& operands) 
     while (end < text.size() && is_word(text[end])) ++end;
     const std::string_view word = text.substr(at, end - at);
     const Span operand = operands.value_of(text, at, end);
-    const Span named = value_of(text, at, end, command);
+    const Span named = value_of(text, at, end, kind);
     const Span value = named.empty() ? operand : named;
     if (!value.empty() && !is_stand_in(text, value)) {
       result.append(text.substr(at, value.begin - at)).append(kMask);
@@ -135,9 +159,9 @@ std::string mask_words(std::string_view text, bool command, Operands& operands) 
   return result;
 }
 
-std::string mask(std::string_view text, bool command, Operands& operands) {
+std::string mask(std::string_view text, Text kind, Operands& operands) {
   if (text.contains("PRIVATE KEY-----")) return std::string(kMask);
-  return mask_words(mask_addresses(text), command, operands);
+  return mask_words(mask_addresses(text), kind, operands);
 }
 
 // "user:password@host:port", whatever the password holds.
@@ -153,20 +177,25 @@ std::string masked_proxy(std::string_view value) {
 
 std::string mask_secrets(std::string_view text) {
   Operands operands(true);
-  return mask(text, false, operands);
+  return mask(text, Text::kSentence, operands);
+}
+
+std::string mask_printed(std::string_view text) {
+  Operands operands(true);
+  return mask(text, Text::kPrinted, operands);
 }
 
 std::string masked_value(std::string_view name, std::string_view value) {
   if (is_secret_name(name)) return std::string(kMask);
   Operands operands(false);
   const bool proxy = canonical(name).ends_with("PROXY");
-  return mask(proxy ? masked_proxy(value) : std::string(value), true, operands);
+  return mask(proxy ? masked_proxy(value) : std::string(value), Text::kCommand, operands);
 }
 
 std::string masked_entry(std::string_view entry) {
   const std::size_t equals = entry.find('=');
   Operands operands(false);
-  if (equals == std::string_view::npos) return mask(entry, true, operands);
+  if (equals == std::string_view::npos) return mask(entry, Text::kCommand, operands);
   const std::string_view name = entry.substr(0, equals);
   return std::string(name) + "=" + masked_value(name, entry.substr(equals + 1));
 }
@@ -192,7 +221,7 @@ std::vector<std::string> masked_arguments(const std::vector<std::string>& argume
     } else if (secret && equals != std::string::npos && !is_stand_in(argument, value)) {
       masked.push_back(argument.substr(0, equals + 1) + std::string(kMask));
     } else {
-      masked.push_back(mask(argument, true, operands));
+      masked.push_back(mask(argument, Text::kCommand, operands));
     }
     secret_follows = option && secret && equals == std::string::npos;
     script_follows = option && !argument.starts_with("--") && argument.ends_with('c');

@@ -15,6 +15,11 @@ namespace envgen {
 // tokens that are known by their beginning (hf_, ghp_, AKIA, ...), and private keys.
 std::string mask_secrets(std::string_view text);
 
+// The same of what a process printed, where a command may stand ("--token VALUE"), or a line of
+// YAML
+// ("secret_key: VALUE").
+std::string mask_printed(std::string_view text);
+
 // What may be shown of a variable: "***" for a secret's value, and of others what mask_secrets and,
 // as for a command, "--token VALUE" leave.
 std::string masked_value(std::string_view name, std::string_view value);

@@ -378,7 +378,7 @@ class Search {
 
   // A line that is too long is shown from near what it is known by.
   [[nodiscard]] std::string shown(std::size_t line, std::size_t at) const {
-    const std::string masked = mask_secrets(lines_[line].text);
+    const std::string masked = mask_printed(lines_[line].text);
     std::string_view text = masked;
     if (text.size() > kMostLineBytes && at > kMostLineBytes / 2 && at < text.size()) {
       std::size_t start = at - kMostLineBytes / 4;
@@ -408,8 +408,6 @@ std::optional<FoundCause> find_cause(std::string_view printed, const FailureCata
   }
   return search.result();
 }
-
-bool is_nearer(const FoundCause& one, const FoundCause& other) { return one.weight > other.weight; }
 
 std::string cause_key(std::string_view line) {
   std::string key;

@@ -34,9 +34,6 @@ inline constexpr std::size_t kMostSearchedBytes = 256U << 10;
 // several processes, too, with or without prefixes that tell them apart. Credentials are masked.
 std::optional<FoundCause> find_cause(std::string_view printed, const FailureCatalog& catalog);
 
-// Of several processes that failed in the same breath: whether `one` is more likely the cause.
-bool is_nearer(const FoundCause& one, const FoundCause& other);
-
 // The same failure, whatever numbers, addresses and times are in it: a line's words.
 std::string cause_key(std::string_view line);
 

@@ -91,6 +91,21 @@ TEST(Secrets, InAnyTextAreMasked) {
   }
 }
 
+TEST(Secrets, InWhatIsPrintedAreMasked) {
+  for (const char* text :
+       {"running python a.py --password canary1 --lr 1", "+ login --hf-token canary1",
+        "secret_key: canary1", "x: 1\n  - api_key: canary1\n", "[rank3]: access_key: canary1",
+        "[3] password: 'canary1 canary1'", "token: canary1  # of the hub", "HF_TOKEN=canary1"}) {
+    EXPECT_THAT(mask_printed(text), Not(HasSubstr("canary1"))) << text;
+    EXPECT_EQ(mask_printed(mask_printed(text)), mask_printed(text));
+  }
+  for (const char* text : {"the token: not found", "Invalid token: it has expired", "KeyError: 'x'",
+                           "key:", "max_tokens: 100", "lr: 0.1", "--token: expected one argument",
+                           "usage: a.py [--token]"}) {
+    EXPECT_EQ(mask_printed(text), text);
+  }
+}
+
 TEST(Secrets, WithAKnownShapeAreMasked) {
   for (const char* token :
        {"hf_abcdefghijklmnopqrstuvwxyzABCDEFGH", "ghp_0123456789abcdefghijklmnopqrstuvwxyz",

@@ -111,19 +111,17 @@ bool is_launcher(const Job& job, const TaskRecord& record) {
   return process != nullptr && is_main(record) && !record.failure && process->rank < 0;
 }
 
-// Which of its ranks failed first, and why, where the launcher's own output does not tell.
-void look_for_rank(const Job& job, const TaskRecord& launcher, const PrintedBy& printed,
-                   PrintedEnd& end) {
+// Which of its ranks failed first, and why, where neither the kernel nor the launcher's own output
+// tells.
+void look_for_rank(const Job& job, const TaskRecord& launcher, std::string_view printed,
+                   const envgen::FailureCatalog& catalog, PrintedEnd& end) {
   const auto& identity = job.plan.sandbox.identity;
   const envgen::Identity* job_user = identity ? &*identity : nullptr;
-  const std::string bytes = printed.read ? printed.read().bytes : "";
-  end.rank = find_rank(bytes, *planned(job, launcher), job_user, launcher.started_ms);
-  if (end.rank.log.empty() || (end.cause && end.cause->certain)) return;
-  const PrintedBy own{"",
-                      [&] { return last_bytes_in(end.rank.log, job_user, launcher.started_ms); }};
-  look_for_cause(own, {}, {}, [&end](const PrintedEnd& of_rank) {
-    if (of_rank.cause) end.cause = of_rank.cause;
-  });
+  end.rank = find_rank(printed, *planned(job, launcher), job_user, launcher.started_ms);
+  if (end.rank.log.empty()) return;
+  if (end.cause && (end.cause->certain || is_by_kernel(*end.cause))) return;
+  const LastBytes log = last_bytes_in(end.rank.log, job_user, launcher.started_ms);
+  if (auto cause = cause_in(log.bytes, catalog)) end.cause = std::move(cause);
 }
 
 }  // namespace
@@ -148,13 +146,20 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
   const bool kernel_tells = how.by_sigbus || how.by_oom;
   if (!first.read && others.empty() && !has_files && !kernel_tells) return;
   auto look = [&](const OutputTail::Tell& tell) {
+    std::vector<std::string> warnings;
+    const envgen::FailureCatalog catalog = failure_catalog(kFailuresDirectory, &warnings);
+    // It is waited for once.
+    const LastBytes last = first.read ? first.read() : LastBytes{};
+    const PrintedBy known{first.task,
+                          first.read ? [&last] { return last; } : std::function<LastBytes()>()};
     PrintedEnd told;
-    look_for_cause(first, others, how, [&](const PrintedEnd& end) {
+    look_for_cause(known, others, how, catalog, [&](const PrintedEnd& end) {
       told = end;
-      tell(end);
+      told.warnings = warnings;
+      tell(told);
     });
     if (is_launcher(job, job.records[failed])) {
-      look_for_rank(job, job.records[failed], first, told);
+      look_for_rank(job, job.records[failed], last.bytes, catalog, told);
       tell(told);
     }
   };

@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint64_t kMiB = 1U << 20;
 constexpr std::uint64_t kDockersShm = 64 * kMiB;
 constexpr const char* kShm = "/dev/shm";
+constexpr const char* kHostOom = "host-oom";
+constexpr const char* kShmBusError = "shm-bus-error";
 constexpr const char* kShmAdvice =
     "make /dev/shm larger (docker --shm-size, an emptyDir of medium Memory), or use fewer data "
     "loader workers";
@@ -37,7 +39,7 @@ bool is_certain(const std::optional<envgen::FoundCause>& found) {
 // What the kernel knows is surer than what was printed.
 std::optional<FailureCause> cause_by_kernel(FailedHow how, bool said) {
   if (how.by_oom) {
-    return FailureCause{.failure_class = "host-oom",
+    return FailureCause{.failure_class = kHostOom,
                         .role = "root",
                         .advice = "",  // the message says it
                         .restart = "unknown"};
@@ -48,7 +50,7 @@ std::optional<FailureCause> cause_by_kernel(FailedHow how, bool said) {
                               std::uint64_t{status.f_bfree} * status.f_frsize);
   if (text.empty()) return std::nullopt;
   return FailureCause{.line = "killed by SIGBUS: " + std::move(text),
-                      .failure_class = "shm-bus-error",
+                      .failure_class = kShmBusError,
                       .role = "root",
                       .advice = kShmAdvice,
                       .restart = "unknown"};
@@ -78,8 +80,9 @@ envgen::FailureCatalog failure_catalog(const std::string& directory,
     const std::string path = directory + "/" + name;
     const envgen::PathState file = sys::inspect(path, true);
     if (file.kind != Kind::kFile) {
+      const bool known = file.kind == Kind::kError && file.error != 0;
       warnings->push_back("reading a catalogue of failures: " + path + ": found " +
-                          sys::errno_text(file.error) + "; mend or remove it");
+                          (known ? sys::errno_text(file.error) : "no file") + "; remove it");
       continue;
     }
     for (const envgen::Error& error : catalog.add(file.content, path)) {
@@ -96,10 +99,21 @@ envgen::FailureCatalog failure_catalog(const std::string& directory,
   return catalog;
 }
 
+std::optional<FailureCause> cause_in(std::string_view printed,
+                                     const envgen::FailureCatalog& catalog) {
+  auto found = envgen::find_cause(printed, catalog);
+  if (!found) return std::nullopt;
+  return cause_of(*std::move(found), "");
+}
+
+bool is_by_kernel(const FailureCause& cause) {
+  return !cause.certain && (cause.failure_class == kHostOom || cause.failure_class == kShmBusError);
+}
+
 void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others, FailedHow how,
+                    const envgen::FailureCatalog& catalog,
                     const std::function<void(const PrintedEnd&)>& tell) {
   PrintedEnd end;
-  const envgen::FailureCatalog catalog = failure_catalog(kFailuresDirectory, &end.warnings);
   std::optional<envgen::FoundCause> found;
   if (first.read) {
     const LastBytes last = first.read();

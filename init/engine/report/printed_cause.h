@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fields.h"
@@ -33,9 +34,16 @@ struct FailedHow {
 envgen::FailureCatalog failure_catalog(const std::string& directory,
                                        std::vector<std::string>* warnings);
 
+// The cause by this output alone.
+std::optional<FailureCause> cause_in(std::string_view printed,
+                                     const envgen::FailureCatalog& catalog);
+// It is what the kernel knows, and not what was printed.
+bool is_by_kernel(const FailureCause& cause);
+
 // Tells what the first has printed, and once more where another one printed the cause. For a
 // worker: it may hang.
 void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others, FailedHow how,
+                    const envgen::FailureCatalog& catalog,
                     const std::function<void(const PrintedEnd&)>& tell);
 
 // Of /dev/shm, for a process that died of SIGBUS: "" where it has room.

@@ -5,11 +5,13 @@
 
 #include "base/printed_text.h"
 #include "base/secrets.h"
+#include "base/text.h"
 
 namespace engine {
 namespace {
 
 constexpr std::size_t kMostLineBytes = 400;
+constexpr std::size_t kMostSeenBytes = 4096;  // of a line: what is cut off may end a secret
 constexpr std::size_t kLinesInLog = 3;
 
 // What a terminal would show last of a line that was written over.
@@ -17,16 +19,6 @@ std::string_view last_state(std::string_view line) {
   while (line.ends_with('\r')) line.remove_suffix(1);
   const std::size_t start = line.rfind('\r');
   return start == std::string_view::npos ? line : line.substr(start + 1);
-}
-
-std::string joined(const std::vector<std::string>& items, std::size_t from,
-                   std::string_view separator) {
-  std::string text;
-  for (std::size_t i = from; i < items.size(); ++i) {
-    if (i > from) text += separator;
-    text += items[i];
-  }
-  return text;
 }
 
 constexpr std::string_view kHidden = "***";
@@ -57,26 +49,25 @@ void hide_keys(std::vector<std::string>& lines) {
 }  // namespace
 
 std::vector<std::string> last_lines_of(std::string_view printed, bool whole) {
-  if (printed.size() > kMostLastBytes) {
-    printed.remove_prefix(printed.size() - kMostLastBytes);
-    whole = false;
-  }
   if (const std::size_t first = printed.find('\n'); !whole && first != std::string_view::npos) {
     printed.remove_prefix(first + 1);
   }
   std::vector<std::string> lines;
+  std::size_t bytes = 0;
   while (!printed.empty() && lines.size() < kMostLastLines) {
     const std::size_t start = printed.rfind('\n');
     const std::string_view line =
         start == std::string_view::npos ? printed : printed.substr(start + 1);
-    std::string shown = envgen::plain_text(last_state(line));
+    std::string shown = envgen::plain_text(last_state(line).substr(0, kMostSeenBytes));
+    bytes += std::min(shown.size(), kMostLineBytes);
+    if (bytes > kMostLastBytes) break;
     if (!shown.empty()) lines.push_back(std::move(shown));
     printed = printed.substr(0, start == std::string_view::npos ? 0 : start);
   }
   std::ranges::reverse(lines);
   hide_keys(lines);
   for (std::string& line : lines) {
-    line = envgen::mask_secrets(line);
+    line = envgen::mask_printed(line);
     line.resize(envgen::cut_text(line, kMostLineBytes).size());
   }
   return lines;
@@ -97,8 +88,10 @@ std::string failure_line(std::string_view message, const FailureDetail& detail) 
   }
   const std::size_t count = detail.last_lines.size();
   if (count == 0) return text;
-  const std::size_t from = count - std::min(count, kLinesInLog);
-  return text + "; its last lines: " + joined(detail.last_lines, from, " | ");
+  const std::vector<std::string> newest(
+      detail.last_lines.end() - static_cast<std::ptrdiff_t>(std::min(count, kLinesInLog)),
+      detail.last_lines.end());
+  return text + "; its last lines: " + envgen::joined(newest, " | ");
 }
 
 namespace {
@@ -142,7 +135,7 @@ std::string termination_text(std::string_view message, const FailureDetail& deta
     add_newest("its traceback:\n", detail.cause->traceback, half, text);
   }
   if (!detail.torn_down.empty() && text.size() + kTornDown.size() + 2 < most_bytes) {
-    const std::string names = joined(detail.torn_down, 0, ", ");
+    const std::string names = envgen::joined(detail.torn_down, ", ");
     text += kTornDown;
     text += envgen::cut_text(names, most_bytes - text.size() - 1);
     text += '\n';

@@ -114,10 +114,10 @@ inline void fields(envgen::FieldVisitor& v, PrintedEnd& end) {
 inline constexpr std::size_t kMostLastLines = 20;
 inline constexpr std::size_t kMostLastBytes = 4096;
 
-// The last lines of what a process printed, from its last kMostLastBytes bytes, of which the first
-// line may be torn (`whole`: it is not). Terminal escapes and control characters are left out, of a
-// progress bar its last state stays, empty lines are dropped, credentials are masked; what is no
-// UTF-8 becomes '?'. A line has at most 400 bytes.
+// The last lines of what a process printed, of which the first line may be torn (`whole`: it is
+// not). Together they have at most kMostLastBytes. Terminal escapes and control characters are left
+// out, of a progress bar its last state stays, empty lines are dropped, credentials are masked;
+// what is no UTF-8 becomes '?'. A line has at most 400 bytes.
 std::vector<std::string> last_lines_of(std::string_view printed, bool whole);
 
 // "the cause (rank-5): KeyError: 'loss'"; "" where no line is known.

@@ -23,7 +23,8 @@ PrintedBy printed(const std::string& task, const std::string& text) {
 std::vector<PrintedEnd> told(const PrintedBy& first, const std::vector<PrintedBy>& others,
                              FailedHow how = {}) {
   std::vector<PrintedEnd> all;
-  engine::look_for_cause(first, others, how, [&](const PrintedEnd& end) { all.push_back(end); });
+  engine::look_for_cause(first, others, how, envgen::FailureCatalog::shipped(),
+                         [&](const PrintedEnd& end) { all.push_back(end); });
   return all;
 }
 
@@ -55,6 +56,9 @@ TEST(PrintedCause, IsTheKernelsWhereItKilledForMemory) {
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0].cause->failure_class, "host-oom");
   EXPECT_EQ(engine::cause_text(*all[0].cause), "");
+  EXPECT_TRUE(engine::is_by_kernel(*all[0].cause)) << "no rank's log is surer";
+  const auto print = engine::cause_in("CUDA out of memory\n", envgen::FailureCatalog::shipped());
+  EXPECT_FALSE(engine::is_by_kernel(*print));
 }
 
 TEST(ShmText, IsOfAFullOrSmallOne) {
@@ -75,10 +79,12 @@ TEST(FailureCatalogOfAnImage, IsReadFileByFileAndSaysWhatIsWrong) {
       << R"("match":["no licence left"],"advice":"wait"}]})";
   std::ofstream(directory / "20-bad.json") << "{";
   std::ofstream(directory / "notes.txt") << "{";
+  std::filesystem::create_directory(directory / "30-not.json");
   std::vector<std::string> warnings;
   const auto catalog = engine::failure_catalog(directory, &warnings);
-  ASSERT_EQ(warnings.size(), 1U);
+  ASSERT_EQ(warnings.size(), 2U);
   EXPECT_THAT(warnings[0], HasSubstr("20-bad.json"));
+  EXPECT_THAT(warnings[1], HasSubstr("30-not.json: found no file; remove it"));
   EXPECT_EQ(catalog.match("Error: no licence left", false).row->failure_class, "licence");
   warnings.clear();
   engine::failure_catalog(directory / "absent", &warnings);
