@@ -35,8 +35,7 @@ struct SeenProcess {
 struct SeenRank {
   std::string name;
   int rank = -1;
-  std::string ended;  // "has ended with code 0"; "" = it lives
-  bool silent = false;
+  std::string ended;                   // "has ended with code 0"; "" = it lives
   std::vector<SeenProcess> processes;  // the rank's own first, then those below it
 };
 

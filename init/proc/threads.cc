@@ -1,7 +1,6 @@
 #include "init/proc/threads.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,19 +10,11 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "init/proc/tree.h"
 #include "init/sys/fd.h"
 
 namespace proc {
 namespace {
-
-constexpr std::size_t kMostBytes = 4096;
-
-std::string read_small(const std::string& path) {
-  const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, kMostBytes> text;
-  const ssize_t count = fd.valid() ? ::read(fd.get(), text.data(), text.size()) : -1;
-  return count <= 0 ? std::string() : std::string(text.data(), static_cast<std::size_t>(count));
-}
 
 std::string process_path(pid_t pid) { return "/proc/" + std::to_string(pid); }
 

@@ -12,6 +12,9 @@
 
 namespace proc {
 
+// A small file of /proc, in one read: at most 4096 bytes, "" where it cannot be read.
+std::string read_small(const std::string& path);
+
 // Whether there is a /proc, and it is our pid namespace's: the numbers in another one's are other
 // processes here.
 bool has_own_proc();

@@ -355,7 +355,6 @@ StackOrder Worker::stacks_now() const {
     const auto found = std::ranges::find_if(
         ranks_, [&target](const Rank& rank) { return rank.watched->process == target.process; });
     if (found == ranks_.end()) continue;
-    target.silent = found->judge.stalled();
     const auto member = proc::find_member(target.pid);
     if (member && member->start == found->start && member->state != 'Z') continue;
     target.pid = 0;

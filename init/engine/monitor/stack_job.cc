@@ -91,9 +91,6 @@ StackOrder stack_order(const Job& job, const std::string& run_dir) {
     if (record.pid <= 0) {
       target.ended = record.ending ? ending_text(*record.ending) : "does not run";
     }
-    if (target.process < job.watches.size()) {
-      target.silent = job.watches[target.process].stalled_since_ms > 0;
-    }
     order.targets.push_back(std::move(target));
   }
   return order;

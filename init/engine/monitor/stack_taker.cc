@@ -333,8 +333,7 @@ void Taker::add_ranks(const Tree& tree, TakenStacks& taken) {
   if (target.rank < 0 && are_ranks(ranks)) {
     for (const Process* root : ranks) {
       envgen::SeenRank rank{.name = "rank-" + std::to_string(root->dump->header.rank),
-                            .rank = root->dump->header.rank,
-                            .silent = target.silent};
+                            .rank = root->dump->header.rank};
       rank.processes.push_back(seen_of(*root));
       for (const Process& process : tree.processes) {
         if (&process != root && is_in_tree(tree, process, *root)) {
@@ -346,8 +345,7 @@ void Taker::add_ranks(const Tree& tree, TakenStacks& taken) {
     }
     return;
   }
-  envgen::SeenRank rank{
-      .name = target.name, .rank = target.rank, .ended = target.ended, .silent = target.silent};
+  envgen::SeenRank rank{.name = target.name, .rank = target.rank, .ended = target.ended};
   // Its Python before the shell that has started it.
   const Process* first = own.empty() ? nullptr : own[0];
   if (first != nullptr) rank.processes.push_back(seen_of(*first));
@@ -364,7 +362,10 @@ TakenStacks take_stacks(const StackOrder& order) {
   // What only the job's own user may see of its processes.
   std::optional<sys::AsUser> as_job;
   if (order.job && ::geteuid() == 0 && order.job->uid != 0) as_job.emplace(*order.job);
-  return Taker(order).take();
+  if (!as_job || as_job->switched()) return Taker(order).take();
+  StackOrder native = order;  // no file of the job's is opened as root
+  native.directory.clear();
+  return Taker(native).take();
 }
 
 }  // namespace engine

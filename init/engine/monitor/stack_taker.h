@@ -23,7 +23,6 @@ struct StackTarget {
   std::string name;
   int rank = -1;
   std::string ended;  // how; "" = it lives
-  bool silent = false;
 };
 
 struct StackOrder {

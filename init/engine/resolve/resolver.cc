@@ -17,6 +17,7 @@
 #include "base/exit_codes.h"
 #include "base/wire.h"
 #include "envgen/failure/python_hook.h"
+#include "envgen/plan/inputs.h"
 #include "init/engine/cluster/job_secret.h"
 #include "init/engine/cluster/membership.h"
 #include "init/engine/cluster/peers.h"
@@ -198,13 +199,6 @@ envgen::Status let_through(const std::string& run_dir, const envgen::Identity& j
   return {};
 }
 
-std::string absolute(const std::string& path) {
-  if (path.starts_with('/')) return path;
-  std::error_code error;
-  const std::string here = std::filesystem::current_path(error).string();
-  return (here.ends_with('/') ? here : here + "/") + path;
-}
-
 bool holds_logs(const envgen::Plan& plan, const std::string& directory) {
   return std::ranges::any_of(plan.processes, [&](const envgen::Process& process) {
     const std::string& file = process.log.empty() ? process.env_file : process.log;
@@ -221,7 +215,11 @@ envgen::Status carry_out_files(const envgen::Plan& plan) {
     if (!made && holds_logs(plan, directory.path)) {
       made.error().what = "creating the log directory";
       // Without a run directory it is below the working directory.
-      if (made.error().where == directory.path) made.error().where = absolute(directory.path);
+      if (made.error().where == directory.path) {
+        std::error_code error;
+        made.error().where =
+            envgen::join_path(std::filesystem::current_path(error).string(), directory.path);
+      }
       made.error().fix = "make its parent writable, or name another directory with --log-dir";
     }
     TRY(std::move(made));
