@@ -100,10 +100,12 @@ struct Options {
   int layers = 0;
 };
 
-// What an option does nothing without: one of these, and that it is not turned off.
+// What an option does nothing without: one of these, and that it is not turned off. A flag is an
+// error without it. A variable is the default of an image or a platform, for the jobs that have it:
+// it waits.
 struct Need {
   std::array<std::string_view, 2> any_of;
-  bool (*met)(const Options& options);
+  bool (*met)(const Options& options, const envgen::Environ& env);
 };
 
 struct Option {

@@ -1,4 +1,3 @@
-#include <span>
 #include <tuple>
 
 #include "base/text.h"
@@ -69,10 +68,9 @@ envgen::Status check_restarts_or_checkpoints(Options& options) {
 
 // An option that does nothing without another one. Where that one was turned off at least as
 // strongly (--max-restarts 0), nothing is what was meant.
-envgen::Status check_need(const Options& options, const Given& given,
-                          std::span<const std::string_view> any_of) {
+envgen::Status check_need(const Options& options, const Given& given, const Need& need) {
   std::string wanted;
-  for (const std::string_view name : any_of) {
+  for (const std::string_view name : need.any_of) {
     if (name.empty()) continue;
     const Given* other = find_given(options, name);
     if (other != nullptr && other->layer >= given.layer) return {};
@@ -82,13 +80,14 @@ envgen::Status check_need(const Options& options, const Given& given,
                        "give " + wanted + " too, or leave it out");
 }
 
-envgen::Status check_needs(Options& options) {
+envgen::Status check_needs(Options& options, const envgen::Environ& env) {
   for (const Option& option : option_table()) {
     if (option.need == nullptr) continue;
     const Given* given = find_given(options, option.name);
     const bool off = option.is_on != nullptr && !option.is_on(options);
-    if (given == nullptr || off || option.need->met(options)) continue;
-    TRY(check_need(options, *given, option.need->any_of));
+    const bool waits = given == nullptr || given->layer == 0;
+    if (waits || off || option.need->met(options, env)) continue;
+    TRY(check_need(options, *given, *option.need));
   }
   Request& request = options.request;
   if (request.policy.elastic) return {};
@@ -119,20 +118,8 @@ envgen::Status check_watches(Options& options) {
   return {};
 }
 
-// What is asked of a copy without anything to copy. As a variable it is the default of an image or
-// a platform, for the jobs that have datasets; and a variable for these that is empty says that
-// this one has none.
-envgen::Status check_data(const Options& options, const envgen::Environ& env) {
+envgen::Status check_data(const Options& options) {
   const envgen::DataRequest& data = options.request.data;
-  const bool met = !data.specs.empty() || env.get("TRAINIT_DATA");
-  constexpr std::string_view kData[] = {"data"};
-  for (const char* name : {"data-root", "data-version", "include", "exclude", "verify", "durable",
-                           "data-link", "data-on-failure", "data-timeout", "data-workers",
-                           "data-headroom", "cache-ttl", "cache-max-size"}) {
-    const Given* given = find_given(options, name);
-    if (met || given == nullptr || given->layer == 0) continue;
-    TRY(check_need(options, *given, kData));
-  }
   TRY_ASSIGN(std::ignore, envgen::PathFilter::make(data.include, data.exclude));
   TRY_ASSIGN(std::ignore, envgen::datasets_of(data));
   return {};
@@ -159,8 +146,8 @@ envgen::Status check_options(Options& options, const envgen::Environ& env) {
   TRY(check_fan_out(options));
   TRY(check_restarts_or_checkpoints(options));
   TRY(check_watches(options));
-  TRY(check_needs(options));
-  TRY(check_data(options, env));
+  TRY(check_needs(options, env));
+  TRY(check_data(options));
   return check_drain(options, env);
 }
 

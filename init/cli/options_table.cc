@@ -142,19 +142,30 @@ constexpr Word<ReportFormat> kReportFormats[] = {
 bool restarts(const Options& o) { return o.request.max_restarts.value_or(0) > 0; }
 bool elastic(const Options& o) { return o.request.policy.elastic; }
 
-constexpr Need kRestarts = {{"max-restarts"}, restarts};
-constexpr Need kElastic = {{"elastic"}, elastic};
-constexpr Need kAnyRestart = {{"max-restarts", "elastic"},
-                              [](const Options& o) { return restarts(o) || elastic(o); }};
-constexpr Need kRendezvous = {{"restart-across-nodes", "elastic"}, [](const Options& o) {
-                                return o.request.restart_across_nodes || elastic(o);
+using envgen::Environ;
+constexpr Need kRestarts = {{"max-restarts"},
+                            [](const Options& o, const Environ&) { return restarts(o); }};
+constexpr Need kElastic = {{"elastic"},
+                           [](const Options& o, const Environ&) { return elastic(o); }};
+constexpr Need kAnyRestart = {{"max-restarts", "elastic"}, [](const Options& o, const Environ&) {
+                                return restarts(o) || elastic(o);
                               }};
-constexpr Need kLogSizes = {{"log-max-size"},
-                            [](const Options& o) { return o.request.observe.log_max_bytes > 0; }};
-constexpr Need kPerf = {{"perf-threshold"},
-                        [](const Options& o) { return o.request.observe.perf_threshold_ppm > 0; }};
-constexpr Need kStall = {{"stall-timeout"},
-                         [](const Options& o) { return o.request.observe.stall_ms > 0; }};
+constexpr Need kRendezvous = {
+    {"restart-across-nodes", "elastic"},
+    [](const Options& o, const Environ&) { return o.request.restart_across_nodes || elastic(o); }};
+constexpr Need kLogSizes = {{"log-max-size"}, [](const Options& o, const Environ&) {
+                              return o.request.observe.log_max_bytes > 0;
+                            }};
+constexpr Need kPerf = {{"perf-threshold"}, [](const Options& o, const Environ&) {
+                          return o.request.observe.perf_threshold_ppm > 0;
+                        }};
+constexpr Need kStall = {{"stall-timeout"}, [](const Options& o, const Environ&) {
+                           return o.request.observe.stall_ms > 0;
+                         }};
+// A variable for datasets that is empty says that this job has none.
+constexpr Need kDataset = {{"data"}, [](const Options& o, const Environ& env) {
+                             return !o.request.data.specs.empty() || env.get("TRAINIT_DATA");
+                           }};
 
 // --- The table ---
 
@@ -385,37 +396,47 @@ constexpr Option kSandbox[] = {
 constexpr Option kDatasets[] = {
     row<kData, &DataRequest::specs>(
         "data", "SRC[=DST]", "copied to fast local storage before the job starts; repeatable"),
-    of(kJob | kCache,
-       row<kPath, &DataRequest::root>(
-           "data-root", "DIR", "the node's cache of datasets; else the first that has room")),
-    row<kAnyText, &DataRequest::version>(
-        "data-version", "TEXT", "of the sources: with the same one they are not looked at"),
-    of(kJob | kCopy,
-       row<kPattern, &DataRequest::include>(
-           "include", "PATTERN", "only these files of the data: '*.tar', train/**; repeatable")),
-    of(kJob | kCopy, row<kPattern, &DataRequest::exclude>(
-                         "exclude", "PATTERN", "none of these files and directories; repeatable")),
-    of(kJob | kCopy, row<kSwitch, &DataRequest::verify>(
-                         "verify", "", "each byte that was copied is read again and compared")),
-    of(kJob | kCopy, row<kSwitch, &DataRequest::durable>(
-                         "durable", "", "the copy is synced to the disk before it is used")),
-    row<kSwitch, &DataRequest::link>(
-        "data-link", "", "a source that is a symbolic link is made to lead to the copy"),
-    row<kWord<kOnDataFailure>, &DataRequest::on_failure>(
-        "data-on-failure", "WHAT", "the job reads the source (default), or fail: it ends"),
-    row<kDuration, &DataRequest::timeout_ms>("data-timeout", "DURATION",
-                                             "of each dataset; 0 = none"),
-    row<kNumber<0, 64>, &DataRequest::workers>("data-workers", "N",
-                                               "processes that copy a dataset; 0 = by the machine"),
-    of(kJob | kCache,
-       row<kHeadroom, &DataRequest::headroom>(
-           "data-headroom", "SIZE", "of the disk that stays free: 10g, or a percentage (5%)")),
-    of(kJob | kCache,
-       row<kDuration, &DataRequest::cache_ttl_ms>(
-           "cache-ttl", "DURATION", "unused for so long, a dataset of the cache may go (7d)")),
-    of(kJob | kCache,
-       row<kCacheSize, &DataRequest::cache_max_bytes>(
-           "cache-max-size", "SIZE", "of all that one user has in the cache; 0 = no limit")),
+    needs(kDataset,
+          of(kJob | kCache, row<kPath, &DataRequest::root>(
+                                "data-root", "DIR",
+                                "the node's cache of datasets; else the first that has room"))),
+    needs(kDataset,
+          row<kAnyText, &DataRequest::version>(
+              "data-version", "TEXT", "of the sources: with the same one they are not looked at")),
+    needs(kDataset,
+          of(kJob | kCopy, row<kPattern, &DataRequest::include>(
+                               "include", "PATTERN",
+                               "only these files of the data: '*.tar', train/**; repeatable"))),
+    needs(kDataset, of(kJob | kCopy, row<kPattern, &DataRequest::exclude>(
+                                         "exclude", "PATTERN",
+                                         "none of these files and directories; repeatable"))),
+    needs(kDataset, of(kJob | kCopy,
+                       row<kSwitch, &DataRequest::verify>(
+                           "verify", "", "each byte that was copied is read again and compared"))),
+    needs(kDataset,
+          of(kJob | kCopy, row<kSwitch, &DataRequest::durable>(
+                               "durable", "", "the copy is synced to the disk before it is used"))),
+    needs(kDataset,
+          row<kSwitch, &DataRequest::link>(
+              "data-link", "", "a source that is a symbolic link is made to lead to the copy")),
+    needs(kDataset,
+          row<kWord<kOnDataFailure>, &DataRequest::on_failure>(
+              "data-on-failure", "WHAT", "the job reads the source (default), or fail: it ends")),
+    needs(kDataset, row<kDuration, &DataRequest::timeout_ms>("data-timeout", "DURATION",
+                                                             "of each dataset; 0 = none")),
+    needs(kDataset, row<kNumber<0, 64>, &DataRequest::workers>(
+                        "data-workers", "N", "processes that copy a dataset; 0 = by the machine")),
+    needs(kDataset,
+          of(kJob | kCache, row<kHeadroom, &DataRequest::headroom>(
+                                "data-headroom", "SIZE",
+                                "of the disk that stays free: 10g, or a percentage (5%)"))),
+    needs(kDataset,
+          of(kJob | kCache, row<kDuration, &DataRequest::cache_ttl_ms>(
+                                "cache-ttl", "DURATION",
+                                "unused for so long, a dataset of the cache may go (7d)"))),
+    needs(kDataset, of(kJob | kCache, row<kCacheSize, &DataRequest::cache_max_bytes>(
+                                          "cache-max-size", "SIZE",
+                                          "of all that one user has in the cache; 0 = no limit"))),
 };
 
 constexpr Option kReport[] = {

@@ -184,8 +184,33 @@ TEST(CheckOptions, AnOptionThatDoesNothingWithoutAnotherOneSaysWhich) {
     EXPECT_THAT(error_of({flag, "train"}), HasSubstr(text));
     EXPECT_EQ(error_of({flag, "--max-restarts=1", "--elastic", "train"}), "") << flag;
   }
-  EXPECT_THAT(error_of({"train"}, {"TRAINIT_MIN_NODES=2"}),
-              HasSubstr("TRAINIT_MIN_NODES: found 2 without --elastic"));
+}
+
+TEST(CheckOptions, TheVariableOfSuchAnOptionWaitsForTheOtherOne) {
+  for (const char* variable :
+       {"TRAINIT_MIN_NODES=2", "TRAINIT_NO_RESTART_ON=1-2", "TRAINIT_RESTART_DELAY=5s",
+        "TRAINIT_RESTART_VERDICT=tell", "TRAINIT_RESTART_WINDOW=1m", "TRAINIT_DEVICE_WAIT=5s",
+        "TRAINIT_RESTART_ACROSS_NODES=1", "TRAINIT_LOG_KEEP=5", "TRAINIT_PERF_COUNT=3",
+        "TRAINIT_PERF_POLICY=reschedule", "TRAINIT_STALL_ACTION=end", "TRAINIT_STALL_ON=output",
+        "TRAINIT_CACHE_TTL=1d"}) {
+    EXPECT_EQ(error_of({"train"}, {variable}), "") << variable;
+  }
+  const Request alone = request_of({"train"}, {"TRAINIT_MIN_NODES=2"});
+  EXPECT_FALSE(alone.min_nodes);
+  const Request request = request_of({"--max-restarts=1", "train"},
+                                     {"TRAINIT_NO_RESTART_ON=1-2", "TRAINIT_RESTART_DELAY=5s"});
+  EXPECT_EQ(request.policy.restart_delay_ms, 5000);
+  EXPECT_FALSE(request.policy.no_restart_on.empty());
+}
+
+TEST(CheckOptions, OfOptionsThatNeedAnotherOneEveryVariableWaits) {
+  for (const cli::Option& option : cli::option_table()) {
+    if (option.need == nullptr) continue;
+    ASSERT_TRUE(cli::has_variable(option)) << option.name;
+    cli::Options options;
+    options.given.push_back({option.name, cli::variable_name(option), "1", 0});
+    EXPECT_TRUE(cli::check_options(options, {})) << option.name;
+  }
 }
 
 TEST(CheckOptions, OneOfTwoIsEnough) {
