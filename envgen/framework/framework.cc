@@ -12,7 +12,9 @@ namespace envgen {
 extern const FrameworkLauncher kAscendLauncher;
 extern const FrameworkLauncher kDeepSpeedLauncher;
 extern const FrameworkLauncher kHorovodLauncher;
+extern const FrameworkLauncher kJaxLauncher;
 extern const FrameworkLauncher kMpiLauncher;
+extern const FrameworkLauncher kPaddleLauncher;
 extern const FrameworkLauncher kPyTorchLauncher;
 extern const FrameworkLauncher kTensorFlowLauncher;
 
@@ -34,9 +36,9 @@ constexpr FrameworkLauncher kSingleLauncher = {
 
 constexpr FrameworkLauncher kUnknown = {};
 
-constexpr std::array<const FrameworkLauncher*, 7> kLaunchers = {
-    &kAscendLauncher,  &kDeepSpeedLauncher, &kHorovodLauncher,    &kMpiLauncher,
-    &kPyTorchLauncher, &kSingleLauncher,    &kTensorFlowLauncher,
+constexpr std::array<const FrameworkLauncher*, 9> kLaunchers = {
+    &kAscendLauncher, &kDeepSpeedLauncher, &kHorovodLauncher, &kJaxLauncher,        &kMpiLauncher,
+    &kPaddleLauncher, &kPyTorchLauncher,   &kSingleLauncher,  &kTensorFlowLauncher,
 };
 
 }  // namespace

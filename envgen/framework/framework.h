@@ -30,6 +30,7 @@ struct FrameworkLauncher {
   Status (*launch)(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) = nullptr;
   // The ranks of a node by its role, where its devices do not count; nullptr: its slots.
   int (*ranks_of_role)(std::string_view role) = nullptr;
+  bool one_per_node = false;  // a process drives all devices of its node, unless --slots says more
 
   std::span<const ChosenBy> chosen_by = {};
   bool only_starts = false;           // the command as it was typed, whatever it is

@@ -9,6 +9,7 @@
 #include "envgen/framework/framework.h"
 #include "envgen/framework/framework_mindspore.h"
 #include "envgen/plan/launch.h"
+#include "envgen/plan/typed_launcher.h"
 
 namespace envgen {
 namespace {
@@ -155,6 +156,13 @@ Result<std::vector<std::size_t>> own_places(const Node& node, const PlatformFact
 
 // One process per Ascend device of this node.
 Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+  if (const Launcher* typed = typed_launcher(resolved.platform.command)) {
+    if (typed->framework == "ascend") return launch_msrun(inputs, resolved, plan);
+    const std::string_view name = typed->program.empty() ? typed->module : typed->program;
+    return fail(kPlanning, "--framework ascend",
+                std::string(name) + ", which starts the ranks by itself",
+                "name the training script alone, or leave out --framework ascend");
+  }
   const AscendLauncher launcher = inputs.request().ascend_launcher.value_or(
       resolved.platform.ascend_launcher.value_or(AscendLauncher::kRankTable));
   if (launcher == AscendLauncher::kMsrun) return launch_msrun(inputs, resolved, plan);

@@ -6,6 +6,7 @@
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
+#include "envgen/plan/typed_launcher.h"
 
 namespace envgen {
 namespace {
@@ -91,13 +92,15 @@ void unset_stale_cluster(const Inputs& inputs, Plan& plan) {
   }
 }
 
+// Of its own flags, which may stand in a text for a shell.
 bool has_join(const std::vector<std::string>& command) {
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    if (command[i] == "--join=True" || command[i] == "--join=true") return true;
-    if (command[i] != "--join" || i + 1 == command.size()) continue;
-    return command[i + 1] == "True" || command[i + 1] == "true";
-  }
-  return false;
+  std::string text;
+  for (const std::string& word : command) text += word + " ";
+  constexpr std::string_view kFlag = "--join";
+  const std::size_t flag = text.find(kFlag);
+  if (flag == std::string::npos) return false;
+  const std::string_view value = std::string_view(text).substr(flag + kFlag.size() + 1);
+  return value.starts_with("True") || value.starts_with("true");
 }
 
 // msrun knows "python", "python3" and "pytest"; it puts "python" in front of any other word.
@@ -200,8 +203,10 @@ Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan)
                 "start one task per node (srun --ntasks-per-node=1), or use --ascend-launcher "
                 "dynamic");
   }
-  unset_stale_cluster(inputs, plan);
-  if (starts_msrun(command)) {
+  const bool direct = starts_msrun(command);
+  // A shell's text may hand them on to its msrun.
+  if (direct || typed_launcher(command) == nullptr) unset_stale_cluster(inputs, plan);
+  if (direct || typed_launcher(command) != nullptr) {
     if (!has_join(command)) {
       plan.warnings.push_back(
           "msrun without --join=True ends at once and leaves its processes "
@@ -213,6 +218,7 @@ Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan)
   TRY_ASSIGN(auto job, job_of(inputs, resolved));
   if (!job) return {};
   const Job& own = *job;
+  if (resolved.cluster.nodes.empty()) plan.world_size = own.world_size;
   if (own.local_size == 0) {
     return fail(kPlanning, "node " + std::to_string(own.node_rank), "no ranks on it",
                 "msrun starts the scheduler beside the ranks of the first node: use "
@@ -243,6 +249,7 @@ Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan)
 Status launch_dynamic_cluster(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   TRY_ASSIGN(auto job, job_of(inputs, resolved));
   if (!job) return {};
+  if (resolved.cluster.nodes.empty()) plan.world_size = job->world_size;
   unset_stale_cluster(inputs, plan);
   plan.directories.push_back({resolved.platform.log_dir});
   for (int index = 0; index < job->local_size; ++index) {

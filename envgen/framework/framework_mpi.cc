@@ -7,7 +7,6 @@
 // Kubeflow's MPI operator, Horovod's runner/mpi_run.py.
 
 #include <algorithm>
-#include <array>
 
 #include "envgen/formats/hostfile.h"
 #include "envgen/framework/framework.h"
@@ -15,6 +14,7 @@
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
+#include "envgen/plan/typed_launcher.h"
 
 namespace envgen {
 namespace {
@@ -23,11 +23,6 @@ using Kind = EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning an MPI job";
 constexpr std::int64_t kMpirunEndMs = 1000;  // for its daemons to end and itself
-
-constexpr std::array<std::string_view, 8> kLaunchers = {
-    "mpirun",       "mpiexec",       "mpirun.openmpi", "mpiexec.openmpi",
-    "mpirun.mpich", "mpiexec.mpich", "mpiexec.hydra",  "horovodrun",
-};
 
 struct Job {
   std::vector<HostfileEntry> hosts;  // empty: not known here
@@ -195,63 +190,29 @@ void add_openmpi_settings(const Inputs& inputs, const Job& job, Plan& plan) {
   plan.env.push_back({Kind::kSetDefault, "PRTE_MCA_rmaps_default_mapping_policy", "slot"});
 }
 
-// "mpirun", "/opt/x/mpiexec.hydra", "mpirun.openmpi"
-bool is_launcher(std::string_view word) {
-  const std::string_view name = base_name(word);
-  return std::ranges::any_of(kLaunchers,
-                             [name](std::string_view launcher) { return name == launcher; });
-}
-
-// Whether a shell's text has one as a word: "cd x && mpirun ...", not "mpiexec_bench.py".
-bool mentions_launcher(std::string_view text) {
-  constexpr std::string_view kWord =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
-  while (true) {
-    const std::size_t first = text.find_first_of(kWord);
-    if (first == std::string_view::npos) return false;
-    text.remove_prefix(first);
-    const std::string_view word = text.substr(0, text.find_first_not_of(kWord));
-    if (is_launcher(word)) return true;
-    text.remove_prefix(word.size());
-  }
-}
-
-bool is_shell(std::string_view program) {
-  constexpr std::array<std::string_view, 6> kShells = {"sh", "bash", "dash", "zsh", "ksh", "ash"};
-  return std::ranges::find(kShells, base_name(program)) != kShells.end();
-}
-
-// "-c", "-lc", "-euxc"
-bool takes_text(std::string_view option) {
-  return option.size() > 1 && option[0] == '-' && option[1] != '-' && option.ends_with('c');
-}
-
 bool launches_by_itself(const PlatformFacts& platform) {
-  const std::vector<std::string>& command = platform.command;
-  bool shell = false;
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    if (is_launcher(command[i])) return true;
+  if (typed_launcher(platform.command) != nullptr) return true;
+  return std::ranges::any_of(platform.command, [&platform](const std::string& word) {
+    const Launcher* named = launcher_of_program(base_name(word));
+    const bool mpi =
+        named != nullptr && (named->framework == "mpi" || named->framework == "horovod");
     // The platform that has flags of its own gives them to a line that does not contain "mpirun".
-    const bool has_name = command[i].find("mpirun") != std::string::npos;
-    if (has_name && !platform.mpirun_prefix.empty()) return true;
-    const bool text = shell && i > 0 && takes_text(command[i - 1]);
-    if (text && mentions_launcher(command[i])) return true;
-    shell = shell || is_shell(command[i]);
-  }
-  return false;
+    const bool has_name = word.find("mpirun") != std::string::npos;
+    return mpi || (has_name && !platform.mpirun_prefix.empty());
+  });
 }
 
-struct Launcher {
+struct MpiLauncher {
   std::string program = "mpirun";
   bool openmpi = true;  // also where nothing is known of it
 };
 
 // "mpirun", or where the image has it under another name alone, that one. OpenMPI's has its
 // daemon or its ompi_info beside it; Hydra and Intel MPI refuse its flags.
-Launcher find_launcher(Inputs& inputs, const Plan& plan) {
+MpiLauncher find_launcher(Inputs& inputs, const Plan& plan) {
   const Environ env = planned_environment(inputs, plan);
   FoundProgram found;
-  Launcher launcher;
+  MpiLauncher launcher;
   for (const char* name :
        {"mpirun", "mpiexec", "mpirun.openmpi", "mpirun.mpich", "mpiexec.hydra"}) {
     found = find_in_path(inputs, env.get_or("PATH", ""), name);
@@ -275,7 +236,7 @@ Launcher find_launcher(Inputs& inputs, const Plan& plan) {
 std::vector<std::string> launch_command(Inputs& inputs, const PlatformFacts& platform,
                                         const Job& job, bool horovod, const Plan& plan) {
   if (launches_by_itself(platform)) return platform.command;
-  const Launcher launcher = find_launcher(inputs, plan);
+  const MpiLauncher launcher = find_launcher(inputs, plan);
   std::vector<std::string> flags;
   if (launcher.openmpi) flags = platform.mpirun_prefix;
   if (launcher.openmpi && horovod && flags.empty()) flags = openmpi_training_flags();
@@ -293,6 +254,7 @@ Status launch(Inputs& inputs, const ResolvedCluster& resolved, bool horovod, Pla
   if (resolved.platform.own_rank) return launcher_of("single").launch(inputs, resolved, plan);
   TRY_ASSIGN(auto job, job_of(inputs, resolved));
   if (!job) return {};
+  if (resolved.cluster.nodes.empty()) plan.world_size = job->world_size;
   TRY(add_hostfiles(inputs, resolved, *job, plan));
   add_ranks_per_host(resolved.cluster, *job, plan);
   add_openmpi_settings(inputs, *job, plan);

@@ -21,9 +21,11 @@
 
 #include "base/text.h"
 #include "envgen/framework/framework.h"
+#include "envgen/framework/node_job.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
+#include "envgen/plan/typed_launcher.h"
 
 namespace envgen {
 namespace {
@@ -35,81 +37,7 @@ constexpr int kDefaultPort = 29500;
 constexpr std::int64_t kAgentEscalationMs = 30000;
 constexpr const char* kErrorsDirectory = "errors";  // of RUN_DIR: what ranks say of exceptions
 
-// This node's part of the job.
-struct Job {
-  int node_rank = 0;
-  int node_count = 1;
-  int slots = 1;
-  int first_rank = 0;
-  int world_size = 1;
-  bool mixed_slots = false;
-  std::string address;  // of the master, as this node calls it; "" = not known
-  int port = kDefaultPort;
-  bool port_given = false;
-  int min_nodes = 0;  // elastic, from so many
-
-  [[nodiscard]] bool alone() const { return node_count == 1; }
-  [[nodiscard]] bool elastic() const { return min_nodes > 0 && !alone(); }
-};
-
-int slots_of(const Node& node) {
-  return node.slots > 0 ? node.slots : static_cast<int>(node.devices.size());
-}
-
-std::string master_of(const Request& request, const ResolvedCluster& resolved, bool alone) {
-  if (!request.master_addr.empty()) return request.master_addr;
-  const bool own = alone || resolved.local_node.node_rank == 0;
-  if (resolved.platform.master_is_localhost && own) return "localhost";
-  if (alone) return "127.0.0.1";
-  if (!resolved.cluster.master_addr.empty()) return resolved.cluster.master_addr;
-  const Node& first = resolved.cluster.nodes[0];
-  if (!first.host.empty()) return first.host;
-  return first.container_ip.empty() ? first.host_ip : first.container_ip;
-}
-
-// Nothing while the node's devices have not been counted.
-Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolved) {
-  const std::vector<Node>& nodes = resolved.cluster.nodes;
-  Job job;
-  if (nodes.empty()) {
-    auto slots = slots_of_node(inputs, 0);
-    if (!slots) return std::nullopt;
-    job.slots = job.world_size = *slots;
-  } else {
-    job.node_rank = resolved.local_node.node_rank;
-    job.node_count = static_cast<int>(nodes.size());
-    job.world_size = 0;
-    for (int rank = 0; rank < job.node_count; ++rank) {
-      const int slots = slots_of(nodes[static_cast<std::size_t>(rank)]);
-      if (slots < 1) {
-        return fail(kPlanning, "node " + std::to_string(rank), "no ranks on it",
-                    "say how many ranks a node runs with --slots");
-      }
-      if (rank == job.node_rank) {
-        job.slots = slots;
-        job.first_rank = job.world_size;
-      }
-      job.mixed_slots = job.mixed_slots || slots != slots_of(nodes[0]);
-      job.world_size += slots;
-    }
-  }
-  const int told = inputs.request().master_port.value_or(resolved.cluster.master_port);
-  job.port_given = told > 0;
-  if (job.port_given) job.port = told;
-  job.address = master_of(inputs.request(), resolved, job.alone());
-  job.min_nodes = resolved.platform.min_nodes;
-  return job;
-}
-
-// An IPv6 address with its brackets, as torchrun's flags take it; its workers get it without.
-std::string flag_address(const std::string& address) {
-  const bool bare_v6 = address.find(':') != std::string::npos && !address.starts_with('[');
-  return bare_v6 ? "[" + address + "]" : address;
-}
-
-std::string endpoint_of(const Job& job) {
-  return flag_address(job.address) + ":" + std::to_string(job.port);
-}
+using Job = NodeJob;
 
 std::string rendezvous_id(const ResolvedCluster& resolved) {
   return resolved.platform.job_id.empty() ? "trainit" : resolved.platform.job_id;
@@ -186,6 +114,15 @@ std::vector<EnvEdit> agent_defaults(const Job& job, const ResolvedCluster& resol
   return edits;
 }
 
+// For the programs that start a torchrun by these. LLaMA-Factory asks for one on a node of one
+// device only when it is told to.
+std::vector<EnvEdit> node_variables(const Job& job) {
+  return {{Kind::kSetDefault, "NNODES", std::to_string(job.node_count)},
+          {Kind::kSetDefault, "NODE_RANK", std::to_string(job.node_rank)},
+          {Kind::kSetDefault, "NPROC_PER_NODE", std::to_string(job.slots)},
+          {Kind::kSetDefault, "FORCE_TORCHRUN", "1"}};
+}
+
 // "env A=1 python train.py", "numactl -N0 python train.py", "./train.py": a training script that no
 // launcher starts.
 bool wraps_python(const std::vector<std::string>& command) {
@@ -194,7 +131,7 @@ bool wraps_python(const std::vector<std::string>& command) {
   for (std::size_t i = 1; i < command.size(); ++i) {
     const std::vector<std::string> rest(command.begin() + static_cast<std::ptrdiff_t>(i),
                                         command.end());
-    if (!framework_of_command(rest).empty()) return false;
+    if (launcher_of_command(rest) != nullptr) return false;
     if (python_command(rest)) return true;
   }
   return false;
@@ -263,13 +200,15 @@ void launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job
     const Kind kind = job.alone() ? Kind::kSetDefault : Kind::kSet;
     process.env.push_back({kind, "MASTER_PORT", std::to_string(job.port)});
   }
-  const bool torch_agent =
-      contains_text(command, "torchrun") || contains_text(command, "torch.distributed.");
+  const Launcher* typed = typed_launcher(command);
+  const bool torch_agent = (typed != nullptr && typed->reads == LauncherReads::kPet) ||
+                           contains_text(command, "torchrun") ||
+                           contains_text(command, "torch.distributed.");
   if (torch_agent && !contains_text(command, "torch.distributed.launch")) {
     warn_of_escalation(inputs.request(), plan);
   }
   // Shells and their like may start a launcher; what a wrapper starts is seen here.
-  const bool hidden_python = framework_of_command(command).empty() && wraps_python(command);
+  const bool hidden_python = typed == nullptr && wraps_python(command);
   if (hidden_python && (!job.alone() || job.slots > 1)) {
     plan.warnings.push_back(command[0] + " is started once on this node, which has to run " +
                             std::to_string(job.slots) + " of " + std::to_string(job.world_size) +
@@ -279,16 +218,13 @@ void launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job
   if (torch_agent && !contains_text(command, "--standalone")) {
     append(process.env, agent_defaults(job, resolved));
   }
+  if (typed != nullptr && typed->reads == LauncherReads::kNodeVariables && !job.alone()) {
+    append(process.env, node_variables(job));
+  }
   if (torch_agent) keep_error_files(inputs, process, plan);
   hide_rank_table(inputs, resolved, process.env);
   plan.elastic_launcher = !job.alone() && typed_a_range(inputs, command);
   plan.processes.push_back(std::move(process));
-}
-
-Status needs_master(const Job& job) {
-  if (!job.address.empty()) return {};
-  return fail(kPlanning, "the master's address", "neither MASTER_ADDR nor the first node's host",
-              "name it with --master-addr");
 }
 
 std::vector<EnvEdit> worker_environment(const Inputs& inputs, const ResolvedCluster& resolved,
@@ -314,9 +250,9 @@ std::vector<EnvEdit> worker_environment(const Inputs& inputs, const ResolvedClus
 // The platform started this process as one of the ranks.
 Status launch_own_rank(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
                        Plan& plan) {
-  TRY(needs_master(job));
+  TRY(needs_master(job, kPlanning));
   const int rank = *resolved.platform.own_rank;
-  if (!framework_of_command(resolved.platform.command).empty()) {
+  if (typed_launcher(resolved.platform.command) != nullptr) {
     plan.warnings.push_back("the platform starts one task per rank, and each starts " +
                             resolved.platform.command[0] +
                             ": use one task per node, or no launcher");
@@ -337,11 +273,12 @@ Status launch_own_rank(Inputs& inputs, const ResolvedCluster& resolved, const Jo
 
 Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
   std::vector<std::string> command = resolved.platform.command;
-  if (!framework_of_command(command).empty()) {
-    return fail(kPlanning, "--fan-out", command[0] + ", which starts the ranks by itself",
+  if (const Launcher* typed = typed_launcher(command)) {
+    const std::string_view name = typed->program.empty() ? typed->module : typed->program;
+    return fail(kPlanning, "--fan-out", std::string(name) + ", which starts the ranks by itself",
                 "name the training script alone, or leave out --fan-out");
   }
-  TRY(needs_master(job));
+  TRY(needs_master(job, kPlanning));
   if (job.elastic()) {
     plan.warnings.push_back("--fan-out has no agent: the job needs all of its " +
                             std::to_string(job.node_count) + " nodes");
@@ -571,7 +508,7 @@ Status launch_legacy(Inputs& inputs, const ResolvedCluster& resolved, const Job&
 }
 
 Status launch_pytorch(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
-  TRY_ASSIGN(auto told, job_of(inputs, resolved));
+  TRY_ASSIGN(auto told, node_job_of(inputs, resolved, kPlanning, kDefaultPort));
   if (!told) return {};
   const Job& job = *told;
   if (resolved.cluster.nodes.empty()) plan.world_size = job.world_size;
@@ -585,7 +522,7 @@ Status launch_pytorch(Inputs& inputs, const ResolvedCluster& resolved, Plan& pla
     launch_users_own(inputs, resolved, job, plan);
     return {};
   }
-  TRY(needs_master(job));
+  TRY(needs_master(job, kPlanning));
   // A range of nodes is torchrun's, whatever the platform uses otherwise.
   if (job.elastic() && !request.torch_launcher) launcher.reset();
   if (launcher == TorchLauncher::kLaunch) return launch_legacy(inputs, resolved, job, plan);

@@ -80,6 +80,8 @@ DeviceCount narrowed(const Inputs& inputs, const DeviceKind& kind, DeviceCount c
 
 std::span<const DeviceKind> device_kinds() { return kKinds; }
 
+int count_listed(std::string_view list) { return listed_devices(list).count; }
+
 std::optional<DeviceCount> count_devices(Inputs& inputs) {
   const PathState* dev = inputs.content("/dev");
   if (dev == nullptr) return std::nullopt;

@@ -20,6 +20,9 @@ struct DeviceKind {
 };
 std::span<const DeviceKind> device_kinds();
 
+// How many a list such as CUDA_VISIBLE_DEVICES names, as far as CUDA reads it.
+int count_listed(std::string_view list);
+
 struct DeviceCount {
   int count = 0;       // 0: a CPU node
   std::string source;  // "/dev/nvidia0 and 7 more", "CUDA_VISIBLE_DEVICES"

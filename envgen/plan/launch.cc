@@ -5,68 +5,18 @@
 #include <utility>
 
 #include "envgen/plan/command.h"
+#include "envgen/plan/typed_launcher.h"
 
 namespace envgen {
 namespace {
 
 constexpr const char* kDefaultPath = "/bin:/usr/bin";  // glibc's, when PATH is unset
 
-struct LauncherName {
-  std::string_view name;
-  std::string_view framework;
-};
-
-// A launcher's program, and the first part of its module's name where that differs.
-constexpr std::array<LauncherName, 8> kPrograms = {{
-    {"torchrun", "pytorch"},
-    {"torch-run", "pytorch"},
-    {"accelerate", "pytorch"},
-    {"colossalai", "pytorch"},
-    {"composer", "pytorch"},
-    {"deepspeed", "deepspeed"},
-    {"ds", "deepspeed"},
-    {"horovodrun", "horovod"},
-}};
-constexpr std::array<LauncherName, 7> kModules = {{
-    {"torch.distributed.run", "pytorch"},
-    {"torch.distributed.launch", "pytorch"},
-    {"torch.distributed.elastic", "pytorch"},
-    {"accelerate", "pytorch"},
-    {"deepspeed", "deepspeed"},
-    {"deepspeed.launcher", "deepspeed"},
-    {"horovod.runner", "horovod"},
-}};
-
-std::string_view framework_of_program(std::string_view program) {
-  // mpirun, mpirun.openmpi, mpiexec.hydra
-  if (program.starts_with("mpirun") || program.starts_with("mpiexec")) return "mpi";
-  for (const LauncherName& known : kPrograms) {
-    if (program == known.name) return known.framework;
-  }
-  return "";
-}
-
-std::string_view framework_of_module(std::string_view module) {
-  for (const LauncherName& known : kModules) {
-    const bool below = module.starts_with(known.name) && module.size() > known.name.size() &&
-                       module[known.name.size()] == '.';
-    const bool library = known.name == "deepspeed";  // its other modules are programs of their own
-    if (module == known.name || (below && !library)) return known.framework;
-  }
-  return "";
-}
-
 }  // namespace
 
-std::string_view framework_of_command(const std::vector<std::string>& typed) {
-  if (typed.empty()) return "";
-  const std::vector<std::string> command = with_operand_apart(typed);
-  std::string_view named = framework_of_program(base_name(command[0]));
-  if (!named.empty()) return named;
-  auto python = python_command(command);
-  if (!python || python->text) return "";
-  const std::string& operand = command[python->operand];
-  return python->module ? framework_of_module(operand) : framework_of_program(base_name(operand));
+std::string_view framework_of_command(const std::vector<std::string>& command) {
+  const Launcher* launcher = launcher_of_command(command);
+  return launcher == nullptr ? "" : launcher->framework;
 }
 
 bool starts_msrun(const std::vector<std::string>& command) {

@@ -13,8 +13,7 @@
 
 namespace envgen {
 
-// The framework whose own launcher the command starts ("torchrun", "python -m
-// torch.distributed.run", "deepspeed", "mpirun", ...); "" for a program that is none.
+// The framework of launcher_of_command() (typed_launcher.h); "" for a program that is none.
 std::string_view framework_of_command(const std::vector<std::string>& command);
 
 // Whether it starts MindSpore's msrun, or torchrun by one of its names.

@@ -324,7 +324,8 @@ std::string plan_to_text(const Plan& plan, const Environ& base) {
   if (!plan.sandbox.empty()) text += "  confined: " + sandbox_text(plan.sandbox) + "\n";
   for (const Process& process : plan.processes) add_process_text(text, plan, process, base);
   if (plan.free_master_port) {
-    text += "MASTER_PORT is a port that is free at the start; --master-port names one\n";
+    text +=
+        "the port where the ranks meet is one that is free at the start; --master-port names one\n";
   }
   for (const Process& process : plan.services) {
     text += "beside them\n";

@@ -30,6 +30,10 @@ struct PlatformFacts {
   std::string cwd;                   // where it starts; "" = the caller's directory
   std::vector<EnvEdit> env;          // what the platform promises to every process
 
+  // Nothing tells how many nodes the job has: the error, for who has to know it. One process, and a
+  // launcher that the user told by its own flags, do not.
+  std::optional<Error> uncounted;
+
   // PyTorch.
   std::optional<TorchLauncher> torch_launcher;
   bool master_is_localhost = false;  // the first node calls itself localhost

@@ -1,7 +1,9 @@
 // Kubernetes Indexed Jobs and JobSets. A pod knows its index and, by its host name, its Job's name;
-// how many pods there are it is not told. JobSet's own labels reach a container only through
-// variables that the manifest fills from them; the names here are the ones in use. Sources:
-// Kubernetes' "Job with Pod-to-Pod Communication", jobset_types.go.
+// how many pods there are it is not told, unless the manifest fills a variable: JOB_COMPLETIONS, or
+// one that a launcher or a tracker reads. One process needs no count (PlatformFacts::uncounted).
+// JobSet's own labels reach a container only through variables that the manifest fills from them;
+// the names here are the ones in use. Sources: Kubernetes' "Job with Pod-to-Pod Communication",
+// jobset_types.go, kubeflow/trainer's plugins/xgboost (DMLC_*).
 
 #include "base/text.h"
 #include "envgen/plan/devices.h"
@@ -58,13 +60,36 @@ Result<Indices> indices_of(const Inputs& inputs) {
               "fill both from this pod's JobSet annotations");
 }
 
-Result<int> node_count(const Inputs& inputs, const Indices& indices) {
-  if (inputs.request().nodes) return *inputs.request().nodes;
+struct Count {
+  int pods = 0;
+  const char* source = "--nodes";
+};
+
+// How many pods the job has, where somebody says it: the user, or variables that the manifest
+// fills. Those of a launcher or a tracker count the pods of the whole JobSet, JOB_COMPLETIONS those
+// of one of its Jobs. Nothing when nobody does.
+Result<std::optional<Count>> count_of(const Inputs& inputs, const Indices& indices, int slots) {
+  if (inputs.request().nodes) return Count{*inputs.request().nodes};
   // Each Job of the set has one pod when it is not an indexed one.
-  bool one_pod_a_job = inputs.variable("JOB_COMPLETION_INDEX").empty();
-  if (one_pod_a_job) return indices.replicas;
-  return fail(kCounting, indices.source, "an index, but not how many there are",
-              "say how many pods the job has with --nodes or TRAINIT_NODES");
+  if (inputs.variable("JOB_COMPLETION_INDEX").empty()) {
+    return Count{indices.replicas, "REPLICATED_JOB_REPLICAS"};
+  }
+  for (const char* name : {"JAX_NUM_PROCESSES", "PET_NNODES", "NNODES"}) {
+    if (inputs.variable(name).find(':') != std::string_view::npos) continue;  // torchrun's range
+    TRY_ASSIGN(auto pods, number_in(inputs, name));
+    if (pods) return Count{*pods, name};
+  }
+  // Trainer's XGBoost runs a worker for each GPU of a pod.
+  TRY_ASSIGN(auto workers, number_in(inputs, "DMLC_NUM_WORKER"));
+  if (workers && *workers % slots == 0) return Count{*workers / slots, "DMLC_NUM_WORKER"};
+  TRY_ASSIGN(auto completions, number_in(inputs, "JOB_COMPLETIONS"));
+  if (completions) return Count{*completions * indices.replicas, "JOB_COMPLETIONS"};
+  return std::nullopt;
+}
+
+Error uncounted(const Indices& indices) {
+  return {kCounting, indices.source, "an index, but not how many there are",
+          "say how many pods the job has with --nodes or TRAINIT_NODES"};
 }
 
 // --- The pods' names ---
@@ -152,20 +177,31 @@ Location locate_indexed(Inputs& inputs) {
     if (!slots) return NeedsPaths{};
     return locate_listed(inputs, *indices, *slots);
   }
-  auto count = node_count(inputs, *indices);
-  if (!count) return count.error();
+  if (!slots) return NeedsPaths{};
+  auto told = count_of(inputs, *indices, *slots);
+  if (!told) return told.error();
+  if (!*told) {
+    PlatformFacts platform;
+    platform.uncounted = uncounted(*indices);
+    return ResolvedCluster{.cluster = {},
+                           .local_node = {0, "one process"},
+                           .platform = std::move(platform),
+                           .waits = {},
+                           .warnings = {}};
+  }
+  const int count = (*told)->pods;
   auto pods_a_job =
-      node_count_of({"--nodes", *count}, {"REPLICATED_JOB_REPLICAS", indices->replicas});
+      node_count_of({(*told)->source, count}, {"REPLICATED_JOB_REPLICAS", indices->replicas});
   if (!pods_a_job) return pods_a_job.error();
   if (indices->completion >= *pods_a_job) {
     return Error{"finding this node", "JOB_COMPLETION_INDEX",
                  std::to_string(indices->completion) + " in a job of " +
                      std::to_string(*pods_a_job) + " pods",
-                 "--nodes or TRAINIT_NODES has to be the number of all pods"};
+                 std::string((*told)->source) + " has to be the number of all pods"};
   }
-  if (!slots || hosts_file == nullptr) return NeedsPaths{};
+  if (hosts_file == nullptr) return NeedsPaths{};
 
-  auto nodes = nameless_nodes(*count, *slots, "--nodes");
+  auto nodes = nameless_nodes(count, *slots, (*told)->source);
   if (!nodes) return nodes.error();
   name_nodes(inputs, *indices, *hosts_file, *nodes);
   Cluster cluster;

@@ -1,6 +1,8 @@
 // Kubeflow: TFJob (TF_CONFIG), PyTorchJob and Trainer v2 (PET_*, of which only the former also sets
-// RANK and WORLD_SIZE), MPIJob (a mounted hostfile on the launcher). Sources: training-operator 1.9
-// controller.v1/{pytorch,tensorflow}, trainer's plugins/torch, mpi-operator v2beta1.
+// RANK and WORLD_SIZE), JAXJob and Trainer v2's JAX, XGBoostJob and Trainer v2's XGBoost,
+// PaddleJob, MPIJob (a mounted hostfile on the launcher). Sources: training-operator 1.9
+// controller.v1/{pytorch,tensorflow,jax,xgboost,paddlepaddle}, trainer's
+// plugins/{torch,jax,xgboost}, mpi-operator v2beta1.
 
 #include <algorithm>
 #include <set>
@@ -245,6 +247,111 @@ Location locate_pytorch(Inputs& inputs) {
                                inputs.request());
 }
 
+// --- JAX, XGBoost, Paddle ---
+
+// What an operator tells a pod of its job: how many there are, which one this is, where they meet.
+struct Told {
+  const char* job;  // "JAXJob"
+  const char* framework;
+  const char* count;
+  const char* index;  // "" = the number in the host name
+  const char* master;
+  const char* port;  // "" = behind the master's name
+};
+constexpr Told kTrainerJax = {
+    "Trainer's JAX", "jax", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "JAX_COORDINATOR_ADDRESS", ""};
+constexpr Told kJaxJob = {
+    "JAXJob", "jax", "NUM_PROCESSES", "PROCESS_ID", "COORDINATOR_ADDRESS", "COORDINATOR_PORT"};
+// XGBoost's and LightGBM's trackers are of the script: it gets its environment as it is.
+constexpr Told kXgboostJob = {"XGBoostJob", "single",      "WORLD_SIZE",
+                              "RANK",       "MASTER_ADDR", "MASTER_PORT"};
+constexpr Told kTrainerXgboost = {"Trainer's XGBoost", "single",           "DMLC_NUM_WORKER",
+                                  "DMLC_TASK_ID",      "DMLC_TRACKER_URI", "DMLC_TRACKER_PORT"};
+constexpr Told kPaddleJob = {"PaddleJob", "paddle", "PADDLE_NNODES", "", "PADDLE_MASTER", ""};
+
+bool has(const Inputs& inputs, const Told& told) {
+  for (const char* name : {told.count, told.index, told.master, told.port}) {
+    if (*name != '\0' && inputs.variable(name).empty()) return false;
+  }
+  return true;
+}
+
+// By hand they are set outside of Kubernetes, too.
+const Told* operator_of(const Inputs& inputs) {
+  const bool indexed = !inputs.variable("JOB_COMPLETION_INDEX").empty();
+  if (!in_kubernetes(inputs) && !indexed) return nullptr;
+  if (has(inputs, kTrainerJax)) return &kTrainerJax;
+  if (has(inputs, kJaxJob)) return &kJaxJob;
+  if (has(inputs, kTrainerXgboost)) return &kTrainerXgboost;
+  // It sets what a PyTorchJob does, and its workers' addresses, which that has not.
+  if (has(inputs, kXgboostJob) && !inputs.variable("WORKER_ADDRS").empty()) return &kXgboostJob;
+  // One with parameter servers has roles of its own.
+  const bool servers = !first_set(inputs, {"PADDLE_SERVER_NUM", "PADDLE_TRAINER_NUM"}).name.empty();
+  if (has(inputs, kPaddleJob) && !inputs.variable("PADDLE_JOB_ID").empty() && !servers) {
+    return &kPaddleJob;
+  }
+  return nullptr;
+}
+
+// Trainer's XGBoost counts a worker for each GPU of a pod.
+Result<int> pods_of(const Inputs& inputs, const Told& told, int slots) {
+  TRY_ASSIGN(auto count, number_in(inputs, told.count, {1, kMostSlots}));
+  if (&told != &kTrainerXgboost || *count % slots != 0) return *count;
+  return *count / slots;
+}
+
+Status set_told_master(const Inputs& inputs, const Told& told, Cluster& cluster) {
+  if (!inputs.request().master_addr.empty()) return {};
+  const std::string_view master = inputs.variable(told.master);
+  if (*told.port != '\0') {
+    TRY_ASSIGN(auto port, number_in(inputs, told.port, kPorts));
+    cluster.master_addr = std::string(master);
+    cluster.master_port = port.value_or(0);
+    return check_master(master, told.master);
+  }
+  const auto endpoint = parse_host_port(master);
+  if (!endpoint) return bad_variable(told.master, master, "it has to be host:port");
+  cluster.master_addr = endpoint->host;
+  cluster.master_port = endpoint->port;
+  return {};
+}
+
+Result<LocalNode> told_local_node(const Inputs& inputs, const Told& told, std::size_t nodes) {
+  if (*told.index != '\0') {
+    TRY_ASSIGN(auto index, number_in(inputs, told.index));
+    return local_node_by_index(nodes, inputs.request(), *index, told.index);
+  }
+  if (const auto number = number_of_pod(inputs)) {
+    return local_node_by_index(nodes, inputs.request(), *number, "the number in the host name");
+  }
+  if (inputs.request().node_rank || nodes == 1) {
+    return local_node_by_index(nodes, inputs.request(), 0, "--node-rank");
+  }
+  return fail("finding this node", "the host name", quoted(inputs.facts().host_name),
+              "say which node this is with --node-rank");
+}
+
+Location locate_told(Inputs& inputs, const Told& told) {
+  auto slots = slots_of_node(inputs, 0);
+  if (!slots) return NeedsPaths{};
+  auto count = pods_of(inputs, told, *slots);
+  if (!count) return count.error();
+  auto nodes = nameless_nodes(*count, *slots, told.count);
+  if (!nodes) return nodes.error();
+  Cluster cluster;
+  cluster.nodes = std::move(*nodes);
+  if (auto status = set_told_master(inputs, told, cluster); !status) return status.error();
+  auto local_node = told_local_node(inputs, told, cluster.nodes.size());
+  if (!local_node) return local_node.error();
+  cluster.nodes[0].host = cluster.master_addr;
+  name_trainer_nodes(cluster.master_addr, cluster.nodes);
+  PlatformFacts platform;
+  platform.framework = told.framework;
+  platform.framework_reason = std::string(told.count) + " is set";
+  return make_resolved_cluster(std::move(cluster), std::move(*local_node), std::move(platform),
+                               inputs.request());
+}
+
 // --- MPIJob ---
 
 struct HostfileVariable {
@@ -379,6 +486,9 @@ std::optional<std::string> detect_kubeflow(Inputs& inputs) {
   }
   if (is_tf_job(inputs)) return "TF_CONFIG is set";
   if (has_pet_variables(inputs)) return "PET_NNODES is set";
+  if (const Told* told = operator_of(inputs)) {
+    return std::string(told->count) + " is set as " + told->job + " does";
+  }
   if (is_older_pytorch_job(inputs)) return "MASTER_ADDR and RANK are set as a PyTorchJob's";
   return std::nullopt;
 }
@@ -386,7 +496,11 @@ std::optional<std::string> detect_kubeflow(Inputs& inputs) {
 Location locate_kubeflow(Inputs& inputs) {
   if (is_mpi_job(inputs)) return locate_mpi(inputs);
   if (!inputs.variable("TF_CONFIG").empty()) return locate_by_tf_config(inputs, PlatformFacts{});
-  bool pytorch = has_pet_variables(inputs) || !inputs.variable("WORLD_SIZE").empty();
+  const bool pet = has_pet_variables(inputs);
+  if (const Told* told = operator_of(inputs); told != nullptr && !pet) {
+    return locate_told(inputs, *told);
+  }
+  bool pytorch = pet || !inputs.variable("WORLD_SIZE").empty();
   if (pytorch) return locate_pytorch(inputs);
   // A TFJob of one replica gets no TF_CONFIG.
   Cluster cluster;

@@ -17,7 +17,7 @@
 #include "envgen/formats/hosts.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
-#include "envgen/plan/launch.h"
+#include "envgen/plan/typed_launcher.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 #include "envgen/platform/table_location.h"
@@ -409,7 +409,7 @@ Result<ResolvedCluster> locate_workers(const Inputs& inputs, const Peers& peers,
   }
   const int told_port = peers.hosts[0].port;
   cluster.master_port = told_port > 0 ? told_port : kPeerPort;
-  std::string_view own_launcher = framework_of_command(platform.command);
+  std::string_view own_launcher = framework_typed(platform.command);
   if (own_launcher.empty() || own_launcher == "pytorch") {
     platform.framework = "pytorch";
     platform.framework_reason =

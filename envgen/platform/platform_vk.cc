@@ -10,6 +10,7 @@
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
+#include "envgen/plan/typed_launcher.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 
@@ -174,7 +175,7 @@ void choose_mode(const Inputs& inputs, const Lists& lists, PlatformFacts& platfo
     platform.framework_reason = std::string(variable) + " is set";
   };
   if (!lists.ps.hosts.empty()) choose("tensorflow", lists.ps.source);
-  const bool deepspeed = framework_of_command(platform.command) == "deepspeed";
+  const bool deepspeed = framework_typed(platform.command) == "deepspeed";
   if (!inputs.variable("MASTER_ADDR").empty()) {
     choose(deepspeed ? "deepspeed" : "pytorch", "MASTER_ADDR");
   }
@@ -185,7 +186,7 @@ void choose_mode(const Inputs& inputs, const Lists& lists, PlatformFacts& platfo
 std::string_view mode_of(const Inputs& inputs, const PlatformFacts& platform) {
   if (!inputs.request().framework.empty()) return inputs.request().framework;
   if (!platform.framework.empty()) return platform.framework;
-  return framework_of_command(platform.command);
+  return framework_typed(platform.command);
 }
 
 // What the platform's page promises, as far as no mode decides about it.

@@ -1,6 +1,7 @@
 #include "envgen/resolve/resolve.h"
 
 #include <algorithm>
+#include <array>
 #include <ranges>
 
 #include "base/text.h"
@@ -8,8 +9,10 @@
 #include "envgen/conda/conda.h"
 #include "envgen/framework/framework.h"
 #include "envgen/plan/command.h"
+#include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
 #include "envgen/plan/policy_json.h"
+#include "envgen/plan/typed_launcher.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 #include "envgen/resolve/binding.h"
@@ -52,11 +55,14 @@ std::string chosen_by(ChosenBy reason) { return std::string(launcher_chosen_by(r
 
 std::string wanted_framework(const Request& request, const ResolvedCluster& resolved, Plan& plan) {
   if (!request.framework.empty()) return request.framework;
-  if (!resolved.platform.framework.empty()) return resolved.platform.framework;
-  if (!resolved.platform.tf_config.empty()) return chosen_by(ChosenBy::kTfConfig);
   // The user's launcher starts the ranks of a node; it must not be started once for each of them.
+  const std::string by_command(framework_typed(resolved.platform.command));
+  if (const std::string& by_platform = resolved.platform.framework; !by_platform.empty()) {
+    const bool each_device = launcher_of(by_platform).needs_cann;
+    return each_device && !by_command.empty() ? by_command : by_platform;
+  }
+  if (!resolved.platform.tf_config.empty()) return chosen_by(ChosenBy::kTfConfig);
   const std::vector<Node>& nodes = resolved.cluster.nodes;
-  std::string by_command(framework_of_command(resolved.platform.command));
   bool has_devices =
       std::ranges::any_of(nodes, [](const Node& node) { return !node.devices.empty(); });
   const bool several = nodes.size() > 1 || has_devices || resolved.platform.own_rank;
@@ -144,15 +150,93 @@ void warn_of_unused(const Request& request, const ResolvedCluster& resolved, Pla
   if (!same) warn("--hosts");
 }
 
+// Whether the user told the launcher how many nodes there are, or it has nothing to ask.
+bool tells_its_nodes(const Inputs& inputs, const std::vector<std::string>& command) {
+  const Launcher* typed = typed_launcher(command);
+  if (typed == nullptr || typed->framework == "mpi" || typed->framework == "single") return true;
+  if (typed->reads == LauncherReads::kPet && !inputs.variable("PET_NNODES").empty()) return true;
+  return std::ranges::any_of(command, [](std::string_view word) {
+    constexpr std::array<std::string_view, 7> kFlags = {
+        "--nnodes",     "--num_machines", "--num_nodes",       "--standalone",
+        "--worker_num", "--hostfile",     "--nproc_per_node=1"};
+    return std::ranges::any_of(
+        kFlags, [word](std::string_view flag) { return word.find(flag) != word.npos; });
+  });
+}
+
+// Of a job whose nodes nobody has counted. What runs once needs no count; it is told what the
+// platform said, and nothing else.
+Status check_count(const Inputs& inputs, ResolvedCluster& resolved, Plan& plan) {
+  const std::optional<Error>& uncounted = resolved.platform.uncounted;
+  if (!uncounted) return {};
+  const Request& request = inputs.request();
+  const std::vector<std::string>& command = resolved.platform.command;
+  const bool asked = !request.framework.empty() && request.framework != "single";
+  const bool launches = request.torch_launcher || request.ascend_launcher;
+  if (asked || launches || !tells_its_nodes(inputs, command)) return std::unexpected(*uncounted);
+  if (request.framework.empty() && typed_launcher(command) == nullptr) {
+    plan.warnings.push_back("the command runs once and for itself: " + uncounted->where + " " +
+                            uncounted->found + "; where the pods are one job, " + uncounted->fix);
+  }
+  resolved.platform.framework = "single";
+  return {};
+}
+
 // How many ranks there are is the framework's to say.
-void count_ranks(const FrameworkLauncher& launcher, ResolvedCluster& resolved) {
+void count_ranks(const Request& request, const FrameworkLauncher& launcher,
+                 ResolvedCluster& resolved) {
   // The tasks that the platform has started are the ranks.
-  if (launcher.ranks_of_role == nullptr || resolved.platform.own_rank) return;
+  if (resolved.platform.own_rank) return;
+  const bool one = launcher.one_per_node && !request.slots;
+  if (launcher.ranks_of_role == nullptr && !one) return;
   Cluster& cluster = resolved.cluster;
   cluster.world_size = 0;
   for (Node& node : cluster.nodes) {
-    node.slots = launcher.ranks_of_role(node.role);
+    node.slots = one ? 1 : launcher.ranks_of_role(node.role);
     cluster.world_size += node.slots;
+  }
+}
+
+// The devices that a process of the job will find, as far as a variable lists them.
+struct Visible {
+  std::string_view variable;
+  int count = 0;
+};
+std::optional<Visible> visible_devices(const Inputs& inputs) {
+  for (const DeviceKind& kind : device_kinds()) {
+    const auto value = inputs.env().get(kind.process_variable);
+    if (value && !value->empty() && *value != "all") {
+      return Visible{kind.process_variable, count_listed(*value)};
+    }
+  }
+  return std::nullopt;
+}
+
+// What nobody would notice before the job does: devices that ranks share, scripts that start
+// launchers, a number of ranks that nothing starts.
+void warn_of_counts(const Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+  const auto ranks = std::ranges::count_if(
+      plan.processes, [](const Process& process) { return process.rank >= 0; });
+  const std::string each = std::to_string(ranks) + " ranks";
+  const auto visible = visible_devices(inputs);
+  if (ranks > 1 && visible && visible->count > 0 && visible->count < ranks) {
+    plan.warnings.push_back(std::string(visible->variable) + " lists " +
+                            std::to_string(visible->count) + " devices for " + each +
+                            " of this node: some have to share one; see --slots");
+  }
+  const std::vector<std::string>& command = resolved.platform.command;
+  if (const std::string script = shell_script(command); ranks > 1 && !script.empty()) {
+    plan.warnings.push_back(
+        script + " is started " + std::to_string(ranks) +
+        " times on this node, once for each rank: if it starts torchrun, msrun, mpirun or another "
+        "launcher by itself, give --framework single, which starts it once");
+  }
+  const std::optional<int>& slots = inputs.request().slots;
+  if (slots && *slots > 1 && plan.framework == "single" && !resolved.platform.own_rank &&
+      typed_launcher(command) == nullptr && inputs.request().framework.empty()) {
+    plan.warnings.push_back("--slots " + std::to_string(*slots) +
+                            ": one process is started, for nothing says what its ranks are; add "
+                            "--fan-out for PyTorch, or --framework");
   }
 }
 
@@ -176,12 +260,13 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   plan.local_node = resolved.local_node;
   // First of all: the command inside of `conda run` tells the framework.
   if (auto status = apply_conda(inputs, resolved.platform, plan); !status) return status.error();
+  if (auto status = check_count(inputs, resolved, plan); !status) return status.error();
   auto launcher = choose_framework(wanted_framework(inputs.request(), resolved, plan), plan);
   if (!launcher) return launcher.error();
   if (auto wait = too_few_nodes(inputs.request(), resolved.cluster.nodes.size())) {
     return pending_for(std::move(*wait), std::move(plan));
   }
-  count_ranks(**launcher, resolved);
+  count_ranks(inputs.request(), **launcher, resolved);
   // What is only started stays as it was typed.
   if (!(*launcher)->only_starts) {
     resolved.platform.command = with_operand_apart(std::move(resolved.platform.command));
@@ -193,6 +278,7 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
     if (auto status = apply_cann(inputs, plan); !status) return status.error();
   }
   if (auto status = (*launcher)->launch(inputs, resolved, plan); !status) return status.error();
+  warn_of_counts(inputs, resolved, plan);
   plan_binding(inputs, resolved, plan);
   plan_output(inputs.request(), plan);
   add_terminal(inputs, resolved.platform, plan);

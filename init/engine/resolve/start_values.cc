@@ -41,7 +41,11 @@ void fill_start_values(envgen::Plan& plan, std::uint32_t restarts) {
   envgen::set_of_processes(plan, "TORCHELASTIC_RESTART_COUNT", std::to_string(restarts));
   if (!plan.free_master_port) return;
   if (const int port = free_port(); port != 0) {
-    envgen::set_of_processes(plan, "MASTER_PORT", std::to_string(port));
+    const std::string text = std::to_string(port);
+    for (const char* name : {"MASTER_PORT", "JAX_COORDINATOR_PORT"}) {
+      envgen::set_of_processes(plan, name, text);
+    }
+    envgen::set_of_processes(plan, "JAX_COORDINATOR_ADDRESS", "127.0.0.1:" + text);
   } else {
     plan.warnings.emplace_back("no port is free for the ranks to meet at: they try the usual one");
   }

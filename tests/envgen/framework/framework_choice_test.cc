@@ -11,6 +11,7 @@
 namespace envgen {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -103,6 +104,127 @@ TEST(FrameworkChoice, ATypedLauncherIsStartedOnceANodeAndNotForEachDevice) {
   EXPECT_EQ(env.get("PET_NNODES"), "2");
   EXPECT_EQ(env.get("PET_NODE_RANK"), "1");
   EXPECT_EQ(env.get("RANK_TABLE_FILE"), std::nullopt);
+}
+
+TEST(FrameworkChoice, EveryTypedLauncherIsStartedOnceOnANodeOfDevices) {
+  const Snapshot snapshot = modelarts_snapshot({}, 1);
+  const Named cases[] = {
+      {{"msrun", "--join=True", "train.py"}, "ascend"},
+      {{"python", "-m", "mindspore.parallel.cluster.run", "train.py"}, "ascend"},
+      {{"python", "-m", "paddle.distributed.launch", "train.py"}, "paddle"},
+      {{"vllm", "serve", "model"}, "single"},
+      {{"llamafactory-cli", "train", "x.yaml"}, "pytorch"},
+      {{"bash", "-c", "cd /job && exec torchrun train.py"}, "pytorch"},
+      {{"bash", "-lc", "msrun --join=True train.py"}, "ascend"},
+      {{"timeout", "1h", "msrun", "--join=True", "train.py"}, "ascend"},
+  };
+  for (const Named& named : cases) {
+    Request request = request_for(named.command);
+    request.master_addr = "job-worker-0";
+    const Plan plan = plan_of(snapshot, request);
+    EXPECT_EQ(plan.framework, named.framework) << named.command.back();
+    ASSERT_THAT(plan.processes, SizeIs(1)) << named.command.back();
+    EXPECT_EQ(plan.processes[0].argv, named.command);
+    request.ascend_launcher = AscendLauncher::kDynamic;
+    EXPECT_THAT(plan_of(snapshot, request).processes, SizeIs(1)) << named.command.back();
+  }
+}
+
+TEST(FrameworkChoice, LlamaFactoryIsToldItsNodesAsItReadsThem) {
+  const Snapshot snapshot = modelarts_snapshot({}, 1);
+  Request request = request_for({"llamafactory-cli", "train", "x.yaml"});
+  request.master_addr = "job-worker-0";
+  const Plan plan = plan_of(snapshot, request);
+  Environ env = snapshot.env;
+  for (const EnvEdit& edit : plan.processes[0].env) env.apply(edit);
+  EXPECT_EQ(env.get("NNODES"), "2");
+  EXPECT_EQ(env.get("NODE_RANK"), "1");
+  EXPECT_EQ(env.get("NPROC_PER_NODE"), "8");
+  EXPECT_EQ(env.get("MASTER_ADDR"), "job-worker-0");
+}
+
+TEST(FrameworkChoice, AScriptThatIsStartedForEachDeviceIsWarnedOf) {
+  const Snapshot snapshot = modelarts_snapshot({}, 1);
+  const Plan plan = plan_of(snapshot, request_for({"bash", "run.sh"}));
+  ASSERT_THAT(plan.processes, SizeIs(8));
+  EXPECT_THAT(plan.warnings,
+              Contains(AllOf(HasSubstr("run.sh is started 8 times"), HasSubstr("--framework"))));
+  Request once = request_for({"bash", "run.sh"});
+  once.framework = "single";
+  EXPECT_THAT(plan_of(snapshot, once).processes, SizeIs(1));
+}
+
+TEST(FrameworkChoice, OneProcessOfAnIndexedJobNeedsNoCount) {
+  Snapshot snapshot;
+  snapshot.env = Environ({"PATH=/usr/bin", "JOB_COMPLETION_INDEX=3"});
+  snapshot.facts.cwd = "/srv/job";
+  snapshot.facts.run_dir = "/run/trainit";
+  snapshot.paths["/dev"].kind = PathState::Kind::kDirectory;
+  snapshot.paths["/dev"].listed = true;
+  snapshot.paths["/etc/hosts"] = {};
+  Request request = request_for({"python", "x.py"});
+  Plan plan = plan_of(snapshot, request);
+  EXPECT_THAT(plan.processes, SizeIs(1));
+  EXPECT_THAT(plan.warnings, Contains(AllOf(HasSubstr("runs once"), HasSubstr("--nodes"))));
+  request.framework = "single";
+  plan = plan_of(snapshot, request);
+  EXPECT_THAT(plan.processes, SizeIs(1));
+  EXPECT_THAT(plan.warnings, IsEmpty());
+  EXPECT_THAT(plan.processes[0].env, IsEmpty());
+  // Trainer's torchtune: its flags tell the nodes.
+  request = request_for({"tune", "run", "--nnodes", "2", "--rdzv_endpoint", "a:1", "recipe"});
+  EXPECT_THAT(plan_of(snapshot, request).processes, SizeIs(1));
+  for (Request counts : {request_for({"torchrun", "x.py"}), request_for({"deepspeed", "x.py"}), [] {
+                           Request fan_out = request_for({"python", "x.py"});
+                           fan_out.framework = "pytorch";
+                           return fan_out;
+                         }()}) {
+    const Answer answer = resolve(snapshot, counts);
+    const auto* error = std::get_if<Error>(&answer.outcome);
+    ASSERT_NE(error, nullptr) << counts.command[0];
+    EXPECT_THAT(to_line(*error), HasSubstr("--nodes"));
+  }
+}
+
+// Totals.
+
+TEST(Totals, AnMpiJobOfOneNodeCountsItsRanks) {
+  Snapshot snapshot;
+  snapshot.env = Environ({"PATH=/usr/bin"});
+  snapshot.facts.cwd = "/srv/job";
+  snapshot.facts.run_dir = "/run/trainit";
+  Request request = request_for({"./train"});
+  request.framework = "mpi";
+  request.slots = 4;
+  EXPECT_EQ(plan_of(snapshot, request).world_size, 4);
+}
+
+TEST(Totals, SlotsThatNothingStartsAreWarnedOf) {
+  Snapshot snapshot;
+  snapshot.env = Environ({"PATH=/usr/bin"});
+  Request request = request_for({"python3", "train.py"});
+  request.slots = 4;
+  EXPECT_THAT(plan_of(snapshot, request).warnings, Contains(HasSubstr("--fan-out")));
+  request.framework = "single";
+  EXPECT_THAT(plan_of(snapshot, request).warnings, IsEmpty());
+  request = request_for({"torchrun", "train.py"});
+  request.slots = 4;
+  EXPECT_THAT(plan_of(snapshot, request).warnings, IsEmpty());
+}
+
+TEST(Totals, DevicesThatRanksWouldShareAreWarnedOf) {
+  Snapshot snapshot;
+  snapshot.env = Environ({"PATH=/usr/bin", "CUDA_VISIBLE_DEVICES=0,1"});
+  snapshot.facts.cwd = "/srv/job";
+  snapshot.facts.run_dir = "/run/trainit";
+  Request request = request_for({"python3", "train.py"});
+  request.framework = "pytorch";
+  request.torch_launcher = TorchLauncher::kFanOut;
+  request.slots = 4;
+  EXPECT_THAT(plan_of(snapshot, request).warnings,
+              Contains(HasSubstr("CUDA_VISIBLE_DEVICES lists 2 devices for 4 ranks")));
+  request.slots = 2;
+  EXPECT_THAT(plan_of(snapshot, request).warnings, IsEmpty());
 }
 
 TEST(FrameworkChoice, TheUsersWordBeatsAll) {

@@ -67,10 +67,30 @@ TEST(Indexed, ANameThatIsNotTheJobsNamesNobody) {
   EXPECT_EQ(resolved_in(locate_indexed, c).cluster.nodes[0].host, "");
 }
 
+TEST(Indexed, VariablesThatTheManifestFillsCountThePods) {
+  Container c = indexed_pod(1);
+  c.request.nodes.reset();
+  for (const auto& [variable, nodes] :
+       {std::pair{"JAX_NUM_PROCESSES=3", 3U}, std::pair{"PET_NNODES=4", 4U},
+        std::pair{"JOB_COMPLETIONS=5", 5U}, std::pair{"DMLC_NUM_WORKER=12", 6U}}) {
+    Container told = c;
+    const std::string_view text(variable);
+    const std::size_t equals = text.find('=');
+    told.snapshot.env.set(text.substr(0, equals), text.substr(equals + 1));
+    EXPECT_EQ(resolved_in(locate_indexed, told).cluster.nodes.size(), nodes) << variable;
+  }
+  c.snapshot.env.set("JOB_COMPLETIONS", "1");
+  EXPECT_THAT(error_in(locate_indexed, c),
+              AllOf(HasSubstr("1 in a job of 1"), HasSubstr("JOB_COMPLETIONS")));
+}
+
 TEST(Indexed, HowManyPodsThereAreHasToBeSaid) {
   Container c = indexed_pod(1);
   c.request.nodes.reset();
-  EXPECT_THAT(error_in(locate_indexed, c),
+  const ResolvedCluster uncounted = resolved_in(locate_indexed, c);
+  EXPECT_THAT(uncounted.cluster.nodes, IsEmpty());
+  ASSERT_TRUE(uncounted.platform.uncounted);
+  EXPECT_THAT(to_line(*uncounted.platform.uncounted),
               AllOf(HasSubstr("JOB_COMPLETION_INDEX"), HasSubstr("--nodes")));
   c.request.nodes = 1;
   EXPECT_THAT(error_in(locate_indexed, c),
@@ -146,7 +166,7 @@ TEST(IndexedJobSet, ContradictionsAreErrors) {
   EXPECT_THAT(error_in(locate_indexed, c), HasSubstr("replicatedjob-replicas"));
   c = set_pod(1, 0);
   c.request.nodes.reset();
-  EXPECT_THAT(error_in(locate_indexed, c), HasSubstr("--nodes"));
+  EXPECT_TRUE(resolved_in(locate_indexed, c).platform.uncounted) << "for who has to know it";
 }
 
 }  // namespace

@@ -310,5 +310,81 @@ TEST(KubeflowMpi, AHostfileThatMpirunWouldMisreadIsAnError) {
   EXPECT_THAT(error_in(locate_kubeflow, c), HasSubstr("\"boss\""));
 }
 
+// --- JAX, XGBoost, Paddle ---
+
+TEST(KubeflowJax, TrainersPodsAreOneProcessEach) {
+  auto pod = [](int index) {
+    const std::string id = std::to_string(index);
+    return container(
+        "job-node-0-" + id,
+        {kKubernetes, "JOB_COMPLETION_INDEX=" + id, "JAX_NUM_PROCESSES=3", "JAX_PROCESS_ID=" + id,
+         "JAX_COORDINATOR_ADDRESS=job-node-0-0.job:6666", "JAX_COORDINATOR_PORT=6666"},
+        4);
+  };
+  EXPECT_EQ(detected(pod(0)).first, "kubeflow");
+  const ResolvedCluster first = resolved_in(locate_kubeflow, pod(0));
+  const ResolvedCluster last = resolved_in(locate_kubeflow, pod(2));
+  EXPECT_EQ(first.cluster, last.cluster);
+  EXPECT_EQ(last.platform.framework, "jax");
+  EXPECT_EQ(last.local_node.node_rank, 2);
+  EXPECT_EQ(last.cluster.master_addr, "job-node-0-0.job");
+  EXPECT_EQ(last.cluster.master_port, 6666);
+  EXPECT_EQ(last.cluster.nodes[2].host, "job-node-0-2.job");
+}
+
+TEST(KubeflowJax, AJaxJobHasOtherNames) {
+  const Container pod =
+      container("job-worker-1", {kKubernetes, "COORDINATOR_ADDRESS=job-worker-0",
+                                 "COORDINATOR_PORT=6666", "NUM_PROCESSES=2", "PROCESS_ID=1"});
+  EXPECT_EQ(detected(pod).first, "kubeflow");
+  const ResolvedCluster resolved = resolved_in(locate_kubeflow, pod);
+  EXPECT_EQ(resolved.platform.framework, "jax");
+  EXPECT_EQ(resolved.cluster.nodes.size(), 2U);
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
+  EXPECT_EQ(resolved.cluster.master_port, 6666);
+}
+
+TEST(KubeflowJax, ByHandTheyAreNobodys) {
+  EXPECT_EQ(detected(container("laptop", {"JAX_NUM_PROCESSES=2", "JAX_PROCESS_ID=0",
+                                          "JAX_COORDINATOR_ADDRESS=a:1"}))
+                .first,
+            "local");
+}
+
+TEST(KubeflowXgboost, IsToldFromAPyTorchJobByItsWorkersAddresses) {
+  const Container pod =
+      container("job-worker-0", {kKubernetes, "HOSTNAME=job-worker-0", "MASTER_ADDR=job-master-0",
+                                 "MASTER_PORT=9999", "WORLD_SIZE=2", "RANK=1", "WORKER_PORT=9999",
+                                 "WORKER_ADDRS=job-worker-0"});
+  EXPECT_EQ(detected(pod).second, "WORLD_SIZE is set as XGBoostJob does");
+  const ResolvedCluster resolved = resolved_in(locate_kubeflow, pod);
+  EXPECT_EQ(resolved.platform.framework, "single");
+  EXPECT_EQ(resolved.cluster.nodes.size(), 2U);
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
+}
+
+TEST(KubeflowXgboost, TrainersCountsAWorkerForEachGpu) {
+  const Container pod =
+      container("job-node-0-1",
+                {kKubernetes, "JOB_COMPLETION_INDEX=1", "DMLC_TRACKER_URI=job-node-0-0.job",
+                 "DMLC_TRACKER_PORT=29500", "DMLC_TASK_ID=1", "DMLC_NUM_WORKER=8"},
+                4);
+  const ResolvedCluster resolved = resolved_in(locate_kubeflow, pod);
+  EXPECT_EQ(resolved.platform.framework, "single");
+  EXPECT_EQ(resolved.cluster.nodes.size(), 2U);
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
+}
+
+TEST(KubeflowPaddle, APaddleJobIsToldItsPodsAndItsMaster) {
+  const Container pod = container(
+      "job-worker-1",
+      {kKubernetes, "PADDLE_JOB_ID=job", "PADDLE_NNODES=2", "PADDLE_MASTER=job-worker-0:36543"});
+  const ResolvedCluster resolved = resolved_in(locate_kubeflow, pod);
+  EXPECT_EQ(resolved.platform.framework, "paddle");
+  EXPECT_EQ(resolved.cluster.nodes.size(), 2U);
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
+  EXPECT_EQ(resolved.cluster.master_port, 36543);
+}
+
 }  // namespace
 }  // namespace envgen

@@ -1,0 +1,86 @@
+// JAX: a process for each node, which drives all devices there; with --slots several, each with one
+// device. Where they meet stands in the variables of Kubeflow's Trainer;
+// jax.distributed.initialize() reads JAX_COORDINATOR_ADDRESS and JAX_LOCAL_DEVICE_IDS of them by
+// itself, and is given count and index by the script. Those of the older JAXJob
+// (COORDINATOR_ADDRESS, NUM_PROCESSES, PROCESS_ID) are kept right where they are there.
+//
+// Sources: jax/_src/distributed.py, kubeflow/trainer pkg/runtime/framework/plugins/jax/jax.go,
+// kubeflow/training-operator pkg/controller.v1/jax/envvar.go.
+
+#include <array>
+#include <utility>
+
+#include "envgen/framework/framework.h"
+#include "envgen/framework/node_job.h"
+#include "envgen/plan/launch.h"
+
+namespace envgen {
+namespace {
+
+using Kind = EnvEdit::Kind;
+
+constexpr const char* kPlanning = "planning a JAX job";
+constexpr int kCoordinatorPort = 6666;  // JAXJob's and the documents' own
+
+std::vector<EnvEdit> process_environment(const Inputs& inputs, const NodeJob& job, int rank,
+                                         int local_rank) {
+  const std::string port = std::to_string(job.port);
+  const std::string count = std::to_string(job.world_size);
+  const std::string index = std::to_string(rank);
+  std::vector<EnvEdit> edits = {{Kind::kSet, "JAX_COORDINATOR_ADDRESS", endpoint_of(job)},
+                                {Kind::kSet, "JAX_COORDINATOR_PORT", port},
+                                {Kind::kSet, "JAX_NUM_PROCESSES", count},
+                                {Kind::kSet, "JAX_PROCESS_ID", index}};
+  if (job.slots > 1) {
+    edits.push_back({Kind::kSet, "JAX_LOCAL_DEVICE_IDS", std::to_string(local_rank)});
+  }
+  const std::array<std::pair<const char*, std::string>, 4> of_jaxjob = {
+      {{"COORDINATOR_ADDRESS", job.address},
+       {"COORDINATOR_PORT", port},
+       {"NUM_PROCESSES", count},
+       {"PROCESS_ID", index}}};
+  if (!inputs.variable("COORDINATOR_ADDRESS").empty()) {
+    for (const auto& [name, value] : of_jaxjob) edits.push_back({Kind::kSet, name, value});
+  }
+  return edits;
+}
+
+// The platform's task is the process; else this node's are ours.
+Status launch_jax(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+  TRY_ASSIGN(auto told, node_job_of(inputs, resolved, kPlanning, kCoordinatorPort));
+  if (!told) return {};
+  const NodeJob& job = *told;
+  TRY(needs_master(job, kPlanning));
+  const PlatformFacts& platform = resolved.platform;
+  plan.free_master_port = job.alone() && !job.port_given && inputs.request().master_addr.empty();
+  const bool one = platform.own_rank.has_value() || job.slots == 1;
+  if (resolved.cluster.nodes.empty()) plan.world_size = job.world_size;
+  if (!one) plan.directories.push_back({platform.log_dir});
+  for (int local_rank = 0; local_rank < (one ? 1 : job.slots); ++local_rank) {
+    const int rank = platform.own_rank.value_or(job.first_rank + local_rank);
+    Process process;
+    if (one) {
+      process = main_process(inputs, platform, platform.command, plan);
+    } else {
+      process.argv = platform.command;
+      process.cwd = start_directory(inputs, platform);
+      process.rank = rank;
+      process.name = "rank-" + std::to_string(rank);
+      add_rank_log(inputs.request(), platform, plan, process);
+    }
+    process.env = unset_stale(inputs, plan, rank_variables());
+    const int local = platform.own_rank ? platform.local_rank : local_rank;
+    for (EnvEdit& edit : process_environment(inputs, job, rank, local)) {
+      process.env.push_back(std::move(edit));
+    }
+    plan.processes.push_back(std::move(process));
+  }
+  return {};
+}
+
+}  // namespace
+
+extern const FrameworkLauncher kJaxLauncher = {
+    .name = "jax", .launch = launch_jax, .one_per_node = true, .on_every_node = true};
+
+}  // namespace envgen

@@ -1,0 +1,309 @@
+#include "envgen/plan/typed_launcher.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "envgen/plan/command.h"
+
+namespace envgen {
+namespace {
+
+using Reads = LauncherReads;
+
+constexpr std::array kLaunchers = {
+    Launcher{"torchrun", "torch.distributed.run", "", "pytorch", Reads::kPet},
+    Launcher{"torch-run", "torch.distributed.launch", "", "pytorch", Reads::kPet},
+    Launcher{"", "torch.distributed.elastic", "", "pytorch", Reads::kPet},
+    Launcher{"tune", "", "run", "pytorch", Reads::kPet},  // torchtune's
+    Launcher{"dlrover-run", "dlrover.trainer.torch.elastic_run", "", "pytorch", Reads::kPet},
+    Launcher{"accelerate", "accelerate", "", "pytorch"},
+    Launcher{"colossalai", "colossalai", "", "pytorch"},
+    Launcher{"composer", "composer.cli", "", "pytorch"},
+    Launcher{"llamafactory-cli", "llamafactory.cli", "", "pytorch", Reads::kNodeVariables},
+    Launcher{"swift", "swift.cli.main", "", "pytorch", Reads::kNodeVariables},
+    Launcher{"megatron", "swift.cli._megatron", "", "pytorch", Reads::kNodeVariables},
+    Launcher{"xtuner", "xtuner", "", "pytorch", Reads::kNodeVariables},
+    Launcher{"deepspeed", "deepspeed", "", "deepspeed"},
+    Launcher{"ds", "deepspeed.launcher", "", "deepspeed"},
+    Launcher{"deepspeed.pt", "", "", "deepspeed"},
+    Launcher{"horovodrun", "horovod.runner", "", "horovod"},
+    // mpirun.openmpi, mpiexec.hydra: by the beginning of the name
+    Launcher{"mpirun", "", "", "mpi"},
+    Launcher{"mpiexec", "", "", "mpi"},
+    Launcher{"msrun", "mindspore.parallel.cluster", "", "ascend"},
+    Launcher{"fleetrun", "paddle.distributed.launch", "", "paddle"},
+    Launcher{"", "paddle.distributed.fleet.launch", "", "paddle"},
+    Launcher{"srun", "", "", "single"},
+    Launcher{"ray", "ray.scripts.scripts", "start", "single"},
+    Launcher{"vllm", "vllm.entrypoints", "", "single"},
+    Launcher{"sglang", "sglang.launch_server", "", "single"},
+    Launcher{"lmdeploy", "lmdeploy", "", "single"},
+};
+
+// Other modules of these packages are programs of their own.
+bool is_library(std::string_view module) { return module == "deepspeed"; }
+
+const Launcher* launcher_of_module(std::string_view module) {
+  for (const Launcher& known : kLaunchers) {
+    if (known.module.empty() || !module.starts_with(known.module)) continue;
+    const bool below = module.size() > known.module.size() && module[known.module.size()] == '.';
+    if (module.size() == known.module.size() || (below && !is_library(known.module))) return &known;
+  }
+  return nullptr;
+}
+
+// --- What stands before a launcher ---
+
+// They start the command behind their own options.
+constexpr std::array<std::string_view, 29> kWrappers = {
+    "env",    "nohup",   "nice",    "timeout",   "numactl",   "taskset", "stdbuf", "ionice",
+    "chrt",   "setsid",  "time",    "exec",      "command",   "sudo",    "gosu",   "su-exec",
+    "tini",   "setpriv", "prlimit", "unshare",   "dumb-init", "conda",   "mamba",  "micromamba",
+    "poetry", "pixi",    "uv",      "catchsegv", "unbuffer",
+};
+// Words of a shell behind which a command stands.
+constexpr std::array<std::string_view, 10> kReserved = {"if", "then",  "else", "elif", "while",
+                                                        "do", "until", "!",    "{",    "eval"};
+
+constexpr std::size_t kMostWrapperWords = 24;  // of one, its options' values among them
+constexpr int kMostDepth = 6;                  // of shells and wrappers inside of each other
+
+bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+bool is_assignment(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  if (equals == 0 || equals == std::string_view::npos) return false;
+  return word.substr(0, equals).find_first_not_of(
+             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
+         std::string_view::npos;
+}
+
+// --- A shell's text ---
+
+// The simple commands of a text, as far as words, quotes and operators tell them: what expansions
+// give stays as it was typed. Redirections are dropped.
+class ShellText {
+ public:
+  explicit ShellText(std::string_view text) : text_(text) {}
+
+  std::vector<std::vector<std::string>> commands() && {
+    while (at_ < text_.size()) step();
+    end_command();
+    return std::move(commands_);
+  }
+
+ private:
+  void step() {
+    const char c = text_[at_++];
+    switch (c) {
+      case '\\':
+        if (at_ < text_.size() && text_[at_] != '\n') add(text_[at_]);
+        ++at_;
+        break;
+      case '\'':
+      case '"':
+        quoted(c);
+        break;
+      case '\n':
+      case ';':
+      case '|':
+      case '(':
+      case ')':
+        end_command();
+        break;
+      case '&':
+        // "2>&1", "&>log"
+        if (redirected_ || (at_ < text_.size() && text_[at_] == '>')) break;
+        end_command();
+        break;
+      case '<':
+      case '>':
+        // The number before it is a descriptor.
+        if (word_.find_first_not_of("0123456789") == std::string::npos) drop_word();
+        end_word();
+        redirected_ = true;
+        break;
+      case '#':
+        if (!in_word_) at_ = std::min(text_.find('\n', at_), text_.size());
+        if (in_word_) add(c);
+        break;
+      case ' ':
+      case '\t':
+      case '\r':
+        end_word();
+        break;
+      default:
+        add(c);
+    }
+  }
+
+  void quoted(char quote) {
+    in_word_ = true;
+    for (; at_ < text_.size() && text_[at_] != quote; ++at_) {
+      if (quote == '"' && text_[at_] == '\\' && at_ + 1 < text_.size()) ++at_;
+      word_ += text_[at_];
+    }
+    ++at_;
+  }
+
+  void add(char c) {
+    in_word_ = true;
+    word_ += c;
+  }
+  void drop_word() {
+    in_word_ = false;
+    word_.clear();
+  }
+  void end_word() {
+    if (in_word_ && !redirected_) words_.push_back(word_);
+    if (in_word_) redirected_ = false;
+    drop_word();
+  }
+  void end_command() {
+    end_word();
+    redirected_ = false;
+    if (!words_.empty()) commands_.push_back(std::move(words_));
+    words_.clear();
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::string word_;
+  bool in_word_ = false;
+  bool redirected_ = false;  // the next word is a file's name
+  std::vector<std::string> words_;
+  std::vector<std::vector<std::string>> commands_;
+};
+
+bool is_shell(std::string_view word) {
+  constexpr std::array<std::string_view, 6> kShells = {"sh", "bash", "dash", "ash", "zsh", "ksh"};
+  return is_one_of(base_name(word), kShells);
+}
+
+// Of `bash OPTIONS...`: the text behind -c, or the script; both empty where it reads its stdin.
+struct ShellOperand {
+  std::string_view text;
+  std::string_view script;
+};
+ShellOperand operand_of_shell(std::span<const std::string> command) {
+  bool text = false;
+  std::size_t at = 1;
+  for (; at < command.size(); ++at) {
+    const std::string& option = command[at];
+    if (option.size() < 2 || (option[0] != '-' && option[0] != '+')) break;
+    if (option == "--") {
+      ++at;
+      break;
+    }
+    if (option == "--rcfile" || option == "--init-file") ++at;
+    if (option.starts_with("--")) continue;
+    text = text || option.contains('c');
+    if (option.ends_with('o') || option.ends_with('O')) ++at;
+  }
+  if (at >= command.size()) return {};
+  if (text) return {command[at], ""};
+  return {"", command[at]};
+}
+
+using Words = std::span<const std::string>;
+
+// What a command comes to behind its wrappers.
+struct Unwrapped {
+  const Launcher* launcher = nullptr;
+  std::string script;  // of a shell
+};
+
+Unwrapped unwrap(Words command, int depth);  // NOLINT(misc-no-recursion): by kMostDepth
+
+// Options of a wrapper may take values, so that the first word behind it which is known counts.
+Unwrapped behind_wrapper(Words command, int depth) {  // NOLINT(misc-no-recursion)
+  const std::size_t end = std::min(command.size(), kMostWrapperWords);
+  for (std::size_t i = 1; i < end; ++i) {
+    const std::string_view name = base_name(command[i]);
+    const Words rest = command.subspan(i);
+    const bool known = is_shell(name) || is_one_of(name, kWrappers) || name.ends_with(".sh") ||
+                       python_command({rest.begin(), rest.end()}) ||
+                       launcher_of_command({rest.begin(), rest.end()}) != nullptr;
+    if (known) return unwrap(rest, depth - 1);
+  }
+  return {};
+}
+
+Unwrapped in_shell(Words command, int depth) {  // NOLINT(misc-no-recursion)
+  const ShellOperand operand = operand_of_shell(command);
+  if (operand.text.empty()) return {nullptr, std::string(operand.script)};
+  Unwrapped found;
+  for (const std::vector<std::string>& one : ShellText(operand.text).commands()) {
+    Unwrapped inner = unwrap(one, depth - 1);
+    if (inner.launcher != nullptr) return inner;
+    if (found.script.empty()) found.script = std::move(inner.script);
+  }
+  return found;
+}
+
+Unwrapped unwrap(Words command, int depth) {  // NOLINT(misc-no-recursion)
+  while (!command.empty() && (is_assignment(command[0]) || is_one_of(command[0], kReserved))) {
+    command = command.subspan(1);
+  }
+  if (command.empty() || depth == 0) return {};
+  const std::string_view name = base_name(command[0]);
+  if (const Launcher* direct = launcher_of_command({command.begin(), command.end()})) {
+    return {direct, ""};
+  }
+  if (is_shell(name)) return in_shell(command, depth);
+  if (is_one_of(name, kWrappers)) return behind_wrapper(command, depth);
+  if (name.ends_with(".sh")) return {nullptr, command[0]};
+  return {};
+}
+
+}  // namespace
+
+const Launcher* launcher_of_program(std::string_view program) {
+  for (const Launcher& known : kLaunchers) {
+    if (known.program.empty()) continue;
+    if (program == known.program) return &known;
+    if (known.framework == "mpi" && program.starts_with(known.program) &&
+        (program[known.program.size()] == '.' || program[known.program.size()] == '-')) {
+      return &known;
+    }
+  }
+  return nullptr;
+}
+
+const Launcher* launcher_of_command(const std::vector<std::string>& typed) {
+  if (typed.empty()) return nullptr;
+  const auto called = [](const Launcher* launcher, std::string_view argument) {
+    const bool is_it =
+        launcher != nullptr && (launcher->argument.empty() || launcher->argument == argument);
+    return is_it ? launcher : nullptr;
+  };
+  const std::vector<std::string> command = with_operand_apart(typed);
+  if (const Launcher* named = launcher_of_program(base_name(command[0]))) {
+    return called(named, command.size() > 1 ? command[1] : "");
+  }
+  const auto python = python_command(command);
+  if (!python || python->text) return nullptr;
+  const std::string& operand = command[python->operand];
+  const std::size_t next = python->operand + 1;
+  return called(
+      python->module ? launcher_of_module(operand) : launcher_of_program(base_name(operand)),
+      next < command.size() ? command[next] : "");
+}
+
+const Launcher* typed_launcher(const std::vector<std::string>& command) {
+  return unwrap(command, kMostDepth).launcher;
+}
+
+std::string_view framework_typed(const std::vector<std::string>& command) {
+  const Launcher* typed = typed_launcher(command);
+  return typed == nullptr ? "" : typed->framework;
+}
+
+std::string shell_script(const std::vector<std::string>& command) {
+  return unwrap(command, kMostDepth).script;
+}
+
+}  // namespace envgen
