@@ -191,6 +191,25 @@ TEST(FindCause, LetsARootBeatItsVictims) {
   EXPECT_THAT(alone->advice, HasSubstr("look at the ranks without this message"));
 }
 
+// "HCCL, Fault Locating" in CANN's documents: each rank's log names the root node.
+TEST(FindCause, ShowsTheRootNodeThatHcclsHeartbeatNames) {
+  const std::string waits =
+      "[ERROR] HCCL(1,python): [Error]: The wait execution of the Notify register times out.\n"
+      "synchronize stream failed, runtime result = 507048\n";
+  const std::string names =
+      "[ERROR] HCCL(1,python): Cluster Exception Location[IP/ID]:[172.16.38.219/6], Arrival "
+      "Time:[Wed Mar 26 13:07:07 2025], Discoverer:[172.16.38.219/3], ExceptionType:[Stuck "
+      "Occurred], Possible Reason:1. Host process is stuck\n";
+  EXPECT_THAT(cause_line(waits + names), HasSubstr("[172.16.38.219/6]"));
+  EXPECT_THAT(
+      cause_line(waits + "[INFO] HCCL(686,python):2025-10-23-07:52:59.191.363 [heartbeat.cc:951] "
+                         "[TaskExecStage][HeartbeatAbnormal]local rank [10.0.0.1/0]: crimer rank "
+                         "[10.0.0.2/1] status[LOST] by informer rank [10.0.0.3/2]\n"),
+      HasSubstr("crimer rank [10.0.0.2/1]"));
+  EXPECT_THAT(cause_line(names + "RuntimeError: NPU out of memory. Tried to allocate 2 GiB\n"),
+              HasSubstr("NPU out of memory"));
+}
+
 TEST(FindCause, TakesTheFirstOfEquals) {
   EXPECT_EQ(cause_line("OSError: [Errno 28] No space left on device\nCUDA out of memory\n"),
             "OSError: [Errno 28] No space left on device");
