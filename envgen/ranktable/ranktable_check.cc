@@ -2,6 +2,7 @@
 // hashes: nothing is quadratic in the number of devices.
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <unordered_map>
 
@@ -17,21 +18,24 @@ struct Named {
   std::size_t hash = 0;
 };
 
-// Calls report(index, first) for each that has the text of an earlier one, in order of index.
-// Sorts by hash first, because comparing addresses of one network means comparing long prefixes.
+// Calls report(index, first) for each that has the text of an earlier one, in order of index. A
+// table of places, by hash: comparing addresses of one network means comparing long prefixes.
 template <class F>
 void each_duplicate(std::vector<Named> names, const F& report) {
-  for (Named& name : names) name.hash = std::hash<std::string_view>()(name.text);
-  std::ranges::sort(names, [](const Named& a, const Named& b) {
-    if (a.hash != b.hash) return a.hash < b.hash;
-    return a.text != b.text ? a.text < b.text : a.index < b.index;
-  });
+  std::vector<std::uint32_t> places(std::bit_ceil(2 * names.size() + 1), kNone);
   std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
-  for (std::size_t i = 1, first = 0; i < names.size(); ++i) {
-    if (names[i].hash != names[first].hash || names[i].text != names[first].text) {
-      first = i;
+  for (std::uint32_t at = 0; at < names.size(); ++at) {
+    Named& name = names[at];
+    name.hash = std::hash<std::string_view>()(name.text);
+    std::size_t place = name.hash & (places.size() - 1);
+    for (; places[place] != kNone; place = (place + 1) & (places.size() - 1)) {
+      const Named& other = names[places[place]];
+      if (other.hash == name.hash && other.text == name.text) break;
+    }
+    if (places[place] == kNone) {
+      places[place] = at;
     } else {
-      found.emplace_back(names[i].index, names[first].index);
+      found.emplace_back(name.index, names[places[place]].index);
     }
   }
   std::ranges::sort(found);

@@ -69,9 +69,13 @@ void write_super_pods(json::Writer& writer, const Value& list) {
   writer.end_array();
 }
 
+constexpr std::size_t kDeviceBytes = 160;  // more than the usual three keys take
+
 // Template 1 stays as it is but for its numbers.
-std::string rewrite(const Value& root, TableFormat format) {
+std::string rewrite(const Value& root, const Table& table) {
+  const TableFormat format = table.format;
   json::Writer writer;
+  writer.reserve((table.rows.size() + table.owners.size()) * kDeviceBytes);
   writer.begin_object();
   for (Value member : root) {
     if (member.key() == "server_list") {
@@ -215,10 +219,9 @@ std::vector<Node> make_nodes(const Table& table) {
 }
 
 std::string write_template1(const Value& root, const Table& table) {
-  if (is_template1(table)) return rewrite(root, table.format);
+  if (is_template1(table)) return rewrite(root, table);
   std::vector<Server> servers = servers_by_rank(table);
   json::Writer writer;
-  constexpr std::size_t kDeviceBytes = 160;  // more than the usual three keys take
   writer.reserve((table.rows.size() + servers.size()) * kDeviceBytes);
   std::string digits;
   writer.begin_object();

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "init/proc/capture.h"
 #include "init/proc/driver_tool.h"
@@ -62,7 +64,9 @@ envgen::Answer collect_and_resolve(envgen::Snapshot& snapshot, const envgen::Req
   for (int round = 0; round < kMostRounds; ++round) {
     answer = envgen::resolve(snapshot, request);
     if (answer.wants.empty()) return answer;
-    for (const envgen::Want& want : answer.wants) {
+    const std::vector<envgen::Want> wants = std::move(answer.wants);
+    answer = {};  // the plan of a large job is not held beside the next one
+    for (const envgen::Want& want : wants) {
       envgen::PathState state = look_at(want, snapshot.env, job);
       // What was read is what counts: a file that shrinks meanwhile must not be wanted forever.
       if (want.content && state.kind == envgen::PathState::Kind::kFile) {
