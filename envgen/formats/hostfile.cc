@@ -78,6 +78,7 @@ class Reader {
   void warn(int line, std::string found, std::string fix) {
     hostfile_.findings.push_back({line, false, std::move(found), std::move(fix)});
   }
+  void warn_of_name(const Line& line, std::string_view host);
   bool host_is_good(const Line& line, std::string_view host);
   void add(const Line& line, std::string_view host, std::optional<int> slots);
 
@@ -269,7 +270,25 @@ void Reader::read_openmpi(const Line& line) {
            "make the limit larger, or leave it out");
     return;
   }
+  warn_of_name(line, words[0].substr(words[0].find('@') + 1));
   add(line, words[0], slots ? slots : most);
+}
+
+// What OpenMPI reads and cannot always use.
+void Reader::warn_of_name(const Line& line, std::string_view host) {
+  if (!host.starts_with('[') && is_ipv6(host)) {
+    warn(line.number,
+         quoted(host) +
+             ", an IPv6 address, which OpenMPI uses only if it was built "
+             "with --enable-ipv6",
+         "write a name that stands for the address");
+  } else if (host.find('_') != std::string_view::npos && is_host(host)) {
+    warn(line.number,
+         quoted(host) +
+             ", with a \"_\", which no host name has (RFC 1123): "
+             "resolvers and ssh may refuse it",
+         "write a name with \"-\" instead, or the address");
+  }
 }
 
 void Reader::read_hydra(const Line& line) {

@@ -11,7 +11,7 @@
 namespace envgen {
 
 // At most kMostHosts, so that a typo cannot ask for all memory.
-inline constexpr std::size_t kMostHosts = 65536;
+inline constexpr std::size_t kMostHosts = 262144;
 Result<std::vector<std::string>> expand_nodelist(std::string_view text, std::string_view where);
 
 // SLURM_TASKS_PER_NODE and its like: "2(x3),1" -> 2 2 2 1.

@@ -83,6 +83,14 @@ Result<std::string> place_of(Inputs& inputs, const HostfilePlace& place, Plan& p
   return own;
 }
 
+// One line for all of them: they are alike.
+void warn_of_names(const std::vector<HostfileFinding>& findings, Plan& plan) {
+  if (findings.empty()) return;
+  std::string text = "the hostfile: " + findings[0].found;
+  if (findings.size() > 1) text += ", and " + std::to_string(findings.size() - 1) + " more";
+  plan.warnings.push_back(text + "; " + findings[0].fix);
+}
+
 Status add_hostfile(Inputs& inputs, const HostfilePlace& place, const Job& job, bool given,
                     Plan& plan) {
   std::string path = place.promised;
@@ -95,6 +103,7 @@ Status add_hostfile(Inputs& inputs, const HostfilePlace& place, const Job& job, 
       plan.warnings.push_back("no hostfile for MPICH and Intel MPI: " + to_line(text.error()));
       return {};
     }
+    warn_of_names(parse_hostfile(*text, place.dialect).findings, plan);
     TRY_ASSIGN(path, place_of(inputs, place, plan));
     const PlannedDirectory directory{parent_of(path)};
     if (std::ranges::find(plan.directories, directory) == plan.directories.end()) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace envgen {
@@ -11,7 +12,6 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 using Dialect = HostfileDialect;
 constexpr Dialect kAll[] = {Dialect::kOpenMpi,   Dialect::kMpich,   Dialect::kIntelMpi,
@@ -45,23 +45,24 @@ TEST_P(Accepted, AsTheProgramThatReadsIt) {
 
 INSTANTIATE_TEST_SUITE_P(
     Hostfile, Accepted,
-    testing::Values(
-        Row{Dialect::kOpenMpi, "a slots=2\nb slots=3\n", "a:2 b:3"},
-        Row{Dialect::kOpenMpi, "a\tslots = 2   max_slots=4\n", "a:2"},
-        Row{Dialect::kOpenMpi, "a\nb\na\n", "a:2 b:1"},
-        Row{Dialect::kOpenMpi, "a slots=2\na\n", "a:3"},
-        Row{Dialect::kOpenMpi, "\n  \n# c\n// c\na slots=1 # c\n", "a:1"},
-        Row{Dialect::kOpenMpi, "/* a\n b */c slots=2\nd /* e */\n", "c:2 d:1"},
-        Row{Dialect::kOpenMpi, "# /* no comment begins here\na slots=1\n", "a:1"},
-        Row{Dialect::kOpenMpi, "a max-slots=3\nb cpu=2\nc count=4 port=2222\n", "a:3 b:2 c:4"},
-        Row{Dialect::kOpenMpi, "fd00::2 slots=2\nuser@b slots=1\n", "fd00::2:2 user@b:1"},
-        Row{Dialect::kMpich, "a:2\nb\n", "a:2 b:1"},
-        Row{Dialect::kMpich, "\n  \n#c\n  a:2\tuser=u binding=x\r\n", "a:2"},
-        Row{Dialect::kIntelMpi, "a:2\nb:2\n", "a:2 b:2"},
-        Row{Dialect::kDeepSpeed, "\n# c\na slots=2\n  b \t slots=3\r\n", "a:2 b:3"},
-        Row{Dialect::kHorovod, "a slots=2\nb  slots=3\n", "a:2 b:3"},
-        Row{Dialect::kPlain, "a\nb\n", "a:1 b:1"},
-        Row{Dialect::kPlain, "# c\n\na\na\nb", "a:2 b:1"}));
+    testing::Values(Row{Dialect::kOpenMpi, "a slots=2\nb slots=3\n", "a:2 b:3"},
+                    Row{Dialect::kOpenMpi, "a\tslots = 2   max_slots=4\n", "a:2"},
+                    Row{Dialect::kOpenMpi, "a\nb\na\n", "a:2 b:1"},
+                    Row{Dialect::kOpenMpi, "a slots=2\na\n", "a:3"},
+                    Row{Dialect::kOpenMpi, "\n  \n# c\n// c\na slots=1 # c\n", "a:1"},
+                    Row{Dialect::kOpenMpi, "/* a\n b */c slots=2\nd /* e */\n", "c:2 d:1"},
+                    Row{Dialect::kOpenMpi, "# /* no comment begins here\na slots=1\n", "a:1"},
+                    Row{Dialect::kOpenMpi, "a max-slots=3\nb cpu=2\nc count=4 port=2222\n",
+                        "a:3 b:2 c:4"},
+                    Row{Dialect::kOpenMpi, "user@b slots=1\n", "user@b:1"},
+                    Row{Dialect::kDeepSpeed, "a_b slots=2\n", "a_b:2"},
+                    Row{Dialect::kMpich, "a:2\nb\n", "a:2 b:1"},
+                    Row{Dialect::kMpich, "\n  \n#c\n  a:2\tuser=u binding=x\r\n", "a:2"},
+                    Row{Dialect::kIntelMpi, "a:2\nb:2\n", "a:2 b:2"},
+                    Row{Dialect::kDeepSpeed, "\n# c\na slots=2\n  b \t slots=3\r\n", "a:2 b:3"},
+                    Row{Dialect::kHorovod, "a slots=2\nb  slots=3\n", "a:2 b:3"},
+                    Row{Dialect::kPlain, "a\nb\n", "a:1 b:1"},
+                    Row{Dialect::kPlain, "# c\n\na\na\nb", "a:2 b:1"}));
 
 struct Fault {
   Dialect dialect;
@@ -191,6 +192,15 @@ TEST(RenderHostfile, RefusesWhatTheDialectCannotSay) {
   EXPECT_THAT(error({{"slots", 1}}, Dialect::kOpenMpi), HasSubstr("as a host"));
 }
 
+TEST(OpenMpisHostfile, WarnsOfNamesThatMayNotBeReached) {
+  EXPECT_EQ(read("u@a_b slots=2\n", Dialect::kOpenMpi),
+            "u@a_b:2 (1: \"a_b\", with a \"_\", which no host name has (RFC 1123): resolvers and "
+            "ssh may refuse it)");
+  EXPECT_EQ(read("fd00::2 slots=2\n", Dialect::kOpenMpi),
+            "fd00::2:2 (1: \"fd00::2\", an IPv6 address, which OpenMPI uses only if it was built "
+            "with --enable-ipv6)");
+}
+
 TEST(RenderHostfile, ReadsBackAsItWas) {
   std::mt19937 random(20240607);  // NOLINT: the same cases in each run
   constexpr std::string_view kFirst = "abcxyz0189";
@@ -211,7 +221,9 @@ TEST(RenderHostfile, ReadsBackAsItWas) {
       ASSERT_TRUE(text) << to_line(text.error());
       const Hostfile again = parse_hostfile(*text, dialect);
       EXPECT_EQ(again.entries, entries) << dialect_name(dialect) << "\n" << *text;
-      EXPECT_THAT(again.findings, IsEmpty()) << dialect_name(dialect) << "\n" << *text;
+      EXPECT_TRUE(std::ranges::none_of(again.findings, &HostfileFinding::fatal))
+          << dialect_name(dialect) << "\n"
+          << *text;
     }
   }
 }

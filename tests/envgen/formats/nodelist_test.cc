@@ -66,11 +66,11 @@ TEST(Nodelist, WhatIsNoListIsRefusedWithItsPlace) {
 }
 
 TEST(Nodelist, ATypoCannotAskForAllMemory) {
-  EXPECT_EQ(expand("n[1-65536]").size(), kMostHosts);
-  EXPECT_THAT(refusal("n[0-65536]"), HasSubstr("more than 65536"));
-  EXPECT_THAT(refusal("n[1-999999999999999999]"), HasSubstr("more than 65536"));
-  EXPECT_THAT(refusal("n[1-65536],m"), HasSubstr("more than 65536"));
-  EXPECT_THAT(refusal("n[0-999]m[0-999]"), HasSubstr("more than 65536"));
+  EXPECT_EQ(expand("n[1-262144]").size(), kMostHosts);
+  EXPECT_THAT(refusal("n[0-262144]"), HasSubstr("more than 262144"));
+  EXPECT_THAT(refusal("n[1-999999999999999999]"), HasSubstr("more than 262144"));
+  EXPECT_THAT(refusal("n[1-262144],m"), HasSubstr("more than 262144"));
+  EXPECT_THAT(refusal("n[0-999]m[0-999]"), HasSubstr("more than 262144"));
   EXPECT_THAT(refusal("n[99999999999999999999]"), HasSubstr("no range"));
 }
 
@@ -241,7 +241,7 @@ TEST(Counts, ARepeatedCountIsWrittenOut) {
 
 TEST(Counts, WhatIsNoCountIsRefused) {
   for (const char* text : {"", "a", "2(x)", "2(x0)", "2(x3", "2(3)", "2,", "-1", "2x3", "(x3)",
-                           "1(x999999)", "70000(x1)"}) {
+                           "1(x999999)", "300000(x1)"}) {
     auto counts = expand_counts(text, "SLURM_TASKS_PER_NODE");
     ASSERT_FALSE(counts.has_value()) << text;
     EXPECT_THAT(to_line(counts.error()), HasSubstr("SLURM_TASKS_PER_NODE"));

@@ -7,6 +7,7 @@
 namespace envgen {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -91,6 +92,13 @@ TEST(Mpi, HostfilesHaveTheSameBytesOnEveryNodeAndVariablesNameThem) {
   }
   const LauncherCase even = train({4, 4}, 0);
   EXPECT_EQ(main_variable(even, even.planned(kLaunchMpi), "I_MPI_PERHOST"), "4");
+}
+
+TEST(Mpi, NamesThatOpenMpiMayNotReachAreOneWarning) {
+  LauncherCase launcher_case = train({4, 4}, 0);
+  for (Node& node : launcher_case.resolved.cluster.nodes) node.host = "a_" + node.host;
+  EXPECT_THAT(launcher_case.planned(kLaunchMpi).warnings,
+              ElementsAre(AllOf(HasSubstr("\"a_host-0\""), HasSubstr("and 1 more"))));
 }
 
 TEST(Mpi, ThePromisedPlacesAreUsedWhenTheyCanBeWritten) {

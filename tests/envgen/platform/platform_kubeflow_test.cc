@@ -110,7 +110,7 @@ TEST(KubeflowPyTorch, ContradictionsAreErrors) {
                 {"PET_NNODES", "0", "PET_NNODES"},
                 {"PET_NNODES", "3:2", "MIN:MAX"},
                 {"PET_NNODES", "two", "PET_NNODES"},
-                {"PET_NNODES", "999999999", "from 1 to 65536"},
+                {"PET_NNODES", "999999999", "from 1 to 262144"},
                 {"PET_NPROC_PER_NODE", "0", "PET_NPROC_PER_NODE"},
                 {"PET_NPROC_PER_NODE", "many", "PET_NPROC_PER_NODE"},
                 {"WORLD_SIZE", "-3", "WORLD_SIZE"},

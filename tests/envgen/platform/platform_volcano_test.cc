@@ -386,7 +386,7 @@ TEST(VolcanoAscend, NumbersThatDisagreeAreErrors) {
                 {"RANK", "2", "0 to 1"},
                 {"RANK", "", "RANK"},
                 {"MASTER_PORT", "x", "MASTER_PORT"},
-                {"WORLD_SIZE", "2147483640", "from 1 to 65536"}};
+                {"WORLD_SIZE", "2147483640", "from 1 to 262144"}};
   for (const auto& fault : faults) {
     Container c = operator_pod(1);
     c.snapshot.env.set(fault.variable, fault.value);
