@@ -34,6 +34,9 @@ struct PlatformFacts {
   // launcher that the user told by its own flags, do not.
   std::optional<Error> uncounted;
 
+  // One node because nothing says that there are more: what could be a sign of them is an error.
+  bool alone_by_default = false;
+
   // PyTorch.
   std::optional<TorchLauncher> torch_launcher;
   bool master_is_localhost = false;  // the first node calls itself localhost

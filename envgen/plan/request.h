@@ -38,6 +38,12 @@ enum class AscendLauncher : unsigned char {
   kDynamic,    // one process per device with MindSpore's dynamic cluster variables
 };
 
+// What RANK and WORLD_SIZE of an environment count that no platform has explained.
+enum class RankMeans : unsigned char {
+  kNode,     // nodes: each has ranks that are ours to start
+  kProcess,  // processes: this container is one rank
+};
+
 // What a failure on one node means for the others.
 enum class OnNodeFailure : unsigned char {
   kStop,  // they stop at once
@@ -65,6 +71,7 @@ struct Request {
   std::optional<int> nodes;  // how many, where the platform does not say
   std::string hosts;         // "a:8,b:8": host[:slots], in node-rank order
   std::optional<int> slots;  // ranks per node
+  std::optional<RankMeans> rank_means;
   std::string master_addr;
   std::optional<int> master_port;
   std::optional<TorchLauncher> torch_launcher;

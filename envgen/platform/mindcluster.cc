@@ -8,7 +8,6 @@ namespace envgen {
 namespace {
 
 constexpr const char* kReading = "reading the Ascend operator's variables";
-constexpr const char* kMountedTable = "/user/serverid/devindex/config/hccl.json";
 
 // How the operator calls the same five numbers for each framework.
 struct OperatorNames {
@@ -160,7 +159,9 @@ std::optional<Location> locate_by_mindcluster(Inputs& inputs) {
     platform.framework_reason = "LOCAL_WORLD_SIZE is set";
   }
   std::string named = inputs.request().rank_table;
-  if (named.empty()) named = std::string(inputs.variable("RANK_TABLE_FILE"));
+  if (named.empty()) {
+    named = first_set(inputs, {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"}).value;
+  }
   if (!named.empty()) {
     auto path = find_rank_table(inputs, named);
     if (!path) return NeedsPaths{};
@@ -176,10 +177,10 @@ std::optional<Location> locate_by_mindcluster(Inputs& inputs) {
     platform.mindspore_scheduler = inputs.variable("MS_ROLE") == "MS_SCHED";
     return locate_by_operator(inputs, kMindSpore, std::move(platform));
   }
-  const PathState* table = inputs.kind(kMountedTable);
+  const PathState* table = inputs.kind(kMountedRankTable);
   if (table == nullptr) return NeedsPaths{};
   if (table->kind != PathState::Kind::kAbsent || wants_table) {
-    return locate_by_named_table(inputs, kMountedTable, std::move(platform));
+    return locate_by_named_table(inputs, kMountedRankTable, std::move(platform));
   }
   if (has_all(inputs, kTensorFlow))
     return locate_by_operator(inputs, kTensorFlow, std::move(platform));

@@ -14,6 +14,9 @@ namespace envgen {
 // Kubeflow's, with another meaning.
 Variable mindcluster_variable(const Inputs& inputs);
 
+// Where it mounts the rank table. A container that has it and no variable is still the operator's.
+inline constexpr const char* kMountedRankTable = "/user/serverid/devindex/config/hccl.json";
+
 // By a rank table that is named or mounted, else by the operator's variables. Nothing when there is
 // neither.
 std::optional<Location> locate_by_mindcluster(Inputs& inputs);

@@ -1,13 +1,14 @@
 // No platform, but the user says who takes part. Ascend as in the MindSpore document: a rank table
 // file that every machine has, physical device ids, ranks in the order of server_id; or no table
-// and the host's /etc/hccn.conf. Else the hosts of --hosts. RANK and MASTER_ADDR of a torch job
-// that someone starts by hand stay his: what they count is not known.
+// and the host's /etc/hccn.conf. Else the hosts of --hosts; or, as torchrun's flags of these names
+// make one, a cluster of --nodes, --node-rank and --master-addr (else MASTER_ADDR).
 
 #include "base/text.h"
 #include "envgen/plan/devices.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 #include "envgen/platform/table_location.h"
+#include "envgen/platform/told_ranks.h"
 #include "envgen/ranktable/hccn.h"
 
 namespace envgen {
@@ -17,7 +18,7 @@ constexpr const char* kHccnConf = "/etc/hccn.conf";
 
 std::string table_named(const Inputs& inputs) {
   if (!inputs.request().rank_table.empty()) return inputs.request().rank_table;
-  return std::string(inputs.variable("RANK_TABLE_FILE"));
+  return std::string(first_set(inputs, {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"}).value);
 }
 
 LocalNodeHints hints_of(const Inputs& inputs) {
@@ -118,6 +119,7 @@ Location locate_by_hccn(Inputs& inputs) {
   resolved.cluster.rank_table = std::move(converted->text);
   resolved.cluster.world_size = static_cast<int>(devices->size());
   resolved.local_node = {0, "no rank table: the devices of this host are the job"};
+  resolved.platform.alone_by_default = inputs.request().devices.empty();
   for (int id : *devices) {
     if (addresses.contains(id)) continue;
     resolved.warnings.push_back("device " + std::to_string(id) + " has no address in " + kHccnConf +
@@ -144,11 +146,25 @@ Location locate_by_hosts(Inputs& inputs) {
                                inputs.request());
 }
 
+Location locate_by_count(Inputs& inputs) {
+  const Request& request = inputs.request();
+  auto nodes = nameless_nodes(request.nodes.value_or(1), 0, "--nodes");
+  if (!nodes) return nodes.error();
+  auto master = told_master(inputs);
+  if (!master) return master.error();
+  return locate_node(inputs, std::move(*nodes), {request.node_rank.value_or(0), "--node-rank"},
+                     std::move(*master), PlatformFacts{}, 0);
+}
+
 std::optional<std::string> detect_bare(Inputs& inputs) {
   if (!inputs.request().rank_table.empty()) return "--rank-table is given";
   if (!inputs.request().hosts.empty()) return "--hosts is given";
-  if (!inputs.variable("RANK_TABLE_FILE").empty()) return "RANK_TABLE_FILE names a file";
+  const Variable table = first_set(inputs, {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"});
+  if (!table.name.empty()) return std::string(table.name) + " names a file";
   if (!inputs.request().devices.empty()) return "--devices is given";
+  if (inputs.request().nodes && inputs.request().node_rank && asks_for_ranks(inputs.request())) {
+    return "--nodes and --node-rank are given";
+  }
   if (inputs.request().framework == "ascend") return "--framework ascend without a platform";
   return std::nullopt;
 }
@@ -162,6 +178,9 @@ Location locate_bare(Inputs& inputs) {
   // RANK_TABLE_FILE may be an image's default; --hosts is of this job.
   if (!request.hosts.empty()) return locate_by_hosts(inputs);
   std::string named = table_named(inputs);
+  if (named.empty() && request.devices.empty() && request.nodes && request.node_rank) {
+    return locate_by_count(inputs);
+  }
   if (named.empty()) return locate_by_hccn(inputs);
   auto path = find_rank_table(inputs, named);
   if (!path) return NeedsPaths{};

@@ -54,6 +54,18 @@ std::string names_of(const std::vector<Node>& nodes) {
 
 }  // namespace
 
+bool asks_for_ranks(const Request& request) {
+  return !request.framework.empty() && request.framework != "single";
+}
+
+bool names_nodes(const Inputs& inputs) {
+  const Request& request = inputs.request();
+  const bool by_options = !request.rank_table.empty() || !request.hosts.empty() ||
+                          !request.devices.empty() || (request.nodes && request.node_rank);
+  const Variable table = first_set(inputs, {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"});
+  return by_options || request.nodes == 1 || !table.name.empty();
+}
+
 Result<std::optional<int>> number_in(const Inputs& inputs, std::string_view variable,
                                      Bounds bounds) {
   std::string_view text = inputs.variable(variable);

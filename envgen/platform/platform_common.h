@@ -24,6 +24,14 @@ struct Bounds {
 inline constexpr Bounds kPorts = {1, 65535};
 inline constexpr Bounds kSlots = {0, kMostSlots};
 
+// Whether the user names a framework whose ranks are to be started. One who does not has the
+// command run as it was typed, whatever variables there are.
+bool asks_for_ranks(const Request& request);
+
+// Whether the user says who takes part: by a rank table, --hosts, --devices, --nodes with
+// --node-rank, or --nodes 1. That comes before variables that anybody may have set.
+bool names_nodes(const Inputs& inputs);
+
 // A whole number within the bounds. Nothing when the variable is unset or empty.
 Result<std::optional<int>> number_in(const Inputs& inputs, std::string_view variable,
                                      Bounds bounds = {});

@@ -25,15 +25,14 @@ bool choose_start(Inputs& inputs, PlatformFacts& platform) {
 
 // What a command like `torchrun --nnodes $WORLD_SIZE --node_rank $RANK` relies on.
 void promise(const ResolvedCluster& resolved, PlatformFacts& platform) {
-  using Kind = EnvEdit::Kind;
   const Cluster& cluster = resolved.cluster;
   const int slots = cluster.nodes[static_cast<std::size_t>(resolved.local_node.node_rank)].slots;
   platform.env = {
-      {Kind::kSet, "MASTER_ADDR", cluster.master_addr},
-      {Kind::kSet, "MASTER_PORT", std::to_string(cluster.master_port)},
-      {Kind::kSet, "WORLD_SIZE", std::to_string(cluster.nodes.size())},
-      {Kind::kSet, "RANK", std::to_string(resolved.local_node.node_rank)},
-      {Kind::kSet, "NPROC_PER_NODE", std::to_string(slots)},
+      {EnvEdit::Kind::kSet, "MASTER_ADDR", cluster.master_addr},
+      {EnvEdit::Kind::kSet, "MASTER_PORT", std::to_string(cluster.master_port)},
+      {EnvEdit::Kind::kSet, "WORLD_SIZE", std::to_string(cluster.nodes.size())},
+      {EnvEdit::Kind::kSet, "RANK", std::to_string(resolved.local_node.node_rank)},
+      {EnvEdit::Kind::kSet, "NPROC_PER_NODE", std::to_string(slots)},
   };
 }
 
@@ -110,6 +109,7 @@ Location locate_dlc(Inputs& inputs) {
   if (!nodes) return nodes.error();
   Cluster cluster;
   cluster.nodes = std::move(*nodes);
+  platform.alone_by_default = true;
   return make_resolved_cluster(std::move(cluster),
                                {0, "one node: neither MASTER_ADDR nor TF_CONFIG is set"},
                                std::move(platform), inputs.request());

@@ -510,8 +510,10 @@ Location locate_kubeflow(Inputs& inputs) {
   node.host = inputs.facts().host_name;
   node.slots = *slots;
   cluster.nodes.push_back(std::move(node));
+  PlatformFacts platform;
+  platform.alone_by_default = true;
   return make_resolved_cluster(std::move(cluster), {0, "no variable of a job: one replica"},
-                               PlatformFacts{}, inputs.request());
+                               std::move(platform), inputs.request());
 }
 
 }  // namespace

@@ -432,11 +432,6 @@ Location as_location(Result<ResolvedCluster> resolved, std::vector<std::string> 
   return std::move(*resolved);
 }
 
-// One node is a cluster only for a launcher that was asked for.
-bool asks_for_launcher(const Request& request) {
-  return !request.framework.empty() && request.framework != "single";
-}
-
 Location locate_without_table(Inputs& inputs, PlatformFacts platform,
                               std::vector<std::string> warnings) {
   const std::string& wanted = inputs.request().framework;
@@ -464,7 +459,11 @@ Location locate_without_table(Inputs& inputs, PlatformFacts platform,
       inputs.variable("MA_TASK_NAME") == "learner" || !inputs.variable("VC_LEARNER_HOSTS").empty();
   auto peers = learners ? Result<Peers>(Peers{}) : peers_of(inputs);
   if (!peers) return peers.error();
-  if (peers->hosts.size() < 2 && !asks_for_launcher(inputs.request())) {
+  auto count = told_nodes(inputs);
+  if (!count) return count.error();
+  platform.alone_by_default = !learners && peers->hosts.size() < 2 && !*count;
+  // One node is a cluster only for a launcher that was asked for.
+  if (peers->hosts.size() < 2 && !asks_for_ranks(inputs.request())) {
     return ResolvedCluster{.cluster = {},
                            .local_node = {0, "no rank table: one node"},
                            .platform = std::move(platform),
@@ -490,6 +489,12 @@ std::optional<std::string> detect_modelarts(Inputs& inputs) {
   for (const char* name : {"MA_CURRENT_INSTANCE_NAME", "MA_VJ_NAME", "MA_JOB_DIR",
                            "BATCH_TASK_CURRENT_INSTANCE", "DLS_TASK_NUMBER"}) {
     if (!inputs.variable(name).empty()) return std::string(name) + " is set";
+  }
+  // The variables that the page of its TensorFlow engine names; VC_TASK_INDEX is Volcano's as well.
+  const Variable hosts = first_set(inputs, {"TF_WORKER_HOSTS", "TF_PS_HOSTS"});
+  if (!inputs.variable("MA_TASK_NAME").empty() && !inputs.variable("VC_TASK_INDEX").empty() &&
+      !hosts.name.empty()) {
+    return "MA_TASK_NAME, VC_TASK_INDEX and " + std::string(hosts.name) + " are set";
   }
   std::string table(inputs.variable("RANK_TABLE_FILE"));
   if (table.empty() || table.ends_with(".json")) return std::nullopt;

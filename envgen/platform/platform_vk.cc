@@ -274,8 +274,10 @@ Result<ResolvedCluster> locate_without_lists(const Inputs& inputs, int slots,
   TRY_ASSIGN(auto nodes, nameless_nodes(by_master ? *count : 1, slots, "WORLD_SIZE"));
   TRY_ASSIGN(auto local_node,
              local_node_by_index(nodes.size(), request, by_master ? rank.value_or(0) : 0, "RANK"));
-  if (!by_master)
+  if (!by_master) {
     local_node.reason = "no WORKER_HOST, nor MASTER_ADDR with WORLD_SIZE and RANK: one node";
+    platform.alone_by_default = true;
+  }
   if (by_master && request.master_addr.empty()) {
     TRY(check_given_master(master, "MASTER_ADDR", local_node.node_rank, nodes.size()));
   }

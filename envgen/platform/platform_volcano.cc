@@ -157,6 +157,22 @@ std::string task_list(const std::vector<Task>& tasks) {
   return list;
 }
 
+// The pytorch plugin's RANK is the place among the pods of its master and worker. On the host's
+// network it is all that tells one task's pods from another's. Nothing where it says nothing.
+std::optional<int> rank_of_plugin(const Inputs& inputs, const std::vector<Task>& tasks,
+                                  const std::vector<Place>& places) {
+  const auto world = number_in(inputs, "WORLD_SIZE");
+  const auto rank = number_in(inputs, "RANK");
+  const auto index = task_index(inputs);
+  if (!world || !*world || !rank || !*rank || !index) return std::nullopt;
+  if (static_cast<std::size_t>(**world) != places.size() || **rank >= **world) return std::nullopt;
+  const bool first =
+      tasks[0].hosts.size() == 1 && tasks[0].hosts[0] == inputs.variable("MASTER_ADDR");
+  const Place& place = places[static_cast<std::size_t>(**rank)];
+  const bool same = !*index || (*index)->second == static_cast<int>(place.index);
+  return first && same ? std::optional(**rank) : std::nullopt;
+}
+
 // The task that a variable names, or the only one. The index alone does not tell ps 0 from worker
 // 0.
 Result<std::size_t> own_task(const Inputs& inputs, const std::vector<Task>& tasks) {
@@ -182,6 +198,10 @@ Result<LocalNode> local_node_by_task(const Inputs& inputs, const std::vector<Tas
   if (!index) {
     return fail("finding this node", "VC_TASK_INDEX", "nothing",
                 "turn Volcano's env plugin on, or say --node-rank");
+  }
+  const Variable named = first_set(inputs, {"VC_TASK_NAME", "VOLCANO_TASK_NAME", "TASK_NAME"});
+  if (const auto rank = rank_of_plugin(inputs, tasks, places); rank && named.name.empty()) {
+    return LocalNode{*rank, "RANK is " + std::to_string(*rank)};
   }
   TRY_ASSIGN(auto task, own_task(inputs, tasks));
   const auto& [source, number] = *index;
@@ -487,6 +507,13 @@ std::optional<std::string> detect_volcano(Inputs& inputs) {
   for (const std::string& entry : inputs.env().entries()) {
     std::string task(task_of_variable(entry));
     if (!task.empty()) return "VC_" + task + "_HOSTS is set";
+  }
+  // Looked for where a table is needed and nobody named one: the look costs a job a round.
+  if (inputs.request().framework == "ascend" && !names_nodes(inputs)) {
+    const PathState* table = inputs.kind(kMountedRankTable);
+    if (table != nullptr && table->kind != PathState::Kind::kAbsent) {
+      return std::string(kMountedRankTable) + " is there";
+    }
   }
   return std::nullopt;
 }

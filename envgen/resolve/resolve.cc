@@ -13,6 +13,7 @@
 #include "envgen/plan/launch.h"
 #include "envgen/plan/policy_json.h"
 #include "envgen/plan/typed_launcher.h"
+#include "envgen/platform/cluster_signs.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 #include "envgen/resolve/binding.h"
@@ -263,6 +264,10 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   if (auto status = check_count(inputs, resolved, plan); !status) return status.error();
   auto launcher = choose_framework(wanted_framework(inputs.request(), resolved, plan), plan);
   if (!launcher) return launcher.error();
+  // What is only started does no harm twice that its user has not typed.
+  if (resolved.platform.alone_by_default && !(*launcher)->only_starts) {
+    if (auto status = check_alone(inputs); !status) return status.error();
+  }
   if (auto wait = too_few_nodes(inputs.request(), resolved.cluster.nodes.size())) {
     return pending_for(std::move(*wait), std::move(plan));
   }

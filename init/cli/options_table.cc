@@ -95,6 +95,8 @@ constexpr Option flag(Option option, char letter = '\0') {
 constexpr Word<TorchLauncher> kTorchLaunchers[] = {{"torchrun", TorchLauncher::kTorchrun},
                                                    {"launch", TorchLauncher::kLaunch},
                                                    {"fan-out", TorchLauncher::kFanOut}};
+constexpr Word<envgen::RankMeans> kRankMeans[] = {{"node", envgen::RankMeans::kNode},
+                                                  {"process", envgen::RankMeans::kProcess}};
 constexpr Word<envgen::AscendLauncher> kAscendLaunchers[] = {
     {"rank-table", envgen::AscendLauncher::kRankTable},
     {"msrun", envgen::AscendLauncher::kMsrun},
@@ -179,6 +181,8 @@ constexpr Option kNodes[] = {
                                  "nodes of the job in node-rank order: HOST[:SLOTS],..."),
     row<kPositive, &Request::slots>(
         "slots", "N", "ranks per node; else the platform's, else its devices, else 1"),
+    row<kWord<kRankMeans>, &Request::rank_means>(
+        "rank-means", "WHAT", "RANK and WORLD_SIZE count: node or process, where it is open"),
     row<kAddress, &Request::master_addr>("master-addr", "HOST", "where the ranks meet"),
     row<kPort, &Request::master_port>(
         "master-port", "PORT", "its port; else the platform's, else 29500 (one node: a free one)"),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <random>
@@ -12,6 +13,7 @@
 #include "envgen/formats/hostfile.h"
 #include "envgen/formats/tfconfig.h"
 #include "envgen/plan/plan.h"
+#include "envgen/platform/platform.h"
 #include "envgen/resolve/resolve.h"
 #include "tests/sim/platform_jobs.h"
 
@@ -115,7 +117,7 @@ class Fit {
       return;
     }
     if (job_.task_per_rank) {
-      check_task(plan);
+      check_task(plan, container);
       return;
     }
     check_cluster(plan);
@@ -123,13 +125,21 @@ class Fit {
   }
 
   // Nothing is fanned out: one process, which is the rank that the platform says.
-  void check_task(const Plan& plan) {
+  void check_task(const Plan& plan, const Container& container) {
     ASSERT_EQ(plan.processes.size(), 1U);
     EXPECT_TRUE(plan.services.empty());
     EXPECT_EQ(plan.world_size, job_.nodes);
     node_ranks_.insert(static_cast<int>(node_ranks_.size()));
     if (job_.framework == "pytorch") {
       EXPECT_TRUE(ranks_.insert(plan.processes[0].rank).second) << "a rank twice";
+      auto value = [&](const char* name) {
+        return variable_of(plan, plan.processes[0], container, name);
+      };
+      EXPECT_EQ(value("RANK"), std::to_string(plan.processes[0].rank));
+      EXPECT_EQ(value("LOCAL_RANK"), std::to_string(plan.processes[0].rank % job_.slots));
+      EXPECT_EQ(value("WORLD_SIZE"), std::to_string(job_.nodes));
+      same("MASTER_ADDR", value("MASTER_ADDR"));
+      same("MASTER_PORT", value("MASTER_PORT"));
     }
   }
 
@@ -270,6 +280,32 @@ TEST(ClusterSim, AllNodesOfASmallClusterFitTogether) {
   }
 }
 
+// Each rank once, one master, one world size, all nodes equal in what is common: of every platform.
+class EveryPlatform : public testing::TestWithParam<Job> {};
+
+TEST_P(EveryPlatform, IsOneJobOnTwelveNodesOfEightRanks) {
+  const Job& job = GetParam();
+  Fit fit(job);
+  for (int node = 0; node < job.nodes; ++node) fit.add(node, job.container(node));
+  fit.complete();
+}
+
+INSTANTIATE_TEST_SUITE_P(ClusterSim, EveryPlatform, testing::ValuesIn(simulated_jobs(12, 8)),
+                         [](const testing::TestParamInfo<Job>& one) {
+                           std::string name = one.param.name;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+TEST(ClusterSim, TwelveNodesAreOfEveryPlatform) {
+  std::set<std::string_view> known;
+  for (const envgen::Platform* platform : envgen::platforms()) known.insert(platform->name);
+  known.erase("local");
+  const std::vector<Job> jobs = simulated_jobs(12, 8);
+  for (const Job& job : jobs) known.erase(job.platform);
+  EXPECT_TRUE(known.empty()) << *known.begin() << " has no job of twelve nodes";
+}
+
 TEST(ClusterSim, TwoNodesAndOneRankEachFitTogether) {
   for (const Job& job : simulated_jobs(2, 1)) {
     Fit fit(job);
@@ -314,8 +350,10 @@ TEST(ClusterSim, SomeNodesOfALargeClusterFitTogether) {
     Fit fit(job);
     for (int node : some_nodes(job.nodes)) fit.add(node, job.container(node));
   }
-  EXPECT_EQ(platforms, (std::set<std::string>{"modelarts", "dlc", "vk", "volcano", "kubeflow",
-                                              "slurm", "indexed", "bare"}))
+  EXPECT_EQ(platforms,
+            (std::set<std::string>{"modelarts", "dlc", "vk", "volcano", "kubeflow", "slurm",
+                                   "indexed", "bare", "sagemaker", "azureml", "skypilot", "mlp",
+                                   "lws", "openpai", "lsf", "pbs", "tfconfig", "env"}))
       << "each platform has a job of this size";
 }
 

@@ -54,8 +54,10 @@ void resolve(envgen::Snapshot snapshot, const envgen::Request& request, bool fil
 // libFuzzer's name.
 // NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  constexpr std::array kPlatforms = {"",         "modelarts", "dlc",     "vk",   "volcano",
-                                     "kubeflow", "slurm",     "indexed", "bare", "local"};
+  constexpr std::array kPlatforms = {
+      "",        "modelarts", "dlc",     "vk",     "volcano",   "kubeflow", "slurm",
+      "indexed", "bare",      "local",   "vertex", "sagemaker", "azureml",  "skypilot",
+      "mlp",     "lws",       "openpai", "lsf",    "pbs",       "tfconfig", "env"};
   constexpr std::array kFrameworks = {"",           "ascend",  "pytorch", "deepspeed",
                                       "tensorflow", "horovod", "mpi",     "single"};
   if (size < 2) return 0;

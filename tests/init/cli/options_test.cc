@@ -72,6 +72,7 @@ const Sample kSamples[] = {
     {"nodes", "4", "1", "0", [](const Options& o) { return text(o.request.nodes); }},
     {"hosts", "a:8,b:8", "c", "", [](const Options& o) { return o.request.hosts; }},
     {"slots", "8", "1", "0", [](const Options& o) { return text(o.request.slots); }},
+    {"rank-means", "node", "process", "host", [](const Options& o) { return text(o.request.rank_means); }},
     {"master-addr", "a", "b", "", [](const Options& o) { return o.request.master_addr; }},
     {"master-port", "2222", "1", "65536",
      [](const Options& o) { return text(o.request.master_port); }},

@@ -1,0 +1,131 @@
+#include "envgen/platform/cluster_signs.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "envgen/platform/platform_common.h"
+
+namespace envgen {
+namespace {
+
+// What makes a variable's value a sign.
+enum class When : unsigned char {
+  kAboveOne,   // a number of nodes or processes; of a range ("1:4") the most
+  kAboveZero,  // the number of one of them
+  kSet,
+};
+
+struct Sign {
+  std::string_view variable;
+  When when;
+  std::string_view fix;
+};
+
+constexpr std::string_view kByOptions =
+    "say which node this is with --nodes, --node-rank and --master-addr";
+constexpr std::string_view kByEnv =
+    "set RANK, WORLD_SIZE and MASTER_ADDR, or say which node this is with --nodes, --node-rank and "
+    "--master-addr";
+constexpr std::string_view kStartedByMpi =
+    "a launcher has started each of its processes: start trainit once on each node instead, with "
+    "--framework mpi where mpirun is to start the ranks";
+constexpr std::string_view kSlurm =
+    "start trainit with srun and pass on all SLURM_* variables, SLURM_JOB_NODELIST too";
+
+// The first that is found is named: what counts nodes stands before what only hints at them.
+constexpr Sign kSigns[] = {
+    {"WORLD_SIZE", When::kAboveOne, kByEnv},
+    {"NNODES", When::kAboveOne,
+     "set NODE_RANK and MASTER_ADDR as well, or --nodes, --node-rank "
+     "and --master-addr"},
+    {"PET_NNODES", When::kAboveOne,
+     "set PET_NODE_RANK and PET_MASTER_ADDR as well, or --nodes, "
+     "--node-rank and --master-addr"},
+    {"GROUP_WORLD_SIZE", When::kAboveOne, kByOptions},
+    {"SLURM_STEP_NUM_NODES", When::kAboveOne, kSlurm},
+    {"SLURM_JOB_NUM_NODES", When::kAboveOne, kSlurm},
+    {"SLURM_NNODES", When::kAboveOne, kSlurm},
+    {"OMPI_COMM_WORLD_SIZE", When::kAboveOne, kStartedByMpi},
+    {"PMI_SIZE", When::kAboveOne, kStartedByMpi},
+    {"MV2_COMM_WORLD_SIZE", When::kAboveOne, kStartedByMpi},
+    {"HOROVOD_SIZE", When::kAboveOne, kStartedByMpi},
+    {"AZUREML_NODE_COUNT", When::kAboveOne,
+     "choose the job's distribution pytorch, which sets NODE_RANK, or say which node this is with "
+     "--nodes, --node-rank and --master-addr"},
+    {"SKYPILOT_NUM_NODES", When::kAboveOne,
+     "pass on SKYPILOT_NODE_RANK and SKYPILOT_NODE_IPS as well"},
+    {"MLP_WORKER_NUM", When::kAboveOne, "pass on all MLP_* variables, MLP_ROLE_INDEX too"},
+    {"LWS_GROUP_SIZE", When::kAboveOne, "pass on LWS_LEADER_ADDRESS and LWS_WORKER_INDEX as well"},
+    {"PBS_NUM_NODES", When::kAboveOne, "pass on PBS_NODEFILE, and let the container see that file"},
+    {"FLUX_JOB_NNODES", When::kAboveOne, kByOptions},
+    {"MS_WORKER_NUM", When::kAboveOne, kByOptions},
+    {"DMLC_NUM_WORKER", When::kAboveOne, kByOptions},
+    {"JAX_NUM_PROCESSES", When::kAboveOne, kByOptions},
+    {"RANK", When::kAboveZero, kByEnv},
+    {"NODE_RANK", When::kAboveZero, kByEnv},
+    {"GROUP_RANK", When::kAboveZero, kByOptions},
+    {"PET_NODE_RANK", When::kAboveZero, "set PET_NNODES and PET_MASTER_ADDR as well"},
+    {"SLURM_NODEID", When::kAboveZero, kSlurm},
+    {"SLURM_PROCID", When::kAboveZero, kSlurm},
+    {"OMPI_COMM_WORLD_RANK", When::kAboveZero, kStartedByMpi},
+    {"PMI_RANK", When::kAboveZero, kStartedByMpi},
+    {"SKYPILOT_NODE_RANK", When::kAboveZero, "pass on SKYPILOT_NODE_IPS as well"},
+    {"MLP_ROLE_INDEX", When::kAboveZero, "pass on all MLP_* variables, MLP_WORKER_NUM too"},
+    {"LWS_WORKER_INDEX", When::kAboveZero, "pass on LWS_LEADER_ADDRESS and LWS_GROUP_SIZE as well"},
+    {"JAX_PROCESS_ID", When::kAboveZero, kByOptions},
+    {"CLUSTER_SPEC", When::kSet,
+     "use --platform vertex, or --nodes, --node-rank and --master-addr"},
+    {"SM_HOSTS", When::kSet, "pass on SM_CURRENT_HOST as well"},
+    {"PAI_CURRENT_TASK_ROLE_NAME", When::kSet,
+     "pass on all PAI_* variables, PAI_TASK_ROLE_LIST and those of each task too"},
+    {"DLC_JOB_ID", When::kSet,
+     "a DLC job of several nodes has MASTER_ADDR, or TF_CONFIG: pass it on"},
+};
+
+constexpr const char* kAlone = "; where the job is of this node alone: --nodes 1";
+
+bool is_sign(std::string_view value, When when) {
+  if (value.empty()) return false;
+  if (when == When::kSet) return true;
+  const auto number = parse_count<int>(trimmed(value.substr(value.rfind(':') + 1)));
+  // What is no number says nothing that could be gone by.
+  return number && *number > (when == When::kAboveOne ? 1 : 0);
+}
+
+std::unexpected<Error> sign_error(std::string where, std::string_view found, std::string_view fix) {
+  return fail("planning a job of one node", std::move(where),
+              std::string(found) + ", a sign of several", std::string(fix) + kAlone);
+}
+
+// One address among its own is no sign, and neither is one beside a count of one.
+bool is_other_master(const Inputs& inputs, std::string_view master) {
+  if (master.empty() || is_loopback(master)) return false;
+  for (const char* count : {"WORLD_SIZE", "NNODES", "PET_NNODES"}) {
+    if (inputs.variable(count) == "1") return false;
+  }
+  Node node;
+  node.host = master;
+  return nodes_like_local({node}, inputs).empty();
+}
+
+}  // namespace
+
+Status check_alone(const Inputs& inputs) {
+  const Request& request = inputs.request();
+  if (request.platform == "local" || request.nodes == 1) return {};
+  if (request.nodes || request.node_rank.value_or(0) > 0) {
+    const char* option = request.nodes ? "--nodes" : "--node-rank";
+    return sign_error(option, std::to_string(request.nodes ? *request.nodes : *request.node_rank),
+                      kByOptions);
+  }
+  for (const Sign& sign : kSigns) {
+    const std::string_view value = inputs.variable(sign.variable);
+    if (!is_sign(value, sign.when)) continue;
+    return sign_error(std::string(sign.variable), quoted(value), sign.fix);
+  }
+  const std::string_view master = inputs.variable("MASTER_ADDR");
+  if (is_other_master(inputs, master)) return sign_error("MASTER_ADDR", quoted(master), kByEnv);
+  return {};
+}
+
+}  // namespace envgen

@@ -1,0 +1,107 @@
+// Batch systems that list a job's hosts and start the job's script on the first of them: the script
+// starts trainit on each (blaunch, pbsdsh). IBM Spectrum LSF has the list in LSB_MCPU_HOSTS
+// ("host slots ..."), or LSB_HOSTS, a host for each slot; PBS and TORQUE in the file PBS_NODEFILE
+// names, a line for each slot. A node is known by its name. Seen only where ranks were asked for: a
+// job's script is an ordinary command. Sources: LSF's "About parallel jobs"; qsub(1B) of TORQUE;
+// openpbs' src/resmom/start_exec.c.
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "envgen/formats/nodelist.h"
+#include "envgen/platform/platform.h"
+#include "envgen/platform/platform_common.h"
+#include "envgen/platform/told_ranks.h"
+
+namespace envgen {
+namespace {
+
+// --- LSF ---
+
+constexpr const char* kReadingLsf = "reading LSF's hosts";
+
+Result<std::vector<Node>> nodes_of_counts(std::string_view text) {
+  std::vector<Node> nodes;
+  while (true) {
+    const std::string_view host = take_word(text);
+    if (host.empty()) break;
+    const std::string_view slots = take_word(text);
+    const auto count = parse_count<int>(slots);
+    const bool twice = std::ranges::find(nodes, host, &Node::host) != nodes.end();
+    if (!count || *count < 1 || *count > kMostSlots || twice || nodes.size() >= kMostHosts) {
+      return fail(kReadingLsf, "LSB_MCPU_HOSTS", quoted(host) + " " + quoted(slots),
+                  "it has to be each host once, with its number of slots: a 8 b 8");
+    }
+    Node node;
+    node.host = std::string(host);
+    node.slots = *count;
+    nodes.push_back(std::move(node));
+  }
+  if (nodes.empty()) return fail(kReadingLsf, "LSB_MCPU_HOSTS", "no host", "is this an LSF job?");
+  return nodes;
+}
+
+std::vector<std::string> texts_of(std::string_view text) {
+  std::vector<std::string> texts;
+  for (const std::string_view word : words_of(text)) texts.emplace_back(word);
+  return texts;
+}
+
+std::optional<std::string> detect_lsf(Inputs& inputs) {
+  const Variable list = first_set(inputs, {"LSB_MCPU_HOSTS", "LSB_HOSTS"});
+  if (list.name.empty() || !asks_for_ranks(inputs.request()) || names_nodes(inputs)) {
+    return std::nullopt;
+  }
+  return std::string(list.name) + " is set";
+}
+
+Location locate_lsf(Inputs& inputs) {
+  const std::string_view counts = inputs.variable("LSB_MCPU_HOSTS");
+  auto nodes = counts.empty() ? nodes_of_slots(texts_of(inputs.variable("LSB_HOSTS")))
+                              : nodes_of_counts(counts);
+  if (!nodes) return nodes.error();
+  if (nodes->empty()) {
+    return Error{kReadingLsf, "LSB_MCPU_HOSTS and LSB_HOSTS", "nothing",
+                 "start trainit in an LSF job, or choose another --platform"};
+  }
+  PlatformFacts platform;
+  platform.job_id = std::string(inputs.variable("LSB_JOBID"));
+  return locate_in_batch(inputs, std::move(*nodes), counts.empty() ? "LSB_HOSTS" : "LSB_MCPU_HOSTS",
+                         std::move(platform));
+}
+
+// --- PBS ---
+
+std::optional<std::string> detect_pbs(Inputs& inputs) {
+  if (inputs.variable("PBS_NODEFILE").empty() || !asks_for_ranks(inputs.request())) {
+    return std::nullopt;
+  }
+  if (names_nodes(inputs)) return std::nullopt;
+  return "PBS_NODEFILE is set";
+}
+
+Location locate_pbs(Inputs& inputs) {
+  const std::string named(inputs.variable("PBS_NODEFILE"));
+  if (named.empty()) {
+    return Error{"reading PBS' hosts", "PBS_NODEFILE", "nothing",
+                 "start trainit in a PBS job, or choose another --platform"};
+  }
+  const std::string path = join_path(inputs.facts().cwd, named);
+  const PathState* file = inputs.content(path);
+  if (file == nullptr) return NeedsPaths{};
+  std::vector<Node> nodes = nodes_of_slots(texts_of(file->content));
+  if (file->kind != PathState::Kind::kFile || nodes.empty()) {
+    return Error{"reading PBS' hosts", path, nodes.empty() ? "no host in it" : "no file",
+                 "mount it into the container, or give the hosts with --hosts"};
+  }
+  PlatformFacts platform;
+  platform.job_id = std::string(inputs.variable("PBS_JOBID"));
+  return locate_in_batch(inputs, std::move(nodes), path, std::move(platform));
+}
+
+}  // namespace
+
+extern const Platform kLsfPlatform = {"lsf", detect_lsf, locate_lsf};
+extern const Platform kPbsPlatform = {"pbs", detect_pbs, locate_pbs};
+
+}  // namespace envgen

@@ -1,0 +1,134 @@
+// Any other cluster: MASTER_ADDR, and the numbers that people write into a job's variables for it.
+// NNODES and NODE_RANK count nodes (torchrun's flags, PyTorch Lightning's NODE_RANK). RANK and
+// WORLD_SIZE are PyTorch's, which counts processes (torch.distributed's "Environment variable
+// initialization"), where several platforms count nodes (PAI-DLC, Volcano's pytorch plugin).
+// LOCAL_RANK and LOCAL_WORLD_SIZE, which a process alone has, settle it; so does a job of one rank
+// a node, and a launcher that was typed, which is started once on a node. Else the user has to say
+// it. Seen only where ranks were asked for: the variables of a command that is only started are
+// its own.
+
+#include "base/text.h"
+#include "envgen/plan/devices.h"
+#include "envgen/plan/launch.h"
+#include "envgen/platform/platform.h"
+#include "envgen/platform/platform_common.h"
+#include "envgen/platform/told_ranks.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kReading = "reading RANK and WORLD_SIZE";
+
+// "2"; of a range of nodes ("1:2") no more is known than that there may be so many.
+bool is_several(std::string_view count) { return !count.empty() && count != "1" && count != "0"; }
+
+std::optional<std::string> detect_env(Inputs& inputs) {
+  if (!asks_for_ranks(inputs.request()) || names_nodes(inputs)) return std::nullopt;
+  auto has = [&inputs](std::string_view name) { return !inputs.variable(name).empty(); };
+  if (!has("MASTER_ADDR") && inputs.request().master_addr.empty()) return std::nullopt;
+  if (is_several(inputs.variable("NNODES")) && has("NODE_RANK")) {
+    return "NNODES, NODE_RANK and the master's address are set";
+  }
+  if (is_several(inputs.variable("WORLD_SIZE")) && has("RANK")) {
+    return "RANK, WORLD_SIZE and the master's address are set";
+  }
+  return std::nullopt;
+}
+
+// All that the variables say, as far as they are set.
+struct Told {
+  std::optional<int> rank;
+  std::optional<int> world;
+  std::optional<int> nodes;
+  std::optional<int> node_rank;
+  std::optional<int> local_rank;
+  std::optional<int> local_world;
+};
+
+Result<Told> told_by(const Inputs& inputs) {
+  Told told;
+  TRY_ASSIGN(told.rank, number_in(inputs, "RANK"));
+  TRY_ASSIGN(told.world, number_in(inputs, "WORLD_SIZE", {.least = 1}));
+  TRY_ASSIGN(told.nodes, number_in(inputs, "NNODES", {.least = 1}));
+  TRY_ASSIGN(told.node_rank, number_in(inputs, "NODE_RANK"));
+  TRY_ASSIGN(told.local_rank, number_in(inputs, "LOCAL_RANK"));
+  TRY_ASSIGN(told.local_world,
+             number_in(inputs, "LOCAL_WORLD_SIZE", {.least = 1, .most = kMostSlots}));
+  if (!told.nodes) told.nodes = inputs.request().nodes;
+  return told;
+}
+
+// What they count; nothing where that is open. `slots`: the ranks of a node, as far as it can be
+// seen here.
+std::optional<RankMeans> meaning_of(const Request& request, const Told& told, int slots) {
+  if (request.rank_means) return request.rank_means;
+  if (told.local_rank || told.local_world) return RankMeans::kProcess;
+  if (told.nodes && told.node_rank) return RankMeans::kNode;
+  if (told.nodes && told.nodes == told.world) return RankMeans::kNode;
+  if (!framework_of_command(request.command).empty()) return RankMeans::kNode;
+  if (slots == 1) return RankMeans::kNode;
+  return std::nullopt;
+}
+
+Error missing(const char* variable) {
+  return {"finding this node", variable, "nothing",
+          std::string("set ") + variable +
+              ", or say which of how many nodes this is with --nodes and --node-rank"};
+}
+
+// WORLD_SIZE may count the processes of the nodes that NNODES counts; it has to be a multiple then.
+Location locate_as_node(Inputs& inputs, const Told& told, ToldMaster master) {
+  const bool by_nodes = told.nodes && told.node_rank;
+  const auto& count = by_nodes ? told.nodes : told.world;
+  const auto& rank = by_nodes ? told.node_rank : told.rank;
+  if (!count) return missing("WORLD_SIZE");
+  if (!rank && !inputs.request().node_rank) return missing("RANK");
+  int told_slots = 0;
+  if (by_nodes && told.world && *told.world != *count) {
+    auto each = node_count_of({"WORLD_SIZE", *told.world}, {"NNODES", *count});
+    if (!each) return each.error();
+    told_slots = *each;
+  }
+  auto nodes = nameless_nodes(*count, 0, by_nodes ? "NNODES" : "WORLD_SIZE");
+  if (!nodes) return nodes.error();
+  return locate_node(inputs, std::move(*nodes), {rank.value_or(0), by_nodes ? "NODE_RANK" : "RANK"},
+                     std::move(master), PlatformFacts{}, told_slots);
+}
+
+Location locate_as_process(const Inputs& inputs, const Told& told, int slots, ToldMaster master) {
+  if (!told.world) return missing("WORLD_SIZE");
+  if (!told.rank) return missing("RANK");
+  const int each = told.local_world.value_or(slots);
+  ToldTask task{.rank = *told.rank,
+                .world = *told.world,
+                .local_rank = told.local_rank.value_or(*told.rank % each),
+                .each = each,
+                .source = "RANK"};
+  return locate_task(inputs, task, std::move(master), PlatformFacts{});
+}
+
+Location locate_env(Inputs& inputs) {
+  auto told = told_by(inputs);
+  if (!told) return told.error();
+  auto master = told_master(inputs);
+  if (!master) return master.error();
+  auto slots = slots_of_node(inputs, 0);
+  if (!slots) return NeedsPaths{};
+  const auto meaning = meaning_of(inputs.request(), *told, *slots);
+  if (!meaning) {
+    auto text = [&inputs](const char* name) { return quoted(inputs.variable(name)); };
+    return Error{kReading, "RANK and WORLD_SIZE",
+                 text("RANK") + " and " + text("WORLD_SIZE") + ", with " + std::to_string(*slots) +
+                     " ranks on a node: they may count nodes or processes",
+                 "say which with --rank-means node or --rank-means process; --platform local for a "
+                 "job of this node alone"};
+  }
+  if (*meaning == RankMeans::kNode) return locate_as_node(inputs, *told, std::move(*master));
+  return locate_as_process(inputs, *told, *slots, std::move(*master));
+}
+
+}  // namespace
+
+extern const Platform kEnvPlatform = {"env", detect_env, locate_env};
+
+}  // namespace envgen

@@ -1,0 +1,117 @@
+// Amazon SageMaker training jobs. /opt/ml/input/config/resourceconfig.json lists the hosts in one
+// order for all of them and says which one this is; SageMaker's training toolkit makes SM_HOSTS,
+// SM_CURRENT_HOST and SM_NUM_GPUS of it for what it starts. A container whose entry point the image
+// chose has TRAINING_JOB_ARN and the file alone. Sources: "How Amazon SageMaker Provides Training
+// Information"; ENVIRONMENT_VARIABLES.md of aws/sagemaker-training-toolkit.
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "envgen/platform/platform.h"
+#include "envgen/platform/platform_common.h"
+#include "envgen/platform/told_ranks.h"
+
+namespace envgen {
+namespace {
+
+constexpr const char* kReading = "reading SageMaker's hosts";
+constexpr const char* kResources = "/opt/ml/input/config/resourceconfig.json";
+
+struct Resources {
+  std::vector<Node> nodes;
+  std::string current;
+  std::string source;  // of the list
+};
+
+std::unexpected<Error> bad_list(const std::string& where, std::string found) {
+  return fail(kReading, where, std::move(found),
+              R"(it has to be a list such as ["algo-1","algo-2"])");
+}
+
+Result<std::vector<Node>> nodes_of_list(const json::Value& list, const std::string& where) {
+  if (!list.is(json::Type::kArray))
+    return bad_list(where, std::string(json::type_name(list.type())));
+  std::vector<Node> nodes;
+  for (const json::Value& host : list) {
+    if (!host.is(json::Type::kString) || host.text().empty()) {
+      return bad_list(where, std::string(json::type_name(host.type())) + " in it");
+    }
+    Node node;
+    node.host = std::string(host.text());
+    nodes.push_back(std::move(node));
+  }
+  if (nodes.empty()) return bad_list(where, "no host");
+  return nodes;
+}
+
+Result<Resources> resources_of_variables(const Inputs& inputs) {
+  auto document = json::Document::parse(inputs.variable("SM_HOSTS"), "SM_HOSTS");
+  if (!document) return std::unexpected(document.error().error);
+  Resources resources{{}, std::string(inputs.variable("SM_CURRENT_HOST")), "SM_HOSTS"};
+  TRY_ASSIGN(resources.nodes, nodes_of_list(document->root(), "SM_HOSTS"));
+  return resources;
+}
+
+Result<Resources> resources_of_file(const PathState& file) {
+  if (file.kind != PathState::Kind::kFile) {
+    return fail(kReading, kResources, "no file",
+                "SageMaker puts it into each container: is this one "
+                "of its jobs? Else use --platform local");
+  }
+  auto document = json::Document::parse(file.content, kResources);
+  if (!document) return std::unexpected(document.error().error);
+  const json::Value root = document->root();
+  const auto member = [&root](const char* name) {
+    return root.is(json::Type::kObject) ? root.find(name) : std::nullopt;
+  };
+  const auto hosts = member("hosts");
+  const auto current = member("current_host");
+  if (!hosts || !current) {
+    return fail(kReading, kResources, "no hosts or no current_host", "it has to have both");
+  }
+  Resources resources{{}, std::string(current->text()), kResources};
+  TRY_ASSIGN(resources.nodes, nodes_of_list(*hosts, std::string(kResources) + ": hosts"));
+  return resources;
+}
+
+std::optional<std::string> detect_sagemaker(Inputs& inputs) {
+  if (!inputs.variable("SM_HOSTS").empty() && !inputs.variable("SM_CURRENT_HOST").empty()) {
+    return "SM_HOSTS and SM_CURRENT_HOST are set";
+  }
+  if (inputs.variable("TRAINING_JOB_ARN").starts_with("arn:")) return "TRAINING_JOB_ARN is set";
+  return std::nullopt;
+}
+
+Location locate_sagemaker(Inputs& inputs) {
+  const bool by_variables =
+      !inputs.variable("SM_HOSTS").empty() && !inputs.variable("SM_CURRENT_HOST").empty();
+  const PathState* file = by_variables ? nullptr : inputs.content(kResources);
+  if (!by_variables && file == nullptr) return NeedsPaths{};
+  auto resources = by_variables ? resources_of_variables(inputs) : resources_of_file(*file);
+  if (!resources) return resources.error();
+  auto told = number_in(inputs, "SM_NUM_GPUS", kSlots);
+  if (!told) return told.error();
+  const int slots = *told ? std::max(1, **told) : 0;  // a CPU host runs one rank
+
+  std::vector<int> places;
+  for (std::size_t i = 0; i < resources->nodes.size(); ++i) {
+    if (resources->nodes[i].host == resources->current) places.push_back(static_cast<int>(i));
+  }
+  if (places.size() != 1 && !inputs.request().node_rank) {
+    return Error{"finding this node", resources->source,
+                 quoted(resources->current) + " " + std::to_string(places.size()) + " times",
+                 "the current host stands once in the list: was one of them changed by hand?"};
+  }
+  PlatformFacts platform;
+  platform.job_id = std::string(inputs.variable("TRAINING_JOB_NAME"));
+  const ToldNode own{places.empty() ? 0 : places[0],
+                     resources->current + "'s place in " + resources->source};
+  return locate_node(inputs, std::move(resources->nodes), own, {}, std::move(platform), slots);
+}
+
+}  // namespace
+
+extern const Platform kSageMakerPlatform = {"sagemaker", detect_sagemaker, locate_sagemaker};
+
+}  // namespace envgen

@@ -1,0 +1,30 @@
+// A TF_CONFIG that nobody but the user has set. With several tasks it is a cluster by itself, for
+// whatever framework was asked for; TensorFlow is given any. Seen only where ranks were asked for:
+// the TF_CONFIG of a command that is only started is its own.
+
+#include "envgen/formats/tfconfig.h"
+#include "envgen/platform/platform.h"
+#include "envgen/platform/platform_common.h"
+
+namespace envgen {
+namespace {
+
+std::optional<std::string> detect_tfconfig(Inputs& inputs) {
+  const std::string_view text = inputs.variable("TF_CONFIG");
+  if (text.empty() || !asks_for_ranks(inputs.request()) || names_nodes(inputs)) return std::nullopt;
+  if (inputs.request().framework == "tensorflow") return "TF_CONFIG is set";
+  const auto config = parse_tf_config(text, "TF_CONFIG");
+  if (!config) return std::nullopt;  // another framework's job may have any text there
+  std::size_t tasks = 0;
+  for (const auto& [role, hosts] : config->cluster) tasks += hosts.size();
+  if (tasks < 2) return std::nullopt;
+  return "TF_CONFIG lists several tasks";
+}
+
+Location locate_tfconfig(Inputs& inputs) { return locate_by_tf_config(inputs, PlatformFacts{}); }
+
+}  // namespace
+
+extern const Platform kTfConfigPlatform = {"tfconfig", detect_tfconfig, locate_tfconfig};
+
+}  // namespace envgen

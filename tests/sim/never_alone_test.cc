@@ -1,0 +1,237 @@
+// A sign of several nodes, and a plan of one: an error, never several jobs that all end with 0.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "envgen/platform/cluster_signs.h"
+#include "envgen/resolve/resolve.h"
+#include "init/cli/options.h"
+
+namespace envgen {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+using Words = std::vector<std::string>;
+
+struct Case {
+  Words variables;
+  Words argv;
+  std::map<std::string, PathState> paths = {};
+  std::string host_name = "pod-1";
+};
+
+const Words kPyTorch = {"--framework", "pytorch", "--slots", "1", "--", "python", "train.py"};
+const Words kPlain = {"--", "python", "train.py"};
+
+Outcome outcome_of(const Case& one) {
+  Snapshot snapshot;
+  snapshot.argv = one.argv;
+  snapshot.env = Environ(one.variables);
+  snapshot.facts.cwd = "/srv";
+  snapshot.facts.host_name = one.host_name;
+  snapshot.facts.run_dir = "/run/trainit";
+  auto options = cli::parse_options(one.argv, snapshot.env);
+  if (!options) return options.error();
+  constexpr int kRounds = 20;
+  for (int round = 0; round < kRounds; ++round) {
+    Answer answer = resolve(snapshot, options->request);
+    if (answer.wants.empty()) return std::move(answer.outcome);
+    for (const Want& want : answer.wants) {
+      auto known = one.paths.find(want.path);
+      snapshot.paths[want.path] = known == one.paths.end() ? PathState() : known->second;
+    }
+  }
+  return Error{"resolving", "", "no answer after many rounds", ""};
+}
+
+// "env 1 of 2, world size 2", or the error's line.
+std::string said(const Case& one) {
+  Outcome outcome = outcome_of(one);
+  if (auto* error = std::get_if<Error>(&outcome)) return to_line(*error);
+  const auto* planned = std::get_if<Planned>(&outcome);
+  if (planned == nullptr) return "pending";
+  const Plan& plan = planned->plan;
+  std::string text = plan.platform + " " + plan.framework;
+  if (plan.local_node && plan.node_count > 1) {
+    text +=
+        " " + std::to_string(plan.local_node->node_rank) + " of " + std::to_string(plan.node_count);
+  }
+  return text + ", world size " + std::to_string(plan.world_size);
+}
+
+// A sign, and what its error has to name.
+class Signs : public testing::TestWithParam<Words> {};
+
+TEST_P(Signs, AreAnErrorThatSaysFoundWhereAndWhatToDo) {
+  const Words& variables = GetParam();
+  const std::string name = variables[0].substr(0, variables[0].find('='));
+  EXPECT_THAT(said({variables, kPyTorch}),
+              AllOf(HasSubstr(name), HasSubstr("a sign of several"), HasSubstr("--nodes 1")));
+}
+
+TEST_P(Signs, AreNoneForACommandThatIsOnlyStarted) {
+  Case one{GetParam(), kPlain};
+  Outcome outcome = outcome_of(one);
+  const auto* planned = std::get_if<Planned>(&outcome);
+  ASSERT_NE(planned, nullptr) << said(one);
+  EXPECT_EQ(planned->plan.framework, "single");
+  EXPECT_TRUE(planned->plan.env.empty());
+  EXPECT_TRUE(planned->plan.processes[0].env.empty());
+}
+
+TEST_P(Signs, AreNoneWhereTheUserSaysThatTheNodeIsAlone) {
+  for (const Words& alone : {Words{"--nodes", "1"}, Words{"--platform", "local"}}) {
+    Words argv = alone;
+    argv.insert(argv.end(), kPyTorch.begin(), kPyTorch.end());
+    EXPECT_THAT(said({GetParam(), argv}), HasSubstr("pytorch, world size 1")) << alone[0];
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    NeverAlone, Signs,
+    testing::Values(Words{"WORLD_SIZE=2"}, Words{"WORLD_SIZE=2", "RANK=1"}, Words{"RANK=1"},
+                    Words{"MASTER_ADDR=pod-0"}, Words{"NNODES=2"}, Words{"NNODES=1:4"},
+                    Words{"NODE_RANK=1"}, Words{"PET_NNODES=2"}, Words{"SLURM_NNODES=4"},
+                    Words{"SLURM_JOB_NUM_NODES=4", "SLURM_JOB_ID=7"}, Words{"SLURM_PROCID=3"},
+                    Words{"OMPI_COMM_WORLD_SIZE=8", "OMPI_COMM_WORLD_RANK=0"},
+                    Words{"PMI_SIZE=2", "PMI_RANK=1"}, Words{"DLC_JOB_ID=dlc1"},
+                    Words{"AZUREML_NODE_COUNT=2"}, Words{"SKYPILOT_NUM_NODES=2"},
+                    Words{"MLP_WORKER_NUM=2"}, Words{"LWS_GROUP_SIZE=2"}, Words{"PBS_NUM_NODES=2"},
+                    Words{"SM_HOSTS=[\"a\",\"b\"]"}, Words{"PAI_CURRENT_TASK_ROLE_NAME=worker"},
+                    Words{"CLUSTER_SPEC={}"}));
+
+TEST(NeverAlone, WhatSaysOneIsNoSign) {
+  for (const Words& variables :
+       {Words{"WORLD_SIZE=1", "RANK=0", "MASTER_ADDR=elsewhere"}, Words{"MASTER_ADDR=localhost"},
+        Words{"MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500"}, Words{"MASTER_ADDR=pod-1"},
+        Words{"NNODES=1", "NODE_RANK=0"}, Words{"SLURM_NNODES=1"}, Words{"RANK="},
+        Words{"WORLD_SIZE=auto"}, Words{"OMPI_COMM_WORLD_SIZE=1"}}) {
+    EXPECT_EQ(said({variables, kPyTorch}), "local pytorch, world size 1") << variables[0];
+  }
+}
+
+TEST(NeverAlone, OptionsThatSpeakOfOtherNodesAreSigns) {
+  auto with = [](Words options) {
+    options.insert(options.end(), kPyTorch.begin(), kPyTorch.end());
+    return said({{}, options});
+  };
+  EXPECT_THAT(with({"--nodes", "2"}), AllOf(HasSubstr("--nodes"), HasSubstr("--node-rank")));
+  EXPECT_THAT(with({"--node-rank", "1"}), HasSubstr("--node-rank"));
+}
+
+TEST(NeverAlone, TheOptionsMakeAClusterOfAnyNode) {
+  const Words argv = {"--fan-out", "--slots",       "1",     "--nodes", "2",      "--node-rank",
+                      "1",         "--master-addr", "pod-0", "--",      "python", "train.py"};
+  EXPECT_EQ(said({{}, argv}), "bare pytorch 1 of 2, world size 2");
+  Outcome outcome = outcome_of({{}, argv});
+  Environ env;
+  for (const EnvEdit& edit : std::get<Planned>(outcome).plan.processes[0].env) env.apply(edit);
+  EXPECT_EQ(env.get_or("RANK", ""), "1");
+  EXPECT_EQ(env.get_or("WORLD_SIZE", ""), "2");
+  EXPECT_EQ(env.get_or("MASTER_ADDR", ""), "pod-0");
+}
+
+TEST(NeverAlone, TheOptionsNeedAMaster) {
+  EXPECT_THAT(said({{},
+                    {"--fan-out", "--slots", "1", "--nodes", "2", "--node-rank", "1", "--",
+                     "python", "train.py"}}),
+              HasSubstr("--master-addr"));
+}
+
+// The table of the platforms: what was a job of one node is the cluster that the variables tell.
+TEST(NeverAlone, EachPlatformsVariablesAreItsCluster) {
+  const Words pytorch = {"--framework", "pytorch", "--slots", "8", "--", "python", "train.py"};
+  auto plan = [&pytorch](Words variables) { return said({std::move(variables), pytorch}); };
+  EXPECT_EQ(plan({"AZUREML_NODE_COUNT=2", "NODE_RANK=1", "MASTER_ADDR=10.0.0.4"}),
+            "azureml pytorch 1 of 2, world size 16");
+  EXPECT_EQ(plan({R"(CLUSTER_SPEC={"cluster":{"workerpool0":["a:1"],"workerpool1":["b:1"]},)"
+                  R"("task":{"type":"workerpool1","index":0}})"}),
+            "vertex pytorch 1 of 2, world size 16");
+  EXPECT_EQ(plan({R"(SM_HOSTS=["algo-1","algo-2"])", "SM_CURRENT_HOST=algo-2"}),
+            "sagemaker pytorch 1 of 2, world size 16");
+  EXPECT_EQ(plan({"SKYPILOT_NODE_RANK=1", "SKYPILOT_NODE_IPS=10.0.0.1\n10.0.0.2"}),
+            "skypilot pytorch 1 of 2, world size 16");
+  EXPECT_EQ(plan({"MLP_ROLE_INDEX=1", "MLP_WORKER_NUM=2", "MLP_WORKER_0_HOST=a",
+                  "MLP_WORKER_1_HOST=b", "MLP_WORKER_GPU=8"}),
+            "mlp pytorch 1 of 2, world size 16");
+  EXPECT_EQ(plan({"LWS_LEADER_ADDRESS=t-0.t.ns", "LWS_GROUP_SIZE=2", "LWS_WORKER_INDEX=1"}),
+            "lws pytorch 1 of 2, world size 16");
+  EXPECT_EQ(plan({"LSB_MCPU_HOSTS=pod-0 8 pod-1 8"}), "lsf pytorch 1 of 2, world size 16");
+  EXPECT_EQ(plan({"NNODES=2", "NODE_RANK=1", "MASTER_ADDR=pod-0"}),
+            "env pytorch 1 of 2, world size 16");
+  EXPECT_EQ(plan({"KUBERNETES_SERVICE_HOST=10.0.0.1", "MASTER_ADDR=10.1.0.1", "MASTER_PORT=2",
+                  "WORLD_SIZE=16", "RANK=8", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=8"}),
+            "env pytorch 1 of 2, world size 16");
+  EXPECT_THAT(plan({"WORLD_SIZE=2", "RANK=1", "MASTER_ADDR=pod-0"}), HasSubstr("--rank-means"));
+}
+
+TEST(NeverAlone, AMeaningThatIsOpenCanBeSaid) {
+  const Words variables = {"WORLD_SIZE=2", "RANK=1", "MASTER_ADDR=pod-0"};
+  auto meant = [&variables](const char* what) {
+    return said({variables,
+                 {"--rank-means", what, "--fan-out", "--slots", "2", "--", "python", "train.py"}});
+  };
+  EXPECT_EQ(meant("node"), "env pytorch 1 of 2, world size 4");
+  EXPECT_EQ(meant("process"), "env pytorch, world size 2");
+}
+
+TEST(NeverAlone, TheUsersOwnTfConfigIsKept) {
+  const std::string six =
+      R"(TF_CONFIG={"cluster":{"worker":["a:1","b:1","c:1","d:1","e:1","f:1"]},)"
+      R"("task":{"type":"worker","index":4}})";
+  const Words tensorflow = {"--framework", "tensorflow", "--", "python", "train.py"};
+  EXPECT_EQ(said({{six}, tensorflow}), "tfconfig tensorflow 4 of 6, world size 6");
+  EXPECT_THAT(said({{"TF_CONFIG={'cluster': {}}"}, tensorflow}), HasSubstr("TF_CONFIG"));
+  EXPECT_EQ(said({{six}, kPlain}), "local single, world size 1");
+}
+
+TEST(NeverAlone, ModelArtsIsKnownByTheVariablesOfItsTensorFlowPage) {
+  EXPECT_EQ(said({{"VC_TASK_INDEX=1", "MA_TASK_NAME=worker", "TF_PS_HOSTS=[xx-ps-0.xx:5001]",
+                   "TF_WORKER_HOSTS=[xx-worker-0.xx:5002,xx-worker-1.xx:5003]"},
+                  kPlain}),
+            "modelarts tensorflow 1 of 3, world size 2");
+}
+
+TEST(NeverAlone, AMountedRankTableIsMindClustersWithoutAnyVariable) {
+  PathState table;
+  table.kind = PathState::Kind::kFile;
+  table.content =
+      R"({"status":"completed","version":"1.0","server_count":"2","server_list":[)"
+      R"({"server_id":"10.0.0.1","device":[{"device_id":"0","device_ip":"29.0.0.1","rank_id":"0"}]},)"
+      R"({"server_id":"10.0.0.2","device":[{"device_id":"0","device_ip":"29.0.0.2","rank_id":"1"}]})"
+      R"(]})";
+  table.size_bytes = table.content.size();
+  Case one{{}, {"--framework", "ascend", "--node-rank", "1", "--", "python", "train.py"}};
+  one.paths["/user/serverid/devindex/config/hccl.json"] = table;
+  EXPECT_EQ(said(one), "volcano ascend 1 of 2, world size 2");
+  one.paths = {{"/etc/t.json", table}};
+  one.variables = {"RANK_TABLE_FILE_V_1_0=/etc/t.json"};
+  EXPECT_EQ(said(one), "bare ascend 1 of 2, world size 2");
+}
+
+TEST(NeverAlone, VolcanoOnTheHostsNetworkIsKnownByThePluginsRank) {
+  Case one{{"VC_TASK_INDEX=0", "VC_MASTER_HOSTS=j-master-0.j",
+            "VC_WORKER_HOSTS=j-worker-0.j,j-worker-1.j", "MASTER_ADDR=j-master-0.j",
+            "MASTER_PORT=2", "WORLD_SIZE=3", "RANK=1"},
+           {"--slots", "2", "--", "python", "train.py"}};
+  one.host_name = "node-17";
+  EXPECT_EQ(said(one), "volcano pytorch 1 of 3, world size 6");
+  one.variables[0] = "VC_TASK_INDEX=1";
+  EXPECT_THAT(said(one), HasSubstr("VC_TASK_NAME")) << "rank 1 is number 0 of its task";
+}
+
+TEST(NeverAlone, ASlurmListMayBeLong) {
+  Case one{
+      {"SLURM_JOB_ID=7", "SLURM_STEP_ID=0", "SLURM_JOB_NODELIST=n[1-100000]", "SLURM_NODEID=99999"},
+      kPyTorch};
+  EXPECT_EQ(said(one), "slurm pytorch 99999 of 100000, world size 100000");
+  one.variables[2] = "SLURM_JOB_NODELIST=n[1-2000000]";
+  EXPECT_THAT(said(one), HasSubstr("262144 hosts"));
+}
+
+}  // namespace
+}  // namespace envgen
