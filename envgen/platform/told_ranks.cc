@@ -17,8 +17,8 @@ Status take_master(const Inputs& inputs, ToldMaster master, int node_rank, Clust
   if (inputs.request().master_addr.empty() && !master.address.empty()) {
     TRY(check_given_master(master.address, master.source, node_rank, cluster.nodes.size()));
   }
-  cluster.master_addr = inputs.request().master_addr.empty() ? std::move(master.address)
-                                                             : inputs.request().master_addr;
+  cluster.master_addr = std::move(master.address);
+  if (!inputs.request().master_addr.empty()) cluster.master_addr = inputs.request().master_addr;
   cluster.master_port = master.port;
   if (cluster.nodes[0].host.empty()) cluster.nodes[0].host = cluster.master_addr;
   return {};

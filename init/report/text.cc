@@ -72,7 +72,7 @@ std::string shares_text(const Summary& summary) {
 }
 
 // "  steps: rank-0 120, rank-1 100", at most so many.
-std::string steps_text(const std::vector<engine::TaskReport>& tasks) {
+std::string step_list(const std::vector<engine::TaskReport>& tasks) {
   constexpr std::size_t kMost = 64;
   std::string text;
   std::size_t count = 0;
@@ -87,7 +87,7 @@ std::string steps_text(const std::vector<engine::TaskReport>& tasks) {
 
 std::string node_details(const NodeSummary& node) {
   std::string text = "\n" + sys::printable(node_text(node.chart)) + ": " + node.ended + "\n";
-  if (node.run->state) text += steps_text(node.run->state->tasks);
+  if (node.run->state) text += step_list(node.run->state->tasks);
   for (const NamedText& output : node.run->outputs) {
     text += "  last lines of " + sys::printable(output.name) + "\n";
     std::string_view rest = output.text;

@@ -22,6 +22,7 @@ class Progress : public rules::LifecycleTest {
  protected:
   // Until a command of trainit's has this in its output.
   void await_tool(const Words& words, const std::string& text) const {
+    await_file("run", "state.json");
     Instance watch({.args = words, .env = env(), .pid1 = false});
     ASSERT_TRUE(watch.await_out(text));
   }
