@@ -203,9 +203,9 @@ void set_of_processes(Plan& plan, std::string_view name, const std::string& valu
 
 std::vector<std::string> openmpi_training_flags() {
   return {"--allow-run-as-root",
-          "-bind-to",
+          "--bind-to",
           "none",
-          "-map-by",
+          "--map-by",
           "slot",
           "-x",
           "NCCL_DEBUG=INFO",

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
+#include "envgen/plan/typed_launcher.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 #include "envgen/platform/told_ranks.h"
@@ -65,7 +66,7 @@ std::optional<RankMeans> meaning_of(const Request& request, const Told& told, in
   if (told.local_rank || told.local_world) return RankMeans::kProcess;
   if (told.nodes && told.node_rank) return RankMeans::kNode;
   if (told.nodes && told.nodes == told.world) return RankMeans::kNode;
-  if (!framework_of_command(request.command).empty()) return RankMeans::kNode;
+  if (!framework_typed(request.command).empty()) return RankMeans::kNode;
   if (slots == 1) return RankMeans::kNode;
   return std::nullopt;
 }

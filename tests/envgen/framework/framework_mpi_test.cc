@@ -286,7 +286,7 @@ TEST(Mpi, ALauncherWithAnotherNameIsUsedWhereThereIsNoMpirun) {
 
 TEST(Horovod, GetsTheFlagsOfItsOwnLauncher) {
   constexpr const char* kLine =
-      "mpirun --allow-run-as-root -np 16 -bind-to none -map-by slot -x NCCL_DEBUG=INFO "
+      "mpirun --allow-run-as-root -np 16 --bind-to none --map-by slot -x NCCL_DEBUG=INFO "
       "-x LD_LIBRARY_PATH -x PATH -mca pml ob1 -mca btl ^openib python train.py";
   EXPECT_EQ(main_line(train({4, 4, 4, 4}, 0).planned(kLaunchHorovod)), kLine);
   EXPECT_THAT(main_line(train({4, 4, 4, 4}, 3).planned(kLaunchHorovod)), HasSubstr("peer serve"));

@@ -176,7 +176,7 @@ TEST(VkHorovod, GetsTheHostfilesAndThePrefixOfThePage) {
   EXPECT_FALSE(resolved.platform.hostfiles_given);
   EXPECT_EQ(promised(resolved.platform, "HYDRA_IFACE"), "eth0");
   EXPECT_THAT(resolved.platform.mpirun_prefix,
-              ElementsAre("--allow-run-as-root", "-bind-to", "none", "-map-by", "slot", "-x",
+              ElementsAre("--allow-run-as-root", "--bind-to", "none", "--map-by", "slot", "-x",
                           "NCCL_DEBUG=INFO", "-x", "LD_LIBRARY_PATH", "-x", "PATH", "-mca", "pml",
                           "ob1", "-mca", "btl", "^openib"));
 }
