@@ -2,8 +2,8 @@
 // MASTER_PORT (6105), WORLD_SIZE, NODE_RANK, RANK and LOCAL_RANK; with "mpi" it has OpenMPI's
 // variables and AZ_BATCH_MASTER_NODE ("address:port"). Either starts one process on each node,
 // whose ranks are then ours to start, or one for each device. Source: "Distributed GPU training
-// guide" of Azure Machine Learning's documents (how-to-train-distributed-gpu.md); that
-// AZUREML_NODE_COUNT counts nodes: Azure's own examples.
+// guide" of Azure Machine Learning's documents (how-to-train-distributed-gpu.md). That
+// AZUREML_NODE_COUNT counts nodes is not in it: public jobs use it so.
 
 #include "envgen/formats/hosts.h"
 #include "envgen/platform/platform.h"

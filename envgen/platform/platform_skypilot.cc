@@ -1,6 +1,6 @@
 // SkyPilot: the addresses of all nodes in the order of their ranks, a line each, this node's rank,
 // and the GPUs of each. Source: "SkyPilot environment variables" in its documents
-// (docs/source/running-jobs/environment-variables.rst); SKYPILOT_NUM_NODES: its "Distributed jobs".
+// (docs/source/running-jobs/environment-variables.rst); SKYPILOT_NUM_NODES: its code.
 
 #include "envgen/formats/hosts.h"
 #include "envgen/platform/platform.h"
