@@ -115,12 +115,20 @@ time.sleep(600)
 
 # kind: class ("": a launcher may guess one), the line, whether the same start fails again.
 KINDS = {
-    'import': ('python-import', "ModuleNotFoundError: No module named 'no_such_module_of_ours'", 'no'),
+    'import': (
+        'python-import',
+        "ModuleNotFoundError: No module named 'no_such_module_of_ours'",
+        'no',
+    ),
     'missing-script': ('script-error', "can't open file '/nowhere/train.py'", 'no'),
     'syntax': ('script-error', 'SyntaxError: invalid syntax', 'no'),
     'arguments': ('script-error', 'train.py: error: unrecognized arguments: --local-rank=0', 'no'),
     'exception': ('script-error', 'ValueError: row 7 has no label', 'unknown'),
-    'cuda-oom': ('cuda-oom', 'RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB', 'unknown'),
+    'cuda-oom': (
+        'cuda-oom',
+        'RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB',
+        'unknown',
+    ),
     'segfault': ('segfault', 'Fatal Python error: Segmentation fault', 'unknown'),
     'abort': ('segfault', 'what(): shape (3) is not (4)', 'unknown'),
     'sigkill': ('', 'SIGKILL', 'unknown'),
@@ -147,9 +155,17 @@ def cases(only):
         with open(samples + '/labels.tsv', encoding='utf-8') as labels:
             for number, row in enumerate(labels.read().splitlines()[1:]):
                 name, failure_class, _, line, restart = row.split('\t')[:5]
-                found.append(Case(name, 'log', f'{samples}/{name}', failure_class,
-                                  squeezed(line).encode()[:COMPARED].decode(errors='ignore'), restart,
-                                  ('stdout', 'stderr')[number % 2]))
+                found.append(
+                    Case(
+                        name,
+                        'log',
+                        f'{samples}/{name}',
+                        failure_class,
+                        squeezed(line).encode()[:COMPARED].decode(errors='ignore'),
+                        restart,
+                        ('stdout', 'stderr')[number % 2],
+                    )
+                )
     return [case for case in found if only in case.name]
 
 
@@ -173,17 +189,74 @@ def commands(way, trainit, here):
     if way == 'single':
         return [(again + ['--', *play], {'CULPRIT': '0'})]
     if way == 'fan-out':
-        return [(again + ['--fan-out', '--slots', str(RANKS), '--master-port', free_port(), '--', *play], {})]
+        return [
+            (
+                again
+                + ['--fan-out', '--slots', str(RANKS), '--master-port', free_port(), '--', *play],
+                {},
+            )
+        ]
     if way == 'torchrun':
-        return [(once + ['--output', 'tee', '--', 'torchrun', '--nproc_per_node', str(RANKS), '--master_port',
-                          free_port(), here + '/play.py'], {'PET_REDIRECTS': '1', 'PET_TEE': '1'})]
+        return [
+            (
+                once
+                + [
+                    '--output',
+                    'tee',
+                    '--',
+                    'torchrun',
+                    '--nproc_per_node',
+                    str(RANKS),
+                    '--master_port',
+                    free_port(),
+                    here + '/play.py',
+                ],
+                {'PET_REDIRECTS': '1', 'PET_TEE': '1'},
+            )
+        ]
     if way == 'mpirun':
-        return [(again + ['--', 'mpirun', '--allow-run-as-root', '--oversubscribe', '-n', str(RANKS), *play], {})]
+        return [
+            (
+                again
+                + [
+                    '--',
+                    'mpirun',
+                    '--allow-run-as-root',
+                    '--oversubscribe',
+                    '-n',
+                    str(RANKS),
+                    *play,
+                ],
+                {},
+            )
+        ]
     port = free_port()
     # Of two nodes the one is asked that has no failure of its own.
-    return [(once + ['--platform=bare', '--fan-out', '--slots', '2', '--nodes', '2', '--node-rank',
-                      str(node), '--hosts', '127.0.0.1,127.0.0.2', '--master-port', port, '--output', 'tee', '--', *play],
-             {'CULPRIT': '3'}) for node in (0, 1)]
+    return [
+        (
+            once
+            + [
+                '--platform=bare',
+                '--fan-out',
+                '--slots',
+                '2',
+                '--nodes',
+                '2',
+                '--node-rank',
+                str(node),
+                '--hosts',
+                '127.0.0.1,127.0.0.2',
+                '--master-port',
+                port,
+                '--output',
+                'tee',
+                '--',
+                *play,
+            ],
+            {'CULPRIT': '3'},
+        )
+        for node in (0, 1)
+    ]
 
 
 def play(trainit, way, case):
@@ -193,20 +266,46 @@ def play(trainit, way, case):
             file.write(PLAY)
         jobs = []
         for node, (argv, more) in enumerate(commands(way, trainit, here)):
-            environment = {**os.environ, 'KIND': case.kind, 'PLAYED': case.played or here + '/played',
-                           'STREAM': case.stream, 'CULPRIT': str(CULPRIT), 'TMPDIR': here,
-                           'TRAINIT_RUN_DIR': f'{here}/run{node}', 'TRAINIT_LOG_DIR': f'{here}/logs{node}', **more}
-            jobs.append(subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                         stderr=subprocess.STDOUT, cwd=here))
+            environment = {
+                **os.environ,
+                'KIND': case.kind,
+                'PLAYED': case.played or here + '/played',
+                'STREAM': case.stream,
+                'CULPRIT': str(CULPRIT),
+                'TMPDIR': here,
+                'TRAINIT_RUN_DIR': f'{here}/run{node}',
+                'TRAINIT_LOG_DIR': f'{here}/logs{node}',
+                **more,
+            }
+            jobs.append(
+                subprocess.Popen(
+                    argv,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    cwd=here,
+                )
+            )
         said = [job.communicate()[0].decode(errors='replace') for job in jobs]
         with open(here + '/run0/state.json', encoding='utf-8') as file:
             state = json.load(file)
         detail = state['first_failure_detail'] or {}
         cause = detail.get('cause') or {}
-        ended = [line.split('no restart: ')[1].split(' (--')[0] for line in said[0].splitlines()
-                 if 'no restart: ' in line]
-        return Told(bool(detail), squeezed(cause.get('line', '')), cause.get('class', ''), cause.get('restart', ''),
-                    state['first_failure'] or '', ended[0] if ended else '', '\n'.join(said))
+        ended = [
+            line.split('no restart: ')[1].split(' (--')[0]
+            for line in said[0].splitlines()
+            if 'no restart: ' in line
+        ]
+        return Told(
+            bool(detail),
+            squeezed(cause.get('line', '')),
+            cause.get('class', ''),
+            cause.get('restart', ''),
+            state['first_failure'] or '',
+            ended[0] if ended else '',
+            '\n'.join(said),
+        )
     finally:
         shutil.rmtree(here, ignore_errors=True)
 
@@ -219,9 +318,13 @@ def judge(case, told):
         return {'healthy': True, 'finding': bool(finding), 'wrong_no': False}
     shown = told.line + ' ' + (told.message if case.kind != 'log' else '')
     useless = told.restart == 'no' or 'does not go away' in told.ended
-    return {'healthy': False, 'line': case.line in shown,
-            'class': case.failure_class in ('', told.failure_class),
-            'wrong_no': (useless and case.restart != 'no') or (bool(told.ended) and case.restart == 'yes')}
+    return {
+        'healthy': False,
+        'line': case.line in shown,
+        'class': case.failure_class in ('', told.failure_class),
+        'wrong_no': (useless and case.restart != 'no')
+        or (bool(told.ended) and case.restart == 'yes'),
+    }
 
 
 def show(way, case, told, result):
@@ -229,18 +332,25 @@ def show(way, case, told, result):
     if result.get('finding') or result['wrong_no']:
         right = 'FINDING' if result['healthy'] else 'NO'
     verdict = told.ended or told.restart or '-'
-    print(f'{way:9} {right:7} {case.name[:44]:44} {told.failure_class or "-":14} {verdict[:24]:24} '
-          f'{told.line[:100] or told.message[:100]}', flush=True)
+    print(
+        f'{way:9} {right:7} {case.name[:44]:44} {told.failure_class or "-":14} {verdict[:24]:24} '
+        f'{told.line[:100] or told.message[:100]}',
+        flush=True,
+    )
 
 
 def summary(way, results):
     failures = [one for one in results if not one['healthy']]
     healthy = [one for one in results if one['healthy']]
     line, right_class = sum(one['line'] for one in failures), sum(one['class'] for one in failures)
-    wrong_no, findings = sum(one['wrong_no'] for one in failures), sum(one['finding'] for one in healthy)
+    wrong_no, findings = sum(one['wrong_no'] for one in failures), sum(
+        one['finding'] for one in healthy
+    )
     share = 100 * line / max(len(failures), 1)
-    print(f'{way:10} {line:4} of {len(failures):3} ({share:.0f} %) {right_class:12} {wrong_no:16} '
-          f'{findings:10} of {len(healthy)}')
+    print(
+        f'{way:10} {line:4} of {len(failures):3} ({share:.0f} %) {right_class:12} {wrong_no:16} '
+        f'{findings:10} of {len(healthy)}'
+    )
     return share >= 90 and wrong_no == 0 and findings == 0
 
 
@@ -250,13 +360,18 @@ def main():
     parser.add_argument('--ways', default='single,fan-out,torchrun,mpirun,two-nodes')
     parser.add_argument('--only', default='', help='cases whose name has this text')
     parser.add_argument('--jobs', type=int, default=2)
-    parser.add_argument('--rows', action='store_true', help='all rows, not only those that are wrong')
+    parser.add_argument(
+        '--rows', action='store_true', help='all rows, not only those that are wrong'
+    )
     options = parser.parse_args()
     # Ports and addresses of its own.
     if os.environ.get('FAILURES_INSIDE') != '1':
         os.environ['FAILURES_INSIDE'] = '1'
-        os.execvp('unshare', ['unshare', '-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh',
-                              sys.executable] + sys.argv)
+        os.execvp(
+            'unshare',
+            ['unshare', '-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', sys.executable]
+            + sys.argv,
+        )
     trainit = os.path.abspath(options.trainit)
     table = {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -266,7 +381,12 @@ def main():
             for case, told in zip(every, pool.map(lambda case: play(trainit, way, case), every)):
                 result = judge(case, told)
                 table[way].append(result)
-                if options.rows or result['wrong_no'] or result.get('finding') or not result.get('line', True):
+                if (
+                    options.rows
+                    or result['wrong_no']
+                    or result.get('finding')
+                    or not result.get('line', True)
+                ):
                     show(way, case, told, result)
     print('\nway        right line       right class  wrong "no restart"  findings in healthy logs')
     good = [summary(way, results) for way, results in table.items()]

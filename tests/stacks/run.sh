@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Today's frameworks, launchers and engines, each for real: run.sh BUILD [NAME...]
-# NAME: pytorch-trixie, pytorch-sid, mpi-trixie, mpi-sid (Open MPI and MPICH), slurm, gvisor; without
-# one all of them, in about an hour. Images are made once, below BUILD/tests/stacks. Exits 1 when a
-# stack is not as it should be.
+# NAME: pytorch-trixie, pytorch-sid, mpi-trixie, mpi-sid (Open MPI and MPICH), slurm, gvisor;
+# without one all of them, in about an hour. Images are made once, below BUILD/tests/stacks. Exits
+# 1 when a stack is not as it should be.
 set -eu
 
 build=$(realpath "${1:?a build directory}")
@@ -40,7 +40,10 @@ mpi() { # release
 run() { # name
   local tar
   case $1 in
-    pytorch-*) images "${1#*-}" && python3 "$here/pytorch.py" "$build/trainit" "$state/${1#*-}/torch.tar" ;;
+    pytorch-*)
+      images "${1#*-}"
+      python3 "$here/pytorch.py" "$build/trainit" "$state/${1#*-}/torch.tar"
+      ;;
     mpi-*) images "${1#*-}" && mpi "${1#*-}" ;;
     slurm)
       tar=$(packages_of slurm python3,slurmctld,slurmd,slurm-client --variant=minbase)

@@ -65,7 +65,10 @@ open(saved, "w").close()
 print("saved, rank", os.environ["RANK"], "signal", asked[0], flush=True)
 """
 
-STEP = "trainit --fan-out --slots 2 --output tee --signal USR1=checkpoint -- python3 -u /share/train.py"
+STEP = (
+    "trainit --fan-out --slots 2 --output tee --signal USR1=checkpoint "
+    "-- python3 -u /share/train.py"
+)
 # As docs/platforms.md has its users write it.
 BATCH = f"""#!/bin/bash
 #SBATCH --nodes=2 --ntasks-per-node=1 --time=00:01:05 --signal=B:USR1@60
@@ -87,7 +90,11 @@ class Slurm:
         self.folder = tempfile.TemporaryDirectory(prefix="trainit-slurm.")
         self.name = os.path.basename(self.folder.name)
         os.chmod(self.folder.name, 0o755)
-        for name, content in (("slurm.conf", CONFIGURATION), ("train.py", TRAIN), ("batch.sh", BATCH)):
+        for name, content in (
+            ("slurm.conf", CONFIGURATION),
+            ("train.py", TRAIN),
+            ("batch.sh", BATCH),
+        ):
             with open(self.path(name), "w", encoding="ascii") as file:
                 file.write(content)
         with open(self.path("slurm.key"), "wb") as file:
@@ -95,10 +102,25 @@ class Slurm:
         containers.docker("network", "create", "--internal", self.name)
         for index in range(2):
             containers.docker(
-                "run", "--detach", "--name", f"{self.name}-{index}", "--hostname", f"node-{index}",
-                "--network", self.name, "--network-alias", f"node-{index}",
-                "-v", f"{self.folder.name}:/share", "-v", f"{binary}:/usr/local/bin/trainit:ro",
-                image, "sh", "-c", START)  # fmt: skip
+                "run",
+                "--detach",
+                "--name",
+                f"{self.name}-{index}",
+                "--hostname",
+                f"node-{index}",
+                "--network",
+                self.name,
+                "--network-alias",
+                f"node-{index}",
+                "-v",
+                f"{self.folder.name}:/share",
+                "-v",
+                f"{binary}:/usr/local/bin/trainit:ro",
+                image,
+                "sh",
+                "-c",
+                START,
+            )
 
     def __enter__(self):
         return self
@@ -117,7 +139,15 @@ class Slurm:
 
     def srun(self, tasks, *argv):
         """The exit code of a step on both nodes, and what it said."""
-        said = self.run("sh", "-c", 'srun "$@"; echo "exit code $?"', "sh", "-N2", f"--ntasks-per-node={tasks}", *argv)
+        said = self.run(
+            "sh",
+            "-c",
+            'srun "$@"; echo "exit code $?"',
+            "sh",
+            "-N2",
+            f"--ntasks-per-node={tasks}",
+            *argv,
+        )
         return int(said.rsplit("exit code ", 1)[1]), said
 
     def sbatch(self):
@@ -136,11 +166,15 @@ class Slurm:
             return ""
 
     def await_idle(self):
-        await_that(lambda: re.search(r"idle node-\[0-1\]", self.run("sinfo")), lambda: self.run("sinfo"))
+        await_that(
+            lambda: re.search(r"idle node-\[0-1\]", self.run("sinfo")), lambda: self.run("sinfo")
+        )
 
     def await_state(self, job, pattern):
-        return await_that(lambda: re.search(pattern, self.run("scontrol", "show", "job", job)),
-                          lambda: self.run("scontrol", "show", "job", job) + self.output(job))  # fmt: skip
+        return await_that(
+            lambda: re.search(pattern, self.run("scontrol", "show", "job", job)),
+            lambda: self.run("scontrol", "show", "job", job) + self.output(job),
+        )
 
 
 def check(ok, text):
@@ -165,7 +199,9 @@ WANTED = [(str(rank), str(rank % 2), "node-0", f"node-{rank // 2}") for rank in 
 
 
 def one_task_a_node(slurm):
-    code, said = slurm.srun(1, "trainit", "--fan-out", "--slots", "2", "--output", "tee", "--", "sh", "-c", SAYS)
+    code, said = slurm.srun(
+        1, "trainit", "--fan-out", "--slots", "2", "--output", "tee", "--", "sh", "-c", SAYS
+    )
     check(code == 0 and ranks(said) == WANTED, said)
     return "4 ranks, each once, one master"
 
@@ -177,29 +213,62 @@ def one_task_a_device(slurm):
 
 
 def a_rank_fails(slurm):
-    script = "import os, time\nif os.environ['RANK'] == '3': raise ValueError('planted')\ntime.sleep(1000)"
-    code, said = slurm.srun(1, "trainit", "--fan-out", "--slots", "2", "--", "python3", "-c", script)
+    script = (
+        "import os, time\n"
+        "if os.environ['RANK'] == '3': raise ValueError('planted')\n"
+        "time.sleep(1000)"
+    )
+    code, said = slurm.srun(
+        1, "trainit", "--fan-out", "--slots", "2", "--", "python3", "-c", script
+    )
     # srun has the greatest of its tasks' codes: 76 of the node whose ranks were stopped.
     check(code == 76, said)
-    named = re.findall(r"trainit\[(node \d)\]: error: first failure: rank-3 \(node 1 node-1\).*ValueError: planted", said)
+    named = re.findall(
+        r"trainit\[(node \d)\]: error: first failure: rank-3 \(node 1 node-1\).*"
+        "ValueError: planted",
+        said,
+    )
     check(sorted(named) == ["node 0", "node 1"], said)
     return "both nodes name rank 3 and its cause"
 
 
 def a_restart(slurm):
-    script = "test -e /share/once || { [ $RANK != 3 ] || { touch /share/once; exit 3; }; exec sleep 1000; }; " + SAYS
-    code, said = slurm.srun(1, "trainit", "--fan-out", "--slots", "2", "--output", "tee", "--max-restarts", "1",
-                            "--restart-across-nodes", "--restart-delay", "100ms", "--", "sh", "-c", script)  # fmt: skip
+    script = (
+        "test -e /share/once || { [ $RANK != 3 ] || { touch /share/once; exit 3; }; "
+        "exec sleep 1000; }; " + SAYS
+    )
+    code, said = slurm.srun(
+        1,
+        "trainit",
+        "--fan-out",
+        "--slots",
+        "2",
+        "--output",
+        "tee",
+        "--max-restarts",
+        "1",
+        "--restart-across-nodes",
+        "--restart-delay",
+        "100ms",
+        "--",
+        "sh",
+        "-c",
+        script,
+    )
     check(code == 0 and ranks(said) == WANTED, said)
     return "0 after one restart, each rank once more"
 
 
 def scancel(slurm):
     job = slurm.sbatch()
-    await_that(lambda: len(re.findall("begins, rank", slurm.output(job))) == 4, lambda: slurm.output(job))
+    await_that(
+        lambda: len(re.findall("begins, rank", slurm.output(job))) == 4, lambda: slurm.output(job)
+    )
     slurm.run("scancel", job)
     slurm.await_state(job, "JobState=CANCELLED")
-    await_that(lambda: len(re.findall("exit code 143", slurm.output(job))) >= 2, lambda: slurm.output(job))
+    await_that(
+        lambda: len(re.findall("exit code 143", slurm.output(job))) >= 2, lambda: slurm.output(job)
+    )
     check(len(re.findall(r"saved, rank \d signal 15", slurm.output(job))) == 4, slurm.output(job))
     check("another one takes its place" not in slurm.output(job), slurm.output(job))
     return "TERM to each rank, which saves; 143 on both nodes"
@@ -208,7 +277,10 @@ def scancel(slurm):
 def the_time_limit(slurm):
     """USR1 a minute before it, exit code 75, requeued by Slurm, which starts it again."""
     job = slurm.sbatch()
-    await_that(lambda: len(re.findall(r"saved, rank \d signal 10", slurm.output(job))) == 4, lambda: slurm.output(job))
+    await_that(
+        lambda: len(re.findall(r"saved, rank \d signal 10", slurm.output(job))) == 4,
+        lambda: slurm.output(job),
+    )
     slurm.await_state(job, r"JobState=PENDING Reason=BeginTime(?s:.*)Restarts=1")
     slurm.await_idle()
     check("another one takes its place" not in slurm.output(job), slurm.output(job))
