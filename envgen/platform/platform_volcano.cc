@@ -170,7 +170,7 @@ std::optional<int> rank_of_plugin(const Inputs& inputs, const std::vector<Task>&
       tasks[0].hosts.size() == 1 && tasks[0].hosts[0] == inputs.variable("MASTER_ADDR");
   const Place& place = places[static_cast<std::size_t>(**rank)];
   const bool same = !*index || (*index)->second == static_cast<int>(place.index);
-  return first && same ? std::optional(**rank) : std::nullopt;
+  return first && same ? *rank : std::nullopt;
 }
 
 // The task that a variable names, or the only one. The index alone does not tell ps 0 from worker

@@ -57,7 +57,7 @@ std::string chosen_by(ChosenBy reason) { return std::string(launcher_chosen_by(r
 std::string wanted_framework(const Request& request, const ResolvedCluster& resolved, Plan& plan) {
   if (!request.framework.empty()) return request.framework;
   // The user's launcher starts the ranks of a node; it must not be started once for each of them.
-  const std::string by_command(framework_typed(resolved.platform.command));
+  std::string by_command(framework_typed(resolved.platform.command));
   if (const std::string& by_platform = resolved.platform.framework; !by_platform.empty()) {
     const bool each_device = launcher_of(by_platform).needs_cann;
     return each_device && !by_command.empty() ? by_command : by_platform;

@@ -1,6 +1,7 @@
 #include "init/report/time_shares.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -60,8 +61,9 @@ void add_losses(std::vector<Edge>& edges, const Chart& chart) {
   for (const Moment& moment : chart.moments) {
     if (moment.name != "first failure") continue;
     // A failure on another node stops this one before it is known which was the first.
-    auto stop = stops.upper_bound(moment.at_ms);
-    const bool inside = stop != stops.begin() && (--stop)->second >= moment.at_ms;
+    const auto after = stops.upper_bound(moment.at_ms);
+    const auto stop = after == stops.begin() ? after : std::prev(after);
+    const bool inside = after != stops.begin() && stop->second >= moment.at_ms;
     const auto next = begins.upper_bound(moment.at_ms);
     add(edges, TimeShare::kLost, inside ? stop->first : moment.at_ms,
         next == begins.end() ? chart.end_ms : std::min(*next, chart.end_ms));

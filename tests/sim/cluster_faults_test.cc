@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <random>
 
 #include "envgen/plan/plan.h"
@@ -81,7 +83,7 @@ auto with_text(const char* path, const char* from, const char* to) {
 const char* const kModelArtsTable = "/user/config/jobstart_hccl.json";
 const char* const kVolcanoTable = "/user/serverid/devindex/config/hccl.json";
 
-std::vector<Fault> faults() {
+std::vector<Fault> faults_of_trainers() {
   return {
       {"torn table", "modelarts-ascend", cut_file(kModelArtsTable)},
       {"torn table", "volcano-ascend", cut_file(kVolcanoTable)},
@@ -125,6 +127,11 @@ std::vector<Fault> faults() {
       {"index beyond the cluster", "kubeflow-tensorflow",
        set("TF_CONFIG",
            R"({"cluster":{"worker":["a:1","b:1"]},"task":{"type":"worker","index":2}})")},
+  };
+}
+
+std::vector<Fault> faults_of_lists() {
+  return {
       {"rank beyond the world", "kubeflow-pytorch", set("PET_NODE_RANK", "64")},
       {"world and nodes differ", "kubeflow-pytorch", set("WORLD_SIZE", "513")},
       {"no nodes", "kubeflow-trainer", unset("PET_NNODES")},
@@ -162,6 +169,12 @@ std::vector<Fault> faults() {
       {"local ranks and ranks differ", "env-tasks-pytorch", set("LOCAL_WORLD_SIZE", "7")},
       {"torn table", "bare-ascend", cut_file("/etc/ranks/hccl.json")},
   };
+}
+
+std::vector<Fault> faults() {
+  std::vector<Fault> all = faults_of_trainers();
+  std::ranges::move(faults_of_lists(), std::back_inserter(all));
+  return all;
 }
 
 TEST(ClusterFaults, NeverGiveAWrongPlan) {

@@ -150,8 +150,8 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
     const envgen::FailureCatalog catalog = failure_catalog(kFailuresDirectory, &warnings);
     // It is waited for once.
     const LastBytes last = first.read ? first.read() : LastBytes{};
-    const PrintedBy known{first.task,
-                          first.read ? [&last] { return last; } : std::function<LastBytes()>()};
+    PrintedBy known{first.task, {}};
+    if (first.read) known.read = [&last]() -> const LastBytes& { return last; };
     PrintedEnd told;
     look_for_cause(known, others, how, catalog, [&](const PrintedEnd& end) {
       told = end;

@@ -55,7 +55,7 @@ std::string checkpoint_end_text(const lifecycle::Event& why, const Job& job) {
   const bool lives = !main_pids(job).empty();
   const std::string bad =
       bad_ends(job, lives ? lifecycle::TaskKind::kCheckpoint : lifecycle::TaskKind::kMain);
-  const std::string who = lives ? "its hooks are done" : "the job has ended";
+  std::string who = lives ? "its hooks are done" : "the job has ended";
   if (bad.empty() && tells_saved(job.plan.observe)) return who;  // report_saved() says more
   if (bad.empty()) return "the checkpoint is saved: " + who;
   return "perhaps no checkpoint: " + who + ", not well (" + bad + ")";
