@@ -258,9 +258,23 @@ std::vector<std::string> launch_command(Inputs& inputs, const PlatformFacts& pla
   return argv;
 }
 
+bool has_pmi(const Inputs& inputs) {
+  constexpr std::array<const char*, 4> kRanks = {"SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                                 "PMIX_RANK"};
+  return std::ranges::any_of(kRanks,
+                             [&](const char* name) { return !inputs.variable(name).empty(); });
+}
+
 Status launch(Inputs& inputs, const ResolvedCluster& resolved, bool horovod, Plan& plan) {
-  // Slurm's own tasks are the ranks: its PMI tells them who they are.
-  if (resolved.platform.own_rank) return launcher_of("single").launch(inputs, resolved, plan);
+  // The platform's own tasks are the ranks: its PMI tells them who they are.
+  if (resolved.platform.own_rank) {
+    if (!has_pmi(inputs)) {
+      return fail("planning an MPI job", "the platform's tasks",
+                  "nothing by which MPI processes find each other (PMI)",
+                  "start one container a node: with --rank-means node mpirun starts the ranks");
+    }
+    return launcher_of("single").launch(inputs, resolved, plan);
+  }
   TRY_ASSIGN(auto job, job_of(inputs, resolved));
   if (!job) return {};
   if (resolved.cluster.nodes.empty()) plan.world_size = job->world_size;

@@ -22,7 +22,7 @@ constexpr std::array kLaunchers = {
     Launcher{"composer", "composer.cli", "", "pytorch"},
     Launcher{"llamafactory-cli", "llamafactory.cli", "", "pytorch", Reads::kNodeVariables},
     Launcher{"swift", "swift.cli.main", "", "pytorch", Reads::kNodeVariables},
-    Launcher{"megatron", "swift.cli._megatron", "", "pytorch", Reads::kNodeVariables},
+    Launcher{"megatron", "swift.cli._megatron.main", "", "pytorch", Reads::kNodeVariables},
     Launcher{"xtuner", "xtuner", "", "pytorch", Reads::kNodeVariables},
     Launcher{"deepspeed", "deepspeed", "", "deepspeed"},
     Launcher{"ds", "deepspeed.launcher", "", "deepspeed"},
@@ -42,7 +42,7 @@ constexpr std::array kLaunchers = {
 };
 
 // Other modules of these packages are programs of their own.
-bool is_library(std::string_view module) { return module == "deepspeed"; }
+bool is_library(std::string_view module) { return module == "deepspeed" || module == "xtuner"; }
 
 const Launcher* launcher_of_module(std::string_view module) {
   for (const Launcher& known : kLaunchers) {
@@ -65,6 +65,8 @@ constexpr std::array<std::string_view, 29> kWrappers = {
 // Words of a shell behind which a command stands.
 constexpr std::array<std::string_view, 10> kReserved = {"if", "then",  "else", "elif", "while",
                                                         "do", "until", "!",    "{",    "eval"};
+
+constexpr std::array<std::string_view, 2> kAsking = {"-v", "-V"};  // of `command`
 
 constexpr std::size_t kMostWrapperWords = 24;  // of one, its options' values among them
 constexpr int kMostDepth = 6;                  // of shells and wrappers inside of each other
@@ -218,10 +220,24 @@ struct Unwrapped {
 
 Unwrapped unwrap(Words command, int depth);  // NOLINT(misc-no-recursion): by kMostDepth
 
+// `conda run -n deepspeed`: a name that the user gave to an environment.
+bool names_environment(std::string_view wrapper, std::string_view option) {
+  constexpr std::array<std::string_view, 6> kManagers = {"conda",  "mamba", "micromamba",
+                                                         "poetry", "pixi",  "uv"};
+  constexpr std::array<std::string_view, 10> kNaming = {
+      "-n",     "--name",  "-p",      "--prefix", "-e", "--environment",
+      "--with", "--extra", "--group", "--project"};
+  return is_one_of(wrapper, kManagers) && is_one_of(option, kNaming);
+}
+
 // Options of a wrapper may take values, so that the first word behind it which is known counts.
 Unwrapped behind_wrapper(Words command, int depth) {  // NOLINT(misc-no-recursion)
+  const std::string_view wrapper = base_name(command[0]);
   const std::size_t end = std::min(command.size(), kMostWrapperWords);
+  // `command -v torchrun` asks where it is.
+  if (wrapper == "command" && end > 1 && is_one_of(command[1], kAsking)) return {};
   for (std::size_t i = 1; i < end; ++i) {
+    if (names_environment(wrapper, command[i - 1])) continue;
     const std::string_view name = base_name(command[i]);
     const Words rest = command.subspan(i);
     const bool known = is_shell(name) || is_one_of(name, kWrappers) || name.ends_with(".sh") ||
@@ -265,10 +281,13 @@ const Launcher* launcher_of_program(std::string_view program) {
   for (const Launcher& known : kLaunchers) {
     if (known.program.empty()) continue;
     if (program == known.program) return &known;
-    if (known.framework == "mpi" && program.starts_with(known.program) &&
-        (program[known.program.size()] == '.' || program[known.program.size()] == '-')) {
-      return &known;
-    }
+    if (known.framework != "mpi" || !program.starts_with(known.program)) continue;
+    const std::string_view rest = program.substr(known.program.size());
+    constexpr std::array<std::string_view, 5> kKinds = {"openmpi", "mpich", "hydra", "intel",
+                                                        "mvapich"};
+    const bool is_kind = std::ranges::any_of(
+        kKinds, [rest](std::string_view kind) { return rest.substr(1).starts_with(kind); });
+    if ((rest[0] == '.' || rest[0] == '-') && is_kind) return &known;
   }
   return nullptr;
 }

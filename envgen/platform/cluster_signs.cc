@@ -74,7 +74,7 @@ constexpr Sign kSigns[] = {
     {"LWS_WORKER_INDEX", When::kAboveZero, "pass on LWS_LEADER_ADDRESS and LWS_GROUP_SIZE as well"},
     {"JAX_PROCESS_ID", When::kAboveZero, kByOptions},
     {"CLUSTER_SPEC", When::kSet,
-     "use --platform vertex, or --nodes, --node-rank and --master-addr"},
+     "say which node this is with --nodes, --node-rank and --master-addr"},
     {"SM_HOSTS", When::kSet, "pass on SM_CURRENT_HOST as well"},
     {"PAI_CURRENT_TASK_ROLE_NAME", When::kSet,
      "pass on all PAI_* variables, PAI_TASK_ROLE_LIST and those of each task too"},
@@ -99,13 +99,28 @@ std::unexpected<Error> sign_error(std::string where, std::string_view found, std
 
 // One address among its own is no sign, and neither is one beside a count of one.
 bool is_other_master(const Inputs& inputs, std::string_view master) {
-  if (master.empty() || is_loopback(master)) return false;
+  if (master.empty() || is_loopback(master) || master == "0.0.0.0") return false;
   for (const char* count : {"WORLD_SIZE", "NNODES", "PET_NNODES"}) {
     if (inputs.variable(count) == "1") return false;
   }
   Node node;
   node.host = master;
   return nodes_like_local({node}, inputs).empty();
+}
+
+// What another variable says of the same more exactly.
+bool is_settled(const Inputs& inputs, std::string_view sign) {
+  // `srun -N1` of an allocation of several nodes
+  if (sign == "SLURM_JOB_NUM_NODES" || sign == "SLURM_NNODES") {
+    return inputs.variable("SLURM_STEP_NUM_NODES") == "1";
+  }
+  // MindSpore's workers of one machine
+  if (sign == "MS_WORKER_NUM") return is_loopback(inputs.variable("MS_SCHED_HOST"));
+  // A TFJob of one replica has no TF_CONFIG.
+  if (sign == "DLC_JOB_ID") {
+    return inputs.variable("WORLD_SIZE") == "1" || inputs.request().framework == "tensorflow";
+  }
+  return false;
 }
 
 }  // namespace
@@ -120,7 +135,7 @@ Status check_alone(const Inputs& inputs) {
   }
   for (const Sign& sign : kSigns) {
     const std::string_view value = inputs.variable(sign.variable);
-    if (!is_sign(value, sign.when)) continue;
+    if (!is_sign(value, sign.when) || is_settled(inputs, sign.variable)) continue;
     return sign_error(std::string(sign.variable), quoted(value), sign.fix);
   }
   const std::string_view master = inputs.variable("MASTER_ADDR");

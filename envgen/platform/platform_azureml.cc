@@ -1,6 +1,7 @@
 // Azure Machine Learning. With the distribution "pytorch" each process has MASTER_ADDR,
 // MASTER_PORT (6105), WORLD_SIZE, NODE_RANK, RANK and LOCAL_RANK; with "mpi" it has OpenMPI's
-// variables and AZ_BATCH_MASTER_NODE ("address:port"). Either starts one process on each node,
+// variables and AZ_BATCH_MASTER_NODE ("address:port", whose port is Azure Batch's own and not for
+// ranks: "Azure Batch runtime environment variables"). Either starts one process on each node,
 // whose ranks are then ours to start, or one for each device. Source: "Distributed GPU training
 // guide" of Azure Machine Learning's documents (how-to-train-distributed-gpu.md). That
 // AZUREML_NODE_COUNT counts nodes is not in it: public jobs use it so.
@@ -36,7 +37,6 @@ Result<ToldMaster> master_of(const Inputs& inputs) {
     }
     master.address = endpoint->host;
     master.source = "AZ_BATCH_MASTER_NODE";
-    if (master.port == 0) master.port = endpoint->port;
   }
   if (master.address.empty()) {
     master.address = std::string(inputs.variable("AZ_BATCHAI_MPI_MASTER_NODE"));
@@ -71,7 +71,11 @@ Result<ToldTask> task_of(const Inputs& inputs) {
   TRY_ASSIGN(auto rank, number_in(inputs, mpi ? "OMPI_COMM_WORLD_RANK" : "RANK"));
   TRY_ASSIGN(auto local, number_in(inputs, mpi ? "OMPI_COMM_WORLD_LOCAL_RANK" : "LOCAL_RANK"));
   TRY_ASSIGN(auto node, number_in(inputs, "NODE_RANK"));
-  ToldTask task{.rank = rank.value_or(node.value_or(0) * *each),
+  if (!rank && !node && !inputs.request().node_rank) {
+    return fail("finding this node", "NODE_RANK and RANK", "nothing",
+                "choose the job's distribution pytorch, which sets them, or say --node-rank");
+  }
+  ToldTask task{.rank = rank.value_or(node.value_or(0)),
                 .world = *world,
                 .each = *each,
                 .source = mpi    ? "OMPI_COMM_WORLD_RANK"

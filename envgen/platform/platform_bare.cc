@@ -119,7 +119,8 @@ Location locate_by_hccn(Inputs& inputs) {
   resolved.cluster.rank_table = std::move(converted->text);
   resolved.cluster.world_size = static_cast<int>(devices->size());
   resolved.local_node = {0, "no rank table: the devices of this host are the job"};
-  resolved.platform.alone_by_default = inputs.request().devices.empty();
+  const Request& request = inputs.request();
+  resolved.platform.alone_by_default = request.devices.empty() || request.nodes.has_value();
   for (int id : *devices) {
     if (addresses.contains(id)) continue;
     resolved.warnings.push_back("device " + std::to_string(id) + " has no address in " + kHccnConf +
@@ -162,7 +163,7 @@ std::optional<std::string> detect_bare(Inputs& inputs) {
   const Variable table = first_set(inputs, {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"});
   if (!table.name.empty()) return std::string(table.name) + " names a file";
   if (!inputs.request().devices.empty()) return "--devices is given";
-  if (inputs.request().nodes && inputs.request().node_rank && asks_for_ranks(inputs.request())) {
+  if (inputs.request().nodes && inputs.request().node_rank) {
     return "--nodes and --node-rank are given";
   }
   if (inputs.request().framework == "ascend") return "--framework ascend without a platform";

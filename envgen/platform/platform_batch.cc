@@ -91,8 +91,10 @@ Location locate_pbs(Inputs& inputs) {
   if (file == nullptr) return NeedsPaths{};
   std::vector<Node> nodes = nodes_of_slots(texts_of(file->content));
   if (file->kind != PathState::Kind::kFile || nodes.empty()) {
-    return Error{"reading PBS' hosts", path, nodes.empty() ? "no host in it" : "no file",
-                 "mount it into the container, or give the hosts with --hosts"};
+    const bool is_file = file->kind == PathState::Kind::kFile;
+    return Error{"reading PBS' hosts", path, is_file ? "no host in it" : "no file",
+                 "mount it into the container, or give the hosts with --hosts; where the job is of "
+                 "this node alone: --nodes 1"};
   }
   PlatformFacts platform;
   platform.job_id = std::string(inputs.variable("PBS_JOBID"));

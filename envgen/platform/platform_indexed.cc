@@ -5,7 +5,10 @@
 // the names here are the ones in use. Sources: Kubernetes' "Job with Pod-to-Pod Communication",
 // jobset_types.go, kubeflow/trainer's plugins/xgboost (DMLC_*).
 
+#include <cstdint>
+
 #include "base/text.h"
+#include "envgen/formats/nodelist.h"
 #include "envgen/plan/devices.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
@@ -28,7 +31,8 @@ Result<Indices> indices_of(const Inputs& inputs) {
   TRY_ASSIGN(auto completion, number_in(inputs, "JOB_COMPLETION_INDEX"));
   auto job = number_in(inputs, "JOB_INDEX");
   if (!job) return std::unexpected(job.error());
-  TRY_ASSIGN(auto replicas, number_in(inputs, "REPLICATED_JOB_REPLICAS"));
+  constexpr Bounds kCounts{.least = 0, .most = static_cast<int>(kMostHosts)};
+  TRY_ASSIGN(auto replicas, number_in(inputs, "REPLICATED_JOB_REPLICAS", kCounts));
   // The index over all of a JobSet's jobs is that over this job when there is only one job.
   bool one_job =
       replicas && inputs.variable("GLOBAL_REPLICAS") == inputs.variable("REPLICATED_JOB_REPLICAS");
@@ -83,8 +87,13 @@ Result<std::optional<Count>> count_of(const Inputs& inputs, const Indices& indic
   TRY_ASSIGN(auto workers, number_in(inputs, "DMLC_NUM_WORKER"));
   if (workers && *workers % slots == 0) return Count{*workers / slots, "DMLC_NUM_WORKER"};
   TRY_ASSIGN(auto completions, number_in(inputs, "JOB_COMPLETIONS"));
-  if (completions) return Count{*completions * indices.replicas, "JOB_COMPLETIONS"};
-  return std::nullopt;
+  if (!completions) return std::nullopt;
+  const std::int64_t pods = std::int64_t{*completions} * indices.replicas;
+  if (pods > static_cast<std::int64_t>(kMostHosts)) {
+    return fail(kCounting, "JOB_COMPLETIONS", std::to_string(pods) + " pods",
+                "is there a digit too many?");
+  }
+  return Count{static_cast<int>(pods), "JOB_COMPLETIONS"};
 }
 
 Error uncounted(const Indices& indices) {

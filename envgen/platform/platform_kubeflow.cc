@@ -30,7 +30,8 @@ bool in_kubernetes(const Inputs& inputs) {
 bool has_pet_variables(const Inputs& inputs) {
   if (inputs.variable("PET_NNODES").empty()) return false;
   Variable place = first_set(inputs, {"PET_NODE_RANK", "PET_RDZV_ENDPOINT"});
-  return !place.name.empty() || in_kubernetes(inputs);
+  const bool indexed = !inputs.variable("JOB_COMPLETION_INDEX").empty();
+  return !place.name.empty() || (in_kubernetes(inputs) && !indexed);
 }
 
 // "<job>-master-0", "<job>-worker-3": what operators before PET_* can be told by.
@@ -250,7 +251,7 @@ Location locate_pytorch(Inputs& inputs) {
 // --- JAX, XGBoost, Paddle ---
 
 // What an operator tells a pod of its job: how many there are, which one this is, where they meet.
-struct Told {
+struct CountNames {
   const char* job;  // "JAXJob"
   const char* framework;
   const char* count;
@@ -258,18 +259,19 @@ struct Told {
   const char* master;
   const char* port;  // "" = behind the master's name
 };
-constexpr Told kTrainerJax = {
+constexpr CountNames kTrainerJax = {
     "Trainer's JAX", "jax", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "JAX_COORDINATOR_ADDRESS", ""};
-constexpr Told kJaxJob = {
+constexpr CountNames kJaxJob = {
     "JAXJob", "jax", "NUM_PROCESSES", "PROCESS_ID", "COORDINATOR_ADDRESS", "COORDINATOR_PORT"};
 // XGBoost's and LightGBM's trackers are of the script: it gets its environment as it is.
-constexpr Told kXgboostJob = {"XGBoostJob", "single",      "WORLD_SIZE",
-                              "RANK",       "MASTER_ADDR", "MASTER_PORT"};
-constexpr Told kTrainerXgboost = {"Trainer's XGBoost", "single",           "DMLC_NUM_WORKER",
-                                  "DMLC_TASK_ID",      "DMLC_TRACKER_URI", "DMLC_TRACKER_PORT"};
-constexpr Told kPaddleJob = {"PaddleJob", "paddle", "PADDLE_NNODES", "", "PADDLE_MASTER", ""};
+constexpr CountNames kXgboostJob = {"XGBoostJob", "single",      "WORLD_SIZE",
+                                    "RANK",       "MASTER_ADDR", "MASTER_PORT"};
+constexpr CountNames kTrainerXgboost = {"Trainer's XGBoost", "single",
+                                        "DMLC_NUM_WORKER",   "DMLC_TASK_ID",
+                                        "DMLC_TRACKER_URI",  "DMLC_TRACKER_PORT"};
+constexpr CountNames kPaddleJob = {"PaddleJob", "paddle", "PADDLE_NNODES", "", "PADDLE_MASTER", ""};
 
-bool has(const Inputs& inputs, const Told& told) {
+bool has(const Inputs& inputs, const CountNames& told) {
   for (const char* name : {told.count, told.index, told.master, told.port}) {
     if (*name != '\0' && inputs.variable(name).empty()) return false;
   }
@@ -277,7 +279,7 @@ bool has(const Inputs& inputs, const Told& told) {
 }
 
 // By hand they are set outside of Kubernetes, too.
-const Told* operator_of(const Inputs& inputs) {
+const CountNames* operator_of(const Inputs& inputs) {
   const bool indexed = !inputs.variable("JOB_COMPLETION_INDEX").empty();
   if (!in_kubernetes(inputs) && !indexed) return nullptr;
   if (has(inputs, kTrainerJax)) return &kTrainerJax;
@@ -294,13 +296,13 @@ const Told* operator_of(const Inputs& inputs) {
 }
 
 // Trainer's XGBoost counts a worker for each GPU of a pod.
-Result<int> pods_of(const Inputs& inputs, const Told& told, int slots) {
+Result<int> pods_of(const Inputs& inputs, const CountNames& told, int slots) {
   TRY_ASSIGN(auto count, number_in(inputs, told.count, {1, kMostSlots}));
   if (&told != &kTrainerXgboost || *count % slots != 0) return *count;
   return *count / slots;
 }
 
-Status set_told_master(const Inputs& inputs, const Told& told, Cluster& cluster) {
+Status set_told_master(const Inputs& inputs, const CountNames& told, Cluster& cluster) {
   if (!inputs.request().master_addr.empty()) return {};
   const std::string_view master = inputs.variable(told.master);
   if (*told.port != '\0') {
@@ -316,7 +318,7 @@ Status set_told_master(const Inputs& inputs, const Told& told, Cluster& cluster)
   return {};
 }
 
-Result<LocalNode> told_local_node(const Inputs& inputs, const Told& told, std::size_t nodes) {
+Result<LocalNode> told_local_node(const Inputs& inputs, const CountNames& told, std::size_t nodes) {
   if (*told.index != '\0') {
     TRY_ASSIGN(auto index, number_in(inputs, told.index));
     return local_node_by_index(nodes, inputs.request(), *index, told.index);
@@ -331,7 +333,7 @@ Result<LocalNode> told_local_node(const Inputs& inputs, const Told& told, std::s
               "say which node this is with --node-rank");
 }
 
-Location locate_told(Inputs& inputs, const Told& told) {
+Location locate_told(Inputs& inputs, const CountNames& told) {
   auto slots = slots_of_node(inputs, 0);
   if (!slots) return NeedsPaths{};
   auto count = pods_of(inputs, told, *slots);
@@ -486,7 +488,7 @@ std::optional<std::string> detect_kubeflow(Inputs& inputs) {
   }
   if (is_tf_job(inputs)) return "TF_CONFIG is set";
   if (has_pet_variables(inputs)) return "PET_NNODES is set";
-  if (const Told* told = operator_of(inputs)) {
+  if (const CountNames* told = operator_of(inputs)) {
     return std::string(told->count) + " is set as " + told->job + " does";
   }
   if (is_older_pytorch_job(inputs)) return "MASTER_ADDR and RANK are set as a PyTorchJob's";
@@ -497,7 +499,7 @@ Location locate_kubeflow(Inputs& inputs) {
   if (is_mpi_job(inputs)) return locate_mpi(inputs);
   if (!inputs.variable("TF_CONFIG").empty()) return locate_by_tf_config(inputs, PlatformFacts{});
   const bool pet = has_pet_variables(inputs);
-  if (const Told* told = operator_of(inputs); told != nullptr && !pet) {
+  if (const CountNames* told = operator_of(inputs); told != nullptr && !pet) {
     return locate_told(inputs, *told);
   }
   bool pytorch = pet || !inputs.variable("WORLD_SIZE").empty();

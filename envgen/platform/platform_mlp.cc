@@ -119,7 +119,7 @@ Location locate_mlp(Inputs& inputs) {
   }
   PlatformFacts platform;
   platform.job_id = std::string(inputs.variable("MLP_TASK_ID"));
-  const ToldNode own{*place, "MLP_ROLE_INDEX"};
+  const ToldNode own{*place, alike ? "MLP_ROLE_INDEX" : "the place of this role and index"};
   return locate_node(inputs, std::move(*nodes), own, std::move(master), std::move(platform), 0);
 }
 

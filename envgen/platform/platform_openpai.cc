@@ -90,9 +90,11 @@ Location locate_openpai(Inputs& inputs) {
                  quoted(own_role) + " and " + quoted(inputs.variable(kOwnIndex)),
                  "the role has to be in PAI_TASK_ROLE_LIST, the index below its task count"};
   }
-  const ToldNode place{static_cast<int>(own - nodes.begin()), kOwnIndex};
   // One role, whatever it is called, is a job without roles.
-  if (nodes.front().role == nodes.back().role) {
+  const bool alike = nodes.front().role == nodes.back().role;
+  const ToldNode place{static_cast<int>(own - nodes.begin()),
+                       alike ? kOwnIndex : "the place of this role and index"};
+  if (alike) {
     for (Node& node : nodes) {
       node.role.clear();
       node.role_index = 0;

@@ -1,6 +1,6 @@
 // SkyPilot: the addresses of all nodes in the order of their ranks, a line each, this node's rank,
 // and the GPUs of each. Source: "SkyPilot environment variables" in its documents
-// (docs/source/running-jobs/environment-variables.rst); SKYPILOT_NUM_NODES: its code.
+// (docs/source/running-jobs/environment-variables.rst), "Environment variables for run".
 
 #include "envgen/formats/hosts.h"
 #include "envgen/platform/platform.h"
@@ -28,6 +28,10 @@ Location locate_skypilot(Inputs& inputs) {
   }
   auto rank = number_in(inputs, "SKYPILOT_NODE_RANK");
   if (!rank) return rank.error();
+  if (!*rank && !inputs.request().node_rank) {
+    return Error{"finding this node", "SKYPILOT_NODE_RANK", "nothing",
+                 "pass it on, or say which node this is with --node-rank"};
+  }
   auto gpus = number_in(inputs, "SKYPILOT_NUM_GPUS_PER_NODE", kSlots);
   if (!gpus) return gpus.error();
   std::vector<Node> nodes;

@@ -151,18 +151,27 @@ void warn_of_unused(const Request& request, const ResolvedCluster& resolved, Pla
   if (!same) warn("--hosts");
 }
 
+// Whether one of a launcher's flags, which stand before its script, says which nodes there are.
+bool has_node_flag(const std::vector<std::string>& command) {
+  constexpr std::array<std::string_view, 15> kFlags = {
+      "--nnodes",  "--num_machines", "--num_nodes", "--standalone",  "--worker_num",
+      "--host",    "-host",          "-H",          "-hosts",        "--hosts",
+      "-hostfile", "--hostfile",     "-f",          "--machinefile", "-machinefile"};
+  for (const std::string& argument : command) {
+    for (std::string_view word : words_of(argument)) {  // of a shell's text, too
+      if (word == "-m" || word.ends_with(".py")) return false;
+      if (std::ranges::find(kFlags, take_part(word, '=')) != kFlags.end()) return true;
+    }
+  }
+  return false;
+}
+
 // Whether the user told the launcher how many nodes there are, or it has nothing to ask.
-bool tells_its_nodes(const Inputs& inputs, const std::vector<std::string>& command) {
-  const Launcher* typed = typed_launcher(command);
-  if (typed == nullptr || typed->framework == "mpi" || typed->framework == "single") return true;
-  if (typed->reads == LauncherReads::kPet && !inputs.variable("PET_NNODES").empty()) return true;
-  return std::ranges::any_of(command, [](std::string_view word) {
-    constexpr std::array<std::string_view, 7> kFlags = {
-        "--nnodes",     "--num_machines", "--num_nodes",       "--standalone",
-        "--worker_num", "--hostfile",     "--nproc_per_node=1"};
-    return std::ranges::any_of(
-        kFlags, [word](std::string_view flag) { return word.find(flag) != word.npos; });
-  });
+bool tells_its_nodes(const Inputs& inputs, const Launcher& typed,
+                     const std::vector<std::string>& command) {
+  if (typed.framework == "single") return true;
+  if (typed.reads == LauncherReads::kPet && !inputs.variable("PET_NNODES").empty()) return true;
+  return has_node_flag(command);
 }
 
 // Of a job whose nodes nobody has counted. What runs once needs no count; it is told what the
@@ -174,8 +183,10 @@ Status check_count(const Inputs& inputs, ResolvedCluster& resolved, Plan& plan) 
   const std::vector<std::string>& command = resolved.platform.command;
   const bool asked = !request.framework.empty() && request.framework != "single";
   const bool launches = request.torch_launcher || request.ascend_launcher;
-  if (asked || launches || !tells_its_nodes(inputs, command)) return std::unexpected(*uncounted);
-  if (request.framework.empty() && typed_launcher(command) == nullptr) {
+  const Launcher* typed = typed_launcher(command);
+  const bool told = typed == nullptr || tells_its_nodes(inputs, *typed, command);
+  if (asked || launches || !told) return std::unexpected(*uncounted);
+  if (request.framework.empty() && typed == nullptr) {
     plan.warnings.push_back("the command runs once and for itself: " + uncounted->where + " " +
                             uncounted->found + "; where the pods are one job, " + uncounted->fix);
   }
@@ -264,8 +275,11 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   if (auto status = check_count(inputs, resolved, plan); !status) return status.error();
   auto launcher = choose_framework(wanted_framework(inputs.request(), resolved, plan), plan);
   if (!launcher) return launcher.error();
-  // What is only started does no harm twice that its user has not typed.
-  if (resolved.platform.alone_by_default && !(*launcher)->only_starts) {
+  // What is only started does no harm twice that its user has not typed, and neither does a
+  // launcher that knows its nodes.
+  const Launcher* typed = typed_launcher(resolved.platform.command);
+  const bool told = typed != nullptr && tells_its_nodes(inputs, *typed, resolved.platform.command);
+  if (resolved.platform.alone_by_default && !(*launcher)->only_starts && !told) {
     if (auto status = check_alone(inputs); !status) return status.error();
   }
   if (auto wait = too_few_nodes(inputs.request(), resolved.cluster.nodes.size())) {

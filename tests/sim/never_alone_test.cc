@@ -109,7 +109,9 @@ TEST(NeverAlone, WhatSaysOneIsNoSign) {
        {Words{"WORLD_SIZE=1", "RANK=0", "MASTER_ADDR=elsewhere"}, Words{"MASTER_ADDR=localhost"},
         Words{"MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500"}, Words{"MASTER_ADDR=pod-1"},
         Words{"NNODES=1", "NODE_RANK=0"}, Words{"SLURM_NNODES=1"}, Words{"RANK="},
-        Words{"WORLD_SIZE=auto"}, Words{"OMPI_COMM_WORLD_SIZE=1"}}) {
+        Words{"WORLD_SIZE=auto"}, Words{"OMPI_COMM_WORLD_SIZE=1"}, Words{"MASTER_ADDR=0.0.0.0"},
+        Words{"MS_WORKER_NUM=8", "MS_SCHED_HOST=127.0.0.1"},
+        Words{"SLURM_JOB_NUM_NODES=2", "SLURM_STEP_NUM_NODES=1"}}) {
     EXPECT_EQ(said({variables, kPyTorch}), "local pytorch, world size 1") << variables[0];
   }
 }
@@ -140,6 +142,70 @@ TEST(NeverAlone, TheOptionsNeedAMaster) {
                     {"--fan-out", "--slots", "1", "--nodes", "2", "--node-rank", "1", "--",
                      "python", "train.py"}}),
               HasSubstr("--master-addr"));
+}
+
+TEST(NeverAlone, TheOptionsMakeAClusterForATypedLauncherToo) {
+  EXPECT_EQ(said({{},
+                  {"--nodes", "2", "--node-rank", "1", "--master-addr", "a", "--slots", "8", "--",
+                   "torchrun", "train.py"}}),
+            "bare pytorch 1 of 2, world size 16");
+}
+
+TEST(NeverAlone, DevicesThatAreNamedDoNotCountTheNodes) {
+  EXPECT_THAT(said({{},
+                    {"--framework", "ascend", "--devices", "0-7", "--nodes", "2", "--node-rank",
+                     "1", "--", "python", "train.py"}}),
+              AllOf(HasSubstr("--nodes"), HasSubstr("a sign of several")));
+}
+
+// Its own flags win over what an environment says.
+TEST(NeverAlone, ALauncherThatKnowsItsNodesIsNotAlone) {
+  const Words known = {"--framework", "pytorch",     "--",
+                       "torchrun",    "--nnodes=2",  "--rdzv-endpoint=a:29400",
+                       "train.py",    "--num_nodes", "2"};
+  EXPECT_THAT(said({{"NNODES=2"}, known}), HasSubstr("local pytorch"));
+}
+
+TEST(NeverAlone, OnlyALaunchersOwnFlagsCountThePodsOfAnIndexedJob) {
+  auto pod = [](Words command) {
+    command.insert(command.begin(), "--");
+    return said({{"JOB_COMPLETION_INDEX=1"}, std::move(command)});
+  };
+  EXPECT_THAT(pod({"torchrun", "--nnodes=2", "train.py"}), HasSubstr("indexed single"));
+  EXPECT_THAT(pod({"bash", "-c", "torchrun --nnodes 2 train.py"}), HasSubstr("indexed single"));
+  EXPECT_THAT(pod({"mpirun", "-H", "a,b", "./a"}), HasSubstr("indexed single"));
+  for (const Words& command :
+       {Words{"torchrun", "--nproc_per_node=16", "train.py"}, Words{"mpirun", "-np", "8", "./a"},
+        Words{"torchrun", "train.py", "--num_nodes", "2"}}) {
+    EXPECT_THAT(pod(command), HasSubstr("counting the nodes")) << command[1];
+  }
+}
+
+TEST(NeverAlone, VariablesOfTorchrunCountThePodsOfAnIndexedJobInKubernetes) {
+  EXPECT_THAT(said({{"KUBERNETES_SERVICE_HOST=10.0.0.1", "JOB_COMPLETION_INDEX=1", "PET_NNODES=2"},
+                    {"--framework", "pytorch", "--slots", "1", "--master-addr", "j-0.j", "--",
+                     "python", "train.py"}}),
+              HasSubstr("indexed pytorch 1 of 2"));
+}
+
+TEST(NeverAlone, TasksWithoutPmiAreNoMpiJob) {
+  EXPECT_THAT(said({{"WORLD_SIZE=2", "RANK=1", "LOCAL_RANK=0", "MASTER_ADDR=pod-0"},
+                    {"--framework", "mpi", "--slots", "1", "--", "./a.out"}}),
+              AllOf(HasSubstr("PMI"), HasSubstr("--rank-means node")));
+}
+
+// A platform that is named is not asked whether it is the one.
+TEST(NeverAlone, ARankThatIsMissingIsNotTheFirst) {
+  const Words command = {"--framework", "pytorch", "--slots", "1", "--", "python", "train.py"};
+  auto on = [&command](const char* platform, Words variables) {
+    Words argv = {"--platform", platform};
+    argv.insert(argv.end(), command.begin(), command.end());
+    return said({std::move(variables), argv});
+  };
+  EXPECT_THAT(on("skypilot", {"SKYPILOT_NODE_IPS=a\nb"}),
+              AllOf(HasSubstr("SKYPILOT_NODE_RANK"), HasSubstr("nothing")));
+  EXPECT_THAT(on("azureml", {"AZUREML_NODE_COUNT=2", "MASTER_ADDR=a"}),
+              AllOf(HasSubstr("NODE_RANK"), HasSubstr("nothing")));
 }
 
 // The table of the platforms: what was a job of one node is the cluster that the variables tell.

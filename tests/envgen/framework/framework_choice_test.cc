@@ -5,6 +5,7 @@
 
 #include "envgen/framework/framework.h"
 #include "envgen/plan/launch.h"
+#include "envgen/plan/typed_launcher.h"
 #include "envgen/resolve/resolve.h"
 #include "tests/envgen/job_builder.h"
 
@@ -46,6 +47,20 @@ struct Named {
   std::vector<std::string> command;
   std::string_view framework;
 };
+
+TEST(FrameworkOfACommand, IsNoneOfAName) {
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"conda", "run", "-n", "deepspeed", "python", "train.py"},
+           {"uv", "run", "--with", "deepspeed", "python", "train.py"},
+           {"bash", "-c", "command -v torchrun; python train.py"},
+           {"python", "-m", "xtuner.tools.train", "x"},
+           {"python", "-m", "swift.cli._megatron.sft", "x"},
+           {"mpirun.log"}}) {
+    EXPECT_EQ(framework_typed(command), "") << command.back();
+  }
+  EXPECT_EQ(framework_typed({"conda", "run", "-n", "deepspeed", "torchrun", "x.py"}), "pytorch");
+  EXPECT_EQ(framework_typed({"mpiexec.hydra", "./a"}), "mpi");
+}
 
 TEST(FrameworkOfACommand, IsTheOneWhoseLauncherItStarts) {
   const Named cases[] = {
