@@ -16,8 +16,7 @@ namespace envgen {
 std::string mask_secrets(std::string_view text);
 
 // The same of what a process printed, where a command may stand ("--token VALUE"), or a line of
-// YAML
-// ("secret_key: VALUE").
+// YAML ("secret_key: VALUE").
 std::string mask_printed(std::string_view text);
 
 // What may be shown of a variable: "***" for a secret's value, and of others what mask_secrets and,

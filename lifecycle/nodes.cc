@@ -188,7 +188,9 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
     changed();
   }
   from.report = report;
-  if (report.ran_ms >= 0) from.began_at = now - report.ran_ms;
+  from.report.ran_ms = std::min(report.ran_ms, now);
+  if (auto& failure = from.report.failure) failure->ran_ms = std::min(failure->ran_ms, now);
+  if (report.ran_ms >= 0) from.began_at = now - from.report.ran_ms;
   from.reported = true;
   from.heard_at = now;
   from.gone = report.stage == Stage::kEnded;

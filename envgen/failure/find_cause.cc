@@ -210,8 +210,10 @@ class Search {
     }
     const bool torn = std::exchange(stream.torn, text.starts_with(' '));
     if (torn && is_error_name(exception_name(text))) {
-      return end(index, {.first = index}, catalog_.match(text.substr(0, kMostMatchedBytes), true),
-                 stream);
+      end(index, {.first = index}, catalog_.match(text.substr(0, kMostMatchedBytes), true), stream);
+      // It may be a message of its own.
+      candidates_.back().weak = true;
+      return;
     }
     if (is_raise(text)) return;  // a line of code: what is raised comes behind it
     const auto match = catalog_.match(text.substr(0, kMostMatchedBytes), false);

@@ -183,8 +183,7 @@ Results check_clock(const Context& context) {
     return {warning(text + ", before this program's own file was written", fix)};
   }
   const std::int64_t before_ms = sys::monotonic_ms();
-  timespec nap{.tv_sec = 0, .tv_nsec = 5'000'000};
-  ::nanosleep(&nap, nullptr);
+  sys::sleep_ms(5);
   const std::int64_t passed_ms = sys::monotonic_ms() - before_ms;
   if (passed_ms < 1) {
     return {failed("the monotonic clock stands still", "this host cannot run a job: reboot it")};

@@ -110,6 +110,8 @@ void wait_for_signals(std::span<pollfd> sources, std::int64_t timeout_ms) {
   for (pollfd& source : sources) source.revents = POLLIN;
 }
 
+void pass_over(int /*signal*/) {}
+
 void restore_dispositions(const SavedSignals& saved) {
   for (int signal = 1; signal <= kSignals; ++signal) {
     if ((saved.ignored & bit(signal)) != 0) {
@@ -153,11 +155,16 @@ void restore_signals(const SavedSignals& saved) {
   change_mask(SIG_SETMASK, saved.mask);
 }
 
+bool outlives(int signal) {
+  struct sigaction action{};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == pass_over;
+}
+
 void restore_signals_of_worker(const SavedSignals& saved) {
   restore_dispositions(saved);
   // Handlers, because exec takes them back; what is ignored or blocked would stay so.
   struct sigaction action{};
-  action.sa_handler = [](int) {};
+  action.sa_handler = pass_over;
   action.sa_flags = SA_RESTART;
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2}) {
     if ((saved.ignored & bit(signal)) == 0) ::sigaction(signal, &action, nullptr);

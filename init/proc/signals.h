@@ -39,6 +39,8 @@ void restore_signals(const SavedSignals& saved);
 // USR2) does not end it. Slurm and others signal each process of a container. What it executes has
 // the dispositions of `saved`; a wait of its own may end early (EINTR).
 void restore_signals_of_worker(const SavedSignals& saved);
+// Whether this process outlives the signal by that: what it forks has to as well.
+bool outlives(int signal);
 
 struct Received {
   int signal = 0;

@@ -112,7 +112,7 @@ void read_stacks(const std::string& directory, NodeRun& run) {
   std::vector<std::string> names = sys::inspect(path, true).entries;
   for (const std::string& name : names) {
     if (run.stacks.size() == kMostStacks) return;
-    std::string text = envgen::mask_secrets(text_at(path + "/" + name, kMostText));
+    std::string text = envgen::mask_printed(text_at(path + "/" + name, kMostText));
     if (!text.empty()) run.stacks.push_back({name, std::move(text)});
   }
 }

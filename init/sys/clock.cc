@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 
@@ -21,6 +22,12 @@ std::int64_t now_ms(clockid_t clock) {
 std::int64_t monotonic_ms() { return now_ms(CLOCK_MONOTONIC); }
 
 std::int64_t wall_ms() { return now_ms(CLOCK_REALTIME); }
+
+void sleep_ms(std::int64_t duration_ms) {
+  timespec left{.tv_sec = duration_ms / 1000, .tv_nsec = duration_ms % 1000 * 1'000'000};
+  while (::nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
+}
 
 // By <chrono>'s calendar: gmtime_r reads /etc/localtime for its leap seconds.
 std::string utc_text(std::int64_t wall_ms) {

@@ -10,4 +10,6 @@ std::int64_t monotonic_ms();                 // CLOCK_MONOTONIC: does not jump w
 std::int64_t wall_ms();                      // since 1970, UTC
 std::string utc_text(std::int64_t wall_ms);  // "2026-11-20T07:35:10.123Z"
 
+void sleep_ms(std::int64_t duration_ms);  // whatever signals come
+
 }  // namespace sys

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Images with the real engines, from Debian's packages alone: images.sh DIR [SUITE]
 # Makes DIR/mpi.tar and DIR/torch.tar, for docker import, of Debian 12 or of another release. Those
-# of Debian 12 come as this machine's own apt gets them, the others from Debian's default mirror. An image is made once; another list of packages makes it anew.
+# of Debian 12 come as this machine's own apt gets them, the others from Debian's default mirror.
+# An image is made once; another list of packages makes it anew.
 # Where that is not possible: exit 1 with TRAINIT_DOCKER_MUST_WORK=1, else the tests skip.
 set -eu
 

@@ -7,9 +7,9 @@
 Needs root (network namespaces), and for their ways torchrun and mpirun. Plays the kinds of KINDS,
 which fail for real, and the logs of TRAINIT_SAMPLES/failures, which one rank prints before it ends
 with 1; healthy ones too, where no line of theirs may be called a cause. A job of one node, without
-torchrun, whose start takes long, is started again unless trainit says that this is useless. Prints a row a failure (right or wrong, the
-cause line, class, verdict), and a table a way: the right line, the right class, wrong "do not
-restart", healthy logs with a finding. Exits 1 below 90 % right lines, or with one of the last two.
+torchrun, whose start takes long, is started again unless trainit says that this is useless. Prints
+a row a failure (right or wrong, the cause line, class, verdict), and a table a way: the right line,
+the right class, wrong "do not restart", healthy logs with a finding. Exits 1 below 90 % right lines, or with one of the last two.
 """
 
 import argparse
@@ -151,21 +151,22 @@ def squeezed(text):
 def cases(only):
     found = [Case(kind, kind, '', *row, 'stderr') for kind, row in KINDS.items()]
     samples = os.path.join(os.environ.get('TRAINIT_SAMPLES', ''), 'failures')
-    if os.path.isdir(samples):
-        with open(samples + '/labels.tsv', encoding='utf-8') as labels:
-            for number, row in enumerate(labels.read().splitlines()[1:]):
-                name, failure_class, _, line, restart = row.split('\t')[:5]
-                found.append(
-                    Case(
-                        name,
-                        'log',
-                        f'{samples}/{name}',
-                        failure_class,
-                        squeezed(line).encode()[:COMPARED].decode(errors='ignore'),
-                        restart,
-                        ('stdout', 'stderr')[number % 2],
-                    )
+    if not os.path.isdir(samples):
+        sys.exit('failures_table: TRAINIT_SAMPLES has to name the samples: found no ' + samples)
+    with open(samples + '/labels.tsv', encoding='utf-8') as labels:
+        for number, row in enumerate(labels.read().splitlines()[1:]):
+            name, failure_class, _, line, restart = row.split('\t')[:5]
+            found.append(
+                Case(
+                    name,
+                    'log',
+                    f'{samples}/{name}',
+                    failure_class,
+                    squeezed(line).encode()[:COMPARED].decode(errors='ignore'),
+                    restart,
+                    ('stdout', 'stderr')[number % 2],
                 )
+            )
     return [case for case in found if only in case.name]
 
 

@@ -14,6 +14,7 @@
 #include "init/copy/tree/entry_copy.h"
 #include "init/copy/tree/foreign_source.h"
 #include "init/copy/tree/links.h"
+#include "init/sys/clock.h"
 
 namespace copy {
 namespace {
@@ -35,8 +36,7 @@ bool wait_for_tick(const struct stat& status) {
   ::clock_gettime(CLOCK_REALTIME, &now);
   const std::int64_t age = to_ns(now) - to_ns(status.st_ctim);
   if (age < 0 || age > kClockTickNs) return false;
-  const timespec tick{.tv_sec = 0, .tv_nsec = kClockTickNs};
-  ::nanosleep(&tick, nullptr);
+  sys::sleep_ms(kClockTickNs / 1'000'000);
   return true;
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/signal_name.h"
+#include "init/proc/signals.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -60,7 +61,8 @@ envgen::Error read_failure(const FailureSlot& slot) {
 // The caller's handlers, and what it has blocked, are not for a process that may be stopped.
 void forget_signals() {
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
-    if (signal != SIGKILL && signal != SIGSTOP) ::signal(signal, SIG_DFL);
+    const bool fixed = signal == SIGKILL || signal == SIGSTOP;
+    if (!fixed && !proc::outlives(signal)) ::signal(signal, SIG_DFL);
   }
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);

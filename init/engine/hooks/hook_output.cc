@@ -90,7 +90,7 @@ std::string HookOutput::output_tail() const {
       words += control ? '?' : c;
     }
   }
-  return envgen::mask_secrets(words);
+  return envgen::mask_printed(words);
 }
 
 }  // namespace engine

@@ -407,7 +407,10 @@ envgen::Status HookRun::start(const envgen::HookGroup& group, const envgen::Envi
     ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     return Worker(group, env, run_dir, forced_names, job, fd, saved).run();
   };
-  TRY(fork("starting the " + std::string(name_of(group.event)) + " hooks", saved, body));
+  // A stop that comes before the worker reads its signals waits for it.
+  proc::SavedSignals held = saved;
+  held.mask = ~std::uint64_t{0};
+  TRY(fork("starting the " + std::string(name_of(group.event)) + " hooks", held, body));
   event_ = group.event;
   deadline_ms_ = deadline_of(group);
   return {};

@@ -96,7 +96,7 @@ class Taker {
     const std::int64_t begun_ms = sys::monotonic_ms();
     dump_all(0);
     const std::int64_t left_ms = begun_ms + kGapMs - sys::monotonic_ms();
-    if (left_ms > 0) ::poll(nullptr, 0, static_cast<int>(left_ms));
+    if (left_ms > 0) sys::sleep_ms(left_ms);
     look(&Process::after, &Process::after_ms);
     dump_all(1);
     TakenStacks taken;

@@ -36,6 +36,8 @@ bool is_certain(const std::optional<envgen::FoundCause>& found) {
          found->weight >= envgen::FailureCatalog::kExceptionWeight;
 }
 
+constexpr const char* kBySigbus = "killed by SIGBUS: ";
+
 // What the kernel knows is surer than what was printed.
 std::optional<FailureCause> cause_by_kernel(FailedHow how, bool said) {
   if (how.by_oom) {
@@ -49,7 +51,7 @@ std::optional<FailureCause> cause_by_kernel(FailedHow how, bool said) {
   std::string text = shm_text(std::uint64_t{status.f_blocks} * status.f_frsize,
                               std::uint64_t{status.f_bfree} * status.f_frsize);
   if (text.empty()) return std::nullopt;
-  return FailureCause{.line = "killed by SIGBUS: " + std::move(text),
+  return FailureCause{.line = kBySigbus + std::move(text),
                       .failure_class = kShmBusError,
                       .role = "root",
                       .advice = kShmAdvice,
@@ -106,8 +108,9 @@ std::optional<FailureCause> cause_in(std::string_view printed,
   return cause_of(*std::move(found), "");
 }
 
+// A launcher's table may be of the same class, and is a guess.
 bool is_by_kernel(const FailureCause& cause) {
-  return !cause.certain && (cause.failure_class == kHostOom || cause.failure_class == kShmBusError);
+  return cause.failure_class == kHostOom ? cause.line.empty() : cause.line.starts_with(kBySigbus);
 }
 
 void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others, FailedHow how,

@@ -179,6 +179,19 @@ TEST(FindCause, HoldsTheEndOfATornTracebackForOne) {
       "    go()");
 }
 
+// The first line may be the end of a traceback whose beginning is lost, or a message of its own.
+TEST(FindCause, HoldsAnExceptionInTheFirstLineForOneThatTheJobMayHaveCaught) {
+  const std::string printed =
+      "ModuleNotFoundError: No module named 'apex'\nstep 1 loss 2.5\n"
+      "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n"
+      "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n";
+  const auto cause = cause_of(printed);
+  ASSERT_TRUE(cause);
+  EXPECT_THAT(cause->line, HasSubstr("CUDA out of memory"));
+  EXPECT_NE(cause_of("ModuleNotFoundError: No module named 'apex'\nstep 1 loss 2.5\n")->restart,
+            RestartHelps::kNo);
+}
+
 TEST(FindCause, LetsARootBeatItsVictims) {
   const std::string victim =
       "[rank1]: [E1 ProcessGroupNCCL.cpp:1] [Rank 1] Watchdog caught collective operation "

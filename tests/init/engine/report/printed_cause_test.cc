@@ -59,6 +59,10 @@ TEST(PrintedCause, IsTheKernelsWhereItKilledForMemory) {
   EXPECT_TRUE(engine::is_by_kernel(*all[0].cause)) << "no rank's log is surer";
   const auto print = engine::cause_in("CUDA out of memory\n", envgen::FailureCatalog::shipped());
   EXPECT_FALSE(engine::is_by_kernel(*print));
+  const auto guess =
+      engine::cause_in("  exitcode  : -9 (pid: 71)\n", envgen::FailureCatalog::shipped());
+  ASSERT_TRUE(guess);
+  EXPECT_FALSE(engine::is_by_kernel(*guess)) << "a launcher's table is a guess: " << guess->line;
 }
 
 TEST(ShmText, IsOfAFullOrSmallOne) {
