@@ -49,7 +49,9 @@ std::vector<EnvEdit> process_environment(const Inputs& inputs, const NodeJob& jo
 Status launch_jax(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   TRY_ASSIGN(auto told, node_job_of(inputs, resolved, kPlanning, kCoordinatorPort));
   if (!told) return {};
-  const NodeJob& job = *told;
+  NodeJob& job = *told;
+  // Nobody has counted the processes of a node that is alone: it is one.
+  if (resolved.cluster.nodes.empty() && !inputs.request().slots) job.slots = job.world_size = 1;
   TRY(needs_master(job, kPlanning));
   const PlatformFacts& platform = resolved.platform;
   plan.free_master_port = job.alone() && !job.port_given && inputs.request().master_addr.empty();

@@ -2,8 +2,8 @@
 // device with what `python -m paddle.distributed.launch` gives its own: paddle.distributed.
 // init_parallel_env() reads PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM, PADDLE_TRAINER_ENDPOINTS and
 // PADDLE_CURRENT_ENDPOINT, and meets at MASTER_ADDR:MASTER_PORT, else at PADDLE_MASTER. A launch
-// that the user typed stays one process and is told its nodes by the variables that it reads for
-// its flags; its own flags beat them.
+// that the user typed, or a script that may type one, stays one process and is told its nodes by
+// the variables that it reads for its flags; its own flags beat them.
 //
 // Sources: python/paddle/distributed/launch/controllers/collective.py, launch/context/args_envs.py,
 // parallel.py and collective.py of Paddle; kubeflow/training-operator
@@ -14,6 +14,7 @@
 
 #include "envgen/framework/framework.h"
 #include "envgen/framework/node_job.h"
+#include "envgen/plan/command.h"
 #include "envgen/plan/launch.h"
 #include "envgen/plan/typed_launcher.h"
 
@@ -124,7 +125,9 @@ Status launch_paddle(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan
   const NodeJob& job = *told;
   const PlatformFacts& platform = resolved.platform;
   if (resolved.cluster.nodes.empty()) plan.world_size = job.world_size;
-  if (typed_launcher(platform.command) != nullptr) {
+  // A script may start the launch by itself; where the platform has started each rank, it is one.
+  const bool script = !platform.own_rank && !python_command(platform.command);
+  if (script || typed_launcher(platform.command) != nullptr) {
     launch_typed(inputs, resolved, job, plan);
     return {};
   }

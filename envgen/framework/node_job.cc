@@ -17,7 +17,10 @@ std::string master_of(const Request& request, const ResolvedCluster& resolved, b
   if (!resolved.cluster.master_addr.empty()) return resolved.cluster.master_addr;
   const Node& first = resolved.cluster.nodes[0];
   if (!first.host.empty()) return first.host;
-  return first.container_ip.empty() ? first.host_ip : first.container_ip;
+  if (!first.container_ip.empty()) return first.container_ip;
+  if (!first.host_ip.empty()) return first.host_ip;
+  // Nobody told where the tasks of one node meet.
+  return resolved.cluster.nodes.size() == 1 ? "127.0.0.1" : "";
 }
 
 }  // namespace
@@ -26,6 +29,7 @@ Result<std::optional<NodeJob>> node_job_of(Inputs& inputs, const ResolvedCluster
                                            const char* planning, int default_port) {
   const std::vector<Node>& nodes = resolved.cluster.nodes;
   NodeJob job;
+  job.is_task = resolved.platform.own_rank.has_value();
   if (nodes.empty()) {
     auto slots = slots_of_node(inputs, 0);
     if (!slots) return std::nullopt;

@@ -21,8 +21,10 @@ struct NodeJob {
   int port = 0;
   bool port_given = false;
   int min_nodes = 0;  // elastic, from so many
+  bool is_task =
+      false;  // one of the job's processes, each of which may be in a container of its own
 
-  [[nodiscard]] bool alone() const { return node_count == 1; }
+  [[nodiscard]] bool alone() const { return node_count == 1 && !is_task; }
   [[nodiscard]] bool elastic() const { return min_nodes > 0 && !alone(); }
 };
 

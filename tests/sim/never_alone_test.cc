@@ -243,6 +243,12 @@ TEST(NeverAlone, AMeaningThatIsOpenCanBeSaid) {
   };
   EXPECT_EQ(meant("node"), "env pytorch 1 of 2, world size 4");
   EXPECT_EQ(meant("process"), "env pytorch, world size 2");
+  Outcome outcome = outcome_of(
+      {variables,
+       {"--rank-means", "process", "--fan-out", "--slots", "2", "--", "python", "train.py"}});
+  Environ env(variables);
+  for (const EnvEdit& edit : std::get<Planned>(outcome).plan.processes[0].env) env.apply(edit);
+  EXPECT_EQ(env.get_or("MASTER_ADDR", ""), "pod-0");
 }
 
 TEST(NeverAlone, TheUsersOwnTfConfigIsKept) {

@@ -66,5 +66,26 @@ TEST(Jax, AnAddressOfIpv6HasItsBrackets) {
   EXPECT_EQ(environment_of(c, launched(c), 0).get("JAX_COORDINATOR_ADDRESS"), "[fd00::1]:6666");
 }
 
+TEST(Jax, ANodeThatIsAloneIsOneProcessToo) {
+  LauncherCase c({"python3", "train.py"}, {}, 0);
+  c.with_devices({"nvidia0", "nvidia1"});
+  const Plan plan = launched(c);
+  ASSERT_THAT(plan.processes, SizeIs(1));
+  EXPECT_EQ(environment_of(c, plan, 0).get("JAX_NUM_PROCESSES"), "1");
+  EXPECT_EQ(plan.world_size, 1);
+  c.request.slots = 2;
+  EXPECT_THAT(launched(c).processes, SizeIs(2));
+}
+
+TEST(Jax, TheTasksOfOneNodeMeetWhereThePlatformSays) {
+  LauncherCase c({"python3", "train.py"}, {2}, 0);
+  c.resolved.cluster.master_addr = "pod-0";
+  c.resolved.platform.own_rank = 1;
+  c.resolved.platform.local_rank = 1;
+  const Plan plan = launched(c);
+  EXPECT_EQ(environment_of(c, plan, 0).get("JAX_COORDINATOR_ADDRESS"), "pod-0:6666");
+  EXPECT_FALSE(plan.free_master_port) << "each would take another";
+}
+
 }  // namespace
 }  // namespace envgen

@@ -62,6 +62,26 @@ TEST(Paddle, ATypedLaunchMayNameItsMasterItself) {
   EXPECT_EQ(environment_in(c, plan, 0).get("PADDLE_MASTER"), std::nullopt);
 }
 
+TEST(Paddle, AScriptMayStartTheLaunchAndIsStartedOnce) {
+  LauncherCase c({"bash", "run.sh"}, {8, 8}, 1);
+  const Plan plan = planned(c);
+  ASSERT_THAT(plan.processes, SizeIs(1));
+  EXPECT_EQ(environment_in(c, plan, 0).get("PADDLE_MASTER"), "host-0:36543");
+  EXPECT_EQ(environment_in(c, plan, 0).get("PADDLE_RANK"), "1");
+}
+
+TEST(Paddle, AScriptThatThePlatformStartsForEachRankIsARank) {
+  LauncherCase c({"bash", "run.sh"}, {2}, 0);
+  c.resolved.platform.own_rank = 1;
+  c.resolved.platform.local_rank = 1;
+  c.resolved.cluster.master_addr = "pod-0";
+  const Plan plan = planned(c);
+  ASSERT_THAT(plan.processes, SizeIs(1));
+  EXPECT_EQ(environment_in(c, plan, 0).get("PADDLE_TRAINER_ID"), "1");
+  EXPECT_EQ(environment_in(c, plan, 0).get("MASTER_ADDR"), "pod-0");
+  EXPECT_FALSE(plan.free_master_port) << "each would take another";
+}
+
 TEST(Paddle, NodesWithoutANameAreAnError) {
   LauncherCase c({"python3", "train.py"}, {1, 1}, 0);
   c.resolved.cluster.nodes[1].host.clear();
