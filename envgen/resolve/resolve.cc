@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "envgen/conda/cann.h"
 #include "envgen/conda/conda.h"
+#include "envgen/formats/tfconfig.h"
 #include "envgen/framework/framework.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
@@ -204,7 +205,8 @@ void count_ranks(const Request& request, const FrameworkLauncher& launcher,
   Cluster& cluster = resolved.cluster;
   cluster.world_size = 0;
   for (Node& node : cluster.nodes) {
-    node.slots = one ? 1 : launcher.ranks_of_role(node.role);
+    const bool idle = node.slots == 0 && tf_ranks(node.role) == 0;
+    node.slots = !one ? launcher.ranks_of_role(node.role) : idle ? 0 : 1;
     cluster.world_size += node.slots;
   }
 }
