@@ -3,6 +3,7 @@
 // the TF_CONFIG of a command that is only started is its own.
 
 #include "envgen/formats/tfconfig.h"
+#include "envgen/plan/devices.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 
@@ -21,7 +22,21 @@ std::optional<std::string> detect_tfconfig(Inputs& inputs) {
   return "TF_CONFIG lists several tasks";
 }
 
-Location locate_tfconfig(Inputs& inputs) { return locate_by_tf_config(inputs, PlatformFacts{}); }
+// A task is one rank of TensorFlow's; to another framework it is a node, with as many as any has.
+Location locate_tfconfig(Inputs& inputs) {
+  Location location = locate_by_tf_config(inputs, PlatformFacts{});
+  auto* resolved = std::get_if<ResolvedCluster>(&location);
+  const std::string& framework = inputs.request().framework;
+  if (resolved == nullptr || framework.empty() || framework == "tensorflow") return location;
+  const auto slots = slots_of_node(inputs, 0);
+  if (!slots) return NeedsPaths{};
+  resolved->cluster.world_size = 0;
+  for (Node& node : resolved->cluster.nodes) {
+    if (node.slots > 0) node.slots = *slots;
+    resolved->cluster.world_size += node.slots;
+  }
+  return location;
+}
 
 }  // namespace
 

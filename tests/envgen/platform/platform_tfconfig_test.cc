@@ -45,6 +45,20 @@ TEST(TfConfigPlatform, IsKeptAsItIs) {
   EXPECT_EQ(resolved.platform.tf_config, kTwo);
 }
 
+TEST(TfConfigPlatform, ItsTasksAreNodesOfAnotherFramework) {
+  Container one;
+  one.variables = {R"(TF_CONFIG={"cluster":{"worker":["a:1","b:1"],"ps":["c:1"]},)"
+                   R"("task":{"type":"worker","index":1}})"};
+  Request request = asks("pytorch");
+  request.slots = 8;
+  const ResolvedCluster resolved = locate("tfconfig", one, request);
+  EXPECT_EQ(resolved.cluster.nodes[0].slots, 8);
+  EXPECT_EQ(resolved.cluster.nodes[2].slots, 0) << "a ps has no rank";
+  EXPECT_EQ(resolved.cluster.world_size, 16);
+  request.framework = "tensorflow";
+  EXPECT_EQ(locate("tfconfig", one, request).cluster.world_size, 2);
+}
+
 struct Sample {
   const char* name;
   std::size_t nodes;    // 0: refused
