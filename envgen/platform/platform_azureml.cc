@@ -47,7 +47,8 @@ Result<ToldMaster> master_of(const Inputs& inputs) {
 }
 
 // The processes that were started: how many, how many of them on a node, and which one this is.
-Result<ToldTask> task_of(const Inputs& inputs) {
+// Nothing where nobody has counted the nodes, and `uncounted` is why.
+Result<std::optional<ToldTask>> task_of(const Inputs& inputs, std::optional<Error>& uncounted) {
   const bool mpi = !inputs.variable("OMPI_COMM_WORLD_RANK").empty();
   TRY_ASSIGN(auto count, number_in(inputs, "AZUREML_NODE_COUNT", {.least = 1}));
   if (!count) count = inputs.request().nodes;
@@ -57,14 +58,16 @@ Result<ToldTask> task_of(const Inputs& inputs) {
   TRY_ASSIGN(auto each, number_in(inputs, each_name, {.least = 1, .most = kMostSlots}));
   if (!world) world = count;  // one on each node
   if (!world) {
-    return fail(kCounting, std::string(world_name) + " and AZUREML_NODE_COUNT", "nothing",
-                "say how many nodes the job has with --nodes");
+    uncounted = Error{kCounting, std::string(world_name) + " and AZUREML_NODE_COUNT", "nothing",
+                      "say how many nodes the job has with --nodes"};
+    return std::nullopt;
   }
   if (!each) {
     if (!count) {
-      return fail(kCounting, "AZUREML_NODE_COUNT",
-                  "nothing, and " + std::to_string(*world) + " processes",
-                  "say how many nodes the job has with --nodes");
+      uncounted = Error{kCounting, "AZUREML_NODE_COUNT",
+                        "nothing, and " + std::to_string(*world) + " processes",
+                        "say how many nodes the job has with --nodes"};
+      return std::nullopt;
     }
     TRY_ASSIGN(each, node_count_of({world_name, *world}, {"AZUREML_NODE_COUNT", *count}));
   }
@@ -96,16 +99,37 @@ Result<ToldTask> task_of(const Inputs& inputs) {
   return task;
 }
 
+// mpirun starts programs that read its own variables: those are ranks where that is asked for.
+Location locate_started(const Inputs& inputs, const ToldTask& task, ToldMaster master) {
+  Location location = locate_task(inputs, task, std::move(master), PlatformFacts{});
+  auto* resolved = std::get_if<ResolvedCluster>(&location);
+  const bool mpi = task.source == "OMPI_COMM_WORLD_RANK";
+  if (resolved != nullptr && mpi && !asks_for_ranks(inputs.request())) {
+    resolved->platform.own_rank.reset();
+    resolved->platform.framework = "single";
+  }
+  return location;
+}
+
 Location locate_azureml(Inputs& inputs) {
-  auto task = task_of(inputs);
-  if (!task) return task.error();
+  PlatformFacts platform;
+  auto told = task_of(inputs, platform.uncounted);
+  if (!told) return told.error();
+  if (!*told) {
+    return ResolvedCluster{.cluster = {},
+                           .local_node = {0, "one process"},
+                           .platform = std::move(platform),
+                           .waits = {},
+                           .warnings = {}};
+  }
+  const ToldTask& task = **told;
   auto master = master_of(inputs);
   if (!master) return master.error();
-  if (task->each > 1) return locate_task(inputs, *task, std::move(*master), PlatformFacts{});
-  auto nodes = nameless_nodes(task->world, 0, "the number of nodes");
+  if (task.each > 1) return locate_started(inputs, task, std::move(*master));
+  auto nodes = nameless_nodes(task.world, 0, "the number of nodes");
   if (!nodes) return nodes.error();
-  return locate_node(inputs, std::move(*nodes), {task->rank, task->source}, std::move(*master),
-                     PlatformFacts{}, 0);
+  return locate_node(inputs, std::move(*nodes), {task.rank, task.source}, std::move(*master),
+                     std::move(platform), 0);
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ constexpr const char* kResources = "/opt/ml/input/config/resourceconfig.json";
 struct Resources {
   std::vector<Node> nodes;
   std::string current;
-  std::string source;  // of the list
+  std::string source;      // of the list
+  std::size_t groups = 0;  // of instances, each of a type of its own; 0 = not told
 };
 
 std::unexpected<Error> bad_list(const std::string& where, std::string found) {
@@ -48,8 +49,10 @@ Result<std::vector<Node>> nodes_of_list(const json::Value& list, const std::stri
 Result<Resources> resources_of_variables(const Inputs& inputs) {
   auto document = json::Document::parse(inputs.variable("SM_HOSTS"), "SM_HOSTS");
   if (!document) return std::unexpected(document.error().error);
-  Resources resources{{}, std::string(inputs.variable("SM_CURRENT_HOST")), "SM_HOSTS"};
+  Resources resources{{}, std::string(inputs.variable("SM_CURRENT_HOST")), "SM_HOSTS", 0};
   TRY_ASSIGN(resources.nodes, nodes_of_list(document->root(), "SM_HOSTS"));
+  const auto groups = json::Document::parse(inputs.variable("SM_INSTANCE_GROUPS"), "");
+  if (groups && groups->root().is(json::Type::kArray)) resources.groups = groups->root().size();
   return resources;
 }
 
@@ -70,8 +73,10 @@ Result<Resources> resources_of_file(const PathState& file) {
   if (!hosts || !current) {
     return fail(kReading, kResources, "no hosts or no current_host", "it has to have both");
   }
-  Resources resources{{}, std::string(current->text()), kResources};
+  Resources resources{{}, std::string(current->text()), kResources, 0};
   TRY_ASSIGN(resources.nodes, nodes_of_list(*hosts, std::string(kResources) + ": hosts"));
+  const auto groups = member("instance_groups");
+  if (groups && groups->is(json::Type::kArray)) resources.groups = groups->size();
   return resources;
 }
 
@@ -90,6 +95,14 @@ Location locate_sagemaker(Inputs& inputs) {
   if (!by_variables && file == nullptr) return NeedsPaths{};
   auto resources = by_variables ? resources_of_variables(inputs) : resources_of_file(*file);
   if (!resources) return resources.error();
+  // A host knows its own devices alone.
+  const Request& request = inputs.request();
+  if (resources->groups > 1 && asks_for_ranks(request) && !request.slots) {
+    return Error{"counting the ranks", resources->source,
+                 std::to_string(resources->groups) + " instance groups, whose hosts may differ",
+                 "give all nodes with --platform bare --hosts algo-1:8,algo-2:4, or --slots where "
+                 "each has as many ranks"};
+  }
   auto told = number_in(inputs, "SM_NUM_GPUS", kSlots);
   if (!told) return told.error();
   const int slots = *told ? std::max(1, **told) : 0;  // a CPU host runs one rank

@@ -13,6 +13,12 @@ using testing::SizeIs;
 
 const Words kTrain = {"python", "train.py"};
 
+Request asks(const char* framework) {
+  Request request = request_of(kTrain);
+  request.framework = framework;
+  return request;
+}
+
 Container with(Words variables, int gpus = 2) {
   Container one;
   one.variables = std::move(variables);
@@ -77,6 +83,30 @@ TEST(SageMaker, AHostThatIsNotListedIsRefused) {
               HasSubstr("algo-1"));
 }
 
+TEST(SageMaker, HostsOfSeveralInstanceGroupsMayDiffer) {
+  const Container by_toolkit = with({R"(SM_HOSTS=["algo-1","algo-2"])", "SM_CURRENT_HOST=algo-2",
+                                     "SM_NUM_GPUS=4", R"(SM_INSTANCE_GROUPS=["big","small"])"});
+  Container by_file = with({"TRAINING_JOB_ARN=arn:aws:sagemaker:x"});
+  by_file.paths[kResources] = file(
+      R"({"current_host":"algo-1","hosts":["algo-1","algo-2"],"instance_groups":[)"
+      R"({"instance_group_name":"big","instance_type":"ml.p4d.24xlarge","hosts":["algo-1"]},)"
+      R"({"instance_group_name":"small","instance_type":"ml.g5.xlarge","hosts":["algo-2"]}]})");
+  for (const Container& one : {by_toolkit, by_file}) {
+    EXPECT_THAT(refusal("sagemaker", one, asks("pytorch")),
+                AllOf(HasSubstr("2 instance groups"), HasSubstr("--hosts")));
+    Request told = asks("pytorch");
+    told.slots = 3;
+    EXPECT_EQ(locate("sagemaker", one, told).cluster.world_size, 6);
+    EXPECT_THAT(locate("sagemaker", one, kTrain).cluster.nodes, SizeIs(2)) << "no ranks of ours";
+  }
+}
+
+TEST(SageMaker, OneInstanceGroupIsAlike) {
+  const Container one = with({R"(SM_HOSTS=["algo-1","algo-2"])", "SM_CURRENT_HOST=algo-2",
+                              "SM_NUM_GPUS=4", R"(SM_INSTANCE_GROUPS=["homogeneousCluster"])"});
+  EXPECT_EQ(locate("sagemaker", one, asks("pytorch")).cluster.world_size, 8);
+}
+
 // --- Azure ML
 
 TEST(AzureMl, OneProcessANodeIsANode) {
@@ -107,7 +137,7 @@ TEST(AzureMl, ItsMpiJobsHaveOpenMpisNumbers) {
              with({"AZ_BATCH_MASTER_NODE=10.0.0.4:6000", "OMPI_COMM_WORLD_SIZE=8",
                    "OMPI_COMM_WORLD_RANK=5", "OMPI_COMM_WORLD_LOCAL_RANK=1",
                    "OMPI_COMM_WORLD_LOCAL_SIZE=4"}),
-             kTrain);
+             asks("pytorch"));
   EXPECT_EQ(resolved.platform.own_rank, 5);
   EXPECT_EQ(resolved.cluster.master_addr, "10.0.0.4");
   EXPECT_EQ(resolved.cluster.master_port, 6105) << "the other one is Azure Batch's own";
@@ -118,11 +148,22 @@ TEST(AzureMl, AJobWithoutADistributionIsNoCluster) {
             "");
 }
 
-TEST(AzureMl, NeedsACountOfTheNodes) {
-  EXPECT_THAT(
-      refusal("azureml", with({"AZ_BATCHAI_MPI_MASTER_NODE=10.0.0.4", "RANK=0", "WORLD_SIZE=8"}),
-              kTrain),
-      HasSubstr("--nodes"));
+TEST(AzureMl, OnlyRanksNeedACountOfTheNodes) {
+  const ResolvedCluster resolved = locate(
+      "azureml", with({"AZ_BATCHAI_MPI_MASTER_NODE=10.0.0.4", "RANK=0", "WORLD_SIZE=8"}), kTrain);
+  ASSERT_TRUE(resolved.platform.uncounted);
+  EXPECT_THAT(to_line(*resolved.platform.uncounted), HasSubstr("--nodes"));
+  EXPECT_THAT(resolved.cluster.nodes, SizeIs(0));
+}
+
+TEST(AzureMl, ACommandThatMpirunOnlyStartsIsNoRank) {
+  const ResolvedCluster resolved =
+      locate("azureml",
+             with({"AZ_BATCH_MASTER_NODE=10.0.0.4:6000", "OMPI_COMM_WORLD_SIZE=8",
+                   "OMPI_COMM_WORLD_RANK=5", "OMPI_COMM_WORLD_LOCAL_SIZE=4"}),
+             kTrain);
+  EXPECT_FALSE(resolved.platform.own_rank);
+  EXPECT_EQ(resolved.platform.framework, "single");
 }
 
 // --- Vertex AI
