@@ -484,5 +484,22 @@ TEST(ResolveTensorFlow, ParameterServersAndEvaluatorsTrainNothing) {
       << "an evaluator stands in its own cluster alone";
 }
 
+TEST(CountRanks, UnderJaxAParameterServerIsIdle) {
+  Snapshot snapshot;
+  snapshot.env = Environ({R"(TF_CONFIG={"cluster":{"worker":["a:1","b:1"],"ps":["c:1"]},)"
+                          R"("task":{"type":"worker","index":1}})"});
+  snapshot.facts.run_dir = "/run/trainit";
+  snapshot.paths["/dev"].kind = PathState::Kind::kDirectory;
+  snapshot.paths["/dev"].listed = true;
+  Request request;
+  request.command = {"python", "train.py"};
+  request.framework = "jax";
+  const Answer answer = resolve(snapshot, request);
+  const auto* error = std::get_if<Error>(&answer.outcome);
+  ASSERT_NE(error, nullptr);
+  EXPECT_NE(to_line(*error).find("node 2: found no ranks on it"), std::string::npos)
+      << to_line(*error);
+}
+
 }  // namespace
 }  // namespace envgen
