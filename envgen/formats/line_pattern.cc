@@ -48,12 +48,12 @@ std::optional<std::int64_t> take_decimal(std::string_view& text) {
   return value;
 }
 
-// The same of a count; `next` begins what the pattern has behind it.
-std::optional<std::int64_t> take_count(std::string_view& text, char next) {
+// The same of a count, with its groups of three or up to the first of them.
+std::optional<std::int64_t> take_count(std::string_view& text, bool grouped) {
   std::size_t end = digits_at(text, 0);
   if (end == 0) return std::nullopt;
   const char between = end <= kGroup && end < text.size() ? text[end] : '\0';
-  if ((between == ',' || between == '_') && between != next) {
+  if (grouped && (between == ',' || between == '_')) {
     while (end < text.size() && text[end] == between && digits_at(text, end + 1) == kGroup) {
       end += 1 + kGroup;
     }
@@ -117,13 +117,34 @@ std::string anchor_of(std::string_view head) {
   return std::string(longest);
 }
 
+// Takes a count and what the pattern has behind it.
+std::optional<std::int64_t> take_count_and(std::string_view behind, bool last,
+                                           std::string_view& text) {
+  const auto take = [&](bool grouped) -> std::optional<std::int64_t> {
+    std::string_view rest = text;
+    const auto value = take_count(rest, grouped);
+    if (!value || !take_literal(behind, rest)) return std::nullopt;
+    text = rest;
+    return value;
+  };
+  const bool goes_on = behind.starts_with(',') || behind.starts_with('_');
+  if (!goes_on) return take(true);
+  // "12,500, loss" is no 12 that a column of 500 follows.
+  const std::string_view before = text;
+  const auto whole = last && behind == "," ? take(true) : std::nullopt;
+  if (whole && !text.empty() && is_blank(text[0])) return whole;
+  text = before;
+  const auto plain = take(false);
+  return plain ? plain : take(true);
+}
+
 std::optional<LineNumbers> match_at(const LinePattern& pattern, std::string_view text) {
   if (!take_literal(pattern.head, text)) return std::nullopt;
   LineNumbers numbers{};
   for (const LinePattern::Part& part : pattern.parts) {
-    const char next = part.behind.empty() ? '\0' : part.behind[0];
-    const auto value = part.decimal ? take_decimal(text) : take_count(text, next);
-    if (!value || !take_literal(part.behind, text)) return std::nullopt;
+    const bool last = &part == &pattern.parts.back();
+    const auto value = part.decimal ? take_decimal(text) : take_count_and(part.behind, last, text);
+    if (!value || (part.decimal && !take_literal(part.behind, text))) return std::nullopt;
     if (part.behind.empty() && !ends_number(text)) return std::nullopt;
     numbers[part.number] = *value;
   }

@@ -4,9 +4,11 @@
 // are equal whatever their length, and terminal escapes are as if they were not there.
 //
 // A count is digits, at most 18 of them, with a comma or an underscore between groups of three or
-// without: 12500, 12,500. It has no such comma where the pattern goes on with one. A decimal has at
-// most 9 digits before the point; of those behind it six count. A number that a letter, a digit or
-// another part of a number follows is none, unless the pattern goes on with that.
+// without: 12500, 12,500. Where the pattern goes on with a comma, one is the pattern's if that
+// fits; at the pattern's end it is the last of "12,500, loss" and the first of "12,500,0.25". A
+// decimal has at most 9 digits before the point; of those behind it six count. A number that a
+// letter, a digit or another part of a number follows is none, unless the pattern goes on with
+// that.
 
 #include <array>
 #include <cstdint>

@@ -68,6 +68,20 @@ TEST(LinePattern, ACountMayHaveGroupsOfThree) {
   }
 }
 
+TEST(LinePattern, ACountHasGroupsAlsoInFrontOfAComma) {
+  EXPECT_EQ(step_in("step: {step},", "epoch: 1 step: 12,500, loss is 2.3"), 12'500);
+  EXPECT_EQ(step_in("step: {step},", "step: 1,234,567,\tloss"), 1'234'567);
+  EXPECT_EQ(step_in("step: {step},", "step: 999, loss"), 999);
+  EXPECT_EQ(step_in("step: {step},", "step: 12, 500, loss"), 12);
+  EXPECT_EQ(step_in("step {step}, loss", "step 12,500, loss 2.3"), 12'500);
+  EXPECT_EQ(step_in("step {step}, loss", "step 999, loss 2.3"), 999);
+  EXPECT_EQ(step_in("step {step},loss", "step 12,500,loss"), 12'500);
+  EXPECT_EQ(step_in("step {step},500", "step 12,500"), 12);
+  EXPECT_EQ(step_in("step_{step}_of", "step_12_500_of"), 12'500);
+  EXPECT_EQ(step_in("step {step},{ms}", "step 12,500, 3"), 12) << "the comma is the pattern's";
+  EXPECT_EQ(step_in("step {step}, {ms}", "step 12,500, 3"), 12'500);
+}
+
 TEST(LinePattern, WhatIsNoCountIsNone) {
   for (const char* other :
        {"step -1", "step +1", "step nan", "step 1.5", "step 12e3", "step 12k", "step 0x10", "step ",
