@@ -496,7 +496,7 @@ void Supervisor::finish_logs() {
 
 void Supervisor::finish() {
   diagnosis_.finish(job_, machine_);
-  report_saved(job_, tees_.seen(), timeline_, termination_log());
+  report_saved(job_, machine_, tees_.seen(), timeline_, termination_log());
   auto counted = [this] {
     return std::pair(tees_.bytes_seen(), tees_.lost() != nullptr ? tees_.lost()->lines() : 0);
   };

@@ -32,8 +32,8 @@ std::size_t least_saved(const LineBoard& board, std::int64_t since_ms) {
 
 }  // namespace
 
-void report_saved(const Job& job, const logtee::Shared* seen, Timeline& timeline,
-                  const char* termination_log) {
+void report_saved(const Job& job, const lifecycle::Machine& machine, const logtee::Shared* seen,
+                  Timeline& timeline, const char* termination_log) {
   if (job.save_asked_ms == 0 || !job.lines || !tells_saved(job.plan.observe)) return;
   const LineBoard& board = *job.lines;
   if (seen != nullptr) await_end(*seen, board.size());
@@ -44,13 +44,14 @@ void report_saved(const Job& job, const logtee::Shared* seen, Timeline& timeline
            job.plan.processes[least].name + " has told";
     sys::log::info(text);
   } else if (job.plan.node_count > 1) {
-    return;  // it may be another node's rank that tells
+    text = "no rank of this node has told that it has saved a checkpoint (--progress)";
+    sys::log::info(text);  // it may be another node's that tells
   } else {
     sys::log::warning(text);
   }
   timeline.note("saved", text);
-  if (!job.save_reason.empty()) text += " (" + job.save_reason + ")";
-  write_termination_log(termination_log, "trainit: a checkpoint was asked for; " + text + "\n");
+  // Behind the phase log's line. What else the job ended by is what stands there then.
+  if (machine.rescheduled()) add_to_termination_log(termination_log, "trainit: " + text + "\n");
 }
 
 }  // namespace engine

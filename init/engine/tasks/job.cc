@@ -1,6 +1,7 @@
 #include "init/engine/tasks/job.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -253,6 +254,19 @@ void write_termination_log(const char* path, std::string_view text) {
   const std::string masked = envgen::mask_secrets(text);
   const std::string_view message = envgen::cut_text(masked, kTerminationLogBytes);
   if (::write(fd.get(), message.data(), message.size()) < 0) {
+    sys::log::warning("cannot write the termination log, ignoring");
+  }
+}
+
+void add_to_termination_log(const char* path, std::string_view text) {
+  if (path == nullptr) return;
+  sys::Fd fd(::open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat now{};
+  if (!fd.valid() || ::fstat(fd.get(), &now) != 0) return;
+  const std::string masked = envgen::mask_secrets(text);
+  const auto begun = static_cast<std::size_t>(now.st_size);
+  if (begun + masked.size() > kTerminationLogBytes) return;
+  if (::write(fd.get(), masked.data(), masked.size()) < 0) {
     sys::log::warning("cannot write the termination log, ignoring");
   }
 }

@@ -128,5 +128,7 @@ inline constexpr std::size_t kTerminationLogBytes = 4096;
 // cut between UTF-8 characters, without credentials. The file is a bind mount: written in place,
 // never created.
 void write_termination_log(const char* path, std::string_view message);
+// The same behind what stands there, where there is room for all of it.
+void add_to_termination_log(const char* path, std::string_view message);
 
 }  // namespace engine
