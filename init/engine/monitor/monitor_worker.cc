@@ -410,9 +410,11 @@ void Worker::settle_stall() {
       sys::log::warning(stall_.message() + ", ignoring");
     }
     rank.hooks_ran = false;
+    // Until now: it has not run well while its stacks were taken and its hooks ran either.
+    const std::int64_t silent_ms = sys::monotonic_ms() - rank.judge.silent_since_ms();
     send({.kind = MonitorNews::Kind::kStalled,
           .process = rank.watched->process,
-          .value = rank.silent_ms,
+          .value = std::max(rank.silent_ms, silent_ms),
           .text = std::exchange(rank.report, {})});
   }
 }
