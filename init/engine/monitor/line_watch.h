@@ -31,6 +31,8 @@ struct LineSlot {
   std::atomic<std::int64_t> step;      // the last one, which may be smaller than one before
   std::atomic<std::int64_t> saved;     // the last one that it told to be saved
   std::atomic<std::int64_t> saved_ms;  // when, sys::monotonic_ms(); 0: it never did
+
+  std::atomic<bool> blind;  // the tee that would write here only copies
 };
 
 class LineBoard {

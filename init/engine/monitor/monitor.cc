@@ -164,7 +164,10 @@ void add_lines(const Job& job, JobReport& report) {
 
 Tees::MakeScan line_scan(const Job& job) {
   if (!job.lines) return {};
-  return [board = job.lines, observe = job.plan.observe](int /*messages*/) -> logtee::Scan {
+  return [board = job.lines, observe = job.plan.observe](int /*messages*/,
+                                                         bool in_full) -> logtee::Scan {
+    for (std::size_t i = 0; i < board->size(); ++i) board->slot(i).blind = !in_full;
+    if (!in_full) return {};
     auto reader = std::make_shared<LineReader>(board, observe);
     return [reader](std::size_t process, logtee::Stream stream, std::string_view bytes) {
       reader->add(process, static_cast<std::size_t>(stream), bytes);

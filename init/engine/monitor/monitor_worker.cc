@@ -288,7 +288,11 @@ void Worker::look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, st
   } else if (!watched.log.empty()) {
     sample.output = size_of_file(watched.log);
   }
-  if (order_.board) sample.steps = order_.board->slot(watched.process).steps;
+  if (order_.board) {
+    const LineSlot& slot = order_.board->slot(watched.process);
+    sample.steps = slot.steps;
+    sample.blind = watched.tee && slot.blind;
+  }
   if (excuses_) rank.judge.excuse(sample.cpu_ms);
   switch (rank.judge.look(sample, now_ms)) {
     case StallJudge::Verdict::kNothing:
@@ -319,7 +323,10 @@ void Worker::look_for_first_step(std::int64_t now_ms) {
   const bool come = std::ranges::any_of(ranks_, [this](const Rank& rank) {
     return order_.board->slot(rank.watched->process).steps > 0;
   });
-  if (stepless_since_ms_ == 0) stepless_since_ms_ = now_ms;
+  const bool blind = std::ranges::any_of(ranks_, [this](const Rank& rank) {
+    return rank.watched->tee && order_.board->slot(rank.watched->process).blind;
+  });
+  if (stepless_since_ms_ == 0 || blind) stepless_since_ms_ = now_ms;
   const std::int64_t stepless_ms = now_ms - stepless_since_ms_;
   awaits_steps_ = !come && stepless_ms < kFirstStepStalls * order_.observe.stall_ms;
   if (awaits_steps_ || come) return;

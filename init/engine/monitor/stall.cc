@@ -12,18 +12,18 @@ StallJudge::Verdict StallJudge::look(const ActivitySample& sample, std::int64_t 
   const bool busy = !rule_.by_output && used_ms * kIdleShare > now_ms - last_ms_;
   const bool unseen = rule_.by_output && !sample.output;
   const bool moves = first || busy || unseen || sample.output != before.output;
-  const bool steps = first || sample.steps != before.steps;
+  const bool told = !first && !sample.blind && sample.steps != before.steps;
   last_ = sample;
   last_ms_ = now_ms;
   if (moves) since_ms_ = now_ms;
-  if (steps) stepless_since_ms_ = now_ms;
+  if (first || sample.blind || told) stepless_since_ms_ = now_ms;
   if (stalled_) {
-    const bool again = !first && (by_steps_ ? steps : moves || steps);
+    const bool again = !first && (by_steps_ ? told : moves || told);
     if (!again) return Verdict::kNothing;
     stalled_ = false;
     return Verdict::kMoves;
   }
-  const bool tells = sample.steps > 0;
+  const bool tells = sample.steps > 0 && !sample.blind;
   const std::int64_t most_ms = tells ? rule_.timeout_ms : rule_.first_step_ms;
   by_steps_ = most_ms > 0 && now_ms - stepless_since_ms_ >= most_ms;
   const bool silent = !tells && now_ms - since_ms_ >= rule_.timeout_ms;

@@ -20,6 +20,7 @@ struct ActivitySample {
   std::optional<std::uint64_t> output;  // bytes, or any number that changes with it; none: not seen
   std::int64_t cpu_ms = 0;              // of the whole tree; it may fall
   std::uint64_t steps = 0;              // so many new ones it has told
+  bool blind = false;                   // nobody looks for steps now: they say nothing
 };
 
 struct StallRule {

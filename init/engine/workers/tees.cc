@@ -128,7 +128,7 @@ envgen::Status Tees::start() {
   std::erase(keep, -1);
   const bool in_full = deaths_ < kDeathsInFull;
   auto body = [this, in_full](int fd) {
-    return logtee::run(work_, *shared_, make_scan_ && in_full ? make_scan_(fd) : logtee::Scan());
+    return logtee::run(work_, *shared_, make_scan_ ? make_scan_(fd, in_full) : logtee::Scan());
   };
   auto status = fork("starting the log tee", saved_, body, keep);
   if (status) started_ms_ = sys::monotonic_ms();

@@ -26,8 +26,9 @@ namespace engine {
 class Tees : public ChildWorker {
  public:
   // Called in the tee: what is to be told of the output of the plan's processes, by messages into
-  // the descriptor. May be empty, or return nothing.
-  using MakeScan = std::function<logtee::Scan(int message_fd)>;
+  // the descriptor; not `in_full`: nothing is to be told, as the tee dies too often. May be empty,
+  // or return nothing.
+  using MakeScan = std::function<logtee::Scan(int message_fd, bool in_full)>;
 
   // `wanted`: processes still run. A tee that died then is started again, the sooner the rarer it
   // dies.

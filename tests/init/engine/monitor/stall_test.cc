@@ -187,4 +187,15 @@ TEST_F(StepStall, TimeInWhichEverythingStoodStillDoesNotCount) {
   EXPECT_EQ(looks_to_stall_at(7), 10);
 }
 
+// Its tee copies only: the steps that stand there are old.
+TEST_F(StepStall, OfABlindTeeIsNoneWhileTheRankPrints) {
+  look(busy(7));
+  for (int i = 0; i < 50; ++i) {
+    ActivitySample sample = busy(7);
+    sample.blind = true;
+    EXPECT_EQ(look(sample), Verdict::kNothing) << i;
+  }
+  EXPECT_EQ(looks_to_stall_at(7), 10) << "once somebody looks again";
+}
+
 }  // namespace
