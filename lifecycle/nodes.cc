@@ -17,6 +17,7 @@ using Stage = NodeReport::Stage;
 constexpr TimeMs kScanMs = 1000;   // between two looks at all nodes
 constexpr TimeMs kPauseMs = 2500;  // without any call: this process has not run
 constexpr std::size_t kMostPhaseBytes = 64;
+constexpr TimeMs kMostRanMs = 1'000'000'000'000;  // 31 years; what a peer says may be any number
 
 bool is_stop(Kind kind) { return kind == Kind::kStopped || kind == Kind::kExpired; }
 bool is_loss(Kind kind) { return kind == Kind::kClosed || kind == Kind::kSilent; }
@@ -188,8 +189,8 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
     changed();
   }
   from.report = report;
-  from.report.ran_ms = std::min(report.ran_ms, now);
-  if (auto& failure = from.report.failure) failure->ran_ms = std::min(failure->ran_ms, now);
+  from.report.ran_ms = std::min(report.ran_ms, kMostRanMs);
+  if (auto& failure = from.report.failure) failure->ran_ms = std::min(failure->ran_ms, kMostRanMs);
   if (report.ran_ms >= 0) from.began_at = now - from.report.ran_ms;
   from.reported = true;
   from.heard_at = now;

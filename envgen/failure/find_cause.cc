@@ -35,6 +35,7 @@ struct Candidate {
   const FailureRow* row;
   int weight;
   std::size_t progress;  // lines of it that its stream had printed before
+  bool torn = false;     // perhaps the end of a traceback whose beginning is not there
   bool weak = false;     // it may have been printed and done with: one line of progress behind it
 };
 
@@ -211,7 +212,7 @@ class Search {
     const bool torn = std::exchange(stream.torn, text.starts_with(' '));
     if (torn && is_error_name(exception_name(text))) {
       end(index, {.first = index}, catalog_.match(text.substr(0, kMostMatchedBytes), true), stream);
-      // It may be a message of its own.
+      candidates_.back().torn = true;
       candidates_.back().weak = true;
       return;
     }
@@ -358,7 +359,9 @@ class Search {
     if (best.row != nullptr) {
       cause.failure_class = best.row->failure_class;
       cause.role = best.row->role;
-      const bool sure = !best.weak || best.row->restart != RestartHelps::kNo;
+      // Nothing came behind it.
+      const bool ended = best.torn && best.line + 1 == lines_.size();
+      const bool sure = !best.weak || ended || best.row->restart != RestartHelps::kNo;
       cause.restart = sure ? best.row->restart : RestartHelps::kUnknown;
       cause.advice = best.row->advice;
     } else if (!best.weak && exception_name(lines_[best.line].bare()).empty() &&

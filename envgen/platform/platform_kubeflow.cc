@@ -30,8 +30,7 @@ bool in_kubernetes(const Inputs& inputs) {
 bool has_pet_variables(const Inputs& inputs) {
   if (inputs.variable("PET_NNODES").empty()) return false;
   Variable place = first_set(inputs, {"PET_NODE_RANK", "PET_RDZV_ENDPOINT"});
-  const bool indexed = !inputs.variable("JOB_COMPLETION_INDEX").empty();
-  return !place.name.empty() || (in_kubernetes(inputs) && !indexed);
+  return !place.name.empty() || in_kubernetes(inputs);
 }
 
 // "<job>-master-0", "<job>-worker-3": what operators before PET_* can be told by.

@@ -186,7 +186,9 @@ Status check_count(const Inputs& inputs, ResolvedCluster& resolved, Plan& plan) 
   const bool launches = request.torch_launcher || request.ascend_launcher;
   const Launcher* typed = typed_launcher(command);
   const bool told = typed == nullptr || tells_its_nodes(inputs, *typed, command);
-  if (asked || launches || !told) return std::unexpected(*uncounted);
+  // An operator of PyTorch has been here, and its count is lost.
+  const bool torch = !inputs.variable("PET_NODE_RANK").empty();
+  if (asked || launches || torch || !told) return std::unexpected(*uncounted);
   if (request.framework.empty() && typed == nullptr) {
     plan.warnings.push_back("the command runs once and for itself: " + uncounted->where + " " +
                             uncounted->found + "; where the pods are one job, " + uncounted->fix);

@@ -181,13 +181,6 @@ TEST(NeverAlone, OnlyALaunchersOwnFlagsCountThePodsOfAnIndexedJob) {
   }
 }
 
-TEST(NeverAlone, VariablesOfTorchrunCountThePodsOfAnIndexedJobInKubernetes) {
-  EXPECT_THAT(said({{"KUBERNETES_SERVICE_HOST=10.0.0.1", "JOB_COMPLETION_INDEX=1", "PET_NNODES=2"},
-                    {"--framework", "pytorch", "--slots", "1", "--master-addr", "j-0.j", "--",
-                     "python", "train.py"}}),
-              HasSubstr("indexed pytorch 1 of 2"));
-}
-
 TEST(NeverAlone, TasksWithoutPmiAreNoMpiJob) {
   EXPECT_THAT(said({{"WORLD_SIZE=2", "RANK=1", "LOCAL_RANK=0", "MASTER_ADDR=pod-0"},
                     {"--framework", "mpi", "--slots", "1", "--", "./a.out"}}),

@@ -374,7 +374,8 @@ TEST(Mpi, ARankThatSlurmStartedDoesNotBelieveTheImagesRank) {
   LauncherCase launcher_case = train({2, 2}, 1);
   launcher_case.resolved.platform.own_rank = 3;
   launcher_case.request.output = Output::kFiles;
-  launcher_case.with_environment({"RANK=9", "LOCAL_RANK=7", "WORLD_SIZE=64", "NODE_RANK=2"});
+  launcher_case.with_environment(
+      {"RANK=9", "LOCAL_RANK=7", "WORLD_SIZE=64", "NODE_RANK=2", "SLURM_PROCID=3"});
   for (auto launch : {kLaunchMpi, kLaunchHorovod, kLaunchSingle}) {
     const Plan plan = launcher_case.planned(launch);
     for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK"}) {
