@@ -375,7 +375,6 @@ void Machine::restart(TimeMs now) {
   rendezvous_until_ = 0;
   mains_started_ = false;
   counts_anew_ = false;
-  failures_before_.reset();
   began_at_.reset();
   well_ms_.reset();
   resolve_code_ = 0;

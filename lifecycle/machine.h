@@ -265,9 +265,8 @@ class Machine {
   std::uint32_t restarts_ = 0;
   std::uint32_t failures_ = 0;
   bool counts_anew_ = false;
-  std::optional<std::uint32_t> failures_before_;  // a failure here that may be a consequence
-  std::optional<TimeMs> began_at_;                // this start: its main tasks
-  std::optional<TimeMs> well_ms_;                 // how long it ran well, once it has ended
+  std::optional<TimeMs> began_at_;  // this start: its main tasks
+  std::optional<TimeMs> well_ms_;   // how long it ran well, once it has ended
   TimeMs restart_at_ = 0;
   TimeMs checkpoint_until_ = 0;
   bool signal_saves_ = false;  // the main tasks were asked: nothing tells when they have saved

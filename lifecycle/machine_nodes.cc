@@ -88,10 +88,6 @@ void Machine::take_verdict(const event::JobFailed& event) {
   if (event.here) return;
   // What failed here was a consequence.
   leave_diagnosis();
-  if (event.again && failures_before_) {
-    failures_ = *failures_before_;
-    counts_anew_ = false;
-  }
   if (event.again) count_anew(event.ran_ms >= 0 ? event.ran_ms : ran_ms(cause_.at));
   elsewhere_ = true;
   cause_.ends.clear();

@@ -22,7 +22,6 @@ bool is_leftover(TaskKind kind) {
 
 void Machine::fail(Cause cause, TimeMs now, TimeMs silent_ms) {
   if (began_at_) well_ms_ = std::max<TimeMs>(0, now - *began_at_ - silent_ms);
-  failures_before_ = failures_;
   count_anew(ran_ms(now));
   if (cause.exit_code == 0) cause.exit_code = exit_code::kOwnFailure;
   cause.at = now;

@@ -139,28 +139,6 @@ TEST(RestartReset, OfSeveralNodesIsThatOfTheOneThatFailed) {
   }
 }
 
-// The rank here died of the other node's failure, and a moment later: the hour is not over there.
-TEST(RestartReset, OfSeveralNodesIsNotThatOfOneThatFailedAsAConsequence) {
-  Policy policy = with_reset(2);
-  policy.rendezvous_ms = 60'000;
-  for (const TimeMs first_ran_ms : {kHourMs - 100, kHourMs}) {
-    Script job = of_nodes(policy);
-    job.exited(0, 3);
-    job.job_failed(kHereAgain);
-    job.nothing_left();
-    job.fired(Timer::kRestart);
-    job.nodes_ready(1);
-    job.started(0);
-    job.now += kHourMs + 100;
-    job.exited(0, 3);
-    event::JobFailed first = kElsewhereAgain;
-    first.ran_ms = first_ran_ms;
-    job.job_failed(first);
-    EXPECT_EQ(job.machine().counts_anew(), first_ran_ms == kHourMs);
-    EXPECT_EQ(job.machine().failures(), first_ran_ms == kHourMs ? 0U : 1U);
-  }
-}
-
 TEST(RestartReset, OfSeveralNodesIsByThisNodesClockWhereNobodySaysIt) {
   Policy policy = with_reset();
   policy.rendezvous_ms = 60'000;
