@@ -254,7 +254,8 @@ TEST_P(ReadSignals, WaitsForADescriptorAndForATime) {
   EXPECT_EQ(outcome.code, 0);
 }
 
-TEST_P(ReadSignals, LeavesNoHandlerToAProgramAndNoneToAWorker) {
+// A worker passes over the signals that a platform sends to all processes of a job.
+TEST_P(ReadSignals, LeavesAWorkerNoHandlerButForSignalsOfTheJob) {
   const auto outcome = child::run([] {
     ::signal(SIGHUP, SIG_IGN);
     if (GetParam() != Kernel::kWhole) refuse::calls({SYS_signalfd4}, EPERM);
@@ -262,13 +263,19 @@ TEST_P(ReadSignals, LeavesNoHandlerToAProgramAndNoneToAWorker) {
     const proc::SavedSignals saved = proc::take_over_signals();
     const proc::SignalSource source;
     const auto worker = proc::fork_worker(saved, -1, [before] {
-      if ((status_mask("SigCgt") & ~before) != 0 || status_mask("SigBlk") != 0) return 1;
-      if (status_mask("SigIgn") != bit(SIGHUP)) return 2;
-      return ::raise(SIGUSR1);
+      const std::uint64_t of_the_job =
+          bit(SIGINT) | bit(SIGQUIT) | bit(SIGTERM) | bit(SIGUSR1) | bit(SIGUSR2);
+      if ((status_mask("SigCgt") & ~before) != of_the_job) return 1;
+      if (status_mask("SigBlk") != 0) return 2;
+      if (status_mask("SigIgn") != bit(SIGHUP)) return 3;
+      for (const int passed : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2}) {
+        ::raise(passed);
+      }
+      return ::raise(SIGALRM);
     });
     return child::wait_for(*worker);
   });
-  EXPECT_EQ(outcome.code, 128 + SIGUSR1);
+  EXPECT_EQ(outcome.code, 128 + SIGALRM);
 }
 
 // A process that takes `count` real-time signals and prints "number value sender" for each.

@@ -128,8 +128,8 @@ TEST_F(Workers, AreHeardInTheirOrder) {
   wake(2);
   EXPECT_EQ(channels(), 2U);
   EXPECT_EQ(notes().front(), "one says c");
-  ::kill(one_.pid(), SIGTERM);
-  ::kill(two_.pid(), SIGTERM);
+  ::kill(one_.pid(), SIGKILL);
+  ::kill(two_.pid(), SIGKILL);
   reap(two_);
   reap(one_);
   EXPECT_EQ(channels(), 0U);
@@ -154,9 +154,9 @@ TEST_F(Workers, ThatAreSilentMayLive) {
   EXPECT_THAT(notes(), ElementsAre("one says bye", "one is silent"));
   EXPECT_EQ(channels(), 0U);
   EXPECT_NE(one_.pid(), 0);
-  ::kill(one_.pid(), SIGTERM);
+  ::kill(one_.pid(), SIGKILL);
   reap(one_);
-  EXPECT_THAT(notes(), ElementsAre("one killed by 15")) << "its silence is told once";
+  EXPECT_THAT(notes(), ElementsAre("one killed by 9")) << "its silence is told once";
 }
 
 // What it has started may hold the other end of the pipe.
