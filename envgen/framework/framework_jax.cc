@@ -60,16 +60,8 @@ Status launch_jax(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   if (!one) plan.directories.push_back({platform.log_dir});
   for (int local_rank = 0; local_rank < (one ? 1 : job.slots); ++local_rank) {
     const int rank = platform.own_rank.value_or(job.first_rank + local_rank);
-    Process process;
-    if (one) {
-      process = main_process(inputs, platform, platform.command, plan);
-    } else {
-      process.argv = platform.command;
-      process.cwd = start_directory(inputs, platform);
-      process.rank = rank;
-      process.name = "rank-" + std::to_string(rank);
-      add_rank_log(inputs.request(), platform, plan, process);
-    }
+    Process process = one ? main_process(inputs, platform, platform.command, plan)
+                          : rank_process(inputs, platform, platform.command, rank, plan);
     process.env = unset_stale(inputs, plan, rank_variables());
     const int local = platform.own_rank ? platform.local_rank : local_rank;
     for (EnvEdit& edit : process_environment(inputs, job, rank, local)) {

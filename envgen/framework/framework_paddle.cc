@@ -139,16 +139,9 @@ Status launch_paddle(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan
   for (int index = 0; index < (platform.own_rank ? 1 : job.slots); ++index) {
     const int local_rank = platform.own_rank ? platform.local_rank : index;
     const int rank = platform.own_rank.value_or(job.first_rank + index);
-    Process process;
-    if (platform.own_rank) {
-      process = main_process(inputs, platform, platform.command, plan);
-    } else {
-      process.argv = platform.command;
-      process.cwd = start_directory(inputs, platform);
-      process.rank = rank;
-      process.name = "rank-" + std::to_string(rank);
-      add_rank_log(inputs.request(), platform, plan, process);
-    }
+    Process process = platform.own_rank
+                          ? main_process(inputs, platform, platform.command, plan)
+                          : rank_process(inputs, platform, platform.command, rank, plan);
     unset(inputs, plan, rank_variables(), process);
     unset(inputs, plan, paddle_variables(), process);
     for (EnvEdit& edit :

@@ -293,11 +293,8 @@ Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, const Job
   plan.free_master_port = job.alone() && !job.port_given && inputs.request().master_addr.empty();
   plan.directories.push_back({resolved.platform.log_dir});
   for (int local_rank = 0; local_rank < job.slots; ++local_rank) {
-    Process process;
-    process.rank = job.first_rank + local_rank;
-    process.name = "rank-" + std::to_string(process.rank);
-    process.argv = command;
-    process.cwd = start_directory(inputs, resolved.platform);
+    Process process =
+        rank_process(inputs, resolved.platform, command, job.first_rank + local_rank, plan);
     process.env = worker_environment(inputs, resolved, plan,
                                      {.rank = process.rank,
                                       .world_size = job.world_size,
@@ -307,7 +304,6 @@ Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, const Job
                                       .node_count = job.node_count,
                                       .master_addr = job.address,
                                       .master_port = job.port});
-    add_rank_log(inputs.request(), resolved.platform, plan, process);
     plan.processes.push_back(std::move(process));
   }
   return {};

@@ -20,21 +20,8 @@ std::string_view framework_of_command(const std::vector<std::string>& command) {
 }
 
 bool starts_msrun(const std::vector<std::string>& command) {
-  if (base_name(command[0]) == "msrun") return true;
-  const auto python = python_command(command);
-  return python && !python->text && python->operand < command.size() &&
-         (base_name(command[python->operand]) == "msrun" ||
-          command[python->operand].starts_with("mindspore.parallel.cluster"));
-}
-
-bool starts_torchrun(const std::vector<std::string>& command) {
-  const std::string_view program = base_name(command[0]);
-  if (program == "torchrun" || program == "torch-run") return true;
-  const auto python = python_command(command);
-  if (!python || python->text || python->operand >= command.size()) return false;
-  const std::string& operand = command[python->operand];
-  return python->module ? operand.starts_with("torch.distributed.")
-                        : base_name(operand) == "torchrun";
+  const Launcher* launcher = launcher_of_command(command);
+  return launcher != nullptr && launcher->program == "msrun";
 }
 
 namespace {
@@ -55,8 +42,10 @@ std::string_view log_dir_flag(const std::vector<std::string>& argv, std::size_t 
 }
 
 void find_rank_logs(const Inputs& inputs, Process& process) {
+  const Launcher* launcher = launcher_of_command(process.argv);
   const bool msrun = starts_msrun(process.argv);
-  if (!msrun && !starts_torchrun(process.argv)) return;
+  // All that read torchrun's variables are it, or start it with what they were given.
+  if (!msrun && (launcher == nullptr || launcher->reads != LauncherReads::kPet)) return;
   const auto python = python_command(process.argv);
   std::string_view told = log_dir_flag(process.argv, python ? python->operand + 1 : 1);
   if (!msrun && told.empty()) told = inputs.variable("PET_LOG_DIR");
@@ -107,6 +96,17 @@ Process main_process(const Inputs& inputs, const PlatformFacts& platform,
     plan.directories.push_back({platform.log_dir});
     add_rank_log(inputs.request(), platform, plan, process);
   }
+  return process;
+}
+
+Process rank_process(const Inputs& inputs, const PlatformFacts& platform,
+                     std::vector<std::string> argv, int rank, const Plan& plan) {
+  Process process;
+  process.rank = rank;
+  process.name = "rank-" + std::to_string(rank);
+  process.argv = std::move(argv);
+  process.cwd = start_directory(inputs, platform);
+  add_rank_log(inputs.request(), platform, plan, process);
   return process;
 }
 

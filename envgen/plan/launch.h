@@ -16,9 +16,8 @@ namespace envgen {
 // The framework of launcher_of_command() (typed_launcher.h); "" for a program that is none.
 std::string_view framework_of_command(const std::vector<std::string>& command);
 
-// Whether it starts MindSpore's msrun, or torchrun by one of its names.
+// Whether it starts MindSpore's msrun.
 bool starts_msrun(const std::vector<std::string>& command);
-bool starts_torchrun(const std::vector<std::string>& command);
 
 // Where a node's process writes. By default the first one inherits, each other one has a file.
 bool inherits_output(const Request& request, std::size_t index);
@@ -33,6 +32,11 @@ void add_rank_log(const Request& request, const PlatformFacts& platform, const P
 // as its flags and variables say so.
 Process main_process(const Inputs& inputs, const PlatformFacts& platform,
                      std::vector<std::string> argv, Plan& plan);
+
+// One of the ranks that trainit starts itself on this node, where the one before it is in
+// plan.processes: `argv` in the platform's directory, with its log; its variables are the caller's.
+Process rank_process(const Inputs& inputs, const PlatformFacts& platform,
+                     std::vector<std::string> argv, int rank, const Plan& plan);
 
 // The directory a node's processes start in.
 std::string start_directory(const Inputs& inputs, const PlatformFacts& platform);

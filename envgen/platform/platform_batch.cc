@@ -5,7 +5,7 @@
 // job's script is an ordinary command. Sources: LSF's "About parallel jobs"; qsub(1B) of TORQUE;
 // openpbs' src/resmom/start_exec.c.
 
-#include <algorithm>
+#include <set>
 
 #include "base/text.h"
 #include "envgen/formats/nodelist.h"
@@ -22,12 +22,13 @@ constexpr const char* kReadingLsf = "reading LSF's hosts";
 
 Result<std::vector<Node>> nodes_of_counts(std::string_view text) {
   std::vector<Node> nodes;
+  std::set<std::string_view> seen;
   while (true) {
     const std::string_view host = take_word(text);
     if (host.empty()) break;
     const std::string_view slots = take_word(text);
     const auto count = parse_count<int>(slots);
-    const bool twice = std::ranges::find(nodes, host, &Node::host) != nodes.end();
+    const bool twice = !seen.insert(host).second;
     if (!count || *count < 1 || *count > kMostSlots || twice || nodes.size() >= kMostHosts) {
       return fail(kReadingLsf, "LSB_MCPU_HOSTS", quoted(host) + " " + quoted(slots),
                   "it has to be each host once, with its number of slots: a 8 b 8");

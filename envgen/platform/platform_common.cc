@@ -110,6 +110,21 @@ Variable first_set(const Inputs& inputs, std::initializer_list<std::string_view>
   return {};
 }
 
+Variables variables_of(const Inputs& inputs, std::string_view prefix) {
+  Variables variables;
+  for (const std::string_view entry : inputs.env().entries()) {
+    const std::size_t equals = entry.find('=');
+    if (!entry.starts_with(prefix) || equals == std::string_view::npos) continue;
+    variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return variables;
+}
+
+std::string_view value_of(const Variables& variables, const std::string& name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? std::string_view() : found->second;
+}
+
 Result<int> node_count_of(std::pair<std::string_view, int> whole,
                           std::pair<std::string_view, int> part) {
   auto [whole_name, all] = whole;

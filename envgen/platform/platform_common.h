@@ -3,6 +3,7 @@
 // --hosts, and an injected TF_CONFIG.
 
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,6 +54,12 @@ struct Variable {
   std::string_view value;
 };
 Variable first_set(const Inputs& inputs, std::initializer_list<std::string_view> variables);
+
+// All variables whose names begin with `prefix`, by their names: a job of many nodes has some for
+// each of them, and one lookup after the other would look through all.
+using Variables = std::map<std::string_view, std::string_view>;
+Variables variables_of(const Inputs& inputs, std::string_view prefix);
+std::string_view value_of(const Variables& variables, const std::string& name);  // "" = unset
 
 // `whole` / `part` nodes, where `part` divides `whole` and both are above 0. Names both variables
 // in the error.

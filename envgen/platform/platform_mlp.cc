@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include "base/text.h"
 #include "envgen/platform/platform.h"
@@ -14,25 +13,6 @@
 
 namespace envgen {
 namespace {
-
-// By their names: a job of many nodes has some for each of them.
-using Variables = std::map<std::string_view, std::string_view>;
-
-Variables variables_of(const Inputs& inputs) {
-  Variables variables;
-  for (const std::string_view entry : inputs.env().entries()) {
-    if (!entry.starts_with("MLP_")) continue;
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string_view::npos) continue;
-    variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
-  }
-  return variables;
-}
-
-std::string_view value_of(const Variables& variables, const std::string& name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? std::string_view() : found->second;
-}
 
 constexpr const char* kReading = "reading Volcengine's variables";
 
@@ -80,7 +60,7 @@ Status add_nodes(const Inputs& inputs, const Variables& variables, std::string_v
 }
 
 Result<std::vector<Node>> nodes_of(const Inputs& inputs) {
-  const Variables variables = variables_of(inputs);
+  const Variables variables = variables_of(inputs, "MLP_");
   std::vector<Node> nodes;
   for (const std::string_view role : kRoles) {
     TRY(add_nodes(inputs, variables, role, nodes));

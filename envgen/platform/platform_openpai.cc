@@ -4,7 +4,6 @@
 // microsoft/pai, docs/manual/cluster-user/how-to-use-advanced-job-settings.md.
 
 #include <algorithm>
-#include <map>
 
 #include "base/text.h"
 #include "envgen/platform/platform.h"
@@ -13,25 +12,6 @@
 
 namespace envgen {
 namespace {
-
-// By their names: a job of many nodes has some for each of them.
-using Variables = std::map<std::string_view, std::string_view>;
-
-Variables variables_of(const Inputs& inputs) {
-  Variables variables;
-  for (const std::string_view entry : inputs.env().entries()) {
-    if (!entry.starts_with("PAI_")) continue;
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string_view::npos) continue;
-    variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
-  }
-  return variables;
-}
-
-std::string_view value_of(const Variables& variables, const std::string& name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? std::string_view() : found->second;
-}
 
 constexpr const char* kReading = "reading OpenPAI's variables";
 constexpr const char* kOwnIndex = "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX";
@@ -71,7 +51,7 @@ Status add_nodes(const Inputs& inputs, const Variables& variables, const std::st
 }
 
 Location locate_openpai(Inputs& inputs) {
-  const Variables variables = variables_of(inputs);
+  const Variables variables = variables_of(inputs, "PAI_");
   std::vector<Node> nodes;
   for (const std::string_view role : split(inputs.variable("PAI_TASK_ROLE_LIST"), ',')) {
     if (trimmed(role).empty()) continue;
