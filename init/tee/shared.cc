@@ -23,6 +23,7 @@ struct Shared::Board {
   std::atomic<std::uint32_t> sequence{0};
   std::atomic<bool> used{false};
   std::atomic<bool> open{false};
+  std::atomic<bool> held{false};
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<std::int64_t> last_ms{0};
 };
@@ -113,6 +114,13 @@ std::string Shared::output_tail(std::size_t process, Stream stream) const {
   return tail;
 }
 
+bool Shared::held() const {
+  const auto* boards = static_cast<const Board*>(memory_);
+  return std::any_of(boards, boards + 2 * count_, [](const Board& one) {
+    return one.held.load(std::memory_order_relaxed);
+  });
+}
+
 bool Shared::has(std::size_t process) const {
   const Board* one = board(process, Stream::kOut);
   return one != nullptr && one->used.load(std::memory_order_relaxed);
@@ -135,6 +143,7 @@ void Shared::open(std::size_t process, Stream stream) {
 void Shared::take_over() {
   auto* boards = static_cast<Board*>(memory_);
   for (std::size_t i = 0; i < 2 * count_; ++i) {
+    boards[i].held.store(false, std::memory_order_relaxed);
     const std::uint32_t sequence = boards[i].sequence.load(std::memory_order_relaxed);
     if (sequence % 2 != 0) boards[i].sequence.store(sequence + 1, std::memory_order_release);
   }
@@ -165,7 +174,12 @@ void Shared::add(std::size_t process, Stream stream, std::string_view bytes, std
   if (sequence % 2 != 0) one->sequence.store(sequence + 1, std::memory_order_release);
 }
 
+void Shared::hold(std::size_t process, Stream stream, bool held) {
+  if (Board* one = board(process, stream)) one->held.store(held, std::memory_order_relaxed);
+}
+
 void Shared::end(std::size_t process, Stream stream) {
+  hold(process, stream, false);
   if (Board* one = board(process, stream)) one->open.store(false, std::memory_order_release);
 }
 

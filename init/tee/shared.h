@@ -42,6 +42,8 @@ class Shared {
   // or a character. What a program dies of stands on stderr, though stdout, which is buffered,
   // often comes behind it.
   [[nodiscard]] std::string output_tail(std::size_t process) const;
+  // A reader of ours that reads nothing holds some process up: it prints, or soon will, in vain.
+  [[nodiscard]] bool held() const;
   // The last kRingBytes of one of them.
   [[nodiscard]] std::string output_tail(std::size_t process, Stream stream) const;
   // It goes through the tee.
@@ -56,6 +58,7 @@ class Shared {
   // Before each read; add(), with nothing if need be, comes behind it.
   void begin(std::size_t process, Stream stream);
   void add(std::size_t process, Stream stream, std::string_view bytes, std::int64_t now_ms);
+  void hold(std::size_t process, Stream stream, bool held);
   void end(std::size_t process, Stream stream);
 
  private:

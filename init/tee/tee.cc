@@ -232,6 +232,7 @@ void Tee::wait() {
   const std::size_t others = polled_.size();
   for (Input& input : inputs_) {
     const bool held = input.mirror != nullptr && (input.mirror == &out_ ? out_held : err_held);
+    if (held != input.held) shared_.hold(input.process, input.stream, held && input.fd >= 0);
     const bool goes_on = std::exchange(input.held, held) && !held;
     if (goes_on && input.partial_since_ms != 0) input.partial_since_ms = now_ms_;
     // What the dead have left is read in any case: it may say why they died.
@@ -291,8 +292,8 @@ void Tee::show(Input& input, std::string_view bytes) {
   input.mirror->flush();
   if (!input.lines->waiting()) {
     input.partial_since_ms = 0;
-  } else if (input.partial_since_ms == 0) {
-    input.partial_since_ms = now_ms_;
+  } else if (input.partial_since_ms == 0 || bytes.contains('\n')) {
+    input.partial_since_ms = now_ms_;  // another line than the one that waited
   }
 }
 

@@ -266,7 +266,10 @@ void Worker::look_for_stalls(std::int64_t now_ms) {
   // One look never decides by itself, on however busy a machine.
   const std::int64_t late_ms =
       std::min(kLateLooks * look_ms_ + kLateMs, order_.observe.stall_ms / 2);
-  if (stopped || now_ms - looked_ms_ > late_ms) {
+  // Ranks that wait for the reader of our stdout, or for such a rank: a pause of his is none of
+  // theirs.
+  const bool held = order_.seen != nullptr && order_.seen->held();
+  if (stopped || held || now_ms - looked_ms_ > late_ms) {
     for (Rank& rank : ranks_) rank.judge.begin_anew();
     stepless_since_ms_ = now_ms;
   }

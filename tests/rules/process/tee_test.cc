@@ -302,6 +302,37 @@ TEST_P(TeePause, OfTheReaderOf64RanksCostsNoByte) {
   }
 }
 
+// What waits for its end is another line each time: that none of them waits long is what counts.
+TEST_P(TeePause, BetweenLinesThatEndLaterTearsNone) {
+  const std::string half_lines =
+      "i=0; printf a; while [ $i -lt 7 ]; do sleep 1; printf 'b\\na'; i=$((i + 1)); done; echo b";
+  Instance instance(spec(rules::joined({"--framework", "pytorch", "--torch-launcher", "fan-out",
+                                        "--slots", "2", "--output", "tee", "--"},
+                                       rules::shell(half_lines))));
+  EXPECT_EQ(instance.wait(), 0);
+  std::string expected;
+  for (const char* rank : {"[rank 0] ab\n", "[rank 1] ab\n"}) {
+    for (int i = 0; i < 8; ++i) expected += rank;
+  }
+  EXPECT_EQ(sorted_lines(instance.out()), sorted_lines(expected));
+}
+
+// The pause is longer than the time of a stall, however that is found.
+TEST_P(TeePause, IsNoStallOfTheJob) {
+  for (const char* on : {"output", "both"}) {
+    child::Pipe slow = child::make_pipe();
+    Spec flood = spec(single({"--log-patience", "1m", "--stall-timeout", "1s", "--stall-on", on,
+                              "--stall-action", "end"},
+                             "seq 500000"));
+    flood.before = [fd = slow.in.get()] { ::dup2(fd, STDOUT_FILENO); };
+    Instance instance(flood);
+    slow.in.reset();
+    EXPECT_TRUE(read_with_pauses(slow.out.get(), 1, {0, 3500}) == numbers(1, 500000)) << on;
+    EXPECT_EQ(instance.wait(), 0) << on;
+    EXPECT_THAT(instance.err(), Not(HasSubstr("stall"))) << on;
+  }
+}
+
 // Who only writes to a file has nothing to do with it.
 TEST_P(TeePause, HoldsNoRankUpThatIsNotShown) {
   child::Pipe unread = child::make_pipe();
