@@ -12,6 +12,7 @@ namespace {
 enum class When : unsigned char {
   kAboveOne,   // a number of nodes or processes; of a range ("1:4") the most
   kAboveZero,  // the number of one of them
+  kSeveral,    // a list, at whose blanks, commas or semicolons more than one host stands
   kSet,
 };
 
@@ -54,6 +55,9 @@ constexpr Sign kSigns[] = {
      "--nodes, --node-rank and --master-addr"},
     {"SKYPILOT_NUM_NODES", When::kAboveOne,
      "pass on SKYPILOT_NODE_RANK and SKYPILOT_NODE_IPS as well"},
+    {"SKYPILOT_NODE_IPS", When::kSeveral, "pass on SKYPILOT_NODE_RANK as well"},
+    {"AZ_BATCH_HOST_LIST", When::kSeveral, kByOptions},
+    {"AZ_BATCH_NODE_LIST", When::kSeveral, kByOptions},
     {"MLP_WORKER_NUM", When::kAboveOne, "pass on all MLP_* variables, MLP_ROLE_INDEX too"},
     {"LWS_GROUP_SIZE", When::kAboveOne, "pass on LWS_LEADER_ADDRESS and LWS_WORKER_INDEX as well"},
     {"PBS_NUM_NODES", When::kAboveOne, "pass on PBS_NODEFILE, and let the container see that file"},
@@ -76,6 +80,8 @@ constexpr Sign kSigns[] = {
     {"CLUSTER_SPEC", When::kSet,
      "say which node this is with --nodes, --node-rank and --master-addr"},
     {"SM_HOSTS", When::kSet, "pass on SM_CURRENT_HOST as well"},
+    {"PAI_TASK_ROLE_LIST", When::kSet,
+     "pass on all PAI_* variables, PAI_CURRENT_TASK_ROLE_NAME and its index too"},
     {"PAI_CURRENT_TASK_ROLE_NAME", When::kSet,
      "pass on all PAI_* variables, PAI_TASK_ROLE_LIST and those of each task too"},
     {"DLC_JOB_ID", When::kSet,
@@ -87,6 +93,10 @@ constexpr const char* kAlone = "; where the job is of this node alone: --nodes 1
 bool is_sign(std::string_view value, When when) {
   if (value.empty()) return false;
   if (when == When::kSet) return true;
+  if (when == When::kSeveral) {
+    const std::string_view list = trimmed(value);
+    return list.find_first_of(" \t\n,;") < list.find_last_not_of(" \t\n,;");
+  }
   const auto number = parse_count<int>(trimmed(value.substr(value.rfind(':') + 1)));
   // What is no number says nothing that could be gone by.
   return number && *number > (when == When::kAboveOne ? 1 : 0);

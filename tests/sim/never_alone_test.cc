@@ -102,7 +102,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Words{"AZUREML_NODE_COUNT=2"}, Words{"SKYPILOT_NUM_NODES=2"},
                     Words{"MLP_WORKER_NUM=2"}, Words{"LWS_GROUP_SIZE=2"}, Words{"PBS_NUM_NODES=2"},
                     Words{"SM_HOSTS=[\"a\",\"b\"]"}, Words{"PAI_CURRENT_TASK_ROLE_NAME=worker"},
-                    Words{"CLUSTER_SPEC={}"}));
+                    Words{"SKYPILOT_NODE_IPS=10.0.0.1\n10.0.0.2"},
+                    Words{"AZ_BATCH_HOST_LIST=10.0.0.4,10.0.0.5"},
+                    Words{"AZ_BATCH_NODE_LIST=10.0.0.4;10.0.0.5"},
+                    Words{"PAI_TASK_ROLE_LIST=worker"}, Words{"CLUSTER_SPEC={}"}));
 
 TEST(NeverAlone, WhatSaysOneIsNoSign) {
   for (const Words& variables :
@@ -110,6 +113,7 @@ TEST(NeverAlone, WhatSaysOneIsNoSign) {
         Words{"MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500"}, Words{"MASTER_ADDR=pod-1"},
         Words{"NNODES=1", "NODE_RANK=0"}, Words{"SLURM_NNODES=1"}, Words{"RANK="},
         Words{"WORLD_SIZE=auto"}, Words{"OMPI_COMM_WORLD_SIZE=1"}, Words{"MASTER_ADDR=0.0.0.0"},
+        Words{"SKYPILOT_NODE_IPS=10.0.0.1\n"}, Words{"AZ_BATCH_HOST_LIST=10.0.0.4"},
         Words{"MS_WORKER_NUM=8", "MS_SCHED_HOST=127.0.0.1"},
         Words{"SLURM_JOB_NUM_NODES=2", "SLURM_STEP_NUM_NODES=1"}}) {
     EXPECT_EQ(said({variables, kPyTorch}), "local pytorch, world size 1") << variables[0];
