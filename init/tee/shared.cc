@@ -116,9 +116,8 @@ std::string Shared::output_tail(std::size_t process, Stream stream) const {
 
 bool Shared::held() const {
   const auto* boards = static_cast<const Board*>(memory_);
-  return std::any_of(boards, boards + 2 * count_, [](const Board& one) {
-    return one.held.load(std::memory_order_relaxed);
-  });
+  return std::any_of(boards, boards + 2 * count_,
+                     [](const Board& one) { return one.held.load(std::memory_order_relaxed); });
 }
 
 bool Shared::has(std::size_t process) const {
