@@ -198,9 +198,9 @@ TEST_F(Workers, ThatAreReapedKillNobodyByWhatTheySaid) {
   say(pipe.in.get(), "damaged");
   one_.reaped({two_.pid(), false, 0, false});
   EXPECT_THAT(notes(), ElementsAre("one is damaged", "one exits with 0"));
-  ::kill(two_.pid(), SIGTERM);
+  ::kill(two_.pid(), SIGKILL);
   reap(two_);
-  EXPECT_THAT(notes(), ElementsAre("two is silent", "two killed by 15"));
+  EXPECT_THAT(notes(), ElementsAre("two is silent", "two killed by 9"));
 }
 
 TEST_F(Workers, AreKilledAtTheirDeadlineOnce) {
