@@ -122,8 +122,8 @@ void ask_npu_smi(const Context& context, std::span<const Device> devices,
   const auto report = envgen::parse_npu_smi(output, "npu-smi info");
   if (!report) return results.push_back(failed(to_line(report.error()), "see npu-smi info"));
   for (const envgen::NpuProcess& one : report->processes) {
-    const auto chip = std::ranges::find_if(report->chips, [&one](const envgen::NpuChip& chip) {
-      return chip.npu == one.npu && chip.chip == one.chip;
+    const auto chip = std::ranges::find_if(report->chips, [&one](const envgen::NpuChip& each) {
+      return each.npu == one.npu && each.chip == one.chip;
     });
     const int number = chip == report->chips.end() ? one.npu : chip->device;
     const std::string path = "/dev/davinci" + std::to_string(number);

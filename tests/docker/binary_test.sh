@@ -1,10 +1,10 @@
 #!/bin/sh
-# What an image may rely on: one static file of less than 4.5 MB, hardened: binary_test.sh BINARY OBJECT...
+# What an image may rely on: one static file of less than 4 MB, hardened: binary_test.sh BINARY OBJECT...
 # OBJECT: libraries of ours, in which the compiler's checks can still be seen.
 set -eu
 binary=$1
 shift
-limit_bytes=4500000
+limit_bytes=4000000
 failures=0
 
 expect() { # what it is, the pattern, the text
