@@ -111,6 +111,7 @@ class AsOwner {
     user_.emplace(owner);
   }
   [[nodiscard]] bool may() const { return !gone_ && (!user_ || user_->switched()); }
+  [[nodiscard]] bool is_another() const { return user_ && user_->switched(); }
 
  private:
   bool gone_ = false;
@@ -191,7 +192,8 @@ envgen::Result<bool> evict(const envgen::CachedDataset& entry) {
   const CacheEntry cache_entry{.cache = entry.cache, .key = entry.key};
   const AsOwner owner(entry.cache);
   if (!owner.may()) return false;
-  if (::access(cache_entry.cache.c_str(), W_OK) != 0) {
+  // access() asks for the real user: root's, who may be without the right to write everywhere.
+  if (!owner.is_another() && ::access(cache_entry.cache.c_str(), W_OK) != 0) {
     return envgen::fail(kWhat, cache_entry.published(), sys::errno_text(errno),
                         "remove it as its owner, or as root");
   }
