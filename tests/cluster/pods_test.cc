@@ -118,6 +118,27 @@ TEST_F(Pods, AJobSetTrains) { train("jobset.yaml", Image::kMpi, "pods/report.py"
 // With GPUs it is the same but for the launcher, which is PyTorchJob's.
 TEST_F(Pods, AVolcanoJobTrains) { train("volcano-mlu.yaml", Image::kMpi, "pods/report.py"); }
 
+TEST_F(Pods, AnAscendJobWaitsForTheRankTableOfItsConfigMap) {
+  train("volcano-ascend.yaml", Image::kMpi, "pods/report.py");
+}
+
+TEST_F(Pods, AnAscendJobTrainsByTheOperatorsVariables) {
+  train("ascendjob.yaml", Image::kMpi, "pods/report.py");
+}
+
+TEST_F(Pods, ATrainJobTrains) {
+  train("trainjob.yaml", Image::kTorch, "cluster/torch_allreduce.py");
+}
+
+TEST_F(Pods, ATFJobTrains) {
+  exercise("tfjob.yaml", tag_of(Image::kMpi),
+           {"end", std::string(TRAINIT_SOURCE_DIR) + "/tests/pods/report.py", "rank ps 0 of "});
+}
+
+TEST_F(Pods, ThePodOfANodeRemovesTheCopiesOfAllUsers) {
+  exercise("cache-gc.yaml", tag_of(Image::kMpi), {"gc"});
+}
+
 TEST_F(Pods, AnMpiJobTrains) { train("mpijob.yaml", Image::kMpi, "cluster/mpi_allreduce.py"); }
 
 TEST_F(Pods, APyTorchJobTrains) {

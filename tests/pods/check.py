@@ -12,10 +12,11 @@ AGAIN = [69, 70, 75, 76]  # exit codes of trainit's own after which the job may 
 
 def check(document):
     problems = list(against(shapes.shape_of(document), document, ''))
-    if problems or document['kind'] == 'Service':
+    if problems or document['kind'] in manifests.HELPERS:
         return problems
     for where, pod in manifests.templates_of(document):
-        problems += [f'{where}: {problem}' for problem in check_pod(pod)]
+        of_node = document['kind'] == 'DaemonSet'
+        problems += [f'{where}: {problem}' for problem in check_pod(pod, of_node)]
     return problems + list(check_kind(document))
 
 
@@ -65,7 +66,8 @@ def mounts_of(container):
     return {mount['mountPath']: mount for mount in container.get('volumeMounts', [])}
 
 
-def check_pod(pod):
+def check_pod(pod, of_node=False):
+    """Of a job, or of a node: that one serves users whom it cannot be."""
     volumes = {volume['name']: volume for volume in pod.get('volumes', [])}
     used = set()
     for container in pod.get('initContainers', []) + pod['containers']:
@@ -78,7 +80,7 @@ def check_pod(pod):
                 yield f'{container["name"]}: volume {mount["name"]} is not there'
             yield from check_claim(volumes.get(mount['name'], {}), mount)
         yield from check_resources(container)
-        yield from check_security(container, pod.get('securityContext', {}), volumes)
+        yield from check_security(container, pod.get('securityContext', {}), volumes, of_node)
     for name in volumes.keys() - used:
         yield f'volume {name} is mounted nowhere'
     for container in pod['containers']:
@@ -87,8 +89,9 @@ def check_pod(pod):
             yield f'{container["name"]}: says nothing where trainit has no message'
     if len(pod['containers']) != 1:
         yield 'one container runs the job'
+    yield from check_probes(pod['containers'][0])
     yield from check_injection(pod, volumes)
-    yield from check_grace(pod)
+    yield from check_grace(pod, of_node)
 
 
 def check_claim(volume, mount):
@@ -108,9 +111,12 @@ def check_resources(container):
             yield f'{container["name"]}: {name}: devices have request and limit alike'
 
 
-def check_security(container, of_pod, volumes):
+def check_security(container, of_pod, volumes, of_node):
     name, own = container['name'], container.get('securityContext', {})
-    if not of_pod.get('runAsNonRoot') or not of_pod.get('runAsUser') or 'runAsGroup' not in of_pod:
+    if of_node:
+        if not set(own.get('capabilities', {}).get('add', [])) <= {'SETUID', 'SETGID'}:
+            yield f'{name}: more rights than to become somebody else'
+    elif not of_pod.get('runAsNonRoot') or not of_pod.get('runAsUser') or 'runAsGroup' not in of_pod:
         yield f'{name}: runs as root, or as whoever the image says'
     if of_pod.get('seccompProfile', {}).get('type') != 'RuntimeDefault':
         yield f'{name}: no seccomp profile'
@@ -123,6 +129,15 @@ def check_security(container, of_pod, volumes):
         tmp = mounts_of(container).get('/tmp', {})
         if tmp.get('readOnly', not tmp) or 'emptyDir' not in volumes.get(tmp.get('name'), {}):
             yield f'{name}: a read-only root, and no volume at /tmp'
+
+
+def check_probes(container):
+    """A pod that failed is not ready any more; one that is killed for it has no debug window."""
+    asked = container.get('readinessProbe', {}).get('exec', {}).get('command')
+    if asked != [container.get('command', [''])[0], 'status']:
+        yield f'{container["name"]}: no readiness by trainit status'
+    if 'livenessProbe' in container:
+        yield f'{container["name"]}: a liveness probe ends the debug window'
 
 
 def check_injection(pod, volumes):
@@ -151,12 +166,12 @@ def check_injection(pod, volumes):
         yield f'{main["name"]}: does not start with the trainit that was installed'
 
 
-def check_grace(pod):
+def check_grace(pod, of_node):
     env = {entry['name']: entry.get('value') for entry in pod['containers'][0].get('env', [])}
     grace = pod.get('terminationGracePeriodSeconds', 30) - RESERVE_S
     if env.get('TRAINIT_GRACE') != f'{grace}s':
         yield f'TRAINIT_GRACE is {env.get("TRAINIT_GRACE")}, and the pod has {grace} s'
-    if 'TRAINIT_HOLD' not in env:
+    if 'TRAINIT_HOLD' not in env and not of_node:
         yield 'no debug window'
 
 
@@ -164,21 +179,60 @@ def check_kind(document):
     spec = document['spec']
     if document['apiVersion'].startswith('batch.volcano.sh'):
         yield from check_volcano(spec)
+    elif document['kind'] == 'DaemonSet':
+        labels = spec['template'].get('metadata', {}).get('labels', {})
+        if spec['selector'].get('matchLabels') != labels:
+            yield 'its selector does not select its pods'
     elif document['kind'] == 'Job':
         yield from check_job(spec, 'spec')
     elif document['kind'] == 'JobSet':
         for job in spec['replicatedJobs']:
             yield from check_job(job['template']['spec'], job['name'])
     elif document['kind'] == 'PyTorchJob':
-        for where, pod in manifests.templates_of(document):
-            if pod['containers'][0]['name'] != 'pytorch':
-                yield f'{where}: the operator looks for a container named pytorch'
+        yield from check_named(document, 'pytorch')
         if spec['pytorchReplicaSpecs'].get('Master', {}).get('replicas') != 1:
             yield 'one master'
         yield from check_exit_code_policy(spec['pytorchReplicaSpecs'])
+    elif document['kind'] == 'TFJob':
+        yield from check_named(document, 'tensorflow')
+        yield from check_exit_code_policy(spec['tfReplicaSpecs'])
+    elif document['kind'] == 'AscendJob':
+        yield from check_ascend(document)
+    elif document['kind'] == 'TrainingRuntime':
+        yield from check_runtime(document)
     elif document['kind'] == 'MPIJob':
         if spec['mpiReplicaSpecs']['Launcher'].get('replicas') != 1:
             yield 'one launcher'
+
+
+def check_named(document, name):
+    for where, pod in manifests.templates_of(document):
+        if pod['containers'][0]['name'] != name:
+            yield f'{where}: the operator looks for a container named {name}'
+
+
+def check_ascend(document):
+    yield from check_named(document, 'ascend')
+    spec = document['spec']
+    total = sum(replica['replicas'] for replica in spec['replicaSpecs'].values())
+    if spec['runPolicy']['schedulingPolicy']['minAvailable'] != total:
+        yield f'minAvailable is not the {total} pods that train together'
+    leader = spec['replicaSpecs'].get('Master', {})
+    if leader.get('replicas') != 1 or document['metadata']['labels'].get('framework') != 'pytorch':
+        yield 'of PyTorch, with one master'
+    # MASTER_ADDR is a service of the master's ports alone; the link's is the next one.
+    ports = [port['containerPort'] for port in leader['template']['spec']['containers'][0]['ports']]
+    if len(ports) != 2 or ports[1] != ports[0] + 1:
+        yield 'the service has no port for the link of the nodes'
+
+
+def check_runtime(document):
+    yield from check_named(document, 'node')
+    jobs = document['spec']['template']['spec']['replicatedJobs']
+    if [job['name'] for job in jobs] != ['node']:
+        yield 'the trainer is the replicated job named node'
+    for job in jobs:
+        yield from check_job_template(job['template']['spec'], job['name'])
 
 
 def check_exit_code_policy(replicas):
@@ -200,13 +254,17 @@ def given_code(code, rules):
 
 
 def check_job(spec, where):
+    yield from check_job_template(spec, where)
+    if spec.get('completionMode') != 'Indexed' or spec.get('completions') != spec.get('parallelism'):
+        yield f'{where}: all pods of an Indexed Job at once'
+
+
+def check_job_template(spec, where):
     pod = spec['template']['spec']
     if pod.get('restartPolicy') not in ('Never', 'OnFailure'):
         yield f'{where}: a Job restarts Never or OnFailure'
     if 'podFailurePolicy' in spec and pod.get('restartPolicy') != 'Never':
         yield f'{where}: podFailurePolicy wants restartPolicy Never'
-    if spec.get('completionMode') != 'Indexed' or spec.get('completions') != spec.get('parallelism'):
-        yield f'{where}: all pods of an Indexed Job at once'
     known = [container['name'] for container in pod['containers'] + pod['initContainers']]
     for rule in spec.get('podFailurePolicy', {}).get('rules', []):
         codes = rule.get('onExitCodes')

@@ -11,11 +11,14 @@ manifest says: command, arguments, variables, volumes, user, capabilities, read-
                    the pods have SCRIPT as /workspace/train.py, at most MEMORY ("" = the machine's),
                    and COMMAND instead of the arguments. The first one fails, and its termination
                    message has each TEXT
+  gc               two users have copied datasets to the node's cache, which have not been used for the time
+                   to live: the pod removes both, and stops when it is asked to
 A node has two ranks here (--slots), whatever devices the manifest asks for.
 """
 
 import contextlib
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -58,7 +61,11 @@ def with_slots(document):
         document['spec']['nprocPerNode'] = SLOTS
     if document['kind'] == 'MPIJob':
         document['spec']['slotsPerWorker'] = int(SLOTS)
+    if 'job' in document:
+        document['job']['spec']['trainer']['numProcPerNode'] = int(SLOTS)
     for _, pod in manifests.templates_of(document):
+        requests = pod['containers'][0]['resources']['requests']
+        requests |= {name: SLOTS for name in requests if name.startswith('huawei.com/')}
         for entry in pod['containers'][0]['env']:
             if entry['name'] in ('SLOTS', 'TRAINIT_SLOTS'):
                 entry['value'] = SLOTS
@@ -95,6 +102,12 @@ class Node:
             return ['--tmpfs', f'{path}:mode=1777,size=64m']
         if 'emptyDir' in volume:
             place = self.directory(f'{pod.host}-{volume["name"]}')
+        elif 'configMap' in volume:
+            place = self.directory('config-' + volume['configMap']['name'])
+        elif volume.get('hostPath', {}).get('type') == 'File':
+            place = os.path.join(self.directory('host-files'), volume['name'])
+            with open(place, 'w', encoding='utf-8'):
+                os.chmod(place, 0o755)
         elif 'hostPath' in volume:
             place = self.directory('host' + volume['hostPath']['path'].replace('/', '-'))
         else:
@@ -104,6 +117,8 @@ class Node:
     def file_flags(self, pod):
         flags = []
         for path, content in pod.files.items():
+            if path == manifests.RANK_TABLE:
+                continue  # in its ConfigMap
             place = self.keys
             if content is not None:
                 place = os.path.join(self.directory(f'{pod.host}-files'), os.path.basename(path))
@@ -124,9 +139,42 @@ class Job:
         self.name = f'pods-{uuid.uuid4().hex[:8]}'
         self.node = Node(tempfile.mkdtemp(prefix='trainit-pods.'), script)
 
+        self.config_maps = [document for document in manifests.documents(manifest)
+                            if document['kind'] == 'ConfigMap']
+
     def __enter__(self):
-        docker('network', 'create', '--internal', self.name)
+        subnet = self.make_network()
+        for index, pod in enumerate(self.pods):
+            pod.ip = f'{subnet}.{10 + index}'
+        for config_map in self.config_maps:
+            for name, content in config_map['data'].items():
+                self.write_config(config_map, name, content)
         return self
+
+    def make_network(self):
+        """Addresses have to be known before the start where a rank table names them."""
+        said = ''
+        for _ in range(20):  # others have networks too
+            subnet = f'10.{random.randrange(64, 250)}.{random.randrange(250)}'
+            said = docker('network', 'create', '--internal', f'--subnet={subnet}.0/24', self.name,
+                          check=False)
+            if 'overlap' not in said:
+                return subnet
+        sys.exit(said)
+
+    def write_config(self, config_map, name, content):
+        path = os.path.join(self.node.directory('config-' + config_map['metadata']['name']), name)
+        with open(path + '.new', 'w', encoding='utf-8') as file:
+            file.write(content)
+        os.rename(path + '.new', path)
+
+    def complete_rank_table(self):
+        """What the operator does when all pods have their devices."""
+        for config_map in self.config_maps:
+            for pod in self.pods:
+                self.await_line(pod, 'waiting for ' + manifests.RANK_TABLE)
+            self.write_config(config_map, os.path.basename(manifests.RANK_TABLE),
+                              manifests.rank_table(self.pods))
 
     def __exit__(self, *_):
         with contextlib.suppress(SystemExit):
@@ -141,9 +189,11 @@ class Job:
         of_pod, own = pod.spec['securityContext'], container['securityContext']
         flags = [f'--user={of_pod["runAsUser"]}:{of_pod["runAsGroup"]}',
                  f'--hostname={pod.host}']
+        flags += [f'--group-add={group}' for group in of_pod.get('supplementalGroups', [])]
         flags += ['--read-only'] if own['readOnlyRootFilesystem'] else []
         flags += ['--security-opt=no-new-privileges'] if not own['allowPrivilegeEscalation'] else []
         flags += [f'--cap-drop={name}' for name in own['capabilities']['drop']]
+        flags += [f'--cap-add={name}' for name in own['capabilities'].get('add', [])]
         if 'workingDir' in container:
             flags.append(f'--workdir={container["workingDir"]}')
         volumes = {volume['name']: volume for volume in pod.spec['volumes']}
@@ -171,7 +221,7 @@ class Job:
             os.chmod(message, 0o666)
         flags += ['--volume', f'{message}:/dev/termination-log']
         docker('run', '--detach', f'--name={self.container(pod)}', f'--network={self.name}',
-               f'--entrypoint={main["command"][0]}', *flags, self.image, *main['command'][1:],
+               f'--ip={pod.ip}', f'--entrypoint={main["command"][0]}', *flags, self.image, *main['command'][1:],
                *(arguments or main['args']))
 
     def message_of(self, pod):
@@ -207,6 +257,12 @@ class Job:
                     return
         sys.exit(f'{pod.host} ended, or time did, without {text!r}:\n{self.logs(pod)}')
 
+    def expect_ready(self, pod, code):
+        probe = pod.main()['readinessProbe']['exec']['command']
+        done = subprocess.run(['docker', 'exec', self.container(pod), *probe], capture_output=True,
+                              text=True, check=False, timeout=LIMIT_S)
+        self.expect(pod, f'the readiness probe ({done.stdout}{done.stderr})', done.returncode, code)
+
     def expect(self, pod, name, value, wanted):
         if value != wanted:
             sys.exit(f'{pod.host}: {name} is {value!r}, not {wanted!r}\n'
@@ -219,6 +275,7 @@ def end(job, text):
     # The workers first: a name that the engine does not know yet costs a launcher seconds.
     for pod in reversed(job.pods):
         job.start(pod)
+    job.complete_rank_table()
     for pod in job.pods:
         job.expect(pod, 'the exit code', job.wait(pod), 0)
     said = ''.join(job.logs(pod) for pod in job.pods)
@@ -236,6 +293,7 @@ def stop(job, *command):
     job.install(pod)
     job.start(pod, command)
     job.await_file(pod, 'tmp', 'ready-0')
+    job.expect_ready(pod, 0)
     docker('stop', f'--time={pod.spec["terminationGracePeriodSeconds"]}', job.container(pod))
     job.expect(pod, 'the exit code', job.wait(pod), 137)
     job.expect(pod, 'its last words', 'exit code 137' in job.logs(pod), True)
@@ -246,6 +304,7 @@ def fail(job, *command):
     job.install(pod)
     job.start(pod, command)
     job.await_line(pod, 'hold')
+    job.expect_ready(pod, 1)
     trainit = pod.main()['command'][0]
     job.expect(pod, 'the state', 'hold' in docker('exec', job.container(pod), trainit, 'status',
                                                   check=False), True)
@@ -269,11 +328,31 @@ def message(job, memory, command, *texts):
         job.expect(pod, f'{text!r} in the termination message\n{said}', text in said, True)
 
 
+def gc(job):
+    [pod] = job.pods
+    job.install(pod)
+    mounts = [f'--volume={job.node.root}/{pod.host}-trainit:/opt/trainit:ro',
+              f'--volume={job.node.directory("host-var-cache-trainit")}:/cache',
+              f'--volume={job.node.directory("claim-imagenet")}:/data/imagenet:ro']
+    for user in ('1000:100', '1001:100'):
+        docker('run', '--rm', '--network=none', f'--user={user}', *mounts, '--env=HOME=/tmp',
+               '--env=TRAINIT_RUN_DIR=/tmp/run', '--entrypoint=/opt/trainit/trainit', job.image,
+               '--data', '/data/imagenet', '--data-root', '/cache', '--', 'true')
+    job.start(pod, [word.replace('--cache-ttl 7d', '--cache-ttl 0s') for word in pod.main()['args']])
+    job.await_line(pod, ' free')  # the last line of a round
+    job.expect_ready(pod, 0)
+    left = docker('exec', job.container(pod), pod.main()['command'][0], 'cache', 'ls', '--json')
+    job.expect(pod, f'what is left ({left})', 'imagenet' in left, False)
+    docker('stop', f'--time={pod.spec["terminationGracePeriodSeconds"]}', job.container(pod))
+    job.expect(pod, 'the exit code', job.wait(pod), 143)
+    print(job.logs(pod))
+
+
 def main():
     manifest, installer, image, what, *rest = sys.argv[1:]
     script = rest.pop(0) if what in ('end', 'message') else ''
     with Job(manifest, installer, image, what, script) as job:
-        {'end': end, 'stop': stop, 'fail': fail, 'message': message}[what](job, *rest)
+        {'end': end, 'stop': stop, 'fail': fail, 'message': message, 'gc': gc}[what](job, *rest)
 
 
 main()

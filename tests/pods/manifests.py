@@ -2,16 +2,22 @@
 
 pods_of() says for each pod of a job what the controller adds to its template: variables, files, the
 host name. Sources: the "Job with Pod-to-Pod Communication" page of Kubernetes, Volcano's env and svc
-plugins, training-operator 1.9 pkg/controller.v1/pytorch/envvar.go, mpi-operator 0.6
-pkg/controller/mpi_job_controller.go, JobSet's placement of pods.
+plugins, training-operator 1.9 pkg/controller.v1/pytorch/envvar.go and tensorflow/tensorflow.go,
+mpi-operator 0.6 pkg/controller/mpi_job_controller.go, JobSet's placement of pods, trainer 2.x
+pkg/runtime/framework/plugins/torch, MindCluster's ascend-operator pkg/controllers/v1/env.go and
+service.go, and its description of hccl.json.
 """
 
 import copy
+import json
 import os
 
 import yaml
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RANK_TABLE = '/user/serverid/devindex/config/hccl.json'
+# Beside what makes pods.
+HELPERS = ('Service', 'ConfigMap', 'TrainJob')
 FOLDER = os.path.join(ROOT, 'images', 'pods')
 
 
@@ -25,15 +31,21 @@ def documents(name):
 
 
 def workload(name):
-    """The document that makes pods; the other one, if any, is a service."""
-    found = [document for document in documents(name) if document['kind'] != 'Service']
+    """The document that makes pods; a runtime's with its job."""
+    found = [document for document in documents(name) if document['kind'] not in HELPERS]
     assert len(found) == 1, f'{name}: one workload a manifest'
-    return found[0]
+    jobs = [document for document in documents(name) if document['kind'] == 'TrainJob']
+    return {**found[0], 'job': jobs[0]} if jobs else found[0]
+
+
+REPLICAS = {'PyTorchJob': 'pytorchReplicaSpecs', 'MPIJob': 'mpiReplicaSpecs',
+            'TFJob': 'tfReplicaSpecs', 'AscendJob': 'replicaSpecs'}
 
 
 class Pod:
     def __init__(self, spec, host, domain='', variables=None, files=None):
         self.spec = copy.deepcopy(spec)
+        self.ip = '10.0.0.7'
         self.host = host
         self.domain = domain  # of the service: host.domain is known to the others
         self.variables = {'KUBERNETES_SERVICE_HOST': '10.96.0.1', 'HOSTNAME': host,
@@ -46,7 +58,20 @@ class Pod:
     def environment(self):
         """The controller's variables, then the manifest's, which win in Kubernetes too."""
         return {**self.variables,
-                **{entry['name']: entry['value'] for entry in self.main().get('env', [])}}
+                **{entry['name']: self.value_of(entry) for entry in self.main().get('env', [])}}
+
+    def value_of(self, entry):
+        if 'value' in entry:
+            return entry['value']
+        return {'status.podIP': self.ip, 'status.hostIP': '192.168.0.7',
+                "metadata.annotations['huawei.com/Ascend910']": ','.join(
+                    f'Ascend910-{index}' for index in range(self.devices()))}[
+                        entry['valueFrom']['fieldRef']['fieldPath']]
+
+    def devices(self):
+        """How many of those that the manifest asks for."""
+        return sum(int(number) for name, number in self.main()['resources']['requests'].items()
+                   if '/' in name)
 
 
 def templates_of(document):
@@ -58,8 +83,10 @@ def templates_of(document):
     if kind == 'JobSet':
         return [(f'replicatedJobs[{job["name"]}]', job['template']['spec']['template']['spec'])
                 for job in spec['replicatedJobs']]
-    if kind in ('PyTorchJob', 'MPIJob'):
-        specs = spec['pytorchReplicaSpecs' if kind == 'PyTorchJob' else 'mpiReplicaSpecs']
+    if kind == 'TrainingRuntime':
+        return templates_of({'kind': 'JobSet', 'spec': spec['template']['spec']})
+    if kind in REPLICAS:
+        specs = spec[REPLICAS[kind]]
         return [(role, replica['template']['spec']) for role, replica in specs.items()]
     if 'tasks' in spec:
         return [(f'tasks[{task["name"]}]', task['template']['spec']) for task in spec['tasks']]
@@ -71,11 +98,16 @@ def pods_of(document):
     if document['apiVersion'].startswith('batch.volcano.sh'):
         return volcano_pods(document)
     return {'Pod': lone_pod, 'Job': indexed_pods, 'JobSet': jobset_pods,
-            'PyTorchJob': pytorch_pods, 'MPIJob': mpi_pods}[kind](document)
+            'PyTorchJob': pytorch_pods, 'MPIJob': mpi_pods, 'TFJob': tensorflow_pods,
+            'AscendJob': ascend_pods, 'DaemonSet': node_pods, 'TrainingRuntime': trainer_pods}[kind](document)
 
 
 def lone_pod(document):
     return [Pod(document['spec'], document['metadata']['name'])]
+
+
+def node_pods(document):
+    return [Pod(document['spec']['template']['spec'], document['metadata']['name'])]
 
 
 def indexed_pods(document):
@@ -113,7 +145,28 @@ def volcano_pods(document):
                    if 'env' in spec['plugins']}
             pods.append(Pod(task['template']['spec'], f'{name}-{task["name"]}-{index}', name,
                             {**shared, **own}))
+    if any('configMap' in volume for volume in pods[0].spec['volumes']):
+        for index, pod in enumerate(pods):
+            pod.ip = f'10.0.0.{7 + index}'
+        table = rank_table(pods)
+        for pod in pods:
+            pod.files[RANK_TABLE] = table
     return pods
+
+
+def rank_table(pods):
+    """What MindCluster's operator writes when all devices of the job are known."""
+    servers, rank = [], 0
+    for node, pod in enumerate(pods):
+        devices = []
+        for index in range(pod.devices()):
+            devices.append({'device_id': str(index), 'device_ip': f'192.168.{100 + node}.{index + 1}',
+                            'rank_id': str(rank)})
+            rank += 1
+        servers.append({'device': devices, 'server_id': f'192.168.0.{7 + node}',
+                        'host_ip': f'192.168.0.{7 + node}', 'container_ip': pod.ip})
+    return json.dumps({'status': 'completed', 'server_list': servers,
+                       'server_count': str(len(servers)), 'version': '1.0'})
 
 
 def pytorch_pods(document):
@@ -151,3 +204,55 @@ def mpi_pods(document):
         {'/etc/mpi/hostfile': hostfile, keys: None})
     return [launcher] + [Pod(specs['Worker']['template']['spec'], worker, domain,
                              {'K_MPI_JOB_ROLE': 'worker'}, {keys: None}) for worker in workers]
+
+
+def tensorflow_pods(document):
+    name = document['metadata']['name']
+    specs = document['spec']['tfReplicaSpecs']
+    hosts = {role.lower(): [f'{name}-{role.lower()}-{index}' for index in range(replica['replicas'])]
+             for role, replica in specs.items()}
+    cluster = {role: [f'{host}.default.svc:2222' for host in names] for role, names in hosts.items()}
+    return [Pod(specs[role]['template']['spec'], host, 'default.svc', {'TF_CONFIG': json.dumps(
+        {'cluster': cluster, 'task': {'type': role.lower(), 'index': index},
+         'environment': 'cloud'})})
+            for role in specs for index, host in enumerate(hosts[role.lower()])]
+
+
+def ascend_pods(document):
+    name = document['metadata']['name']
+    specs = document['spec']['replicaSpecs']
+    nodes = sum(replica['replicas'] for replica in specs.values())
+    master = specs['Master']['template']['spec']['containers'][0]
+    [port] = [str(port['containerPort']) for port in master['ports']
+              if port['name'] == 'ascendjob-port']
+    pods = []
+    for role in ('Master', 'Worker'):
+        for index in range(specs[role]['replicas']):
+            pod = Pod(specs[role]['template']['spec'], f'{name}-{role.lower()}-{index}')
+            each = pod.devices()
+            pod.variables |= {
+                'ASCEND_VISIBLE_DEVICES': ','.join(f'Ascend910-{device}' for device in range(each)),
+                'MINDX_TASK_ID': 'b3ad6ab1', 'MINDX_SERVER_IP': '10.96.0.9',
+                'HostNetwork': 'false', 'REPLICA_TYPE': role, 'HCCL_LOGIC_SUPERPOD_ID': '0',
+                'MASTER_ADDR': f'{name}-master-0', 'MASTER_PORT': port, 'RANK': str(len(pods)),
+                'WORLD_SIZE': str(each * nodes), 'LOCAL_WORLD_SIZE': str(each),
+                'LOCAL_RANK': ','.join(str(rank) for rank in range(each))}
+            pods.append(pod)
+    return pods
+
+
+def trainer_pods(document):
+    job = document['job']
+    name, trainer = job['metadata']['name'], job['spec']['trainer']
+    [replicated] = document['spec']['template']['spec']['replicatedJobs']
+    pods = []
+    for index in range(trainer['numNodes']):
+        pod = Pod(replicated['template']['spec']['template']['spec'],
+                  f'{name}-{replicated["name"]}-0-{index}', name, {
+                      'JOB_COMPLETION_INDEX': str(index), 'PET_NODE_RANK': str(index),
+                      'PET_NNODES': str(trainer['numNodes']),
+                      'PET_NPROC_PER_NODE': str(trainer['numProcPerNode']),
+                      'PET_MASTER_ADDR': f'{name}-node-0-0.{name}', 'PET_MASTER_PORT': '29500'})
+        pod.main()['args'] = trainer['args']
+        pods.append(pod)
+    return pods

@@ -6,7 +6,8 @@ no manifest here uses them; what is below an unused field is ANY.
 
 Sources: Kubernetes' API reference, v1 and batch/v1 of 1.31; volcano-sh/apis batch/v1alpha1/job.go and
 bus/v1alpha1; kubeflow/training-operator 1.9 kubeflow.org/v1; kubeflow/mpi-operator 0.6 v2beta1;
-kubernetes-sigs/jobset 0.8 v1alpha2. The definition of a custom resource asks for what the schema of
+kubernetes-sigs/jobset 0.8 v1alpha2; kubeflow/trainer 2.x v1alpha1; mindxdl.gitee.com/v1 of MindCluster's
+ascend-operator; kyverno.io/v1 of Kyverno. The definition of a custom resource asks for what the schema of
 a Job calls required, also where the API server would fill it in (the status of a pod's condition).
 """
 
@@ -36,7 +37,15 @@ SECURITY = {'allowPrivilegeEscalation': bool, 'readOnlyRootFilesystem': bool, 'r
             'capabilities': {'add': [str], 'drop': [str]},
             **any_of('procMount seLinuxOptions windowsOptions appArmorProfile')}
 VARIABLE = {'name!': str, 'value': str,
-            'valueFrom': any_of('fieldRef resourceFieldRef configMapKeyRef secretKeyRef')}
+            'valueFrom': {'fieldRef': {'fieldPath!': str, 'apiVersion': str},
+                          **any_of('resourceFieldRef configMapKeyRef secretKeyRef')}}
+PROBE = {'exec': {'command!': [str]},
+         **{name: int for name in ('initialDelaySeconds', 'timeoutSeconds', 'periodSeconds',
+                                   'successThreshold', 'failureThreshold',
+                                   'terminationGracePeriodSeconds')},
+         **any_of('httpGet tcpSocket grpc')}
+PORT = {'containerPort!': int, 'name': str, 'protocol': {'TCP', 'UDP', 'SCTP'},
+        **any_of('hostIP hostPort')}
 MOUNT = {'name!': str, 'mountPath!': str, 'readOnly': bool, 'subPath': str, 'subPathExpr': str,
          'mountPropagation': str, 'recursiveReadOnly': str}
 CONTAINER = {
@@ -44,8 +53,8 @@ CONTAINER = {
     'env': [VARIABLE], 'resources': RESOURCES, 'volumeMounts': [MOUNT], 'securityContext': SECURITY,
     'imagePullPolicy': {'Always', 'IfNotPresent', 'Never'},
     'terminationMessagePolicy': {'File', 'FallbackToLogsOnError'}, 'terminationMessagePath': str,
-    **any_of('envFrom ports livenessProbe readinessProbe startupProbe lifecycle restartPolicy stdin '
-             'stdinOnce tty volumeDevices resizePolicy')}
+    'livenessProbe': PROBE, 'readinessProbe': PROBE, 'startupProbe': PROBE, 'ports': [PORT],
+    **any_of('envFrom lifecycle restartPolicy stdin stdinOnce tty volumeDevices resizePolicy')}
 VOLUME = {
     'name!': str, 'emptyDir': {'medium': {'', 'Memory'}, 'sizeLimit': Quantity},
     'hostPath': {'path!': str, 'type': {'', 'DirectoryOrCreate', 'Directory', 'FileOrCreate', 'File',
@@ -58,9 +67,9 @@ POD = {
     'containers!': [CONTAINER], 'initContainers': [CONTAINER], 'volumes': [VOLUME],
     'restartPolicy': {'Always', 'OnFailure', 'Never'}, 'terminationGracePeriodSeconds': int,
     'securityContext': {'runAsUser': int, 'runAsGroup': int, 'runAsNonRoot': bool, 'fsGroup': int,
-                        'seccompProfile': SECCOMP,
-                        **any_of('fsGroupChangePolicy supplementalGroups supplementalGroupsPolicy '
-                                 'sysctls seLinuxOptions windowsOptions appArmorProfile')},
+                        'seccompProfile': SECCOMP, 'supplementalGroups': [int],
+                        **any_of('fsGroupChangePolicy supplementalGroupsPolicy sysctls '
+                                 'seLinuxOptions windowsOptions appArmorProfile')},
     'subdomain': str, 'hostname': str, 'schedulerName': str, 'nodeSelector': Map(str),
     'hostNetwork': bool, 'hostIPC': bool, 'hostPID': bool, 'shareProcessNamespace': bool,
     'activeDeadlineSeconds': int, 'priorityClassName': str, 'runtimeClassName': str,
@@ -108,6 +117,18 @@ def replicas(policies):
 PYTORCH_REPLICA = replicas({'Always', 'OnFailure', 'Never', 'ExitCode'})
 PYTORCH_SPEC = {'pytorchReplicaSpecs!': {'Master': PYTORCH_REPLICA, 'Worker': PYTORCH_REPLICA},
                 'runPolicy': RUN_POLICY, 'nprocPerNode': str, 'elasticPolicy': ANY}
+TF_REPLICA = PYTORCH_REPLICA
+TF_SPEC = {'tfReplicaSpecs!': {role: TF_REPLICA for role in
+                               ('PS', 'Worker', 'Chief', 'Master', 'Evaluator')},
+           'runPolicy': RUN_POLICY, 'successPolicy': {'', 'AllWorkers'}, 'enableDynamicWorker': bool}
+# Its runPolicy is an older one of Kubeflow's.
+ASCEND_SPEC = {'replicaSpecs!': {role: PYTORCH_REPLICA for role in
+                                 ('Master', 'Chief', 'Scheduler', 'Worker')},
+               'runPolicy': {'cleanPodPolicy': {'All', 'Running', 'None'}, 'backoffLimit': int,
+                             'ttlSecondsAfterFinished': int, 'activeDeadlineSeconds': int,
+                             'schedulingPolicy': {'minAvailable': int, 'queue': str,
+                                                  'priorityClass': str, 'minResources': ANY}},
+               'schedulerName': str, 'successPolicy': {'', 'AllWorkers'}}
 MPI_REPLICA = replicas({'OnFailure', 'Never'})
 MPI_SPEC = {'mpiReplicaSpecs!': {'Launcher!': MPI_REPLICA, 'Worker': MPI_REPLICA},
             'slotsPerWorker': int, 'sshAuthMountPath': str, 'runPolicy': RUN_POLICY,
@@ -131,17 +152,39 @@ JOBSET_SPEC = {
 SERVICE_SPEC = {'clusterIP': str, 'publishNotReadyAddresses': bool, 'selector': Map(str),
                 **any_of('type ports ipFamilies ipFamilyPolicy sessionAffinity clusterIPs')}
 
+TRAINING_RUNTIME_SPEC = {
+    'mlPolicy': {'numNodes': int, 'torch': any_of('numProcPerNode envInjection'),
+                 **any_of('mpi jax xgboost flux')},
+    'podGroupPolicy': ANY, 'template!': {'metadata': ANY, 'spec': JOBSET_SPEC}}
+TRAINJOB_SPEC = {
+    'runtimeRef!': {'name!': str, 'apiGroup': str,
+                    'kind': {'TrainingRuntime', 'ClusterTrainingRuntime'}},
+    'trainer': {'image': str, 'command': [str], 'args': [str], 'env': [VARIABLE], 'numNodes': int,
+                'numProcPerNode': int, 'resourcesPerNode': RESOURCES},
+    'suspend': bool, **any_of('initializer runtimePatches activeDeadlineSeconds managedBy')}
+CONFIG_MAP = {'data': Map(str), **any_of('binaryData immutable')}  # beside metadata, without a spec
+
+DAEMON_SET_SPEC = {'selector!': any_of('matchLabels matchExpressions'), 'template!': POD_TEMPLATE,
+                   **any_of('updateStrategy minReadySeconds revisionHistoryLimit')}
+
 KINDS = {
+    ('apps/v1', 'DaemonSet'): DAEMON_SET_SPEC,
     ('v1', 'Pod'): POD,
     ('v1', 'Service'): SERVICE_SPEC,
     ('batch/v1', 'Job'): JOB_SPEC,
     ('batch.volcano.sh/v1alpha1', 'Job'): VOLCANO_SPEC,
     ('kubeflow.org/v1', 'PyTorchJob'): PYTORCH_SPEC,
     ('kubeflow.org/v2beta1', 'MPIJob'): MPI_SPEC,
+    ('kubeflow.org/v1', 'TFJob'): TF_SPEC,
+    ('mindxdl.gitee.com/v1', 'AscendJob'): ASCEND_SPEC,
+    ('trainer.kubeflow.org/v1alpha1', 'TrainingRuntime'): TRAINING_RUNTIME_SPEC,
+    ('trainer.kubeflow.org/v1alpha1', 'TrainJob'): TRAINJOB_SPEC,
     ('jobset.x-k8s.io/v1alpha2', 'JobSet'): JOBSET_SPEC,
 }
 
 
 def shape_of(document):
+    if document['kind'] == 'ConfigMap':
+        return {'apiVersion!': {'v1'}, 'kind!': str, 'metadata!': METADATA, **CONFIG_MAP}
     spec = KINDS[(document['apiVersion'], document['kind'])]
     return {'apiVersion!': str, 'kind!': str, 'metadata!': METADATA, 'spec!': spec}

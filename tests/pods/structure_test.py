@@ -31,9 +31,16 @@ EXPECTED = {
     'pytorchjob.yaml': ('kubeflow', 'pytorch', 2, 16, 8),
     'volcano-gpu.yaml': ('vk', 'pytorch', 2, 16, 1),
     'volcano-mlu.yaml': ('vk', 'pytorch', 2, 16, 8),
+    'volcano-ascend.yaml': ('volcano', 'ascend', 2, 16, 8),
+    'ascendjob.yaml': ('volcano', 'pytorch', 2, 16, 8),
+    'trainjob.yaml': ('kubeflow', 'pytorch', 2, 16, 8),
+    'tfjob.yaml': ('kubeflow', 'tensorflow', 3, 2, 1),
     'mpijob.yaml': ('kubeflow', 'mpi', 3, 16, 1),
 }
 
+
+# What is no job.
+OTHERS = ['cache-gc.yaml']
 
 # The codes of trainit's own after which starting the job again does not help.
 NEVER = [124, 125, 126, 127]
@@ -53,7 +60,7 @@ def snapshot_of(pod):
     paths = {path: {'kind': 'file', 'writable': False, 'error': 0, 'size': len(content),
                     'content': content}
              for path, content in pod.files.items() if content is not None}
-    hosts = f'127.0.0.1 localhost\n10.0.0.7 {pod.host}'
+    hosts = f'127.0.0.1 localhost\n{pod.ip} {pod.host}'
     if pod.domain:
         hosts += f'.{pod.domain}.default.svc.cluster.local {pod.host}'
     paths.setdefault('/etc/hosts', {'kind': 'file', 'writable': False, 'error': 0,
@@ -68,7 +75,7 @@ def snapshot_of(pod):
         'environ': [f'{name}={value}' for name, value in
                     {'PATH': PATH, **pod.environment()}.items()],
         'facts': {'cwd': '/workspace', 'uid': 1000, 'gid': 100, 'host_name': pod.host,
-                  'addresses': ['10.0.0.7'], 'cpus': 32, 'cpu_list': '0-31',
+                  'addresses': [pod.ip], 'cpus': 32, 'cpu_list': '0-31',
                   'run_dir': '/tmp/trainit-1000', 'program': main['command'][0]},
         'paths': paths}
 
@@ -85,7 +92,7 @@ def plan_of(pod):
 
 class Manifests(unittest.TestCase):
     def test_each_kind_is_there(self):
-        self.assertEqual(sorted(EXPECTED), manifests.names())
+        self.assertEqual(sorted([*EXPECTED, *OTHERS]), manifests.names())
 
     def test_have_the_shape_of_their_kind_and_their_wiring(self):
         for name in manifests.names():
@@ -109,6 +116,24 @@ class Manifests(unittest.TestCase):
                     self.assertEqual(plan['policy']['hold_ms'], 600000)
                     self.assertEqual(len(plan['processes']), ranks)
 
+    def test_are_alike_where_they_say_the_same(self):
+        # Each is whole, to be copied alone: nothing else keeps their common lines the same.
+        said = {}
+        for name in EXPECTED:
+            for _, pod in manifests.templates_of(manifests.workload(name)):
+                of_pod, main = pod['securityContext'], pod['containers'][0]
+                alike = {'the installer': pod['initContainers'],
+                         'the pod': {key: of_pod[key] for key in of_pod
+                                     if key != 'supplementalGroups'},
+                         'the container': main['securityContext'], 'the start': main['command'],
+                         'the probe': main['readinessProbe']}
+                for what, value in alike.items():
+                    self.assertEqual(said.setdefault(what, value), value, f'{name}: {what}')
+                for entry in [*pod['volumes'], *main['volumeMounts']]:
+                    if entry['name'] in ('trainit', 'workspace', 'data', 'tmp', 'shm'):
+                        key = (entry['name'], 'mountPath' in entry)
+                        self.assertEqual(said.setdefault(key, entry), entry, name)
+
     def test_name_options_that_exist(self):
         known = set(re.findall(r'TRAINIT_[A-Z_]+', subprocess.run(
             [TRAINIT, 'reference', 'markdown'], capture_output=True, text=True, check=True).stdout))
@@ -129,7 +154,7 @@ class Manifests(unittest.TestCase):
         self.assertEqual(counted, {**{code: 'Ignore' for code in (75, 76)},
                                    **{code: 'Count' for code in (69, 70, 1, 139)},
                                    **{code: 'FailJob' for code in NEVER}})
-        for name in ('volcano-gpu.yaml', 'volcano-mlu.yaml'):
+        for name in ('volcano-gpu.yaml', 'volcano-mlu.yaml', 'volcano-ascend.yaml'):
             codes = {rule['exitCode']: rule['action'] for rule in
                      manifests.workload(name)['spec']['policies'] if 'exitCode' in rule}
             self.assertEqual(codes, {**{code: 'RestartJob' for code in check.AGAIN},
@@ -158,6 +183,8 @@ MISTAKES = [
     (lambda pod, main, init: main['env'].append({'name': 'SLOTS', 'value': 8}), '8 is no str'),
     (lambda pod, main, init: main.pop('image'), 'image: missing'),
     (lambda pod, main, init: main.pop('terminationMessagePolicy'), 'says nothing'),
+    (lambda pod, main, init: main.pop('readinessProbe'), 'no readiness by trainit status'),
+    (lambda pod, main, init: main.update(livenessProbe=main['readinessProbe']), 'debug window'),
     (lambda pod, main, init: pod.update(restartPolicy='never'), 'is none of'),
     (lambda pod, main, init: main['resources']['limits'].update(memory='64 GB'), 'is no quantity'),
     (lambda pod, main, init: pod.update(terminationGracePeriodSeconds=30), 'the pod has 28 s'),
