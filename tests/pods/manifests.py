@@ -17,7 +17,7 @@ import yaml
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RANK_TABLE = '/user/serverid/devindex/config/hccl.json'
 # Beside what makes pods.
-HELPERS = ('Service', 'ConfigMap', 'TrainJob')
+HELPERS = ('Service', 'ConfigMap', 'TrainJob', 'ClusterPolicy')
 FOLDER = os.path.join(ROOT, 'images', 'pods')
 
 

@@ -167,7 +167,20 @@ CONFIG_MAP = {'data': Map(str), **any_of('binaryData immutable')}  # beside meta
 DAEMON_SET_SPEC = {'selector!': any_of('matchLabels matchExpressions'), 'template!': POD_TEMPLATE,
                    **any_of('updateStrategy minReadySeconds revisionHistoryLimit')}
 
+# Of mutating rules for each element of a list; what is patched is the pod's shape to say.
+POLICY_SPEC = {
+    'rules!': [{'name!': str, 'match!': {'any': [{'resources': {
+        'kinds': [str], 'operations': [{'CREATE', 'UPDATE', 'DELETE', 'CONNECT'}],
+        'selector': {'matchLabels': Map(str), 'matchExpressions': ANY}}}], 'all': ANY},
+        'mutate!': {'foreach!': [{
+            'list!': str, 'patchStrategicMerge!': ANY, 'order': {'Ascending', 'Descending'},
+            'preconditions': {'all': [{'key!': str, 'operator!': str, 'value!': ANY}], 'any': ANY},
+            **any_of('context patchesJson6902 foreach')}], **any_of('mutateExistingOnPolicyUpdate targets')},
+        **any_of('exclude preconditions context skipBackgroundRequests')}],
+    **any_of('admission background failurePolicy webhookConfiguration useServerSideApply applyRules')}
+
 KINDS = {
+    ('kyverno.io/v1', 'ClusterPolicy'): POLICY_SPEC,
     ('apps/v1', 'DaemonSet'): DAEMON_SET_SPEC,
     ('v1', 'Pod'): POD,
     ('v1', 'Service'): SERVICE_SPEC,

@@ -18,6 +18,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import check  # noqa: E402
 import manifests  # noqa: E402
+import policy  # noqa: E402
+import shapes  # noqa: E402
 import yaml  # noqa: E402
 
 TRAINIT = ''
@@ -40,7 +42,7 @@ EXPECTED = {
 
 
 # What is no job.
-OTHERS = ['cache-gc.yaml']
+OTHERS = ['cache-gc.yaml', 'inject-kyverno.yaml']
 
 # The codes of trainit's own after which starting the job again does not help.
 NEVER = [124, 125, 126, 127]
@@ -137,7 +139,7 @@ class Manifests(unittest.TestCase):
     def test_name_options_that_exist(self):
         known = set(re.findall(r'TRAINIT_[A-Z_]+', subprocess.run(
             [TRAINIT, 'reference', 'markdown'], capture_output=True, text=True, check=True).stdout))
-        for name in manifests.names():
+        for name in [*EXPECTED, 'cache-gc.yaml']:
             for _, pod in manifests.templates_of(manifests.workload(name)):
                 named = {entry['name'] for entry in pod['containers'][0]['env']
                          if entry['name'].startswith('TRAINIT_')}
@@ -159,6 +161,41 @@ class Manifests(unittest.TestCase):
                      manifests.workload(name)['spec']['policies'] if 'exitCode' in rule}
             self.assertEqual(codes, {**{code: 'RestartJob' for code in check.AGAIN},
                                      **{code: 'AbortJob' for code in NEVER}}, name)
+
+
+class Policy(unittest.TestCase):
+    def pod(self, **main):
+        bare = {'apiVersion': 'v1', 'kind': 'Pod',
+                'metadata': {'name': 'mine', 'labels': {'trainit': 'inject'}},
+                'spec': {'containers': [{'name': 'main', 'image': 'python:3.12', **main},
+                                        {'name': 'side', 'image': 'busybox', 'command': ['httpd']}],
+                         'volumes': [{'name': 'data', 'emptyDir': {}}],
+                         'initContainers': [{'name': 'first', 'image': 'busybox'}]}}
+        [by] = manifests.documents('inject-kyverno.yaml')
+        return bare, policy.mutated(by, bare)
+
+    def test_injects_into_any_pod_with_the_label(self):
+        for main, args in (({'command': ['python3', 'a.py'], 'args': ['--x', '1']},
+                            ['python3', 'a.py', '--x', '1']),
+                           ({'command': ['sh', '-c', 'exit 3'], 'volumeMounts': [
+                               {'name': 'data', 'mountPath': '/data'}]}, ['sh', '-c', 'exit 3'])):
+            bare, made = self.pod(**main)
+            self.assertEqual(list(check.against(shapes.shape_of(made), made, '')), [])
+            spec = made['spec']
+            volumes = {volume['name']: volume for volume in spec['volumes']}
+            self.assertEqual(list(check.check_injection(spec, volumes)), [])
+            self.assertEqual(spec['containers'][0]['args'], args)
+            self.assertEqual(spec['containers'][1], bare['spec']['containers'][1])
+            self.assertEqual(spec['initContainers'][0], bare['spec']['initContainers'][0])
+            self.assertEqual([*volumes], ['data', 'trainit'])
+
+    def test_leaves_others_alone(self):
+        bare, made = self.pod(args=['only', 'args'])
+        self.assertEqual(made, bare)
+        [by] = manifests.documents('inject-kyverno.yaml')
+        bare, _ = self.pod(command=['python3'])
+        bare['metadata']['labels'] = {'app': 'mine'}
+        self.assertEqual(policy.mutated(by, bare), bare)
 
 
 def broken(change):

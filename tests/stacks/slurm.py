@@ -35,12 +35,16 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 RequeueExit=75
 KillWait=20
-NodeName=node-[0-1] CPUs=2 State=UNKNOWN
+GresTypes=gpu
+NodeName=node-[0-1] CPUs=2 Gres=gpu:2 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
+# Devices that are numbers only.
+DEVICES = "Name=gpu Count=2\n"
+
 START = """
-cp /share/slurm.conf /share/slurm.key /etc/slurm/
+cp /share/slurm.conf /share/gres.conf /share/slurm.key /etc/slurm/
 chmod 600 /etc/slurm/slurm.key
 mkdir -p /var/spool/slurmd /var/spool/slurmctld
 [ "$(hostname)" != node-0 ] || slurmctld
@@ -65,20 +69,11 @@ open(saved, "w").close()
 print("saved, rank", os.environ["RANK"], "signal", asked[0], flush=True)
 """
 
-STEP = (
-    "trainit --fan-out --slots 2 --output tee --signal USR1=checkpoint "
-    "-- python3 -u /share/train.py"
+# The image's scripts, with what this cluster has.
+SCRIPTS = os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "..", "images", "slurm"
 )
-# As docs/platforms.md has its users write it.
-BATCH = f"""#!/bin/bash
-#SBATCH --nodes=2 --ntasks-per-node=1 --time=00:01:05 --signal=B:USR1@60
-#SBATCH --requeue --open-mode=append --output=/share/out-%j
-srun {STEP} &
-step=$!
-trap 'kill -USR1 $step' USR1
-until wait $step; code=$?; ! kill -0 $step 2>/dev/null; do :; done
-exit $code
-"""
+LESS = "--gpus-per-node=2 --cpus-per-task=1 --time=00:01:05 --output=/share/out-%j".split()
 
 SAYS = "echo rank $RANK of $WORLD_SIZE local $LOCAL_RANK master $MASTER_ADDR on $(hostname)"
 
@@ -93,7 +88,7 @@ class Slurm:
         for name, content in (
             ("slurm.conf", CONFIGURATION),
             ("train.py", TRAIN),
-            ("batch.sh", BATCH),
+            ("gres.conf", DEVICES),
         ):
             with open(self.path(name), "w", encoding="ascii") as file:
                 file.write(content)
@@ -116,6 +111,8 @@ class Slurm:
                 f"{self.folder.name}:/share",
                 "-v",
                 f"{binary}:/usr/local/bin/trainit:ro",
+                "-v",
+                f"{os.path.abspath(SCRIPTS)}:/scripts:ro",
                 image,
                 "sh",
                 "-c",
@@ -150,11 +147,13 @@ class Slurm:
         )
         return int(said.rsplit("exit code ", 1)[1]), said
 
-    def sbatch(self):
+    def sbatch(self, script="node.sbatch", *more):
         for name in os.listdir(self.folder.name):
             if name.startswith("saved-"):
                 os.unlink(self.path(name))
-        said = self.run("sbatch", "--parsable", "/share/batch.sh").strip()
+        said = self.run(
+            "sbatch", "--parsable", *LESS, *more, f"/scripts/{script}", "python3", "-u", "/share/train.py"
+        ).strip()
         check(said.isdigit(), said)
         return said
 
@@ -274,9 +273,13 @@ def scancel(slurm):
     return "TERM to each rank, which saves; 143 on both nodes"
 
 
-def the_time_limit(slurm):
+def the_time_limit_of_a_task_a_device(slurm):
+    return the_time_limit(slurm, "device.sbatch", "--ntasks-per-node=2")
+
+
+def the_time_limit(slurm, *script):
     """USR1 a minute before it, exit code 75, requeued by Slurm, which starts it again."""
-    job = slurm.sbatch()
+    job = slurm.sbatch(*script)
     await_that(
         lambda: len(re.findall(r"saved, rank \d signal 10", slurm.output(job))) == 4,
         lambda: slurm.output(job),
@@ -291,7 +294,15 @@ def the_time_limit(slurm):
     return "a checkpoint at USR1, 75, requeued, goes on, 0"
 
 
-SCENES = (one_task_a_node, one_task_a_device, a_rank_fails, a_restart, scancel, the_time_limit)
+SCENES = (
+    one_task_a_node,
+    one_task_a_device,
+    a_rank_fails,
+    a_restart,
+    scancel,
+    the_time_limit,
+    the_time_limit_of_a_task_a_device,
+)
 
 
 def main():
