@@ -9,8 +9,8 @@ CTEST := GTEST_BRIEF=1 ctest --output-on-failure --no-tests=error -j$(JOBS)
 HOST_ARCH := $(or $(shell dpkg --print-architecture 2>/dev/null),amd64)
 ARCH ?= $(HOST_ARCH)
 
-.PHONY: all demo test bench behaviour stacks failures hangs lint fuzz images dist clean help \
-  release-tree deps-build test-builds load-builds cross-tree both-builds
+.PHONY: all demo test bench behaviour stacks failures hangs lint fuzz images dist release clean help \
+  release-tree deps-build test-builds load-builds cross-tree both-builds release-check
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
 
@@ -46,6 +46,7 @@ help:
 	@echo 'make fuzz     each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make images   the image that installs trainit into a volume, for amd64 and arm64'
 	@echo 'make dist     build/dist/: tarballs and Debian packages for amd64 and arm64, and their sums'
+	@echo 'make release  build/release/: packages, images, SPDX documents and sums of the version of CMakeLists.txt'
 	@echo 'make clean    removes build/'
 	@echo 'As root on Debian 12, each installs the packages that it lacks.'
 
@@ -118,6 +119,13 @@ images: both-builds
 
 dist: both-builds
 	@cmake --build build --target dist
+
+# Refused before minutes of builds.
+release: release-check both-builds
+	@cmake --build build --target release
+
+release-check:
+	@.ci/release check
 
 clean:
 	@rm -rf build

@@ -120,6 +120,29 @@ TEST_P(Dockerfile, TurnsHealthyAndUnhealthy) {
   becomes({"sh", "-c", "exit 3"}, "unhealthy");
 }
 
+// The tarball's folder in the place of the sources.
+TEST_F(ClusterTest, ADockerfileBuildsFromAnUnpackedRelease) {
+  const docker::Scratch context;
+  const std::string source = TRAINIT_SOURCE_DIR;
+  const std::string name = docker::unique_name();
+  const docker::Output made = run_program(
+      {"sh", "-ec",
+       "mkdir -p $0/bin $0/share/trainit; cp $1 $0/bin/trainit; cp -r $2/images $2/hooks "
+       "$2/Dockerfile.gpu $0/share/trainit/; exec env DOCKER_BUILDKIT=0 docker build "
+       "--network=none "
+       "--tag $3 -f $0/share/trainit/Dockerfile.gpu --build-arg=BASE_IMAGE=$4 "
+       "--build-arg=BUILD_IMAGE=$4 --build-arg=WITH_SSHD=0 $0",
+       context.path(""), getenv("TRAINIT_BINARY"), source, name, tag_of(Image::kMpi)});
+  ASSERT_EQ(made.code, 0) << made.text;
+  {
+    const Container container({}, {"sh", "-c", "cat /proc/1/comm; ls /etc/trainit/hooks"},
+                              {.image = name});
+    EXPECT_EQ(container.wait(), 0);
+    EXPECT_THAT(container.logs(), AllOf(HasSubstr("trainit\n"), HasSubstr("pre-start.d")));
+  }
+  run_program({"docker", "rmi", "-f", name});
+}
+
 // Of base images that know the name already.
 class PrepareImage : public ClusterTest {
  protected:

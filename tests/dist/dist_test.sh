@@ -4,7 +4,7 @@
 set -euo pipefail
 
 source=$(realpath "$1")
-tinyxml2=$2
+tinyxml2=$(realpath "$2")
 trainit=$(realpath "$3")
 architecture=$4
 export SOURCE_DATE_EPOCH=1700000000
@@ -26,7 +26,7 @@ expect() { # what it is, the condition as a command
 # A checkout of somebody else: other modes, other times.
 copy_sources() { # directory
   mkdir -p "$1"
-  (umask 077 && cd "$source" && cp -r .ci docs hooks images ./*.md LICENSE "$1/")
+  (umask 077 && cd "$source" && cp -r .ci docs hooks images ./*.md LICENSE Dockerfile.* CMakeLists.txt "$1/")
 }
 
 copy_sources "$work/other checkout"
@@ -53,7 +53,8 @@ expect 'the tarball has the binary' cmp "$name/bin/trainit" "$trainit"
 for part in share/man/man1/trainit.1 share/bash-completion/completions/trainit \
   share/doc/trainit/copyright share/doc/trainit/README.md share/doc/trainit/CHANGELOG.md \
   share/doc/trainit/docs/security.md share/trainit/images/prepare-image \
-  share/trainit/hooks/pre-start.d/10-workspace; do
+  share/trainit/hooks/pre-start.d/10-workspace share/trainit/Dockerfile.gpu share/trainit/Dockerfile.ascend \
+  share/trainit/images/pods/volcano-ascend.yaml share/trainit/images/slurm/node.sbatch; do
   expect "the tarball has $part" test -s "$name/$part"
 done
 expect 'the links of its documents lead somewhere' "$source/tests/docs/links.py" "$work/one/$name"
@@ -101,5 +102,42 @@ both() {
     grep -q -- '--preset arm64' "$work/steps"
 }
 expect 'make images and dist build both first, whatever ARCH says' both
+
+# make release: from a commit, with a section for its version.
+checkout=$work/release
+copy_sources "$checkout"
+printf '/build/\n' >"$checkout/.gitignore"
+ours() { git -C "$checkout" -c user.name=test -c user.email=test@trainit.example "$@"; }
+commit() { ours add -A && ours commit -q -m test --date "@$SOURCE_DATE_EPOCH +0000"; }
+refuses() { # text, the rest: release's arguments
+  local text=$1
+  shift
+  ! "$checkout/.ci/release" "$@" >"$work/refused" 2>&1 && grep -q -- "$text" "$work/refused"
+}
+git init -q "$checkout"
+sed -i '/^## \['"$version"'\]/d' "$checkout/CHANGELOG.md"
+commit
+expect 'a release wants a section of the changelog' refuses "no section for $version: rename \[Unreleased\]" check
+sed -i "s/^## \[Unreleased\]/&\n\n## [$version] - 2026-11-24/" "$checkout/CHANGELOG.md"
+expect 'and a clean tree' refuses 'the tree is not clean: commit' check
+commit
+touch "$checkout/new"
+expect 'without files that nobody knows' refuses '?? new' check
+rm "$checkout/new"
+expect 'then it may be made' "$checkout/.ci/release" check
+release() { "$checkout/.ci/release" all "$1" "$tinyxml2" "$architecture=$trainit"; }
+expect 'it is made' release "$work/first"
+expect 'and again' release "$checkout/build/second"
+expect 'with the same bytes' diff -r "$work/first" "$checkout/build/second"
+expect 'its sums are right' env -C "$work/first" sha256sum --check --strict SHA256SUMS
+expect 'of all that is there' test "$(wc -l <"$work/first/SHA256SUMS")" = "$(find "$work/first" -type f ! -name SHA256SUMS | wc -l)"
+for file in "$name.tar.gz" "$package" "$name.spdx.json" "trainit-$version-image-$architecture.tar" "trainit-$version-notes.md"; do
+  expect "the release has $file" test -s "$work/first/$file"
+done
+sed -i 's/^project(trainit VERSION [0-9.]*/project(trainit VERSION 99.0.0/' "$checkout/CMakeLists.txt"
+sed -i 's/^## \['"$version"'\] /## [99.0.0] /' "$checkout/CHANGELOG.md"
+commit
+expect 'a binary of another version is refused' \
+  refuses 'make it first' all "$work/third" "$tinyxml2" "$architecture=$trainit"
 
 [ "$failures" -eq 0 ] || { echo "$failures checks failed"; exit 1; }

@@ -40,13 +40,14 @@ NodeName=node-[0-1] CPUs=2 Gres=gpu:2 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
-# Devices that are numbers only.
-DEVICES = "Name=gpu Count=2\n"
+# Slurm looks whether they are there, not what they are.
+DEVICES = "Name=gpu File=/var/device[0-1]\n"
 
 START = """
 cp /share/slurm.conf /share/gres.conf /share/slurm.key /etc/slurm/
 chmod 600 /etc/slurm/slurm.key
 mkdir -p /var/spool/slurmd /var/spool/slurmctld
+touch /var/device0 /var/device1
 [ "$(hostname)" != node-0 ] || slurmctld
 slurmd -N "$(hostname)"
 exec sleep infinity
