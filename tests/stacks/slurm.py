@@ -152,8 +152,10 @@ class Slurm:
         for name in os.listdir(self.folder.name):
             if name.startswith("saved-"):
                 os.unlink(self.path(name))
+        command = ["python3", "-u", "/share/train.py"]
         said = self.run(
-            "sbatch", "--parsable", *LESS, *more, f"/scripts/{script}", "python3", "-u", "/share/train.py"
+            "env", "TRAINIT_OUTPUT=tee", "sbatch", "--parsable", *LESS, *more,
+            f"/scripts/{script}", *command,
         ).strip()
         check(said.isdigit(), said)
         return said
