@@ -58,6 +58,7 @@ struct Stream {
   bool chained = false;             // the line that says so was there
   bool ignored = false;             // the next traceback ends nothing
   bool torn = true;                 // what it prints may be the end of a traceback begun before
+  bool boxed = false;               // the line before is the end of one as rich draws it
   std::size_t progress = 0;
 };
 
@@ -167,10 +168,14 @@ class Search {
     }
     std::ranges::stable_sort(candidates_, {}, &Candidate::line);
     const Candidate* best = nullptr;
+    const Candidate* doubted = nullptr;  // known, but the job seems to have gone on
     for (const Candidate& next : candidates_) {
       if (next.weight < 0) continue;  // noise, or what another one says better
       if (progress_of(next.line) >= next.progress + kWentOn) continue;
-      if (next.weak && progress_of(next.line) > next.progress) continue;
+      if (next.weak && progress_of(next.line) > next.progress) {
+        if (doubted == nullptr && next.row != nullptr) doubted = &next;
+        continue;
+      }
       const bool went_on = best != nullptr &&
                            lines_[best->line].stream == lines_[next.line].stream &&
                            next.progress >= best->progress + kWentOnToFail &&
@@ -178,6 +183,11 @@ class Search {
       const bool nearer = best != nullptr && next.weight == best->weight &&
                           next.weight >= kAloneWeight && is_victim(*best) && !is_victim(next);
       if (best == nullptr || went_on || nearer || next.weight > best->weight) best = &next;
+    }
+    // Lines of several processes may come out of order: it says more than a line of code.
+    if (best != nullptr && best->weight == kCutWeight && best->row == nullptr &&
+        doubted != nullptr && doubted->weight >= kAloneWeight) {
+      best = doubted;
     }
     if (best == nullptr) return std::nullopt;
     return told(*best);
@@ -209,7 +219,12 @@ class Search {
       stream.open = Traceback{.first = index, .code = index};
       if (take_frame(index, stream)) return;
     }
+    const bool boxed = std::exchange(stream.boxed, text.starts_with("╰"));
     const bool torn = std::exchange(stream.torn, text.starts_with(' '));
+    if (boxed && is_error_name(exception_name(text))) {
+      return end(index, {.first = index}, catalog_.match(text.substr(0, kMostMatchedBytes), true),
+                 stream);
+    }
     if (torn && is_error_name(exception_name(text))) {
       end(index, {.first = index}, catalog_.match(text.substr(0, kMostMatchedBytes), true), stream);
       candidates_.back().torn = true;
@@ -306,7 +321,12 @@ class Search {
   void end(std::size_t index, const Traceback& ended, const FailureCatalog::Match& match,
            Stream& stream) {
     int weight = match.row != nullptr ? match.row->weight : FailureCatalog::kExceptionWeight;
-    if (exception_name(lines_[index].bare()).ends_with("ExceptionGroup")) weight = kAloneWeight;
+    const std::string_view said = lines_[index].bare();
+    // What is behind it says more.
+    if (exception_name(said).ends_with("ExceptionGroup") ||
+        said.ends_with("root error(s) found.")) {
+      weight = kAloneWeight;
+    }
     std::size_t first = ended.first;
     if ((ended.chained || ended.original) && stream.last) {
       Candidate& before = candidates_[*stream.last];

@@ -140,8 +140,8 @@ ErrorLevel error_level(const PrintedLine& line) {
       "CRITICAL ", "CRITICAL: ", "fatal error: ", "Fatal error: "};
   constexpr std::array<std::string_view, 8> kLevels = {
       "[ERROR]", "[error]", "[CRITICAL]", " ERROR ", " CRITICAL ", "|ERROR|", "ERROR:", "ERROR -"};
-  constexpr std::array<std::string_view, 5> kFatal = {"FATAL: ", "[FATAL]", "[fatal]", " FATAL ",
-                                                      "panic: "};
+  constexpr std::array<std::string_view, 6> kFatal = {"FATAL: ", "[FATAL]", "[fatal]",
+                                                      " FATAL ", "panic: ", " F tensorflow/"};
   const std::string_view said = line.bare();
   const std::string_view head = std::string_view(line.text).substr(0, kMostLevelBytes);
   auto among = [&](const auto& words) {
@@ -163,12 +163,37 @@ ErrorLevel error_level(const PrintedLine& line) {
   return starts || among(kLevels) ? ErrorLevel::kError : ErrorLevel::kNone;
 }
 
+namespace {
+
+// "step 5", "Epoch: [127/300]", "'loss': 10.2", but no "gradient_acc_step * world_size 64".
+bool has_number_soon(std::string_view text) {
+  constexpr std::size_t kMostBytes = 12;
+  std::size_t bytes = 0;
+  char last = 'x';
+  for (const char c : text) {
+    if (is_digit(c)) return true;
+    if (c != ' ' || last != ' ') ++bytes;
+    if (bytes > kMostBytes) return false;
+    last = c;
+  }
+  return false;
+}
+
+}  // namespace
+
 bool is_progress(std::string_view text) {
-  if (std::ranges::none_of(text, is_digit)) return false;
-  constexpr std::array<std::string_view, 10> kWords = {"it/s",  "s/it", "step", "Step", "epoch",
-                                                       "Epoch", "iter", "Iter", "loss", "Loss"};
-  return std::ranges::any_of(kWords,
-                             [&](auto word) { return text.find(word) != std::string_view::npos; });
+  if (text.find("it/s") != text.npos || text.find("s/it") != text.npos) {
+    return std::ranges::any_of(text, is_digit);
+  }
+  constexpr std::array<std::string_view, 8> kWords = {"step", "Step", "epoch", "Epoch",
+                                                      "iter", "Iter", "loss",  "Loss"};
+  return std::ranges::any_of(kWords, [&](auto word) {
+    for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at)) {
+      at += word.size();
+      if (has_number_soon(text.substr(at))) return true;
+    }
+    return false;
+  });
 }
 
 }  // namespace envgen

@@ -293,6 +293,50 @@ TEST(FindCause, ShowsNoCredentialsAndNoEndlessLines) {
               HasSubstr("exits with return code = -9"));
 }
 
+TEST(FindCause, HoldsAnExceptionBehindABoxForTheEndOfATraceback) {
+  const std::string box =
+      "│ ❱ 891 │ assert train_batch == micro_batch * grad_acc │\n"
+      "╰───────────────────────────────────────────────────╯\n";
+  const std::string message = "ValueError: 64 is not 4 *\n8 * 1 in epoch 3\n";
+  EXPECT_EQ(cause_line(box + message + "(exitcode: 1) local_rank: 0\n"),
+            "ValueError: 64 is not 4 *")
+      << "the rest of the message is no progress";
+}
+
+TEST(FindCause, HoldsNamesOfVariablesForNoProgress) {
+  EXPECT_EQ(cause_line("E0101 11:11:00 1359 api.cc:7] bad batch\n"
+                       "gradient_acc_step * world_size 64 != 4\n"),
+            "E0101 11:11:00 1359 api.cc:7] bad batch");
+  EXPECT_EQ(cause_line("E0101 11:11:00 1359 api.cc:7] bad batch\nstep: 4\n"), "-");
+  EXPECT_EQ(cause_line("E0101 11:11:00 1359 api.cc:7] bad batch\niteration        4/ 9\n"), "-");
+}
+
+TEST(FindCause, PrefersWhatIsKnownToALineOfCode) {
+  // Of a traceback whose end was printed before its beginning.
+  EXPECT_EQ(cause_line("[n:2]:torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3 GiB\n"
+                       "[n:2]:  0%|          | 0/127 [04:35<?, ?it/s]\n"
+                       "[n:2]:Traceback (most recent call last):\n"
+                       "[n:2]:  File \"train.py\", line 292, in <module>\n"
+                       "[n:2]:    main()\n"),
+            "[n:2]:torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3 GiB");
+}
+
+TEST(FindCause, ShowsWhatIsBelowAHeading) {
+  EXPECT_EQ(
+      cause_line("Traceback (most recent call last):\n"
+                 "  File \"t.py\", line 2, in f\n"
+                 "    run()\n"
+                 "tensorflow.python.framework.errors_impl.UnknownError: 2 root error(s) found.\n"
+                 "  (0) Unknown: Failed to get convolution algorithm.\n"),
+      "  (0) Unknown: Failed to get convolution algorithm.");
+}
+
+TEST(FindCause, SeesAKillBehindABar) {
+  const auto cause = cause_of("  6%|#  | 3787/62565 [04:47<1:10:53, 13.82it/s]Killed\n");
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->failure_class, "host-oom");
+}
+
 TEST(CauseKey, IsTheSameWhateverTheNumbers) {
   EXPECT_EQ(cause_key("rank 1: 0x7f1234ab at 12:30:01"), cause_key("rank 7: 0x7fe9991c at 1:2:3"));
   EXPECT_NE(cause_key("KeyError: 'a'"), cause_key("KeyError: 'b'"));
