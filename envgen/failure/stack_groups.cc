@@ -306,6 +306,7 @@ StackVerdict judge_stacks(const SeenJob& job) {
     verdict.text.resize(kMostVerdictBytes - 3);  // names and paths are ASCII
     verdict.text += "...";
   }
+  for (const std::string& note : job.notes) verdict.text += ". " + note;
   return verdict;
 }
 

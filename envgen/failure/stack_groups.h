@@ -42,6 +42,8 @@ struct SeenRank {
 struct SeenJob {
   std::vector<SeenRank> ranks;  // of this node
   bool whole = false;           // there are no ranks elsewhere
+  // What others know of it, each a text of up to 600 bytes: NCCL's RAS, the flight recorder.
+  std::vector<std::string> notes;
 };
 
 enum class Whereabouts : unsigned char {
@@ -69,7 +71,7 @@ struct StackGroup {
 struct StackVerdict {
   std::vector<std::size_t> suspects;  // places in SeenJob::ranks; none: the cause is not known
   bool all_wait = false;              // all ranks here wait for others
-  std::string text;                   // a sentence for people, within 1,000 bytes
+  std::string text;                   // a sentence for people, within 1,000 bytes, and the notes
   std::vector<StackGroup> groups;     // the largest first
 };
 StackVerdict judge_stacks(const SeenJob& job);

@@ -109,6 +109,9 @@ std::string stacks_to_json(const SeenJob& job, const StackVerdict& verdict) {
   out.key("suspects");
   write_names(out, job, verdict.suspects);
   out.key("all_wait").boolean(verdict.all_wait);
+  out.key("notes").begin_array();
+  for (const std::string& note : job.notes) out.string(note);
+  out.end_array();
   out.key("groups").begin_array();
   for (const StackGroup& group : verdict.groups) {
     out.begin_object();

@@ -54,6 +54,13 @@ struct Observation {
   bool stall_ends = false;       // the job, as a failure; else a report
   bool stacks = false;           // the job's Python processes can be asked for their stacks
 
+  // What else may say where ranks are that hang. NCCL's RAS answers there; "" = it is not asked.
+  std::string nccl_ras;
+  // PyTorch's flight recorder: what the names of its dumps begin with, a rank's number follows; and
+  // of the FIFOs by which one is asked for, the number and ".pipe".
+  std::vector<std::string> traces;
+  std::vector<std::string> trace_pipes;
+
   // The fault monitor: health hooks and doctor's checks; 0 = none.
   std::int64_t health_interval_ms = 0;
   std::string health_checks;  // of doctor, "a,b"; "" = none, hooks alone
@@ -82,6 +89,9 @@ inline void fields(FieldVisitor& v, Observation& observe) {
   v("stall_by_output", observe.stall_by_output);
   v("stall_ends", observe.stall_ends);
   v("stacks", observe.stacks);
+  v("nccl_ras", observe.nccl_ras);
+  v("traces", observe.traces);
+  v("trace_pipes", observe.trace_pipes);
   v("health_interval_ms", observe.health_interval_ms);
   v("health_checks", observe.health_checks);
   v("health_failures", observe.health_failures, kCount);

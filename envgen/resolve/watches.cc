@@ -1,5 +1,9 @@
 #include "envgen/resolve/watches.h"
 
+#include <initializer_list>
+#include <string>
+#include <vector>
+
 #include "envgen/failure/python_hook.h"
 #include "envgen/plan/inputs.h"
 
@@ -40,6 +44,45 @@ void plan_stacks(const Inputs& inputs, Plan& plan) {
   }
 }
 
+// https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html and, of PyTorch,
+// torch/csrc/distributed/c10d/ FlightRecorderDetail.hpp, FlightRecorder.cpp, ProcessGroupNCCL.cpp;
+// torch_npu has the same with HCCL in the names.
+void plan_recorders(const Inputs& inputs, Plan& plan) {
+  Observation& observe = plan.observe;
+  if (plan.processes.size() < 2 && plan.world_size < 2) return;
+  const auto first_of = [&](std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+      if (const auto value = inputs.variable(name); !value.empty()) return std::string(value);
+    }
+    return std::string();
+  };
+  if (inputs.variable("NCCL_RAS_ENABLE") != "0") {
+    observe.nccl_ras = first_of({"NCCL_RAS_ADDR"});
+    if (observe.nccl_ras.empty()) observe.nccl_ras = "localhost:28028";
+  }
+  const std::string& cwd = plan.processes.empty() ? "" : plan.processes.front().cwd;
+  const auto add = [&](std::vector<std::string>& list, const std::string& path) {
+    if (!path.empty()) list.push_back(join_path(cwd.empty() ? inputs.facts().cwd : cwd, path));
+  };
+  const std::string named =
+      first_of({"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"});
+  add(observe.traces, named);
+  if (named.empty() &&
+      !first_of({"TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"}).empty()) {
+    const std::string home = first_of({"HOME"});
+    const std::string cache = first_of({"XDG_CACHE_HOME"});
+    add(observe.traces, (cache.empty() ? home + "/.cache" : cache) + "/torch/comm_lib_trace_rank_");
+    add(observe.traces, "/tmp/nccl_trace_rank_");  // before 2.8
+  }
+  const std::string hccl = first_of({"TORCH_HCCL_DEBUG_INFO_TEMP_FILE"});
+  add(observe.traces, hccl);
+  if (hccl.empty() && !first_of({"TORCH_HCCL_TRACE_BUFFER_SIZE"}).empty()) {
+    add(observe.traces, "/tmp/hccl_trace_rank_");
+  }
+  add(observe.trace_pipes, first_of({"TORCH_NCCL_DEBUG_INFO_PIPE_FILE"}));
+  add(observe.trace_pipes, first_of({"TORCH_HCCL_DEBUG_INFO_PIPE_FILE"}));
+}
+
 }  // namespace
 
 void plan_watches(const Inputs& inputs, Plan& plan) {
@@ -48,6 +91,7 @@ void plan_watches(const Inputs& inputs, Plan& plan) {
   // An sshd, a parameter server: idle is what they are while nobody asks.
   if (plan.policy.success == SuccessPolicy::kServe) plan.observe.stall_ms = 0;
   plan_stacks(inputs, plan);
+  plan_recorders(inputs, plan);
 }
 
 }  // namespace envgen

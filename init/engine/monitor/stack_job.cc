@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/wire.h"
+#include "init/engine/monitor/hang_notes.h"
 #include "init/proc/signals.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
@@ -48,7 +49,10 @@ envgen::Status StackJob::start(const StackOrder& order, const std::string& files
                                const proc::SavedSignals& saved) {
   news_.reset();
   const auto body = [&](int fd) {
-    const TakenStacks taken = take_stacks(order);
+    const std::int64_t until_ms = sys::monotonic_ms() + order.most_ms;
+    const std::int64_t asked_ms = ask_for_dumps(order);
+    TakenStacks taken = take_stacks(order);
+    taken.seen.notes = hang_notes(order, taken.seen, asked_ms, until_ms);
     const envgen::StackVerdict verdict = envgen::judge_stacks(taken.seen);
     // The files last: whoever waits for them has them when the verdict is said, or soon.
     const bool said = send_message(fd, kVerdict, envgen::to_wire(news_of(taken, verdict)));
@@ -82,6 +86,10 @@ StackOrder stack_order(const Job& job, const std::string& run_dir) {
   if (job.plan.observe.stacks) order.directory = stacks_directory(run_dir);
   order.job = job.plan.sandbox.identity;
   order.whole = job.plan.node_count <= 1;
+  order.world_size = job.plan.world_size;
+  order.nccl_ras = job.plan.observe.nccl_ras;
+  order.trace_pipes = job.plan.observe.trace_pipes;
+  order.dumps = dump_order(job);
   for (const TaskRecord& record : job.records) {
     if (!is_main(record)) continue;
     StackTarget target{.process = static_cast<std::uint32_t>(record.process),

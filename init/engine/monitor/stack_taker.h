@@ -13,6 +13,7 @@
 
 #include "envgen/failure/stack_groups.h"
 #include "envgen/plan/sandbox.h"
+#include "init/engine/report/flight_recorder.h"
 
 namespace engine {
 
@@ -31,6 +32,11 @@ struct StackOrder {
   std::optional<envgen::Identity> job;  // its user, where it is another
   bool whole = false;                   // there are no ranks on other nodes
   std::int64_t most_ms = 8000;
+  // For what others say of the ranks (hang_notes.h).
+  int world_size = 0;
+  std::string nccl_ras;  // as Observation has these
+  std::vector<std::string> trace_pipes;
+  DumpOrder dumps;
 };
 
 struct TakenStacks {

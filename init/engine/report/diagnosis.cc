@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "envgen/failure/find_cause.h"
+#include "init/engine/report/flight_recorder.h"
 #include "init/engine/report/job_messages.h"
 #include "init/engine/report/printed_cause.h"
 #include "init/engine/report/rank_search.h"
@@ -162,6 +163,10 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
       look_for_rank(job, job.records[failed], last.bytes, catalog, told);
       tell(told);
     }
+    const std::string dumps = told.cause ? dumps_text(find_dumps(dump_order(job))) : "";
+    if (dumps.empty()) return;
+    told.cause->advice += (told.cause->advice.empty() ? "" : "; ") + dumps;
+    tell(told);
   };
   auto status = tail_.start(look, saved, kLongestWaitMs);
   if (!status) return sys::log::debug(to_line(status.error()) + ", ignoring");

@@ -66,6 +66,16 @@ TEST(Stacks, TheOneOutsideOfTheCollectiveIsTheSuspect) {
       << "also where there are other nodes: it waits for none of them";
 }
 
+TEST(Stacks, WhatOthersKnowStandsBehindTheVerdict) {
+  SeenJob seen = job({kWaits, kWaits, kSleeper, kWaits});
+  const std::string verdict = judge_stacks(seen).text;
+  seen.notes = {"NCCL's RAS: rank-2 does not answer", "the flight recorder's dump /d/trace_0"};
+  EXPECT_EQ(judge_stacks(seen).text, verdict +
+                                         ". NCCL's RAS: rank-2 does not answer. the flight "
+                                         "recorder's dump /d/trace_0");
+  EXPECT_THAT(judge_stacks(seen).suspects, ElementsAre(2));
+}
+
 TEST(Stacks, ManyElsewhereAreNotNamed) {
   SeenProcess other = kSleeper;
   other.python[0].frames[0].line = 40;

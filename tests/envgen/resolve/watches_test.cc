@@ -49,6 +49,30 @@ TEST_F(Watches, AStallWantsStacksAndNoneAreTakenWithoutARunDirectory) {
   EXPECT_TRUE(plan().observe.stacks);
 }
 
+TEST_F(Watches, NcclIsAskedWhereItListens) {
+  plan_.processes.resize(2);
+  EXPECT_EQ(plan().observe.nccl_ras, "localhost:28028");
+  snapshot_.env.set("NCCL_RAS_ADDR", "[::1]:4000");
+  EXPECT_EQ(plan().observe.nccl_ras, "[::1]:4000");
+  snapshot_.env.set("NCCL_RAS_ENABLE", "0");
+  EXPECT_EQ(plan().observe.nccl_ras, "");
+}
+
+TEST_F(Watches, FlightRecordersDumpsAreWhereTheJobPutsThem) {
+  plan_.processes.resize(2);
+  plan_.processes[0].cwd = "/work";
+  EXPECT_THAT(plan().observe.traces, IsEmpty());
+  snapshot_.env.set("HOME", "/home/u");
+  snapshot_.env.set("TORCH_FR_BUFFER_SIZE", "2000");
+  EXPECT_THAT(plan().observe.traces,
+              ElementsAre("/home/u/.cache/torch/comm_lib_trace_rank_", "/tmp/nccl_trace_rank_"));
+  snapshot_.env.set("TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "dumps/trace_");
+  snapshot_.env.set("TORCH_HCCL_TRACE_BUFFER_SIZE", "2000");
+  snapshot_.env.set("TORCH_NCCL_DEBUG_INFO_PIPE_FILE", "/tmp/pipe_");
+  EXPECT_THAT(plan().observe.traces, ElementsAre("/work/dumps/trace_", "/tmp/hccl_trace_rank_"));
+  EXPECT_THAT(plan_.observe.trace_pipes, ElementsAre("/tmp/pipe_"));
+}
+
 TEST_F(Watches, AreNoneUnlessAskedFor) {
   EXPECT_FALSE(has_watches(plan().observe));
   EXPECT_EQ(watches_text(plan_.observe), "");

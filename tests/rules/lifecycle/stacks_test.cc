@@ -1,10 +1,15 @@
 // Where the ranks of a job that hangs are: with the image's Python, and a torch.distributed that
 // only waits.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 
 #include "tests/rules/lifecycle/lifecycle.h"
@@ -15,6 +20,7 @@ using rules::Instance;
 using rules::kRunning;
 using rules::Result;
 using rules::shell;
+using rules::Spec;
 using rules::Words;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -33,6 +39,18 @@ constexpr const char* kCollective =
     "import threading\n"
     "def all_reduce():\n"
     "    threading.Event().wait()\n";
+
+int free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
 
 class Stacks : public rules::LifecycleTest {
  protected:
@@ -61,6 +79,54 @@ TEST_P(Stacks, AHangIsTheFailureOfTheRankThatTheOthersWaitFor) {
   EXPECT_THAT(read(path("run/stacks/stall.json")), HasSubstr("\"suspects\": [\n    \"rank-1\""));
 }
 
+TEST_P(Stacks, AllNodesNameTheRankThatTheOthersWaitFor) {
+  // Rank 3 is on the second node. On the first one all wait.
+  write("train.py",
+        "import os\nos.environ['RANK'] = {'3': '1', '1': '0'}.get(os.environ['RANK'], '0')\n" +
+            std::string(kJob));
+  const std::string master = std::to_string(free_port());
+  const std::string link = std::to_string(free_port());
+  const auto node = [&](const std::string& rank) {
+    return spec(joined({"--run-dir",
+                        path("run" + rank),
+                        "--platform=bare",
+                        "--fan-out",
+                        "--slots",
+                        "2",
+                        "--nodes",
+                        "2",
+                        "--node-rank",
+                        rank,
+                        "--hosts",
+                        "127.0.0.1,127.0.0.2",
+                        "--master-port",
+                        master,
+                        "--link-port",
+                        link,
+                        "--output",
+                        "files",
+                        "--stall-timeout",
+                        "3s",
+                        "--stall-action",
+                        "end",
+                        "--grace",
+                        "1s",
+                        "--"},
+                       train()));
+  };
+  Instance first(node("0"));
+  Instance second(node("1"));
+  EXPECT_EQ(second.wait(), 70) << second.err();
+  EXPECT_EQ(first.wait(), 76) << first.err();
+  const auto names_it =
+      AllOf(HasSubstr("first failure: rank-3 (node 1"), HasSubstr("the others wait for rank-3"),
+            HasSubstr("train.py:7 in load"));
+  EXPECT_THAT(
+      first.err(),
+      AllOf(HasSubstr("all ranks of this node wait, so the cause is on another"), names_it));
+  EXPECT_THAT(second.err(), names_it);
+}
+
 TEST_P(Stacks, ComeWhenSomebodyAsks) {
   EXPECT_EQ(tool({"stacks"}).code, 2) << "no instance";
   Instance instance(two_ranks({"--output", "files"}, train()));
@@ -75,6 +141,123 @@ TEST_P(Stacks, ComeWhenSomebodyAsks) {
   EXPECT_THAT(json.out, AllOf(HasSubstr("\"verdict\""), HasSubstr("\"function\": \"load\"")));
   instance.signal(SIGTERM);
   EXPECT_EQ(instance.wait(), 143) << instance.err();
+}
+
+// A RAS thread of NCCL, as far as it is asked: by its documented protocol.
+constexpr const char* kRas = R"py(
+import os, socket, sys, time
+STATUS = """Job summary
+  Nodes  Processes         GPUs  Processes     GPUs
+(total)   per node  per process    (total)  (total)
+      1          2            1          2        2
+Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors
+    #  in group  per comm  per node  per comm  in group
+    0         1         1         2         2         2   RUNNING  MISMATCH
+Warnings
+#0-0 (27a079b828ff1a75) MISMATCH
+  Communicator ranks have different AllReduce operation counts
+  Rank 0 has launched up to operation 42 -- GPU 0 managed by process 9 on node 10.0.0.1
+  Rank 1 has launched up to operation 41 -- GPU 1 managed by process %d on node 10.0.0.1
+""" % os.getpid()
+def answer(end):
+    lines = end.makefile('r')
+    if not lines.readline().startswith('CLIENT PROTOCOL '): return
+    end.sendall(b'SERVER PROTOCOL 2\n')
+    if int(lines.readline().split('TIMEOUT ')[1]) > 0: end.sendall(b'OK\n')
+    if lines.readline() == 'VERBOSE STATUS\n': end.sendall(STATUS.encode())
+with socket.socket() as listener:
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(('127.0.0.1', int(os.environ['NCCL_RAS_ADDR'].split(':')[1])))
+    listener.listen()
+    os.write(1, b'ready\n')
+    while True:
+        end, _ = listener.accept()
+        if sys.argv[1:] == ['silent']: time.sleep(1000)
+        answer(end)
+        end.shutdown(socket.SHUT_RDWR)
+)py";
+
+TEST_P(Stacks, TellWhatNcclSaysOfTheRanks) {
+  write("ras.py", kRas);
+  Spec both = two_ranks({"--output", "inherit"},
+                        shell("[ $RANK = 1 ] && exec /usr/bin/python3 $HERE/ras.py\nsleep 1000"));
+  both.env.push_back("NCCL_RAS_ADDR=127.0.0.1:" + std::to_string(free_port()));
+  Instance instance(both);
+  ASSERT_TRUE(instance.await_out("ready"));
+  await_state(kRunning);
+  const Result text = tool({"stacks"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out,
+              HasSubstr("NCCL's RAS: rank-1 has launched 41 AllReduce operations, others 42"));
+  EXPECT_THAT(tool({"stacks", "--json"}).out, HasSubstr("\"notes\": [\n    \"NCCL's RAS: rank-1"));
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143) << instance.err();
+}
+
+TEST_P(Stacks, ComeThoughNcclIsSilent) {
+  write("ras.py", kRas);
+  Spec both = two_ranks({"--output", "inherit"},
+                        shell("[ $RANK = 1 ] && exec /usr/bin/python3 $HERE/ras.py silent\n"
+                              "sleep 1000"));
+  both.env.push_back("NCCL_RAS_ADDR=127.0.0.1:" + std::to_string(free_port()));
+  Instance instance(both);
+  ASSERT_TRUE(instance.await_out("ready"));
+  await_state(kRunning);
+  const Result text = tool({"stacks"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("rank-0"), Not(HasSubstr("RAS"))));
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143) << instance.err();
+}
+
+// What PyTorch does: a FIFO of each rank's, looked at again and again.
+constexpr const char* kRecorder = R"py(
+import os, time
+rank = os.environ['RANK']
+name = os.environ['TORCH_NCCL_DEBUG_INFO_PIPE_FILE'] + rank + '.pipe'
+os.mkfifo(name)
+pipe = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
+os.write(1, b'ready\n')
+while True:
+    if os.read(pipe, 16):
+        with open(os.environ['TORCH_FR_DUMP_TEMP_FILE'] + rank, 'wb') as file: file.write(b'dump')
+    time.sleep(0.01)
+)py";
+
+TEST_P(Stacks, HaveTheFlightRecordersDumpsMade) {
+  write("train.py", kRecorder);
+  write("trace_7", "of an earlier job");
+  const std::array<timespec, 2> earlier = {};
+  ASSERT_EQ(::utimensat(AT_FDCWD, path("trace_7").c_str(), earlier.data(), 0), 0);
+  Spec both = two_ranks({"--output", "inherit"}, train());
+  both.env.push_back("TORCH_FR_DUMP_TEMP_FILE=" + path("trace_"));
+  both.env.push_back("TORCH_NCCL_DEBUG_INFO_PIPE_FILE=" + path("pipe_"));
+  Instance instance(both);
+  ASSERT_TRUE(instance.await_out("ready\nready"));
+  await_state(kRunning);
+  const Result text = tool({"stacks"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("the flight recorder's dumps " + path("trace_0") +
+                                  " and 1 more: read them with `python -m "
+                                  "torch.distributed.flight_recorder.fr_trace " +
+                                  path("") + "`"));
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143) << instance.err();
+}
+
+TEST_P(Stacks, AFailureNamesTheFlightRecordersDumps) {
+  Spec both = two_ranks(
+      {"--output", "files"},
+      shell("[ $RANK = 0 ] && sleep 1000\n"
+            "echo dump >${TORCH_FR_DUMP_TEMP_FILE}1\n"
+            "echo '[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(' >&2\n"
+            "exit 1"));
+  both.env.push_back("TORCH_FR_DUMP_TEMP_FILE=" + path("trace_"));
+  Instance instance(both);
+  EXPECT_EQ(instance.wait(), 1) << instance.err();
+  EXPECT_THAT(instance.err(), HasSubstr("look at the ranks without this message; the flight "
+                                        "recorder's dump " +
+                                        path("trace_1") + ": read it with"));
 }
 
 TEST_P(Stacks, NoProgramGetsASignalThatItHasNotAskedFor) {

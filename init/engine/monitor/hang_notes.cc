@@ -1,0 +1,163 @@
+#include "init/engine/monitor/hang_notes.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+
+#include "envgen/failure/nccl_ras.h"
+#include "envgen/formats/hosts.h"
+#include "init/engine/cluster/link_socket.h"
+#include "init/sys/as_user.h"
+#include "init/sys/clock.h"
+#include "init/sys/fd.h"
+
+namespace engine {
+namespace {
+
+constexpr std::size_t kMostAnswerBytes = 256U << 10;
+constexpr std::size_t kMostLineBytes = 256;
+constexpr std::int64_t kConnectMs = 500;
+constexpr std::int64_t kShortestMs = 1200;  // RAS counts in seconds
+constexpr std::int64_t kLongestMs = 4000;
+constexpr std::int64_t kSpareMs = 700;  // for what it does beside waiting for other ranks
+constexpr std::int64_t kDumpMs = 3000;  // its thread looks at the FIFO once a second
+constexpr int kLookMs = 50;
+constexpr int kMostRanks = 1024;
+
+bool await(int fd, short events, std::int64_t until_ms) {
+  while (true) {
+    const std::int64_t left_ms = until_ms - sys::monotonic_ms();
+    if (left_ms <= 0) return false;
+    pollfd ready{fd, events, 0};
+    const int count = ::poll(&ready, 1, static_cast<int>(left_ms));
+    if (count > 0) return true;
+    if (count < 0 && errno != EINTR) return false;
+  }
+}
+
+sys::Fd connect_to(const std::string& address, int port, std::int64_t until_ms) {
+  int error = 0;
+  sys::Fd socket = begin_connect(socket_address(address, port), error);
+  if (!socket.valid()) return socket;
+  const std::int64_t last_ms = std::min(until_ms, sys::monotonic_ms() + kConnectMs);
+  if (!await(socket.get(), POLLOUT, last_ms) || end_connect(socket.get()) != 0) socket.reset();
+  return socket;
+}
+
+bool say(int fd, std::string_view line) {
+  return ::send(fd, line.data(), line.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(line.size());
+}
+
+// What comes until `until_ms`, the end, or `most_bytes`; with `line`, to the end of a line.
+std::string hear(int fd, std::size_t most_bytes, bool line, std::int64_t until_ms) {
+  std::string text;
+  std::array<char, 4096> part;
+  while (text.size() < most_bytes && !(line && text.ends_with('\n'))) {
+    if (!await(fd, POLLIN, until_ms)) break;
+    const std::size_t room = std::min(part.size(), most_bytes - text.size());
+    const ssize_t count = ::recv(fd, part.data(), room, 0);
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count <= 0) break;
+    text.append(part.data(), static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+std::string status_of(int fd, std::int64_t until_ms) {
+  if (!say(fd, "CLIENT PROTOCOL 2\n")) return "";
+  if (!hear(fd, kMostLineBytes, true, until_ms).starts_with("SERVER PROTOCOL ")) return "";
+  // So long it waits for other ranks, of which one may be stopped.
+  const std::int64_t wait_s =
+      std::max<std::int64_t>((until_ms - kSpareMs - sys::monotonic_ms()) / 1000, 1);
+  if (!say(fd, "TIMEOUT " + std::to_string(wait_s) + "\n")) return "";
+  if (!hear(fd, kMostLineBytes, true, until_ms).starts_with("OK")) return "";
+  if (!say(fd, "VERBOSE STATUS\n")) return "";
+  return hear(fd, kMostAnswerBytes, false, until_ms);
+}
+
+// A FIFO that one of the job's processes reads: nothing else is written to.
+bool ask_for_dump(const std::string& path) {
+  const sys::Fd pipe(
+      ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
+  struct stat status{};
+  if (!pipe.valid() || ::fstat(pipe.get(), &status) != 0 || !S_ISFIFO(status.st_mode)) return false;
+  return ::write(pipe.get(), "1\n", 2) == 2;
+}
+
+// By process id where all of the job is here: another node's may be the same.
+envgen::RasJob ras_job(const StackOrder& order, const envgen::SeenJob& seen) {
+  envgen::RasJob job{.world_size = order.world_size, .ranks = {}};
+  for (const envgen::SeenRank& rank : seen.ranks) {
+    for (const envgen::SeenProcess& process : rank.processes) {
+      if (seen.whole) job.ranks.emplace(process.pid, rank.name);
+    }
+  }
+  return job;
+}
+
+std::string recorder_note(const StackOrder& order, std::int64_t asked_ms, std::int64_t until_ms) {
+  if (order.dumps.prefixes.empty()) return "";
+  DumpOrder dumps = order.dumps;
+  dumps.since_ms = std::max(dumps.since_ms, asked_ms);
+  const std::int64_t last_ms = std::min(until_ms, sys::monotonic_ms() + kDumpMs);
+  const auto ranks = static_cast<std::size_t>(
+      std::ranges::count_if(order.targets, [](const StackTarget& one) { return one.pid > 0; }));
+  while (asked_ms > 0 && find_dumps(dumps).size() < ranks && sys::monotonic_ms() < last_ms) {
+    ::poll(nullptr, 0, kLookMs);
+  }
+  return dumps_text(find_dumps(order.dumps));
+}
+
+}  // namespace
+
+std::string ask_ras(std::string_view address, std::int64_t until_ms) {
+  const auto place = envgen::parse_host_port(address);
+  if (!place || place->port == 0) return "";
+  std::vector<std::string> addresses = {place->host};
+  if (place->host == "localhost") addresses = {"127.0.0.1", "::1"};
+  for (const std::string& one : addresses) {
+    const sys::Fd socket = connect_to(one, place->port, until_ms);
+    if (socket.valid()) return status_of(socket.get(), until_ms);
+  }
+  return "";
+}
+
+std::int64_t ask_for_dumps(const StackOrder& order) {
+  if (order.trace_pipes.empty() || order.most_ms < kDumpMs) return 0;
+  std::optional<sys::AsUser> as_job;
+  if (order.job && ::geteuid() == 0 && order.job->uid != 0) {
+    as_job.emplace(*order.job);
+    if (!as_job->switched()) return 0;
+  }
+  const std::int64_t now_ms = sys::wall_ms();
+  bool asked = false;
+  for (const std::string& stem : order.trace_pipes) {
+    for (int rank = 0; rank < std::min(order.world_size, kMostRanks); ++rank) {
+      asked = ask_for_dump(stem + std::to_string(rank) + ".pipe") || asked;
+    }
+  }
+  return asked ? now_ms : 0;
+}
+
+std::vector<std::string> hang_notes(const StackOrder& order, const envgen::SeenJob& seen,
+                                    std::int64_t asked_ms, std::int64_t until_ms) {
+  std::vector<std::string> notes;
+  const std::int64_t left_ms = std::min(until_ms - sys::monotonic_ms(), kLongestMs);
+  if (!order.nccl_ras.empty() && left_ms >= kShortestMs) {
+    const std::string answer = ask_ras(order.nccl_ras, sys::monotonic_ms() + left_ms);
+    const std::string text = envgen::ras_text(answer, ras_job(order, seen));
+    if (!text.empty()) notes.push_back("NCCL's RAS: " + text);
+  }
+  std::string dumps = recorder_note(order, asked_ms, until_ms);
+  if (!dumps.empty()) notes.push_back(std::move(dumps));
+  return notes;
+}
+
+}  // namespace engine

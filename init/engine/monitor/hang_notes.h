@@ -1,0 +1,30 @@
+#pragma once
+// What others know of ranks that hang: NCCL's RAS threads, which are asked over a local connection,
+// and PyTorch's flight recorder, whose dumps are asked for where the job has made FIFOs for that
+// (TORCH_NCCL_DEBUG_INFO_PIPE_FILE), and are named. For a worker with a single thread: it may take
+// until its deadline.
+// RAS since NCCL 2.24: lines of text, "CLIENT PROTOCOL 2" first; NVIDIA/nccl src/ras/client.cc.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "envgen/failure/stack_groups.h"
+#include "init/engine/monitor/stack_taker.h"
+
+namespace engine {
+
+// What RAS at `address` ("localhost:28028", "[::1]:28028"; no name but localhost) answers to
+// VERBOSE STATUS, at most 256 KiB; "" where nobody or something else answers, or not until
+// `until_ms` (monotonic), by which it is told to have done.
+std::string ask_ras(std::string_view address, std::int64_t until_ms);
+
+// Asks the ranks' recorders for dumps; when (wall clock), 0 where none could be asked.
+std::int64_t ask_for_dumps(const StackOrder& order);
+
+// `asked_ms`: dumps that were asked for then are waited for, a moment.
+std::vector<std::string> hang_notes(const StackOrder& order, const envgen::SeenJob& seen,
+                                    std::int64_t asked_ms, std::int64_t until_ms);
+
+}  // namespace engine
