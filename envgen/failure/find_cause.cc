@@ -173,7 +173,8 @@ class Search {
       if (next.weight < 0) continue;  // noise, or what another one says better
       if (progress_of(next.line) >= next.progress + kWentOn) continue;
       if (next.weak && progress_of(next.line) > next.progress) {
-        if (doubted == nullptr && next.row != nullptr) doubted = &next;
+        const bool few = progress_of(next.line) < next.progress + kWentOnToFail;
+        if (doubted == nullptr && few && next.row != nullptr) doubted = &next;
         continue;
       }
       const bool went_on = best != nullptr &&
@@ -184,11 +185,11 @@ class Search {
                           next.weight >= kAloneWeight && is_victim(*best) && !is_victim(next);
       if (best == nullptr || went_on || nearer || next.weight > best->weight) best = &next;
     }
-    // Lines of several processes may come out of order: it says more than a line of code.
-    if (best != nullptr && best->weight == kCutWeight && best->row == nullptr &&
-        doubted != nullptr && doubted->weight >= kAloneWeight) {
-      best = doubted;
-    }
+    // Lines of several processes come out of order: it says more than a line of code, or a
+    // launcher.
+    const bool says_little =
+        best != nullptr && best->weight <= kCutWeight && (best->row == nullptr || is_victim(*best));
+    if (says_little && doubted != nullptr && doubted->weight >= kAloneWeight) best = doubted;
     if (best == nullptr) return std::nullopt;
     return told(*best);
   }

@@ -1,9 +1,10 @@
 #include "envgen/failure/nccl_ras.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -11,31 +12,23 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMostBytes = 500;
-constexpr std::size_t kMostMembers = 8;
-constexpr std::size_t kMostFound = 64;
+constexpr std::size_t kMostRasBytes = 500;
+constexpr std::size_t kMostNamed = 8;
+constexpr std::size_t kMostMembers = 64;
+constexpr std::size_t kMostWordBytes = 64;
 
 struct Member {
   int rank = -1;  // in its communicator; -1: not said
   int size = 0;   // of that; 0: not said
   int pid = -1;
-  std::string node;
+  std::string node = {};
+  bool dead = false;
 };
 
-// Ranks of a communicator that say the same.
-struct Group {
-  std::string value;  // "RUNNING", "system error"; of operations their number
-  int count = 0;
-  std::vector<Member> members;  // where they are listed
-};
-
-struct Difference {
-  enum class Kind : unsigned char { kOperations, kStatus, kError };
-  Kind kind = Kind::kOperations;
-  int size = 0;           // of the communicator
-  std::string operation;  // "AllReduce"; "collective": of all kinds
-  std::vector<Group> groups;
-};
+// One call for many pieces: chains of + would be most of this file's code.
+void put(std::string& text, std::initializer_list<std::string_view> pieces) {
+  for (const std::string_view piece : pieces) text += piece;
+}
 
 bool cut_front(std::string_view& text, std::string_view front) {
   if (!text.starts_with(front)) return false;
@@ -43,10 +36,9 @@ bool cut_front(std::string_view& text, std::string_view front) {
   return true;
 }
 
-// The number in front of what is left.
+// The number in front of what is left; -1: there is none.
 int take_int(std::string_view& rest) {
-  std::size_t end = 0;
-  while (end < rest.size() && rest[end] >= '0' && rest[end] <= '9') ++end;
+  const std::size_t end = std::min(rest.find_first_not_of("0123456789"), rest.size());
   const auto number = parse_count<int>(rest.substr(0, end));
   rest.remove_prefix(end);
   return number.value_or(-1);
@@ -59,95 +51,113 @@ int int_behind(std::string_view text, std::string_view words) {
   return take_int(text);
 }
 
+std::string word_for_people(std::string_view text) {
+  std::string word(text.substr(0, kMostWordBytes));
+  std::ranges::replace_if(word, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return word;
+}
+
 // "Process 483072 on node 172.16.64.210 ...", "... managed by process 483072 on node ..."
-Member member_of(std::string_view text, int size) {
+Member member_of(std::string_view text) {
   Member member;
-  member.size = size;
   member.pid = int_behind(text, text.starts_with("Process ") ? "Process " : " managed by process ");
   constexpr std::string_view kNode = " on node ";
   if (const std::size_t at = text.find(kNode); at != std::string_view::npos) {
     text.remove_prefix(at + kNode.size());
-    member.node = take_word(text).substr(0, 64);
-    std::ranges::replace_if(member.node, [](char c) { return c < ' ' || c > '~'; }, '?');
+    member.node = word_for_people(take_word(text));
   }
   return member;
 }
 
 class Reader {
  public:
-  explicit Reader(std::string_view answer) {
-    while (!answer.empty() && differences_.size() + missing_.size() + dead_.size() < kMostFound) {
-      take(take_line(answer));
-    }
-  }
-  [[nodiscard]] std::string text(const RasJob& job) const;
+  Reader(int world_size, const SeenJob& job) : world_size_(world_size), job_(job) {}
+  std::string read(std::string_view answer);
 
  private:
-  enum class Section : unsigned char {
-    kNone,
-    kMissingProcesses,
-    kMissingRanks,
-    kDead,
-    kDifference,
+  enum class Section : unsigned char { kNone, kProcesses, kRanks, kDead, kError, kMismatch };
+  // Of the ranks that have launched the fewest operations of a kind.
+  struct Behind {
+    std::string operation;  // "AllReduce"; "": no kind is spoken of
+    std::optional<std::int64_t> least;
+    std::int64_t most = 0;
+    int count = 0;
+    std::string names = {};  // "": they are not listed
+    std::int64_t last = 0;   // of whom the lines behind it speak
   };
 
   void take(std::string_view line);
   bool take_heading(std::string_view line);
   void take_summary(std::string_view line);
   void take_missing(std::string_view line);
-  void take_difference(std::string_view line);
-  void add_missing(Member member);
+  void take_error(std::string_view line);
+  void take_mismatch(std::string_view line);
+  void add_missing(const Member& member);
+  void say(const std::string& text);
+  void say_behind();
+  void say_missing(bool dead);
+  [[nodiscard]] std::string name_of(const Member& member) const;
+  [[nodiscard]] std::string count_text(int count) const;
 
+  int world_size_;
+  const SeenJob& job_;
   Section section_ = Section::kNone;
   bool totals_ = false;  // the next line has those of the job
   bool table_ = false;   // of groups of communicators
   int processes_ = 0;
-  int size_ = 0;              // of the communicator that is spoken of
-  std::map<int, int> sizes_;  // of communicators, by their group
+  int size_ = 0;            // of the communicator that is spoken of
+  std::vector<int> sizes_;  // of communicators, by their group
   std::vector<Member> missing_;
-  std::vector<Member> dead_;
-  std::vector<Difference> differences_;
+  Behind behind_;
+  std::string said_;
 };
+
+std::string Reader::read(std::string_view answer) {
+  while (!answer.empty()) take(take_line(answer));
+  say_behind();
+  if (world_size_ > 0 && processes_ > world_size_) return "";
+  // The ranks that are gone come first.
+  const std::string others = std::exchange(said_, "");
+  say_missing(true);
+  say_missing(false);
+  say(others);
+  return said_.substr(0, kMostRasBytes);  // ASCII
+}
+
+void Reader::say(const std::string& text) {
+  if (text.empty() || said_.size() > kMostRasBytes) return;
+  if (!said_.empty()) said_ += "; ";
+  said_ += text;
+}
 
 void Reader::take(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (take_heading(line)) return;
   take_summary(line);
   const std::string_view said = trimmed(line);
-  if (said.empty()) return;
-  switch (section_) {
-    case Section::kNone:
-      return;
-    case Section::kMissingProcesses:
-    case Section::kMissingRanks:
-      return take_missing(said);
-    case Section::kDead:
-      if (said.starts_with("Process ")) dead_.push_back(member_of(said, 0));
-      return;
-    case Section::kDifference:
-      return take_difference(said);
-  }
+  if (section_ == Section::kError) return take_error(said);
+  if (section_ == Section::kMismatch) return take_mismatch(said);
+  if (section_ != Section::kNone) take_missing(said);
 }
 
 // "INCOMPLETE", "DEAD", "#0-0 (cf264af53edbe986) MISMATCH"
 bool Reader::take_heading(std::string_view line) {
   const bool communicator = line.starts_with('#');
-  const std::string_view kind = communicator ? trimmed(line.substr(line.rfind(' ') + 1)) : line;
+  const std::string_view kind = communicator ? line.substr(line.rfind(' ') + 1) : line;
   Section section = Section::kNone;
-  if (kind == "INCOMPLETE") {
-    section = communicator ? Section::kMissingRanks : Section::kMissingProcesses;
-  } else if (kind == "DEAD") {
-    section = Section::kDead;
-  } else if (communicator && (kind == "MISMATCH" || kind == "ERROR")) {
-    section = Section::kDifference;
-  } else if (kind != "TIMEOUT" && !communicator) {
-    return false;
-  }
+  if (kind == "INCOMPLETE") section = communicator ? Section::kRanks : Section::kProcesses;
+  if (kind == "DEAD") section = Section::kDead;
+  if (communicator && kind == "ERROR") section = Section::kError;
+  if (communicator && kind == "MISMATCH") section = Section::kMismatch;
+  if (section == Section::kNone && kind != "TIMEOUT" && !communicator) return false;
+  say_behind();
   section_ = section;
-  if (communicator) {
-    line.remove_prefix(1);
-    const auto known = sizes_.find(take_int(line));
-    size_ = known == sizes_.end() ? 0 : known->second;
+  size_ = 0;
+  if (!communicator) return true;
+  line.remove_prefix(1);
+  const int group = take_int(line);
+  if (group >= 0 && static_cast<std::size_t>(group) < sizes_.size()) {
+    size_ = sizes_[static_cast<std::size_t>(group)];
   }
   return true;
 }
@@ -156,191 +166,156 @@ bool Reader::take_heading(std::string_view line) {
 void Reader::take_summary(std::string_view line) {
   const auto words = words_of(line);
   if (words.empty()) return;
-  const auto number = [&](std::size_t index) { return parse_count<int>(words[index]).value_or(0); };
-  if (totals_ && words.size() >= 2) processes_ = number(words.size() - 2);
-  totals_ = words.size() >= 3 && words.back() == "(total)";
-  if (table_ && words.size() == 8 && is_digits(words[0]) && sizes_.size() < kMostFound) {
-    sizes_[number(0)] = number(4);
+  if (totals_ && words.size() >= 2) {
+    processes_ = parse_count<int>(words[words.size() - 2]).value_or(0);
   }
+  totals_ = words.size() >= 3 && words.back() == "(total)";
   if (words[0] == "Group") table_ = true;
   if (words[0] == "Errors") table_ = false;
+  const bool row =
+      table_ && words.size() == 8 && parse_count<std::size_t>(words[0]) == sizes_.size();
+  if (row && sizes_.size() < kMostMembers) sizes_.push_back(parse_count<int>(words[4]).value_or(0));
 }
 
-void Reader::add_missing(Member member) {
+void Reader::add_missing(const Member& member) {
   for (Member& known : missing_) {
-    if (member.pid >= 0 && known.pid == member.pid && known.node == member.node) {
-      // The largest communicators come first.
-      if (known.rank < 0) known = std::move(member);
-      return;
-    }
-    if (member.pid < 0 && known.rank == member.rank && known.size == member.size) return;
+    const bool same = member.pid >= 0 ? known.pid == member.pid && known.node == member.node
+                                      : known.rank == member.rank && known.size == member.size;
+    if (!same) continue;
+    if (known.rank < 0) known.rank = member.rank, known.size = member.size;
+    return;
   }
-  for (const Member& dead : dead_) {
-    if (member.pid >= 0 && dead.pid == member.pid && dead.node == member.node) return;
-  }
-  missing_.push_back(std::move(member));
+  if (missing_.size() < kMostMembers) missing_.push_back(member);
 }
 
 void Reader::take_missing(std::string_view line) {
-  if (line.starts_with("Process ")) return add_missing(member_of(line, 0));
-  if (section_ != Section::kMissingRanks) return;
+  if (line.starts_with("Process ")) {
+    Member member = member_of(line);
+    member.dead = section_ == Section::kDead;
+    return add_missing(member);
+  }
+  if (section_ != Section::kRanks) return;
   if (cut_front(line, "Rank ")) {
     const int rank = take_int(line);
-    Member member = member_of(line, size_);
+    Member member = member_of(line);
     member.rank = rank;
-    return add_missing(std::move(member));
+    member.size = size_;
+    return add_missing(member);
   }
   if (!line.starts_with("The missing rank")) return;
   line.remove_prefix(std::min(line.find(':'), line.size() - 1) + 1);
-  const auto parts = split(line, ',');
-  // The only process that does not answer has the only rank.
-  Member* only = missing_.size() == 1 && missing_[0].rank < 0 ? missing_.data() : nullptr;
-  if (only == nullptr && missing_.empty() && dead_.size() == 1) only = dead_.data();
-  for (const std::string_view part : parts) {
-    const int rank = parse_count<int>(trimmed(part)).value_or(-1);
-    if (rank < 0) continue;
-    if (parts.size() == 1 && only != nullptr) {
-      if (only->rank >= 0) continue;  // of a larger communicator
-      only->rank = rank;
-      only->size = size_;
-    } else {
-      add_missing({.rank = rank, .size = size_, .pid = -1, .node = ""});
+  const bool one = line.find(',') == std::string_view::npos;
+  while (!line.empty()) {
+    const auto rank = parse_count<int>(trimmed(take_part(line, ',')));
+    if (!rank) continue;
+    // The only process that does not answer has the only rank.
+    if (one && missing_.size() == 1 && missing_[0].pid >= 0) {
+      if (missing_[0].rank < 0) missing_[0].rank = *rank, missing_[0].size = size_;
+      return;
     }
+    add_missing({.rank = *rank, .size = size_});
   }
 }
 
-// What ranks differ in, then those that say the same, then which these are.
-void Reader::take_difference(std::string_view line) {
-  using Kind = Difference::Kind;
+// "Rank 2 reported Remote process error -- GPU 2 managed by ...", "4 ranks reported ..."
+void Reader::take_error(std::string_view line) {
+  constexpr std::string_view kReported = " reported ";
+  const std::size_t at = line.find(kReported);
+  if (at == std::string_view::npos) return;
+  std::string_view what = line.substr(at + kReported.size());
+  what = trimmed(what.substr(0, what.find("--")));
+  const bool rank = cut_front(line, "Rank ");
+  const int number = take_int(line);
+  Member member = member_of(line);
+  member.rank = number;
+  member.size = size_;
+  std::string text = rank ? name_of(member) : count_text(number);
+  put(text, {kReported, word_for_people(what)});
+  say(text);
+}
+
+// "Communicator ranks have different AllReduce operation counts", "7 ranks have launched up to
+// operation 42", "Rank 3 has not launched any operations -- GPU ...", "Rank 3 -- GPU ..."
+void Reader::take_mismatch(std::string_view line) {
   if (cut_front(line, "Communicator ranks have different ")) {
-    const bool status = line == "status";
-    differences_.emplace_back();
-    differences_.back().kind = status ? Kind::kStatus : Kind::kOperations;
-    differences_.back().size = size_;
-    if (!status) differences_.back().operation = take_word(line).substr(0, 32);
+    say_behind();
+    if (line != "status") behind_.operation = word_for_people(take_word(line));
     return;
   }
-  if (line.starts_with("Initialization error") || line.starts_with("Asynchronous error")) {
-    differences_.emplace_back();
-    differences_.back().kind = Kind::kError;
-    differences_.back().size = size_;
-    return;
-  }
-  if (differences_.empty()) return;
-  std::vector<Group>& groups = differences_.back().groups;
-  std::optional<Member> member;
-  int count = 1;
-  if (cut_front(line, "Rank ")) {
-    const int rank = take_int(line);
-    member = member_of(line, size_);
-    member->rank = rank;
-    line = trimmed(line.substr(0, line.find("--")));
-  } else {
-    count = take_int(line);
-    if (count < 0 || !cut_front(line, " ranks")) return;
-    line = trimmed(line);
-  }
-  if (!line.empty()) {
-    for (const std::string_view word : {"has ", "have ", "reported ", "status "}) {
-      cut_front(line, word);
+  if (behind_.operation.empty()) return;
+  const bool rank = cut_front(line, "Rank ");
+  const int number = take_int(line);
+  if (number < 0) return;
+  const int launched = int_behind(line, " launched up to operation ");
+  const bool none = line.contains(" not launched any operations");
+  if (launched >= 0 || none) {
+    const std::int64_t value = none ? 0 : launched;
+    behind_.last = value;
+    behind_.most = std::max(behind_.most, value);
+    if (!behind_.least || value < *behind_.least) {
+      behind_.least = value;
+      behind_.count = rank ? 1 : number;
+      behind_.names.clear();
     }
-    constexpr std::string_view kLaunched = "launched up to operation ";
-    if (line == "not launched any operations") line = "0";
-    cut_front(line, kLaunched);
-    groups.push_back({.value = std::string(line.substr(0, 64)), .count = count, .members = {}});
-    std::ranges::replace_if(groups.back().value, [](char c) { return c < ' ' || c > '~'; }, '?');
   }
-  if (member && !groups.empty()) groups.back().members.push_back(*std::move(member));
+  if (!rank || behind_.last != behind_.least || behind_.names.size() > kMostRasBytes) return;
+  Member member = member_of(line);
+  member.rank = number;
+  member.size = size_;
+  put(behind_.names, {behind_.names.empty() ? "" : ", ", name_of(member)});
 }
 
-std::string name_of(const Member& member, const RasJob& job) {
-  if (const auto own = job.ranks.find(member.pid); own != job.ranks.end()) return own->second;
-  const bool world = member.size > 0 && member.size == job.world_size;
-  std::string text;
-  if (member.rank >= 0) {
-    text = "rank " + std::to_string(member.rank);
-    if (!world && member.size > 0) {
-      text += " of a communicator of " + std::to_string(member.size);
+void Reader::say_behind() {
+  const Behind behind = std::exchange(behind_, {});
+  if (!behind.least || behind.most == *behind.least) return;
+  std::string text = behind.names.empty() ? count_text(behind.count) : behind.names;
+  put(text, {behind.count == 1 ? " has" : " have", " launched ", std::to_string(*behind.least), " ",
+             behind.operation, " operations, others ", std::to_string(behind.most)});
+  say(text);
+}
+
+void Reader::say_missing(bool dead) {
+  std::string names;
+  std::size_t count = 0;
+  for (const Member& member : missing_) {
+    if (member.dead != dead || ++count > kMostNamed) continue;
+    put(names, {names.empty() ? "" : ", ", name_of(member)});
+  }
+  if (count == 0) return;
+  if (count > kMostNamed) put(names, {" and ", std::to_string(count - kMostNamed), " more"});
+  names += dead ? ": dead, for NCCL" : count == 1 ? " does not answer" : " do not answer";
+  say(names);
+}
+
+std::string Reader::name_of(const Member& member) const {
+  for (const SeenRank& rank : job_.ranks) {
+    for (const SeenProcess& process : rank.processes) {
+      if (job_.whole && process.pid == member.pid) return rank.name;
     }
   }
-  if (member.pid >= 0) {
-    const std::string process = "process " + std::to_string(member.pid) + " on " + member.node;
-    text = text.empty() ? process : text + " (" + process + ")";
+  std::string text;
+  if (member.rank >= 0) put(text, {"rank ", std::to_string(member.rank)});
+  if (member.rank >= 0 && member.size > 0 && member.size != world_size_) {
+    put(text, {" of a communicator of ", std::to_string(member.size)});
   }
+  if (member.pid < 0) return text;
+  const bool alone = text.empty();
+  put(text, {alone ? "" : " (", "process ", std::to_string(member.pid), " on ", member.node,
+             alone ? "" : ")"});
   return text;
 }
 
-std::string names_of(const std::vector<Member>& members, const RasJob& job) {
-  std::string text;
-  for (std::size_t i = 0; i < members.size() && i < kMostMembers; ++i) {
-    text += (i > 0 ? ", " : "") + name_of(members[i], job);
-  }
-  if (members.size() > kMostMembers) {
-    text += " and " + std::to_string(members.size() - kMostMembers) + " more";
-  }
+std::string Reader::count_text(int count) const {
+  std::string text = std::to_string(count);
+  if (size_ > 0) put(text, {" of ", std::to_string(size_)});
+  text += " ranks";
   return text;
-}
-
-std::string who(const Group& group, const Difference& difference, const RasJob& job) {
-  if (group.members.size() == static_cast<std::size_t>(group.count)) {
-    return names_of(group.members, job);
-  }
-  std::string text = std::to_string(group.count);
-  if (difference.size > 0) text += " of " + std::to_string(difference.size);
-  return text + " ranks";
-}
-
-// Those that are behind, or the fewer ones.
-std::string text_of(const Difference& difference, const RasJob& job) {
-  using Kind = Difference::Kind;
-  const std::vector<Group>& groups = difference.groups;
-  if (groups.empty()) return "";
-  if (difference.kind == Kind::kError) {
-    const Group& group = groups.front();
-    return who(group, difference, job) + " reported " + group.value;
-  }
-  if (groups.size() < 2) return "";
-  const auto most = std::ranges::max_element(groups, {}, &Group::count);
-  if (difference.kind == Kind::kStatus) {
-    const auto least = std::ranges::min_element(groups, {}, &Group::count);
-    return who(*least, difference, job) + ": " + least->value + ", others " + most->value;
-  }
-  const auto number = [](const Group& group) {
-    return parse_count<std::uint64_t>(group.value).value_or(0);
-  };
-  const auto behind = std::ranges::min_element(groups, {}, number);
-  const auto ahead = std::ranges::max_element(groups, {}, number);
-  return who(*behind, difference, job) + (behind->count == 1 ? " has" : " have") + " launched " +
-         behind->value + " " + difference.operation + " operations, others " + ahead->value;
-}
-
-std::string Reader::text(const RasJob& job) const {
-  if (job.world_size > 0 && processes_ > job.world_size) return "";
-  std::vector<std::string> said;
-  if (!dead_.empty()) said.push_back(names_of(dead_, job) + ": dead, for NCCL");
-  if (!missing_.empty()) {
-    said.push_back(names_of(missing_, job) +
-                   (missing_.size() == 1 ? " does not answer" : " do not answer"));
-  }
-  for (const Difference& difference : differences_) {
-    std::string text = text_of(difference, job);
-    if (!text.empty()) said.push_back(std::move(text));
-  }
-  std::string text;
-  for (std::size_t i = 0; i < said.size(); ++i) {
-    if (i > 0 && text.size() + said[i].size() + 2 > kMostBytes) {
-      text += "; and more";
-      break;
-    }
-    text += (i > 0 ? "; " : "") + said[i];
-  }
-  return text.substr(0, kMostBytes);  // ASCII
 }
 
 }  // namespace
 
-std::string ras_text(std::string_view answer, const RasJob& job) {
-  return Reader(answer).text(job);
+std::string ras_text(std::string_view answer, int world_size, const SeenJob& job) {
+  return Reader(world_size, job).read(answer);
 }
 
 }  // namespace envgen

@@ -91,17 +91,6 @@ bool ask_for_dump(const std::string& path) {
   return ::write(pipe.get(), "1\n", 2) == 2;
 }
 
-// By process id where all of the job is here: another node's may be the same.
-envgen::RasJob ras_job(const StackOrder& order, const envgen::SeenJob& seen) {
-  envgen::RasJob job{.world_size = order.world_size, .ranks = {}};
-  for (const envgen::SeenRank& rank : seen.ranks) {
-    for (const envgen::SeenProcess& process : rank.processes) {
-      if (seen.whole) job.ranks.emplace(process.pid, rank.name);
-    }
-  }
-  return job;
-}
-
 std::string recorder_note(const StackOrder& order, std::int64_t asked_ms, std::int64_t until_ms) {
   if (order.dumps.prefixes.empty()) return "";
   DumpOrder dumps = order.dumps;
@@ -109,7 +98,7 @@ std::string recorder_note(const StackOrder& order, std::int64_t asked_ms, std::i
   const std::int64_t last_ms = std::min(until_ms, sys::monotonic_ms() + kDumpMs);
   const auto ranks = static_cast<std::size_t>(
       std::ranges::count_if(order.targets, [](const StackTarget& one) { return one.pid > 0; }));
-  while (asked_ms > 0 && find_dumps(dumps).size() < ranks && sys::monotonic_ms() < last_ms) {
+  while (asked_ms > 0 && find_dumps(dumps).count < ranks && sys::monotonic_ms() < last_ms) {
     ::poll(nullptr, 0, kLookMs);
   }
   return dumps_text(find_dumps(order.dumps));
@@ -152,7 +141,7 @@ std::vector<std::string> hang_notes(const StackOrder& order, const envgen::SeenJ
   const std::int64_t left_ms = std::min(until_ms - sys::monotonic_ms(), kLongestMs);
   if (!order.nccl_ras.empty() && left_ms >= kShortestMs) {
     const std::string answer = ask_ras(order.nccl_ras, sys::monotonic_ms() + left_ms);
-    const std::string text = envgen::ras_text(answer, ras_job(order, seen));
+    const std::string text = envgen::ras_text(answer, order.world_size, seen);
     if (!text.empty()) notes.push_back("NCCL's RAS: " + text);
   }
   std::string dumps = recorder_note(order, asked_ms, until_ms);

@@ -5,9 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "base/printed_text.h"
 #include "base/text.h"
 #include "init/sys/as_user.h"
@@ -17,11 +14,9 @@ namespace engine {
 namespace {
 
 constexpr std::size_t kMostEntries = 65536;  // of a directory
-constexpr std::size_t kMostDumps = 1024;
 constexpr std::size_t kMostTextBytes = 600;
 
-void find_beside(const std::string& prefix, std::int64_t since_ms,
-                 std::vector<std::pair<int, std::string>>& found) {
+void find_beside(const std::string& prefix, std::int64_t since_ms, Dumps& found, int& lowest) {
   constexpr std::int64_t kTickMs = 20;  // a file's time lags behind the clock
   const std::size_t slash = prefix.rfind('/');
   if (slash == std::string::npos) return;
@@ -32,7 +27,7 @@ void find_beside(const std::string& prefix, std::int64_t since_ms,
   const sys::Dir entries(::fdopendir(fd.get()));
   if (!entries) return;
   const int at = fd.release();
-  for (std::size_t i = 0; i < kMostEntries && found.size() < kMostDumps; ++i) {
+  for (std::size_t i = 0; i < kMostEntries; ++i) {
     const dirent* entry = ::readdir(entries.get());
     if (entry == nullptr) return;
     const std::string_view whole = entry->d_name;
@@ -43,7 +38,10 @@ void find_beside(const std::string& prefix, std::int64_t since_ms,
     const std::int64_t written_ms =
         std::int64_t{status.st_mtim.tv_sec} * 1000 + status.st_mtim.tv_nsec / 1'000'000;
     if (!S_ISREG(status.st_mode) || status.st_size == 0) continue;
-    if (written_ms + kTickMs >= since_ms) found.emplace_back(*rank, directory + entry->d_name);
+    if (written_ms + kTickMs < since_ms) continue;
+    if (found.count++ > 0 && *rank >= lowest) continue;
+    lowest = *rank;
+    found.first = directory + entry->d_name;
   }
 }
 
@@ -59,32 +57,31 @@ DumpOrder dump_order(const Job& job) {
   return order;
 }
 
-std::vector<std::string> find_dumps(const DumpOrder& order) {
+Dumps find_dumps(const DumpOrder& order) {
   // What the job's user has put there is looked at with that user's rights.
   std::optional<sys::AsUser> as_job;
   if (order.job && ::geteuid() == 0 && order.job->uid != 0) {
     as_job.emplace(*order.job);
     if (!as_job->switched()) return {};
   }
-  std::vector<std::pair<int, std::string>> found;
-  for (const std::string& prefix : order.prefixes) find_beside(prefix, order.since_ms, found);
-  std::ranges::sort(found);
-  std::vector<std::string> paths;
-  paths.reserve(found.size());
-  for (auto& [rank, path] : found) paths.push_back(std::move(path));
-  return paths;
+  Dumps found;
+  int lowest = 0;
+  for (const std::string& prefix : order.prefixes) {
+    find_beside(prefix, order.since_ms, found, lowest);
+  }
+  return found;
 }
 
-std::string dumps_text(const std::vector<std::string>& dumps) {
-  if (dumps.empty()) return "";
-  const std::string first = envgen::plain_text(dumps.front());
-  const std::string directory = first.substr(0, first.rfind('/') + 1);
-  const bool several = dumps.size() > 1;
+std::string dumps_text(const Dumps& dumps) {
+  if (dumps.count == 0) return "";
+  const std::string first = envgen::plain_text(dumps.first);
+  const bool several = dumps.count > 1;
   std::string text = several ? "the flight recorder's dumps " : "the flight recorder's dump ";
   text += first;
-  if (several) text += " and " + std::to_string(dumps.size() - 1) + " more";
+  if (several) text += " and " + std::to_string(dumps.count - 1) + " more";
   text += several ? ": read them with `" : ": read it with `";
-  text += "python -m torch.distributed.flight_recorder.fr_trace " + directory + "`";
+  text += "python -m torch.distributed.flight_recorder.fr_trace ";
+  text += first.substr(0, first.rfind('/') + 1) + "`";
   return std::string(envgen::cut_text(text, kMostTextBytes));
 }
 

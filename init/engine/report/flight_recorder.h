@@ -4,6 +4,7 @@
 // and named. For workers: a directory may hang.
 // https://pytorch.org/tutorials/unstable/flight_recorder_tutorial.html
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,11 +23,14 @@ struct DumpOrder {
 // Of the job's start that runs now.
 DumpOrder dump_order(const Job& job);
 
-// Paths, in the order of ranks, at most 1024.
-std::vector<std::string> find_dumps(const DumpOrder& order);
+struct Dumps {
+  std::size_t count = 0;
+  std::string first;  // the path of the lowest rank's
+};
+Dumps find_dumps(const DumpOrder& order);
 
 // "the flight recorder's dumps /d/trace_0 and 7 more: read them with `python -m ... /d/`"; ""
 // without any.
-std::string dumps_text(const std::vector<std::string>& dumps);
+std::string dumps_text(const Dumps& dumps);
 
 }  // namespace engine

@@ -311,6 +311,17 @@ TEST(FindCause, HoldsNamesOfVariablesForNoProgress) {
   EXPECT_EQ(cause_line("E0101 11:11:00 1359 api.cc:7] bad batch\niteration        4/ 9\n"), "-");
 }
 
+TEST(FindCause, PrefersWhatIsKnownToALaunchersWords) {
+  const std::string known = "step 1 loss 2\nModuleNotFoundError: No module named 'apex'\n";
+  const std::string launcher = "[ERROR] ['python', 'train.py'] exits with return code = 1\n";
+  EXPECT_EQ(cause_line(known + repeated("step 1 loss 2\n", 2) + launcher),
+            "ModuleNotFoundError: No module named 'apex'")
+      << "steps of other ranks";
+  EXPECT_THAT(cause_line(known + repeated("step 2 loss 2\n", 9) + launcher), HasSubstr("[ERROR]"))
+      << "the job went on";
+  EXPECT_EQ(cause_line(known + "step 1 loss 2\n"), "-");
+}
+
 TEST(FindCause, PrefersWhatIsKnownToALineOfCode) {
   // Of a traceback whose end was printed before its beginning.
   EXPECT_EQ(cause_line("[n:2]:torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3 GiB\n"

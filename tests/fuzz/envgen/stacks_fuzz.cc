@@ -1,12 +1,14 @@
-// Any text as the dumps of two ranks' processes, and as a file's first line: no crash, a verdict
-// within its bounds that names only ranks which are there.
+// Any text as the dumps of two ranks' processes, as a file's first line, and as what NCCL's RAS
+// answers: no crash, a verdict within its bounds that names only ranks which are there.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
+#include "envgen/failure/nccl_ras.h"
 #include "envgen/failure/python_hook.h"
 #include "envgen/failure/stack_groups.h"
 
@@ -38,7 +40,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const envgen::SeenJob job{.ranks = {rank_of(text, 0, 'S'), rank_of(half, 1, 'R')}, .whole = true};
   const envgen::StackVerdict verdict = envgen::judge_stacks(job);
   require(verdict.text.size() <= kMostVerdict);
-  for (const char c : verdict.text) require(c >= ' ' && c <= '~');
+  constexpr std::size_t kMostRas = 500;
+  const std::string ras = envgen::ras_text(text, static_cast<int>(size % 9), job);
+  require(ras.size() <= kMostRas);
+  for (const char c : verdict.text + ras) require(c >= ' ' && c <= '~');
   for (const std::size_t rank : verdict.suspects) require(rank < job.ranks.size());
   require(!stacks_to_text(job, verdict).empty() && !stacks_to_json(job, verdict).empty());
   return 0;
