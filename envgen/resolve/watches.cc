@@ -31,12 +31,15 @@ void plan_health(Plan& plan) {
   }
 }
 
-// Where ranks may wait for one another, or somebody wants to know why one stands still. The only
-// thing that a single command would have of it is another PYTHONPATH.
+// Where ranks may wait for one another, or somebody wants to know why one stands still.
+bool may_hang(const Plan& plan) {
+  return plan.processes.size() > 1 || plan.world_size > 1 || plan.observe.stall_ms > 0;
+}
+
+// The only thing that a single command would have of it is another PYTHONPATH.
 void plan_stacks(const Inputs& inputs, Plan& plan) {
-  const bool several = plan.processes.size() > 1 || plan.world_size > 1;
   const std::string& run_dir = inputs.facts().run_dir;
-  if (run_dir.empty() || (!several && plan.observe.stall_ms == 0)) return;
+  if (run_dir.empty() || !may_hang(plan)) return;
   plan.observe.stacks = true;
   const std::string hooks = join_path(run_dir, "stacks/" + std::string(kHookDirectory));
   for (Process& process : plan.processes) {
@@ -49,7 +52,7 @@ void plan_stacks(const Inputs& inputs, Plan& plan) {
 // torch_npu has the same with HCCL in the names.
 void plan_recorders(const Inputs& inputs, Plan& plan) {
   Observation& observe = plan.observe;
-  if (plan.processes.size() < 2 && plan.world_size < 2) return;
+  if (!may_hang(plan)) return;
   const auto first_of = [&](std::initializer_list<const char*> names) {
     for (const char* name : names) {
       if (const auto value = inputs.variable(name); !value.empty()) return std::string(value);

@@ -30,6 +30,7 @@ constexpr std::int64_t kSpareMs = 700;  // for what it does beside waiting for o
 constexpr std::int64_t kDumpMs = 3000;  // its thread looks at the FIFO once a second
 constexpr int kLookMs = 50;
 constexpr int kMostRanks = 1024;
+constexpr int kUncountedRanks = 64;  // a launcher's
 
 bool await(int fd, short events, std::int64_t until_ms) {
   while (true) {
@@ -91,14 +92,13 @@ bool ask_for_dump(const std::string& path) {
   return ::write(pipe.get(), "1\n", 2) == 2;
 }
 
-std::string recorder_note(const StackOrder& order, std::int64_t asked_ms, std::int64_t until_ms) {
+std::string recorder_note(const StackOrder& order, const AskedDumps& asked, std::int64_t until_ms) {
   if (order.dumps.prefixes.empty()) return "";
-  DumpOrder dumps = order.dumps;
-  dumps.since_ms = std::max(dumps.since_ms, asked_ms);
+  DumpOrder fresh = order.dumps;
+  fresh.since_ms = std::max(fresh.since_ms, asked.at_ms);
   const std::int64_t last_ms = std::min(until_ms, sys::monotonic_ms() + kDumpMs);
-  const auto ranks = static_cast<std::size_t>(
-      std::ranges::count_if(order.targets, [](const StackTarget& one) { return one.pid > 0; }));
-  while (asked_ms > 0 && find_dumps(dumps).count < ranks && sys::monotonic_ms() < last_ms) {
+  while (asked.count > 0 && find_dumps(fresh).count < asked.count &&
+         sys::monotonic_ms() < last_ms) {
     ::poll(nullptr, 0, kLookMs);
   }
   return dumps_text(find_dumps(order.dumps));
@@ -118,25 +118,25 @@ std::string ask_ras(std::string_view address, std::int64_t until_ms) {
   return "";
 }
 
-std::int64_t ask_for_dumps(const StackOrder& order) {
-  if (order.trace_pipes.empty() || order.most_ms < kDumpMs) return 0;
+AskedDumps ask_for_dumps(const StackOrder& order) {
+  if (order.trace_pipes.empty() || order.most_ms < kDumpMs) return {};
   std::optional<sys::AsUser> as_job;
   if (order.job && ::geteuid() == 0 && order.job->uid != 0) {
     as_job.emplace(*order.job);
-    if (!as_job->switched()) return 0;
+    if (!as_job->switched()) return {};
   }
-  const std::int64_t now_ms = sys::wall_ms();
-  bool asked = false;
+  AskedDumps asked{.at_ms = sys::wall_ms()};
+  const int ranks = order.world_size > 0 ? std::min(order.world_size, kMostRanks) : kUncountedRanks;
   for (const std::string& stem : order.trace_pipes) {
-    for (int rank = 0; rank < std::min(order.world_size, kMostRanks); ++rank) {
-      asked = ask_for_dump(stem + std::to_string(rank) + ".pipe") || asked;
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (ask_for_dump(stem + std::to_string(rank) + ".pipe")) ++asked.count;
     }
   }
-  return asked ? now_ms : 0;
+  return asked;
 }
 
 std::vector<std::string> hang_notes(const StackOrder& order, const envgen::SeenJob& seen,
-                                    std::int64_t asked_ms, std::int64_t until_ms) {
+                                    const AskedDumps& asked, std::int64_t until_ms) {
   std::vector<std::string> notes;
   const std::int64_t left_ms = std::min(until_ms - sys::monotonic_ms(), kLongestMs);
   if (!order.nccl_ras.empty() && left_ms >= kShortestMs) {
@@ -144,7 +144,7 @@ std::vector<std::string> hang_notes(const StackOrder& order, const envgen::SeenJ
     const std::string text = envgen::ras_text(answer, order.world_size, seen);
     if (!text.empty()) notes.push_back("NCCL's RAS: " + text);
   }
-  std::string dumps = recorder_note(order, asked_ms, until_ms);
+  std::string dumps = recorder_note(order, asked, until_ms);
   if (!dumps.empty()) notes.push_back(std::move(dumps));
   return notes;
 }

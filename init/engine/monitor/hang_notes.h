@@ -5,6 +5,7 @@
 // until its deadline.
 // RAS since NCCL 2.24: lines of text, "CLIENT PROTOCOL 2" first; NVIDIA/nccl src/ras/client.cc.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,11 +21,15 @@ namespace engine {
 // `until_ms` (monotonic), by which it is told to have done.
 std::string ask_ras(std::string_view address, std::int64_t until_ms);
 
-// Asks the ranks' recorders for dumps; when (wall clock), 0 where none could be asked.
-std::int64_t ask_for_dumps(const StackOrder& order);
+// Asks the ranks' recorders for dumps.
+struct AskedDumps {
+  std::size_t count = 0;
+  std::int64_t at_ms = 0;  // wall clock
+};
+AskedDumps ask_for_dumps(const StackOrder& order);
 
-// `asked_ms`: dumps that were asked for then are waited for, a moment.
+// `asked`: these dumps are waited for, a moment.
 std::vector<std::string> hang_notes(const StackOrder& order, const envgen::SeenJob& seen,
-                                    std::int64_t asked_ms, std::int64_t until_ms);
+                                    const AskedDumps& asked, std::int64_t until_ms);
 
 }  // namespace engine

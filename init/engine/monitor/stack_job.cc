@@ -50,9 +50,9 @@ envgen::Status StackJob::start(const StackOrder& order, const std::string& files
   news_.reset();
   const auto body = [&](int fd) {
     const std::int64_t until_ms = sys::monotonic_ms() + order.most_ms;
-    const std::int64_t asked_ms = ask_for_dumps(order);
+    const AskedDumps asked = ask_for_dumps(order);
     TakenStacks taken = take_stacks(order);
-    taken.seen.notes = hang_notes(order, taken.seen, asked_ms, until_ms);
+    taken.seen.notes = hang_notes(order, taken.seen, asked, until_ms);
     const envgen::StackVerdict verdict = envgen::judge_stacks(taken.seen);
     // The files last: whoever waits for them has them when the verdict is said, or soon.
     const bool said = send_message(fd, kVerdict, envgen::to_wire(news_of(taken, verdict)));
@@ -86,7 +86,9 @@ StackOrder stack_order(const Job& job, const std::string& run_dir) {
   if (job.plan.observe.stacks) order.directory = stacks_directory(run_dir);
   order.job = job.plan.sandbox.identity;
   order.whole = job.plan.node_count <= 1;
-  order.world_size = job.plan.world_size;
+  // A launcher's ranks are not counted.
+  const bool ranks = !job.plan.processes.empty() && job.plan.processes.front().rank >= 0;
+  order.world_size = ranks ? job.plan.world_size : 0;
   order.nccl_ras = job.plan.observe.nccl_ras;
   order.trace_pipes = job.plan.observe.trace_pipes;
   order.dumps = dump_order(job);

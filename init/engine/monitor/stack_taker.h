@@ -33,7 +33,7 @@ struct StackOrder {
   bool whole = false;                   // there are no ranks on other nodes
   std::int64_t most_ms = 8000;
   // For what others say of the ranks (hang_notes.h).
-  int world_size = 0;
+  int world_size = 0;    // 0: not known
   std::string nccl_ras;  // as Observation has these
   std::vector<std::string> trace_pipes;
   DumpOrder dumps;

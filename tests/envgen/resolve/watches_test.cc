@@ -52,6 +52,10 @@ TEST_F(Watches, AStallWantsStacksAndNoneAreTakenWithoutARunDirectory) {
 TEST_F(Watches, NcclIsAskedWhereItListens) {
   plan_.processes.resize(2);
   EXPECT_EQ(plan().observe.nccl_ras, "localhost:28028");
+  plan_.processes.resize(1);
+  EXPECT_EQ(plan().observe.nccl_ras, "") << "a single command";
+  request_.observe.stall_ms = 1000;
+  EXPECT_EQ(plan().observe.nccl_ras, "localhost:28028") << "perhaps a launcher";
   snapshot_.env.set("NCCL_RAS_ADDR", "[::1]:4000");
   EXPECT_EQ(plan().observe.nccl_ras, "[::1]:4000");
   snapshot_.env.set("NCCL_RAS_ENABLE", "0");
