@@ -121,9 +121,7 @@ TEST_P(Stacks, AllNodesNameTheRankThatTheOthersWaitFor) {
   const auto names_it =
       AllOf(HasSubstr("first failure: rank-3 (node 1"), HasSubstr("the others wait for rank-3"),
             HasSubstr("train.py:7 in load"));
-  EXPECT_THAT(
-      first.err(),
-      AllOf(HasSubstr("all ranks of this node wait, so the cause is on another"), names_it));
+  EXPECT_THAT(first.err(), names_it);
   EXPECT_THAT(second.err(), names_it);
 }
 
