@@ -1,6 +1,7 @@
 #include "init/copy/copy_progress.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace envgen {
@@ -31,17 +32,39 @@ std::string amount(const std::string& done, const std::string& total, bool known
   return known ? done + " of " + total : done;
 }
 
-// From the most to the least important.
-std::vector<std::string> details_of(const CopyProgress& progress, const Rate& rate) {
+// Of what is under way nobody wants to see milliseconds.
+std::string left_text(std::int64_t left_ms) {
+  constexpr std::int64_t kSecond = 1000;
+  const std::int64_t seconds = (left_ms + kSecond - 1) / kSecond;
+  return (seconds < 10 ? std::to_string(seconds) + "s" : time_text(seconds * kSecond)) + " left";
+}
+
+struct Detail {
+  std::string text;
+  std::size_t width = 0;  // what it is given, so that a bar does not jump when a number grows
+};
+
+Detail detail(std::string text, std::string_view widest) {
+  const std::size_t width = std::max(text.size(), widest.size());
+  return {std::move(text), width};
+}
+
+// How many of them have a place beside a bar that is as short as can be.
+constexpr std::size_t kBeforeTheBar = 2;
+
+// From the most to the least important: the first two are worth more than a bar.
+std::vector<Detail> details_of(const CopyProgress& progress, const Rate& rate) {
   const bool known = progress.total_entries > 0;
-  std::vector<std::string> details;
+  std::vector<Detail> details;
   const std::int64_t left = time_left_ms(progress, rate);
-  if (left >= 0) details.push_back(time_text(left) + " left");
-  if (rate.bytes > 0) details.push_back(size_text(rate.bytes) + "/s");
-  details.push_back(amount(size_text(progress.bytes), size_text(progress.total_bytes), known));
-  details.push_back(
-      amount(std::to_string(progress.entries), std::to_string(progress.total_entries), known) +
-      " entries");
+  details.push_back(detail(left > 0 ? left_text(left) : "", "59m59s left"));
+  details.push_back(detail(rate.bytes > 0 ? size_text(rate.bytes) + "/s" : "", "1000.0 MiB/s"));
+  const std::string bytes = size_text(progress.total_bytes);
+  const std::string entries = std::to_string(progress.total_entries);
+  details.push_back(detail(amount(size_text(progress.bytes), bytes, known),
+                           known ? amount("1000.0 MiB", bytes, true) : ""));
+  details.push_back(detail(amount(std::to_string(progress.entries), entries, known) + " entries",
+                           known ? amount(entries, entries, true) + " entries" : ""));
   return details;
 }
 
@@ -50,12 +73,22 @@ std::string title_of(const CopyProgress& progress) {
 }
 
 // Shown in the other order than they count: amounts, rate, time left.
-std::string joined(const std::vector<std::string>& details, std::size_t count) {
+std::string joined(const std::vector<Detail>& details, std::size_t count) {
   std::string text;
   for (std::size_t i = std::min(count, details.size()); i > 0; --i) {
-    text += (text.empty() ? "" : ", ") + details[i - 1];
+    const std::string& next = details[i - 1].text;
+    if (!next.empty()) text += (text.empty() ? "" : ", ") + next;
   }
   return text;
+}
+
+// With a blank or a comma before each.
+std::size_t width_of(const std::vector<Detail>& details, std::size_t count) {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < std::min(count, details.size()); ++i) {
+    width += details[i].width + (i == 0 ? 1 : 2);
+  }
+  return width;
 }
 
 std::string bar_of(int percent, std::size_t width) {
@@ -64,6 +97,12 @@ std::string bar_of(int percent, std::size_t width) {
   if (full < width) bar += '>';
   bar.resize(width, ' ');
   return " [" + bar + "]";
+}
+
+// Nothing is known of how much there is: what was found up to now.
+std::string so_far(const CopyProgress& progress) {
+  return title_of(progress) + ": " + std::to_string(progress.entries) + " entries so far, " +
+         size_text(progress.bytes);
 }
 
 }  // namespace
@@ -114,9 +153,11 @@ int percent_done(const CopyProgress& progress) {
   const bool complete =
       progress.entries >= progress.total_entries && progress.bytes >= progress.total_bytes;
   if (complete) return kAll;
-  const std::uint64_t percent = progress.total_bytes > 0
-                                    ? scaled(progress.bytes, kAll, progress.total_bytes)
-                                    : scaled(progress.entries, kAll, progress.total_entries);
+  const std::uint64_t entries = scaled(progress.entries, kAll, progress.total_entries);
+  std::uint64_t percent = entries;
+  if (progress.total_bytes > 0) percent = scaled(progress.bytes, kAll, progress.total_bytes);
+  // All bytes are there, and each entry is looked at once more.
+  if (progress.phase == "checking") percent = std::min(percent, entries);
   return static_cast<int>(std::min(percent, kAll - 1));
 }
 
@@ -126,28 +167,31 @@ std::string progress_bar(const CopyProgress& progress, const Rate& rate, int col
   constexpr std::size_t kFrame = 3;  // " [" and "]"
   // The last column is left free: some terminals go to the next line when it is written.
   const std::size_t room = columns > 1 ? static_cast<std::size_t>(columns - 1) : 0;
-  std::string head = title_of(progress);
-  if (progress.total_entries > 0) {
-    std::string percent = std::to_string(percent_done(progress)) + "%";
-    percent.insert(0, percent.size() < 4 ? 4 - percent.size() : 0, ' ');
-    head += " " + percent;
-  }
-  const std::vector<std::string> details = details_of(progress, rate);
+  if (progress.total_entries == 0) return so_far(progress).substr(0, room);
+  std::string percent = std::to_string(percent_done(progress)) + "%";
+  percent.insert(0, percent.size() < 4 ? 4 - percent.size() : 0, ' ');
+  std::string head = title_of(progress) + " " + percent;
+  const std::vector<Detail> details = details_of(progress, rate);
   std::size_t shown = details.size();
-  while (shown > 0 && head.size() + 1 + joined(details, shown).size() > room) --shown;
-  std::string tail = shown > 0 ? " " + joined(details, shown) : "";
-  const std::size_t used = head.size() + tail.size() + kFrame;
-  if (progress.total_entries > 0 && used + kLeastBar <= room) {
-    head += bar_of(percent_done(progress), std::min(room - used, kMostBar));
+  const auto with_bar = [&](std::size_t count) {
+    return head.size() + kFrame + kLeastBar + width_of(details, count);
+  };
+  while (shown > kBeforeTheBar && with_bar(shown) > room) --shown;
+  if (with_bar(shown) <= room) {
+    const std::size_t rest = room - head.size() - kFrame - width_of(details, shown);
+    head += bar_of(percent_done(progress), std::min(rest, kMostBar));
+  } else {
+    while (shown > 0 && head.size() + 1 + joined(details, shown).size() > room) --shown;
   }
-  return (head + tail).substr(0, room);
+  const std::string tail = joined(details, shown);
+  return (head + (tail.empty() ? "" : " ") + tail).substr(0, room);
 }
 
 std::string progress_line(const CopyProgress& progress, const Rate& rate) {
-  std::string text = title_of(progress) + ": ";
-  if (progress.total_entries > 0) text += std::to_string(percent_done(progress)) + "%, ";
-  const std::vector<std::string> details = details_of(progress, rate);
-  return text + joined(details, details.size());
+  if (progress.total_entries == 0) return so_far(progress);
+  const std::vector<Detail> details = details_of(progress, rate);
+  return title_of(progress) + ": " + std::to_string(percent_done(progress)) + "%, " +
+         joined(details, details.size());
 }
 
 std::string size_text(std::uint64_t bytes) {

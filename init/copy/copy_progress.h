@@ -44,14 +44,16 @@ class RateWindow {
 
 // What is left at this rate, of bytes or of entries, whichever takes longer; -1: cannot be said.
 std::int64_t time_left_ms(const CopyProgress& progress, const Rate& rate);
-// 0 to 100; of bytes, or of entries where there are none. 100 only when all is done.
+// 0 to 100; of bytes, or of entries where there are none or all bytes are only looked at again. 100
+// only when all is done.
 int percent_done(const CopyProgress& progress);
 
 // One line of less than `columns` characters, without an end of line:
-// "copying  45% [====>     ] 180.0 MiB of 400.0 MiB, 22500 of 50000 entries, 31.2 MiB/s, 7s left".
-// What does not fit is left out: the bar, the entries, the bytes, the rate.
+// "copying  45% [====>     ] 22500 of 50000 entries, 180.0 MiB of 400.0 MiB, 31.2 MiB/s, 8s left".
+// What does not fit is left out: the entries, the bytes, the bar, the rate. While the total is not
+// known: "scanning: 22500 entries so far, 180.0 MiB".
 std::string progress_bar(const CopyProgress& progress, const Rate& rate, int columns);
-// "copying: 45%, 180.0 MiB of 400.0 MiB, 22500 of 50000 entries, 31.2 MiB/s, 7s left"
+// "copying: 45%, 22500 of 50000 entries, 180.0 MiB of 400.0 MiB, 31.2 MiB/s, 8s left"
 std::string progress_line(const CopyProgress& progress, const Rate& rate);
 
 std::string size_text(std::uint64_t bytes);  // "999 B", "1.5 KiB", "4.0 GiB"

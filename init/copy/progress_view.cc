@@ -1,26 +1,13 @@
 #include "init/copy/progress_view.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <utility>
 
 #include "init/sys/clock.h"
+#include "init/sys/screen.h"
 
 namespace copy {
-namespace {
-
-constexpr std::string_view kErase = "\r\x1b[K";
-
-int columns_of_terminal() {
-  constexpr int kUsual = 80;
-  winsize size{};
-  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kUsual;
-}
-
-}  // namespace
-
 envgen::CopyProgress progress_of(const Counters& counters, bool waiting) {
   constexpr auto kOrder = std::memory_order_relaxed;
   return {.phase = phase_name(counters.phase.load(kOrder)),
@@ -34,7 +21,7 @@ envgen::CopyProgress progress_of(const Counters& counters, bool waiting) {
 ProgressView::ProgressView(std::string name)
     : name_(std::move(name)),
       writer_(STDERR_FILENO),
-      bar_(::isatty(STDERR_FILENO) == 1),
+      bar_(sys::is_screen()),
       next_ms_(sys::monotonic_ms() + (bar_ ? 0 : kLineEveryMs)) {}
 
 ProgressView::ProgressView(std::string name, std::function<void(std::string_view)> say)
@@ -47,20 +34,22 @@ void ProgressView::show(const Counters& counters, bool waiting) {
   const envgen::CopyProgress progress = progress_of(counters, waiting);
   const std::int64_t now = sys::monotonic_ms();
   window_.add(now, progress.bytes, progress.entries);
-  if (now < next_ms_) return;
+  const bool begins = bar_ && progress.phase != std::exchange(phase_, progress.phase);
+  if (now < next_ms_ && !begins) return;
   next_ms_ = now + (bar_ ? kBarEveryMs : kLineEveryMs);
   const std::string head = name_.empty() ? "" : name_ + ": ";
   if (!bar_) {
     say_line(head + progress_line(progress, window_.rate()));
     return;
   }
-  const int columns = columns_of_terminal() - static_cast<int>(head.size());
-  writer_.write(std::string(kErase) + head + progress_bar(progress, window_.rate(), columns));
+  const int columns = sys::screen_columns() - static_cast<int>(head.size());
+  writer_.write(std::string(sys::kEraseLine) + head +
+                progress_bar(progress, window_.rate(), columns));
   drawn_ = true;
 }
 
 void ProgressView::clear() {
-  if (drawn_) writer_.write(kErase);
+  if (drawn_) writer_.write(sys::kEraseLine);
   drawn_ = false;
 }
 

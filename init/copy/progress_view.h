@@ -26,7 +26,8 @@ class ProgressView {
   // Lines only, each without an end of line, to `say`.
   ProgressView(std::string name, std::function<void(std::string_view)> say);
 
-  // To be called often. The first line comes after kLineEveryMs: what is quick needs none.
+  // To be called often. A bar shows at once what begins. The first line comes after kLineEveryMs:
+  // what is quick needs none.
   void show(const Counters& counters, bool waiting = false);
   // Takes the bar away, so that other lines may follow. Nothing to do for lines.
   void clear();
@@ -40,6 +41,7 @@ class ProgressView {
   bool bar_ = false;
   bool drawn_ = false;
   std::int64_t next_ms_;
+  std::string_view phase_;  // one of phase_name()
   envgen::RateWindow window_;
 };
 

@@ -11,6 +11,7 @@
 
 #include "tests/copy/tree.h"
 #include "tests/rules/job.h"
+#include "tests/rules/shell.h"
 
 namespace {
 
@@ -42,6 +43,23 @@ TEST_F(CopyCommand, MakesTheSameTreeAndSaysHow) {
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(tells(result, path("new/place") + ", renamed")) << result.out;
   expect_same("new/place");
+}
+
+// On 80 columns, as a window usually has; what is drawn over is gone at the end.
+TEST_F(CopyCommand, FirstCopyShowsItsBarOnATerminal) {
+  rules::Screen screen({rules::trainit(), "copy", path("source"), path("place")},
+                       {"PATH=/usr/bin:/bin", "TERM=xterm"}, 80);
+  EXPECT_TRUE(screen.await("\r\x1b[Kscanning: 0 entries so far"));
+  EXPECT_TRUE(screen.await("\r\x1b[Kcopying   0% [>     "));
+  EXPECT_TRUE(screen.await("\r\x1b[Kchecking "));
+  EXPECT_TRUE(screen.await("\r\x1b[Kcopied "));
+  EXPECT_EQ(screen.wait(), 0);
+}
+
+TEST_F(CopyCommand, DumbTerminalIsNotDrawnOn) {
+  rules::Screen screen({rules::trainit(), "copy", path("source"), path("place")});
+  EXPECT_EQ(screen.wait(), 0);
+  EXPECT_TRUE(screen.shown().starts_with("copied ")) << screen.shown();
 }
 
 TEST_F(CopyCommand, FindsWhatIsThere) {

@@ -44,10 +44,10 @@ constexpr std::int64_t kPatienceMs = 30'000;
 
 }  // namespace
 
-Screen::Screen(const Words& argv, const Words& env) {
+Screen::Screen(const Words& argv, const Words& env, unsigned short columns) {
   int keyboard = -1;
-  const winsize wide{50, 500, 0, 0};
-  pid_ = ::forkpty(&keyboard, nullptr, nullptr, &wide);
+  const winsize size{50, columns, 0, 0};
+  pid_ = ::forkpty(&keyboard, nullptr, nullptr, &size);
   if (pid_ == 0) become(argv, env);
   EXPECT_GT(pid_, 0);
   keyboard_.reset(keyboard);

@@ -20,7 +20,8 @@ inline constexpr std::string_view kSuspend = "\x1a";    // ^Z
 class Screen {
  public:
   // `argv` leads a session on a terminal of its own.
-  explicit Screen(const Words& argv, const Words& env = {"PATH=/usr/bin:/bin", "TERM=dumb"});
+  explicit Screen(const Words& argv, const Words& env = {"PATH=/usr/bin:/bin", "TERM=dumb"},
+                  unsigned short columns = 500);
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
   ~Screen();

@@ -23,6 +23,8 @@ constexpr const char* kWhat = "preparing a dataset";
 envgen::Result<bool> prove_by_hashes(DatasetWork& work, envgen::CopyRecord record) {
   if (!record.hashed) return false;
   TRY_ASSIGN(auto counters, SharedCounters::anonymous());
+  counters.get().total_entries = record.entries;
+  counters.get().total_bytes = record.bytes;
   const auto verified =
       verify_tree(work.cache_entry.data(), work.cache_entry.manifest(), work.options, counters);
   if (!verified) {

@@ -42,6 +42,10 @@ EntryState check_contents(const CacheEntry& cache_entry, const envgen::CopyRecor
       (state.found == Found::kUnsure && can_be_trusted(state.record, sys::boot_id()));
   if (!published) return state;
   const auto counters = SharedCounters::anonymous();
+  if (counters) {
+    counters->get().total_entries = state.record.entries;
+    counters->get().total_bytes = state.record.bytes;
+  }
   const envgen::Status standing =
       !counters ? std::unexpected(counters.error())
                 : check_standing({cache_entry.data(), cache_entry.manifest(), cache_entry.record()},

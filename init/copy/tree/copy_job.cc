@@ -135,6 +135,7 @@ envgen::Result<bool> run_round(CopyJob& job, int size, Scan& scan) {
   TRY(run_pass(job, size, {&kRoot, 1}, true, work_on));
   const Sums copied = job.header->sums.value();
   counters.phase = Phase::kChecking;
+  counters.entries = 0;
   job.finalize = true;
   TRY(run_pass(job, size, {&kRoot, 1}, false, work_on));
   const Sums now = job.header->sums.value();
@@ -206,10 +207,17 @@ envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
   job.header = header.get();
   job.finalize = true;
   counters.get().phase = Phase::kScanning;
+  // What is found while it is looked for: the total of before is none of this look's.
+  for (auto* count : {&counters.get().entries, &counters.get().bytes, &counters.get().total_entries,
+                      &counters.get().total_bytes}) {
+    count->store(0);
+  }
   TRY(run_pass(job, pool_size(options.workers), {&kRoot, 1}, false, work_on));
   const Sums sums = job.header->sums.value();
   counters.get().total_entries = sums.size.entries;
   counters.get().total_bytes = sums.size.bytes;
+  counters.get().entries = 0;
+  counters.get().bytes = 0;
   return Scan{sums.digest, sums.size};
 }
 

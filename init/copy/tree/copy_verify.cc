@@ -256,6 +256,9 @@ envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
   job.counters = &counters.get();
   job.header = header.get();
   counters.get().phase = Phase::kChecking;
+  counters.get().entries = 0;
+  // Only what was touched is read, where the file system's word is enough.
+  counters.get().bytes = standing != nullptr ? counters.get().total_bytes.load() : 0;
   const auto pieces = pieces_of(static_cast<std::uint64_t>(status.st_size));
   TRY(run_pass(job, pool_size(options.workers), pieces, false, check_pieces));
   const std::uint64_t noted = job.header->sums.value().size.entries;

@@ -85,6 +85,8 @@ envgen::Status run_pass(const CopyJob& job, int size, std::span<const Item> item
     TRY(list.push(item));
   }
   job.header->sums.clear();
+  // What begins is told at once: a quick one is over before anybody asks.
+  if (job.options->report) job.options->report(*job.counters);
   const auto work = [&](int number) -> envgen::Status {
     Worker worker(job, list, number);
     if (manifest) {

@@ -23,7 +23,7 @@ TEST(CopyProgress, LineTellsAmountsRateAndTimeLeft) {
 
 TEST(CopyProgress, LineWithoutATotalTellsWhatIsKnown) {
   EXPECT_EQ(envgen::progress_line({.phase = "scanning", .entries = 12}, {}),
-            "scanning: 12 entries, 0 B");
+            "scanning: 12 entries so far, 0 B");
 }
 
 TEST(CopyProgress, LineOfAWaitingJobSaysSo) {
@@ -44,9 +44,49 @@ TEST(CopyProgress, BarFitsEveryWidth) {
 TEST(CopyProgress, BarShowsTheTimeLeftBeforeAmounts) {
   const envgen::Rate rate{.bytes = 10 * kMiB, .entries = 100};
   EXPECT_EQ(progress_bar(half_way(), rate, 24), "copying  50% 10s left");
-  EXPECT_EQ(progress_bar(half_way(), rate, 92),
-            "copying  50% [=====>    ] 500 of 1000 entries, 100.0 MiB of 200.0 MiB, 10.0 MiB/s, "
-            "10s left");
+  EXPECT_EQ(progress_bar(half_way(), rate, 60),
+            "copying  50% [=========>        ] 10.0 MiB/s, 10s left");
+  EXPECT_EQ(progress_bar(half_way(), rate, 110),
+            "copying  50% [==========>          ] 500 of 1000 entries, 100.0 MiB of 200.0 MiB, "
+            "10.0 MiB/s, 10s left");
+}
+
+TEST(CopyProgress, BarIsThereOnAUsualTerminal) {
+  const envgen::Rate rate{.bytes = 250 * kMiB, .entries = 1500};
+  const envgen::CopyProgress large{.phase = "copying",
+                                   .entries = 635'000,
+                                   .bytes = 1000 * 1024 * kMiB + 300 * kMiB,
+                                   .total_entries = 1'280'000,
+                                   .total_bytes = 2000 * 1024 * kMiB};
+  const std::string bar = progress_bar(large, rate, 80);
+  EXPECT_NE(bar.find("% [==="), std::string::npos) << bar;
+  EXPECT_NE(bar.find("1000.2 GiB of 1.9 TiB, 250.0 MiB/s, 1h08m left"), std::string::npos) << bar;
+}
+
+TEST(CopyProgress, BarStaysWhereItIsWhenNumbersGrow) {
+  envgen::CopyProgress progress = half_way();
+  const auto ends_at = [&progress](std::uint64_t bytes, std::uint64_t rate) {
+    progress.bytes = bytes;
+    return progress_bar(progress, {.bytes = rate, .entries = rate}, 80).find(']');
+  };
+  const std::size_t end = ends_at(5, 0);
+  EXPECT_NE(end, std::string::npos);
+  EXPECT_EQ(ends_at(progress.total_bytes / 3, 999 * kMiB), end);
+  EXPECT_EQ(ends_at(progress.total_bytes - 1, 3), end);
+}
+
+TEST(CopyProgress, TimeLeftIsInWholeSeconds) {
+  EXPECT_NE(progress_line(half_way(), {.bytes = 30 * kMiB, .entries = 5000}).find(", 4s left"),
+            std::string::npos);
+  EXPECT_NE(progress_line(half_way(), {.bytes = 300 * kMiB, .entries = 5000}).find(", 1s left"),
+            std::string::npos);
+}
+
+TEST(CopyProgress, CheckingAfterACopyCountsEntries) {
+  envgen::CopyProgress progress = half_way();
+  progress.bytes = progress.total_bytes;
+  progress.phase = "checking";
+  EXPECT_EQ(percent_done(progress), 50);
 }
 
 TEST(CopyProgress, TimeLeftIsTheLongerOfBytesAndEntries) {

@@ -59,6 +59,17 @@ TEST(CopyProgressView, DrawsNothingAgainAtOnce) {
   EXPECT_LT(drawn.size(), 300U);
 }
 
+TEST(CopyProgressView, WhatBeginsIsDrawnAtOnce) {
+  const copy::SharedCounters counters = half_done();
+  const std::string drawn = drawn_by([&] {
+    copy::ProgressView view("");
+    view.show(counters.get());
+    counters.get().phase = copy::Phase::kChecking;
+    view.show(counters.get());
+  });
+  EXPECT_NE(drawn.find("checking"), std::string::npos) << drawn;
+}
+
 TEST(CopyProgressView, QuickCopyNeedsNoLine) {
   const copy::SharedCounters counters = half_done();
   int lines = 0;
