@@ -85,8 +85,6 @@ envgen::Status run_pass(const CopyJob& job, int size, std::span<const Item> item
     TRY(list.push(item));
   }
   job.header->sums.clear();
-  // What begins is told at once: a quick one is over before anybody asks.
-  if (job.options->report) job.options->report(*job.counters);
   const auto work = [&](int number) -> envgen::Status {
     Worker worker(job, list, number);
     if (manifest) {
@@ -94,7 +92,11 @@ envgen::Status run_pass(const CopyJob& job, int size, std::span<const Item> item
     }
     return body(worker);
   };
-  return run_worker_pool(size, job.header->failure, work, [&job] { return check(job); });
+  // What begins is told at once: what is quick is over before the first check.
+  const auto begun = [&job] {
+    if (job.options->report) job.options->report(*job.counters);
+  };
+  return run_worker_pool(size, job.header->failure, work, [&job] { return check(job); }, begun);
 }
 
 }  // namespace copy

@@ -171,7 +171,8 @@ int pool_size(int asked) {
 
 envgen::Status run_worker_pool(int size, FailureSlot& slot,
                                const std::function<envgen::Status(int worker)>& body,
-                               const std::function<envgen::Status()>& tick) {
+                               const std::function<envgen::Status()>& tick,
+                               const std::function<void()>& begun) {
   slot.claimed = 0;
   slot.ready = 0;
   int ends[2] = {-1, -1};
@@ -195,6 +196,7 @@ envgen::Status run_worker_pool(int size, FailureSlot& slot,
     }
   }
   held.reset();
+  if (result && begun) begun();
   if (result) result = watch(members, alive.get(), slot, tick);
   end_all(members);
   return result;

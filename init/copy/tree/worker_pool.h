@@ -25,10 +25,12 @@ int available_cpus();
 int pool_size(int asked);
 
 // Forks `size` processes that run body(0), body(1), ... and waits until all are done. `tick` is
-// called several times a second meanwhile; its error ends them. Errors: theirs (the first), tick's,
-// a process that was killed. Afterwards none of them runs, but one that hangs in the kernel.
+// called several times a second meanwhile; its error ends them. `begun` is called once they run.
+// Errors: theirs (the first), tick's, a process that was killed. Afterwards none of them runs, but
+// one that hangs in the kernel.
 envgen::Status run_worker_pool(int size, FailureSlot& slot,
                                const std::function<envgen::Status(int worker)>& body,
-                               const std::function<envgen::Status()>& tick);
+                               const std::function<envgen::Status()>& tick,
+                               const std::function<void()>& begun = {});
 
 }  // namespace copy
