@@ -181,14 +181,19 @@ std::string Coordinator::why_missing(std::uint32_t node) const {
 
 void Coordinator::describe_missing() {
   std::string text;
+  std::string reason;  // of those named last: it stands once behind several
   std::uint32_t missing = 0;
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     if (ready(nodes_[i])) continue;
     if (missing++ >= kMostMissingNamed) continue;
     std::string one = called(i);
     cut_text(one, kMostTextBytes / kMostMissingNamed / 2);
-    text += (text.empty() ? "" : ", ") + one + ": " + why_missing(i);
+    std::string why = why_missing(i);
+    if (!text.empty()) text += (why == reason ? "" : ": " + reason) + ", ";
+    text += one;
+    reason = std::move(why);
   }
+  if (!text.empty()) text += ": " + reason;
   if (missing > kMostMissingNamed)
     text += " and " + std::to_string(missing - kMostMissingNamed) + " more";
   cut_text(text, kMostTextBytes);

@@ -155,8 +155,8 @@ TEST(Waiting, NamesAFewAndCountsTheOthers) {
   EXPECT_EQ(job.verdict(0).missing, 11U);
   EXPECT_EQ(job.verdict(0).waits_for,
             "node 1 (b): still preparing, node 2 (c): still running, node 3: still stopping, "
-            "node 4: came from 10.0.0.9 with another list of nodes, node 5: not connected, "
-            "node 6: not connected, node 7: not connected, node 8: not connected and 3 more");
+            "node 4: came from 10.0.0.9 with another list of nodes, node 5, node 6, "
+            "node 7, node 8: not connected and 3 more");
   EXPECT_EQ(job.verdict(1).waits_for, "") << "it does not wait";
 }
 
