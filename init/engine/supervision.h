@@ -16,6 +16,7 @@
 #include "init/engine/report/diagnosis.h"
 #include "init/engine/report/phase_log.h"
 #include "init/engine/report/timeline.h"
+#include "init/engine/report/wait_view.h"
 #include "init/engine/resolve/resolver.h"
 #include "init/engine/setup.h"
 #include "init/engine/state/state_writer.h"
@@ -105,6 +106,7 @@ class Supervisor {
   HookTasks hooks_;
   Diagnosis diagnosis_;
   OrphanReaper orphan_reaper_;
+  WaitView wait_view_;
   std::deque<lifecycle::Event> events_;
   proc::SignalSource signals_;
   Poller poller_;

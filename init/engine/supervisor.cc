@@ -149,6 +149,7 @@ void Supervisor::turn() {
     drain();  // before the other nodes hear that the failure is understood
   }
   link_.turned();
+  if (!pass_through_) wait_view_.show(job_, machine_);
   if (!done_) write_state();  // finish() does it with the code
   if (!std::exchange(child_changed_, false)) return;
   // Last in a turn: what came before has been answered when the shell gets its terminal back.
@@ -193,6 +194,10 @@ const std::vector<Poller::Watched>& Supervisor::wait() {
     timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
   }
   if (const auto due_ms = metrics_due_ms()) {
+    const std::int64_t left_ms = *due_ms - sys::monotonic_ms();
+    timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
+  }
+  if (const auto due_ms = wait_view_.due_ms()) {
     const std::int64_t left_ms = *due_ms - sys::monotonic_ms();
     timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
   }
@@ -320,9 +325,9 @@ DataTask* Supervisor::data_of(const TaskRecord& record) const {
 void Supervisor::take_news(ResolverNews news) {
   state_writer_.note_change();
   if (auto* waits = std::get_if<ResolverWaits>(&news)) {
-    sys::log::info("waiting for " + waits->reason);
     timeline_.waits(waits->reason);
-    job_.waiting_for = std::move(waits->reason);
+    note_waiting(job_, std::move(waits->reason));
+    wait_view_.show(job_, machine_);
   } else if (auto* failed = std::get_if<ResolverFailed>(&news)) {
     job_.resolver_message = std::move(failed->message);
     resolve_code_ = failed->exit_code != 0 ? failed->exit_code : exit_code::kOwnFailure;
@@ -333,7 +338,8 @@ void Supervisor::take_news(ResolverNews news) {
 }
 
 void Supervisor::adopt_plan(envgen::Plan plan) {
-  job_.waiting_for.clear();
+  note_waiting(job_, "");
+  if (!pass_through_) wait_view_.show(job_, machine_);
   job_.plan = std::move(plan);
   const int node = job_.plan.local_node ? job_.plan.local_node->node_rank : 0;
   if (job_.plan.node_count > 1) sys::log::set_origin(node, job_.host);
@@ -413,6 +419,8 @@ void Supervisor::drain() {
       job_.save_asked_ms = sys::monotonic_ms();
     }
     workers_.stepped();
+    // The screen is free before anything starts that may use it.
+    if (!pass_through_) wait_view_.show(job_, machine_);
     // What is asked to save or to end must not be kept from it by whoever does not read its output.
     const lifecycle::Phase phase = machine_.phase();
     const bool ending = phase == lifecycle::Phase::kStopping && !main_pids(job_).empty();
@@ -534,6 +542,7 @@ void Supervisor::finish() {
 // --- When this file itself fails ---
 
 int Supervisor::fall_back() {
+  sys::log::set_status("");
   const bool acts =
       std::ranges::any_of(job_.plan.policy.signals, [](const envgen::SignalRule& rule) {
         return rule.kind == envgen::SignalRule::Kind::kCheckpoint ||

@@ -20,6 +20,7 @@
 #include "base/utf8.h"
 #include "init/sys/clock.h"
 #include "init/sys/nonblocking_writer.h"
+#include "init/sys/screen.h"
 
 namespace sys::log {
 namespace {
@@ -165,16 +166,29 @@ class StderrSink final : public spdlog::sinks::sink {
   [[nodiscard]] std::vector<int> descriptors() const { return stderr_.descriptors(); }
 
   void log(const spdlog::details::log_msg& message) override {
-    if (!say_dropped() || !put(message)) {
-      ++dropped_;
-      ++unsaid_;
-    }
+    const bool drawn = !status_.empty() && ::getpid() == drawer_;
+    if (drawn) stderr_.put(kEraseLine);
+    log_line(message);
+    if (drawn) draw();
+  }
+  void set_status(std::string_view text) {
+    if (status_ == text) return;
+    status_ = text;
+    drawer_ = ::getpid();
+    draw();
   }
   void flush() override {}
   void set_pattern(const std::string& /*pattern*/) override {}
   void set_formatter(std::unique_ptr<spdlog::formatter> /*formatter*/) override {}
 
  private:
+  void log_line(const spdlog::details::log_msg& message) {
+    if (!say_dropped() || !put(message)) {
+      ++dropped_;
+      ++unsaid_;
+    }
+  }
+  void draw() { stderr_.put(std::string(kEraseLine) + status_); }
   bool put(const spdlog::details::log_msg& message) {
     return stderr_.put(formatter_.line(message));
   }
@@ -190,6 +204,8 @@ class StderrSink final : public spdlog::sinks::sink {
 
   LineFormatter formatter_;
   Stderr stderr_;
+  std::string status_;
+  pid_t drawer_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t unsaid_ = 0;
 };
@@ -208,9 +224,12 @@ spdlog::level::level_enum spdlog_level(Level level) {
   return spdlog::level::err;
 }
 
+constexpr std::string_view kHead = "trainit: ";
+
 struct Log {
   std::shared_ptr<StderrSink> sink;
   spdlog::logger logger;
+  bool screen = false;
 };
 std::unique_ptr<Log> current;
 
@@ -221,6 +240,8 @@ void open(Level least, Format format, bool timestamps) {
   auto sink = std::make_shared<StderrSink>(LineFormatter(format, timestamps));
   current = std::make_unique<Log>(Log{sink, spdlog::logger("", sink)});
   current->logger.set_level(spdlog_level(least));
+  const bool tells = least == Level::kDebug || least == Level::kInfo;
+  current->screen = format == Format::kHuman && tells && is_screen();
 }
 
 void write(Level level, std::string_view message, int rank) {
@@ -230,6 +251,15 @@ void write(Level level, std::string_view message, int rank) {
   current->logger.log(about(rank), spdlog_level(level),
                       spdlog::string_view_t(shown.data(), shown.size()));
 }
+
+bool has_screen() { return current && current->screen; }
+
+void set_status(std::string_view text) {
+  if (!has_screen()) return;
+  current->sink->set_status(text.empty() ? "" : std::string(kHead) + std::string(text));
+}
+
+int status_columns() { return screen_columns() - static_cast<int>(kHead.size()); }
 
 void set_origin(int node, std::string_view host) { origin = {node, std::string(host)}; }
 

@@ -28,6 +28,14 @@ std::uint64_t dropped();
 // by side: human "trainit[node 1]: text", JSON "node" and "host".
 void set_origin(int node, std::string_view host);
 
+// Whether lines can be drawn over: they are for people, on a screen (screen.h).
+bool has_screen();
+// The last line of the screen: taken away before each line of the log and drawn again behind it,
+// until it is "". Only this process draws it, not its children. What the screen does not take at
+// once is left out.
+void set_status(std::string_view text);
+int status_columns();
+
 // The log's own descriptors (-1 for one that is not in use). A forked child that closes what it
 // inherited spares them; otherwise a file that it opens next would get the log's lines.
 std::vector<int> descriptors();

@@ -371,15 +371,14 @@ void LinkTask::tell_sshd(const Verdict& verdict) {
 void LinkTask::note_missing(const Verdict& verdict) {
   Job& job = context_.job;
   if (!context_.machine.awaits_nodes()) {
-    if (!job.missing_nodes.empty()) job.waiting_for.clear();
+    if (!job.missing_nodes.empty()) note_waiting(job, "");
     job.missing_nodes.clear();
     return;
   }
   if (job.missing_nodes == verdict.waits_for || verdict.waits_for.empty()) return;
   job.missing_nodes = verdict.waits_for;
-  job.waiting_for = std::to_string(verdict.missing) + " of " + std::to_string(link_->node_count) +
-                    " nodes before the start: " + job.missing_nodes;
-  sys::log::info("waiting for " + job.waiting_for);
+  note_waiting(job, std::to_string(verdict.missing) + " of " + std::to_string(link_->node_count) +
+                        " nodes before the start: " + job.missing_nodes);
   context_.timeline.waits(job.waiting_for);
   context_.note_change();
 }

@@ -47,10 +47,8 @@ envgen::Status DataTask::start() {
     return envgen::fail("starting to copy data", record.dataset.source, "no socket",
                         "raise the limit on open files");
   }
-  const DataOrder order{.dataset = record.dataset,
-                        .request = context_.request,
-                        .alone = context_.job.data.size() == 1,
-                        .saved = context_.saved};
+  const DataOrder order{
+      .dataset = record.dataset, .request = context_.request, .saved = context_.saved};
   const int theirs = socket->theirs.get();
   auto pid = proc::fork_worker(context_.saved, theirs, [&] { return prepare_data(order, theirs); });
   if (!pid) return std::unexpected(std::move(pid.error()));

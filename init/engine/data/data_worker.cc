@@ -40,16 +40,13 @@ constexpr int kAfterwardsMs = 5000;
 class Reporter {
  public:
   Reporter(const DataOrder& order, int socket) : socket_(socket) {
-    const std::string name = "data " + order.dataset.name;
-    if (order.alone && ::isatty(STDERR_FILENO) == 1) {
-      view_.emplace(name);
-    } else {
-      view_.emplace(name, [](std::string_view line) { sys::log::info(line); });
-    }
+    if (sys::log::has_screen()) return;  // PID 1 draws there (wait_view.h)
+    view_.emplace("data " + order.dataset.name,
+                  [](std::string_view line) { sys::log::info(line); });
   }
 
   void report(const copy::Report& report) {
-    if (report.counters != nullptr) view_->show(*report.counters, report.waiting);
+    if (report.counters != nullptr && view_) view_->show(*report.counters, report.waiting);
     const std::int64_t now_ms = sys::monotonic_ms();
     const auto phase =
         report.counters == nullptr ? copy::Phase::kScanning : report.counters->phase.load();
@@ -69,8 +66,6 @@ class Reporter {
     }
     send_data_news(socket_, news);
   }
-
-  void end() { view_->clear(); }
 
  private:
   struct Said {
@@ -224,7 +219,6 @@ int prepare_data(const DataOrder& order, int socket) {
        .owner = owner,
        .job_user = *job ? &**job : nullptr,
        .report = [&reporter](const copy::Report& report) { reporter.report(report); }});
-  reporter.end();
   if (!prepared) {
     const std::int64_t timeout_ms = order.request.data.timeout_ms;
     const bool late = timeout_ms > 0 && sys::monotonic_ms() - began_ms >= timeout_ms;

@@ -14,7 +14,6 @@ namespace engine {
 struct DataOrder {
   envgen::Dataset dataset;
   const envgen::Request& request;
-  bool alone = false;  // no other dataset is copied beside it: there may be a bar
   proc::SavedSignals saved;
 };
 

@@ -29,6 +29,25 @@ void add_data_env(const std::vector<DataRecord>& data, envgen::Environ& env) {
   }
 }
 
+namespace {
+
+envgen::CopyProgress progress_of(const DataRecord& data) {
+  return {.phase = copy::phase_name(static_cast<copy::Phase>(data.progress.phase)),
+          .waiting = data.progress.waiting,
+          .entries = data.progress.entries,
+          .bytes = data.progress.bytes,
+          .total_entries = data.progress.total_entries,
+          .total_bytes = data.progress.total_bytes};
+}
+
+}  // namespace
+
+std::string data_bar(const DataRecord& data, int columns) {
+  return progress_bar(progress_of(data), data.window.rate(), columns);
+}
+
+int data_percent(const DataRecord& data) { return percent_done(progress_of(data)); }
+
 DataReport data_report(const DataRecord& data) {
   constexpr std::array kStates = {"idle", "", "ready", "failed"};
   DataReport report;

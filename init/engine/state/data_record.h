@@ -57,6 +57,11 @@ std::string stage_name(const DataProgress& progress);
 // The variables of those that are known.
 void add_data_env(const std::vector<DataRecord>& data, envgen::Environ& env);
 
+// How far the copy is: a bar of less than `columns` columns, without an end of line; and in
+// percent.
+std::string data_bar(const DataRecord& data, int columns);
+int data_percent(const DataRecord& data);
+
 DataReport data_report(const DataRecord& data);
 
 }  // namespace engine

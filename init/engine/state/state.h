@@ -115,7 +115,8 @@ struct JobReport {
   int world_size = 1;
   std::int64_t started_ms = 0;  // wall clock, UTC
   std::int64_t updated_ms = 0;
-  std::string waiting_for;  // "" when nothing is waited for
+  std::string waiting_for;            // "" when nothing is waited for
+  std::int64_t waiting_since_ms = 0;  // wall clock, UTC; 0: nothing is
   std::vector<TaskReport> tasks;
   std::vector<DataReport> data;
   std::string hook;                      // "pre-start hooks", under way; "" when none are
@@ -150,6 +151,7 @@ inline void fields(envgen::FieldVisitor& v, JobReport& report) {
   v("updated_ms", report.updated_ms, kWallClock);
   v("expires_ms", report.expires_ms, kWallClock);
   v("waiting_for", report.waiting_for, kMasked);
+  v("waiting_since_ms", report.waiting_since_ms, kWallClock);
   v("tasks", report.tasks);
   v("data", report.data);
   v("hook", report.hook);

@@ -181,8 +181,12 @@ std::string counted_text(const JobReport& report) {
 std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
   std::string text;
   for (const DataReport& data : report.data) text += data_line(data);
-  if (!report.waiting_for.empty())
-    text += "waiting for " + sys::printable(report.waiting_for) + "\n";
+  if (!report.waiting_for.empty()) {
+    text += "waiting for " + sys::printable(report.waiting_for);
+    const std::int64_t span_ms = now_ms - report.waiting_since_ms;
+    const bool tells = report.waiting_since_ms > 0 && span_ms >= 1000;
+    text += (tells ? " (" + span_text(span_ms) + ")" : "") + "\n";
+  }
   if (report.expires_ms != 0 && report.exit_code < 0) {
     text += "time limit " + sys::utc_text(report.expires_ms) +
             left_text(report.expires_ms, now_ms) + " (`trainit extend --for 2h` adds to it)\n";

@@ -207,6 +207,11 @@ const envgen::HookGroup* hooks_of(const Job& job, const TaskRecord& record) {
   return found == job.plan.hooks.end() ? nullptr : &*found;
 }
 
+void note_waiting(Job& job, std::string what) {
+  if (job.waiting_for.empty() && !what.empty()) job.waiting_since_ms = sys::wall_ms();
+  job.waiting_for = std::move(what);
+}
+
 JobReport report_of(const Job& job, const Machine& machine, std::int64_t now_ms) {
   JobReport report;
   report.pid = ::getpid();
@@ -218,6 +223,7 @@ JobReport report_of(const Job& job, const Machine& machine, std::int64_t now_ms)
   report.world_size = job.plan.world_size;
   report.updated_ms = sys::wall_ms();
   report.waiting_for = job.waiting_for;
+  if (!job.waiting_for.empty()) report.waiting_since_ms = job.waiting_since_ms;
   report.first_failure = job.first_failure;
   report.failure = job.failure;
   report.warnings = job.plan.warnings;

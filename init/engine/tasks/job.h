@@ -72,7 +72,8 @@ struct Job {
   std::vector<DataRecord> data;  // by the ordinal of their tasks
   std::vector<std::string> data_warnings;
   std::string resolver_message;  // why it failed; "" otherwise
-  std::string waiting_for;
+  std::string waiting_for;       // see note_waiting()
+  std::int64_t waiting_since_ms = 0;
   std::string missing_nodes;  // which are awaited before the start; "" = none
   std::optional<RemoteFailure> remote;
   // What hooks exported, in the order in which they did: for the processes that start after them.
@@ -115,6 +116,10 @@ const envgen::HookGroup* hooks_of(const Job& job, const TaskRecord& record);
 // Each record gets its kind; those of the plan's processes, services and post-stop processes their
 // place there and their name.
 void name_records(Job& job, const lifecycle::Machine& machine);
+
+// What the job waits for from now on, "" = nothing any more; when that began stays while there is
+// something.
+void note_waiting(Job& job, std::string what);
 
 // "a, b, c" or, of more than 8, "a, b, ... and 3 more".
 std::string names_list(const std::vector<std::string>& names, std::string_view separator = ", ");

@@ -241,6 +241,9 @@ TEST(StateText, ShowsAWaitBeforeAnythingElseIsKnown) {
   report.waiting_for = "/t.json: status is \"initializing\"";
   const std::string text = engine::state_to_text(report, kNowMs);
   EXPECT_THAT(text, HasSubstr("waiting for /t.json: status is \"initializing\"\n"));
+  report.waiting_since_ms = kNowMs - 80'000;
+  EXPECT_THAT(engine::state_to_text(report, kNowMs),
+              HasSubstr("waiting for /t.json: status is \"initializing\" (1m 20s)\n"));
   EXPECT_THAT(text, Not(HasSubstr("node 0")));
   EXPECT_THAT(text, Not(HasSubstr("task ")));
 }

@@ -1,0 +1,113 @@
+#include "init/engine/report/wait_view.h"
+
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "init/engine/state/status_text.h"
+#include "init/sys/clock.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+constexpr std::int64_t kSecondMs = 1000;
+// What waits for hours must not fill a log, however often it changes: after some lines the next one
+// has to wait, each twice as long as the one before.
+constexpr int kAtOnce = 4;
+constexpr std::int64_t kFirstPauseMs = 2000;
+constexpr std::int64_t kMostPauseMs = 60'000;
+
+using State = DataRecord::State;
+
+// Those of hooks draw their own lines, and a job that has run may still have its screen.
+bool has_screen_to_itself(const Job& job, const lifecycle::Machine& machine) {
+  if (machine.phase() != lifecycle::Phase::kPreparing || machine.restarts() > 0) return false;
+  const auto& tasks = machine.tasks();
+  for (std::size_t i = 0; i < std::min(tasks.size(), job.records.size()); ++i) {
+    if (job.records[i].event && tasks[i].live()) return false;
+  }
+  return true;
+}
+
+// "" for what has only just begun.
+std::string since_text(const Job& job, std::int64_t wall_ms) {
+  const std::int64_t span_ms = wall_ms - job.waiting_since_ms;
+  return span_ms < kSecondMs ? "" : " (" + span_text(span_ms) + ")";
+}
+
+// Its first columns, with a mark where some are left out.
+std::string cut(const std::string& text, std::size_t columns) {
+  std::size_t size = 0;
+  std::size_t last = 0;  // where the last column begins
+  for (std::size_t has = 0; size < text.size(); ++has) {
+    if (has == columns) return columns == 0 ? "" : text.substr(0, last) + ">";
+    last = size;
+    size += std::max<std::size_t>(sys::utf8_length(std::string_view(text).substr(size)), 1);
+  }
+  return text;
+}
+
+const DataRecord* copied(const Job& job) {
+  const auto found = std::ranges::find(job.data, State::kRunning, &DataRecord::state);
+  return found == job.data.end() ? nullptr : &*found;
+}
+
+// "data imagenet", of several "data imagenet (2 of 3)".
+std::string name_of(const Job& job, const DataRecord& data) {
+  std::string text = "data " + sys::printable(data.dataset.name);
+  if (job.data.size() < 2) return text;
+  return text + " (" + std::to_string(&data - job.data.data() + 1) + " of " +
+         std::to_string(job.data.size()) + ")";
+}
+
+}  // namespace
+
+std::string wait_text(const Job& job, std::int64_t wall_ms, int columns) {
+  const DataRecord* data = copied(job);
+  // The last column is left free: some terminals go to the next line when it is written.
+  const auto room = static_cast<std::size_t>(std::max(columns - 1, 0));
+  if (job.waiting_for.empty()) {
+    if (data == nullptr) return "";
+    const std::string head = name_of(job, *data) + ": ";
+    const int rest = columns - static_cast<int>(head.size());
+    return cut(head + data_bar(*data, rest), room);
+  }
+  // Whom it waits for may be cut, not since when.
+  std::string tail = since_text(job, wall_ms);
+  if (data != nullptr) {
+    tail += "; " + name_of(job, *data) + " " + std::to_string(data_percent(*data)) + "%";
+  }
+  const std::string head = "waiting for " + sys::printable(job.waiting_for);
+  return cut(cut(head, room - std::min(room, tail.size())) + tail, room);
+}
+
+void WaitView::show(const Job& job, const lifecycle::Machine& machine) {
+  due_ms_.reset();
+  const std::int64_t now_ms = sys::monotonic_ms();
+  if (!sys::log::has_screen() || !has_screen_to_itself(job, machine)) {
+    sys::log::set_status("");
+    return say(job, now_ms);
+  }
+  const std::string text = wait_text(job, sys::wall_ms(), sys::log::status_columns());
+  sys::log::set_status(text);
+  said_ = job.waiting_for;
+  if (!text.empty()) due_ms_ = now_ms + kSecondMs;
+}
+
+void WaitView::say(const Job& job, std::int64_t now_ms) {
+  if (job.waiting_for == said_) return;
+  if (job.waiting_for.empty()) {
+    said_.clear();
+    return;
+  }
+  if (now_ms < next_ms_) {
+    due_ms_ = next_ms_;
+    return;
+  }
+  sys::log::info("waiting for " + job.waiting_for + since_text(job, sys::wall_ms()));
+  said_ = job.waiting_for;
+  if (++lines_ >= kAtOnce) pause_ms_ = std::clamp(2 * pause_ms_, kFirstPauseMs, kMostPauseMs);
+  next_ms_ = now_ms + pause_ms_;
+}
+
+}  // namespace engine
