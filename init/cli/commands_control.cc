@@ -1,3 +1,4 @@
+#include <optional>
 #include <tuple>
 
 #include "init/cli/commands.h"
@@ -9,7 +10,8 @@ namespace cli {
 int control_command(Call& call) {
   const auto request = request_of(call.options);
   if (!request) return complain(request.error());
-  const std::string run_dir = asked_run_dir(call.options, call.env);
+  std::optional<sys::AsUser> rights;
+  const std::string run_dir = asked_run_dir(call.options, call.env, rights);
   if (run_dir.empty()) return no_instance("asking the instance", run_dir);
   sys::Fd connection;
   auto reply = engine::send_control(run_dir, *request, engine::kControlTimeoutMs, &connection);

@@ -1,6 +1,7 @@
 // What has happened in a job, from what its nodes have left.
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -38,7 +39,8 @@ std::string made(const std::vector<report::NodeRun>& runs, ReportFormat format) 
 
 int report_command(Call& call) {
   std::vector<std::string> directories = call.options.operands;
-  if (directories.empty()) directories.push_back(asked_run_dir(call.options, call.env));
+  std::optional<sys::AsUser> rights;
+  if (directories.empty()) directories.push_back(asked_run_dir(call.options, call.env, rights));
   if (directories[0].empty()) return no_instance(kMaking, directories[0]);
   std::vector<report::NodeRun> runs;
   for (const std::string& directory : directories) {
@@ -46,6 +48,7 @@ int report_command(Call& call) {
     if (!found) return complain(found.error());
     std::ranges::move(*found, std::back_inserter(runs));
   }
+  rights.reset();  // it is written where the caller may
   return put_out(call.options.out, made(runs, format_of(call.options)), kMaking);
 }
 

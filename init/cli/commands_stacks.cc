@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <optional>
 #include <tuple>
 
 #include "init/cli/commands.h"
@@ -33,7 +34,8 @@ bool await_files(const std::string& name) {
 
 int stacks_command(Call& call) {
   const char* what = "asking for the stacks";
-  const std::string run_dir = asked_run_dir(call.options, call.env);
+  std::optional<sys::AsUser> rights;
+  const std::string run_dir = asked_run_dir(call.options, call.env, rights);
   if (run_dir.empty()) return no_instance(what, run_dir);
   const engine::ControlRequest request{.op = engine::ControlOp::kStacks};
   sys::Fd connection;

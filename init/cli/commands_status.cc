@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "init/cli/commands.h"
 #include "init/cli/control.h"
 #include "init/engine/cluster/link_status.h"
+#include "init/engine/report/timeline_event.h"
 #include "init/engine/state/state.h"
 #include "init/engine/state/status_text.h"
 #include "init/sys/clock.h"
@@ -123,8 +125,12 @@ int show(const Look& look, const View& view) {
   if (!report) return complain(report.error());
   const int code = code_of(*report, look.in_use);
   add_ages(report->tasks);
+  engine::TextStyle style = view.style;
+  // Not every job has one, and an earlier run's is none of this one's.
+  const std::int64_t told_ms = written_ms(view.run_dir + "/" + engine::kEventsFile);
+  style.timeline = told_ms > 0 && told_ms >= report->started_ms;
   std::string text = view.options.json ? engine::state_to_json(*report)
-                                       : engine::state_to_text(*report, sys::wall_ms(), view.style);
+                                       : engine::state_to_text(*report, sys::wall_ms(), style);
   if (code == kNoInstance && !view.options.json) {
     text += "no instance runs: it was killed before it could end the job\n";
   }
@@ -160,7 +166,8 @@ int watch_nodes(const View& view) {
 
 int status_command(Call& call) {
   const Options& options = call.options;
-  const std::string run_dir = asked_run_dir(call.options, call.env);
+  std::optional<sys::AsUser> rights;
+  const std::string run_dir = asked_run_dir(call.options, call.env, rights);
   View view{run_dir, options, style_of(call.env)};
   view.redraws = options.watch && !options.json && ::isatty(STDOUT_FILENO) == 1;
   if (options.all_nodes) return watch_nodes(view);

@@ -1,12 +1,17 @@
 #include "init/cli/control.h"
 
-#include <optional>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "base/text.h"
 #include "init/cli/invocation.h"
 #include "init/engine/state/status_text.h"
 #include "init/sys/facts.h"
+#include "init/sys/files.h"
 
 namespace cli {
 namespace {
@@ -34,6 +39,24 @@ std::string done_text(const ControlRequest& request, std::int64_t value_ms) {
              " for; then it ends with exit code 75";
   }
   return "";
+}
+
+// Of /proc/<pid>/status: "<field>\t<real>\t<effective>\t...".
+std::optional<std::uint32_t> effective_id(std::string_view status, std::string_view field) {
+  const std::size_t at = status.find(field);
+  if (at == std::string_view::npos) return std::nullopt;
+  status.remove_prefix(at + field.size() + 1);
+  status.remove_prefix(std::min(status.find('\t') + 1, status.size()));
+  return envgen::parse_count<std::uint32_t>(status.substr(0, status.find('\t')));
+}
+
+// Whose container this is.
+std::optional<envgen::Identity> user_of_init() {
+  const std::string status = sys::inspect("/proc/1/status", true).content;
+  const auto uid = effective_id(status, "\nUid:");
+  const auto gid = effective_id(status, "\nGid:");
+  if (!uid || !gid) return std::nullopt;
+  return envgen::Identity{.uid = *uid, .gid = *gid, .groups = {*gid}, .name = "", .home = ""};
 }
 
 envgen::Error not_now(const ControlRequest& request) {
@@ -90,9 +113,20 @@ envgen::Result<ControlRequest> request_with_span(ControlOp op, const Options& op
 
 }  // namespace
 
-std::string asked_run_dir(const Options& options, envgen::Environ env) {
+std::string asked_run_dir(const Options& options, envgen::Environ env,
+                          std::optional<sys::AsUser>& rights) {
   set_run_dir(env, options.run_dir);
-  return sys::find_run_dir(env);
+  std::string own = sys::find_run_dir(env);
+  if (::geteuid() != 0 || (!own.empty() && sys::run_dir_in_use(own))) return own;
+  const auto user = user_of_init();
+  if (!user || user->uid == 0) return own;
+  rights.emplace(*user);
+  if (rights->switched()) {
+    std::string theirs = sys::find_run_dir(env);
+    if (!theirs.empty() && sys::run_dir_in_use(theirs)) return theirs;
+  }
+  rights.reset();
+  return own;
 }
 
 envgen::Result<ControlRequest> request_of(const Options& options) {
@@ -125,7 +159,8 @@ int code_of(ControlAnswer answer) {
 int no_instance(const std::string& what, const std::string& run_dir) {
   complain({what, run_dir.empty() ? "the run directory" : run_dir,
             "no instance of trainit of this user",
-            "run it inside the container, as the same user; TRAINIT_RUN_DIR must be the same"});
+            "run it inside the container, as the user of the instance or, where PID 1 is that "
+            "user's, as root; TRAINIT_RUN_DIR must be the same"});
   return kNoInstance;
 }
 

@@ -3,19 +3,24 @@
 // one line, on stdout what is done, on stderr why not, and ends with 0 done, 1 not now or not
 // allowed, 2 no instance, 125 bad input.
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "init/cli/options.h"
 #include "init/engine/control/control.h"
+#include "init/sys/as_user.h"
 
 namespace cli {
 
 inline constexpr int kNotNow = 1;
 inline constexpr int kNoInstance = 2;
 
-// The run directory of the instance that is meant; "" = there is none.
-std::string asked_run_dir(const Options& options, envgen::Environ env);
+// The run directory of the instance that is meant; "" = there is none. Root who has none that runs
+// is shown that of the user who runs PID 1, with that user's rights in `rights` for as long as that
+// lives: nothing that only root may read can be put in the way.
+std::string asked_run_dir(const Options& options, envgen::Environ env,
+                          std::optional<sys::AsUser>& rights);
 
 envgen::Result<engine::ControlRequest> request_of(const Options& options);
 

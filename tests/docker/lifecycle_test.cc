@@ -184,6 +184,24 @@ TEST_F(Lifecycle, HoldsAFailedContainerUntilItIsReleasedAndItsSessionsWithIt) {
   EXPECT_EQ(job->wait(), 3);
 }
 
+TEST_F(Lifecycle, IsReleasedByRootWhereTrainitIsAnotherUser) {
+  const Container job({"--user", "1000:1000", "--tmpfs", "/tmp:mode=1777"},
+                      {"--hold=1h", "--", "payload", "exit", "3"});
+  ASSERT_TRUE(job.await_log("kept for debugging"));
+
+  const Output status = run_program({"docker", "exec", "-u", "0", job.name(), "trainit", "status"});
+  EXPECT_EQ(status.code, 1) << status.text;
+  EXPECT_THAT(status.text, AllOf(HasSubstr("phase hold"), HasSubstr("trainit release")));
+  const Output stranger =
+      run_program({"docker", "exec", "-u", "2000", job.name(), "trainit", "release"});
+  EXPECT_NE(stranger.code, 0) << stranger.text;
+  const Output released =
+      run_program({"docker", "exec", "-u", "0", job.name(), "trainit", "release"});
+  EXPECT_EQ(released.code, 0) << released.text;
+
+  EXPECT_EQ(job.wait(), 3);
+}
+
 TEST_F(Lifecycle, EndsTheWindowAtOnceOnAStopWithTheJobsCode) {
   const auto job = start_single({"--hold=1h"}, {"exit", "3"});
   ASSERT_TRUE(job->await_log("kept for debugging"));

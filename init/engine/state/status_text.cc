@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "base/utf8.h"
 #include "init/copy/copy_progress.h"
@@ -242,17 +243,28 @@ std::string detail_text(const FailureDetail& detail) {
   return text;
 }
 
-std::string failure_text(const JobReport& report, std::int64_t now_ms) {
+// What to type in a debug window.
+std::string hold_text(const JobReport& report, std::int64_t now_ms, bool timeline) {
+  constexpr std::size_t kWidth = 21;  // of the longest, but for a path
+  std::string text = "debug window until " + sys::utc_text(report.hold_until_ms) +
+                     left_text(report.hold_until_ms, now_ms) + "; type\n";
+  const auto say = [&text](std::string command, const char* what) {
+    text += "  " + padded(std::move(command), kWidth) + "  " + what + "\n";
+  };
+  const std::string log = sys::printable(report.failure.log);
+  if (!log.empty()) say("tail -n 100 " + log, "what failed first printed");
+  if (timeline) say("trainit report", "what happened, and when");
+  say("trainit hold --for 2h", "keep it for so long from now");
+  say("trainit release", "end it, with the failure's exit code");
+  return text;
+}
+
+std::string failure_text(const JobReport& report) {
   std::string text;
   if (!report.first_failure.empty()) {
     const bool again = report.restarts > 0 && report.state == "running";
     text += again ? "before the restart: " : "first failure: ";
     text += sys::printable(report.first_failure) + "\n" + detail_text(report.failure);
-  }
-  if (report.hold_until_ms != 0) {
-    text += "debug window until " + sys::utc_text(report.hold_until_ms) +
-            left_text(report.hold_until_ms, now_ms) +
-            " (end it with `trainit release`, set it anew with `trainit hold --for 2h`)\n";
   }
   return text;
 }
@@ -329,7 +341,7 @@ std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyl
   }
   text += "\nstarted " + sys::utc_text(report.started_ms) + ", updated " +
           sys::utc_text(report.updated_ms) + "\n";
-  text += phase_lines(report, now_ms) + failure_text(report, now_ms) + exit_text(report) +
+  text += phase_lines(report, now_ms) + failure_text(report) + exit_text(report) +
           task_table(report.tasks, now_ms, style);
   const std::string steps = steps_text(report.tasks);
   if (!steps.empty()) text += "progress: " + steps + "\n";
@@ -337,6 +349,7 @@ std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyl
   for (const std::string& warning : report.warnings) {
     text += "warning: " + sys::printable(warning) + "\n";
   }
+  if (report.hold_until_ms != 0) text += hold_text(report, now_ms, style.timeline);
   return text;
 }
 

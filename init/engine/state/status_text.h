@@ -13,6 +13,7 @@ namespace engine {
 struct TextStyle {
   bool colour = false;    // by terminal escapes
   std::size_t width = 0;  // columns that a row of the table may have; 0 = any number
+  bool timeline = false;  // there is one of this run, which `trainit report` tells
 };
 
 // For a person who reads it at `now_ms` (wall clock, UTC).

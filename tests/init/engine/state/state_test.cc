@@ -261,7 +261,14 @@ TEST(StateText, SaysHowLongIsLeftOfEachWindow) {
   report.hold_until_ms = kNowMs + 14'399'000;
   text = engine::state_to_text(report, kNowMs);
   EXPECT_THAT(text, HasSubstr("debug window until 2026-"));
-  EXPECT_THAT(text, HasSubstr(", 3h 59m left (end it with `trainit release`"));
+  EXPECT_THAT(text, HasSubstr(", 3h 59m left; type\n  trainit hold --for 2h  keep it"));
+  EXPECT_THAT(text, HasSubstr("\n  trainit release        end it"));
+  EXPECT_THAT(text, Not(HasSubstr("trainit report"))) << "there is no timeline";
+  report.failure.log = "/run/trainit/logs/rank-1.log";
+  report.first_failure = "rank-1 exited with code 1";
+  EXPECT_THAT(engine::state_to_text(report, kNowMs, {.timeline = true}),
+              AllOf(HasSubstr("; type\n  tail -n 100 /run/trainit/logs/rank-1.log  what failed "),
+                    HasSubstr("\n  trainit report ")));
 }
 
 TEST(StateText, SaysNothingOfATimeThatIsOver) {
