@@ -356,7 +356,9 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   if (!pass_through_) {
     const bool copies =
         std::ranges::any_of(data_, [](const DataTask* data) { return data->channel() >= 0; });
-    sys::log::info(starting_text(job_.plan) + (copies ? ", once its data is there" : ""));
+    sys::log::write(
+        is_plain(job_.plan) && !copies ? sys::log::Level::kDebug : sys::log::Level::kInfo,
+        starting_text(job_.plan) + (copies ? ", once its data is there" : ""));
   }
   prepare_watches(job_);
   post(cluster_ready(job_.plan));
@@ -529,7 +531,7 @@ void Supervisor::finish() {
   if (given != exit_code_) {
     sys::log::info("exit code " + std::to_string(exit_code_) + ", given as " +
                    std::to_string(given) + " (--exit-codes)");
-  } else if (!pass_through_) {
+  } else if (!pass_through_ && says_exit_code(job_, exit_code_)) {
     sys::log::info("exit code " + std::to_string(exit_code_));
   }
   if (pid1_) {

@@ -98,7 +98,8 @@ TEST_P(Dockerfile, HasHooksAHealthCheckAndAHint) {
   EXPECT_THAT(run({}, "ls /etc/trainit/hooks"), HasSubstr("pre-start.d"));
   const Container container({}, {"sleep", "1000"}, {.image = tag_of(GetParam())});
   EXPECT_THAT(container.inspect("{{.Config.Healthcheck.Test}}"), HasSubstr("trainit status"));
-  ASSERT_TRUE(container.await_log("starting main"));
+  ASSERT_TRUE(docker::Program({"docker", "exec", container.name(), "trainit", "status", "--watch"})
+                  .await("phase running"));
   EXPECT_EQ(container.exec({"trainit", "status"}).code, 0);
   const Container without({}, {}, {.image = tag_of(GetParam())});
   EXPECT_EQ(without.wait(), 125);

@@ -564,6 +564,21 @@ limits_are_checked() {
   says 'LimitNOFILE= of containerd on the node raises it'
   does_not_say docker
 
+  begin 'a plain command is not told, and several ranks or nodes are'
+  wrapper=(/usr/bin/prlimit --nofile=1024:4096)
+  if ! compgen -G '/dev/nvidia[0-9]*' && ! compgen -G '/dev/davinci[0-9]*' && [ ! -e /dev/infiniband ]; then
+    hook pre-start.d/30-limits
+    exits 0
+    is_silent
+    hook pre-start.d/30-limits TRAINIT_LOCAL_WORLD_SIZE=1 TRAINIT_NODE_COUNT=1
+    is_silent
+  fi
+  hook pre-start.d/30-limits TRAINIT_LOCAL_WORLD_SIZE=2
+  says 'nofile is 1024 files'
+  hook pre-start.d/30-limits TRAINIT_LOCAL_WORLD_SIZE=1 TRAINIT_NODE_COUNT=2
+  says 'nofile is 1024 files'
+  wrapper=()
+
   begin 'a soft limit that trainit may raise'
   limits 1024:4096 TRAINIT_NEED_NOFILE=4096
   says 'may take 4096: trainit --rlimit nofile=4096 raises it, as the hard limit is 4096'

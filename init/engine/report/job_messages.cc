@@ -89,6 +89,16 @@ std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, T
 
 }  // namespace
 
+bool is_plain(const envgen::Plan& plan) {
+  return plan.platform == "local" && plan.node_count == 1 && plan.services.empty() &&
+         plan.processes.size() == 1 && plan.processes[0].rank < 0;
+}
+
+bool says_exit_code(const Job& job, int exit_code) {
+  const bool said = job.failure.signal.empty() && job.failure.exit_code == exit_code;
+  return !is_plain(job.plan) || (exit_code != 0 && !said);
+}
+
 std::string starting_text(const envgen::Plan& plan) {
   auto names = [](const std::vector<envgen::Process>& processes) {
     std::vector<std::string> all;

@@ -13,6 +13,12 @@
 
 namespace engine {
 
+// One command on one node, of no platform: that it starts, and that it ended well, need not be
+// said.
+bool is_plain(const envgen::Plan& plan);
+// Whether the container's exit code is news behind what was said of the failure.
+bool says_exit_code(const Job& job, int exit_code);
+
 // "vk/mpi: node 0 of 2, starting mpirun, services: sshd"
 std::string starting_text(const envgen::Plan& plan);
 

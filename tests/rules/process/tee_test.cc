@@ -393,21 +393,21 @@ TEST_P(TeePause, AtTheEndOfASlowReaderIsCutShortByAStop) {
 // Whoever reads the state has the code before the output has its reader.
 TEST_P(TeePause, AtTheEndKeepsNoCodeBack) {
   child::Pipe unread = child::make_pipe();
-  Spec flood = spec(single({"--log-patience", "10m"}, "seq 80000; exit 5"));
+  Spec flood = spec(single({"--log-patience", "10m"}, "seq 80000; kill -USR1 $$"));
   flood.before = [fd = unread.in.get()] { ::dup2(fd, STDOUT_FILENO); };
   Instance instance(flood);
   unread.in.reset();
-  await_code(instance, 5);
+  await_code(instance, 138);
   while (instance.alive() &&
-         read(path("run/metrics.prom")).find("_exit_code 5\n") == std::string::npos) {
+         read(path("run/metrics.prom")).find("_exit_code 138\n") == std::string::npos) {
     ASSERT_LT(instance.age_ms(), 60'000);
     ::usleep(1000);
   }
   EXPECT_TRUE(instance.alive());
-  EXPECT_THAT(instance.err(), Not(HasSubstr("exit code 5\n")));
+  EXPECT_THAT(instance.err(), Not(HasSubstr("exit code 138\n")));
   EXPECT_TRUE(child::read_to_end(unread.out.get()) == numbers(1, 80000));
-  EXPECT_EQ(instance.wait(), 5);
-  EXPECT_THAT(instance.err(), EndsWith("trainit: exit code 5\n"));
+  EXPECT_EQ(instance.wait(), 138);
+  EXPECT_THAT(instance.err(), EndsWith("trainit: exit code 138\n"));
 }
 
 // The start that printed it is over; the next one prints nothing, or is none.
