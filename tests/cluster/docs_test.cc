@@ -1,4 +1,4 @@
-// README.md, docs/ and images/MIGRATION.md, walked through from an empty folder each:
+// README.md, README.zh.md, docs/ and images/MIGRATION.md, walked through from an empty folder each:
 // tests/docs/walk.py runs their commands as they stand and compares what they print. The images
 // that they name are stand-ins of Debian with the real engines, `make` has been done.
 
@@ -92,7 +92,7 @@ class Docs : public ClusterTest {
 
 // Of docs/, those with commands; an image is built before it is used.
 std::vector<std::string> pages() {
-  std::vector<std::string> found = {"README.md", "docs/building.md"};
+  std::vector<std::string> found = {"README.md", "README.zh.md", "docs/building.md"};
   const fs::path source = TRAINIT_SOURCE_DIR;
   std::set<std::string> others;
   for (const auto& entry : fs::directory_iterator(source / "docs")) {

@@ -48,10 +48,14 @@ expect 'the sums are right' sha256sum --check --strict SHA256SUMS
 expect 'of the three files' test "$(wc -l <SHA256SUMS)" = 3
 expect 'the SPDX document is one, of these files' "$source/tests/dist/spdx.py" "$name.spdx.json" "$name.tar.gz" "$package" "$trainit"
 
+for made in "$package" "$name.tar.gz" "trainit-$architecture.tar"; do
+  expect "the README names $made" grep -qF "$(sed "s/$version/VERSION/; s/$architecture/ARCH/" <<<"$made")" "$source/README.md"
+done
+
 tar -xzf "$name.tar.gz"
 expect 'the tarball has the binary' cmp "$name/bin/trainit" "$trainit"
 for part in share/man/man1/trainit.1 share/bash-completion/completions/trainit \
-  share/doc/trainit/copyright share/doc/trainit/README.md share/doc/trainit/CHANGELOG.md \
+  share/doc/trainit/copyright share/doc/trainit/README.md share/doc/trainit/README.zh.md share/doc/trainit/CHANGELOG.md \
   share/doc/trainit/docs/security.md share/trainit/images/prepare-image \
   share/trainit/hooks/pre-start.d/10-workspace share/trainit/Dockerfile.gpu share/trainit/Dockerfile.ascend \
   share/trainit/images/pods/volcano-ascend.yaml share/trainit/images/slurm/node.sbatch; do
