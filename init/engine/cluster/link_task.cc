@@ -378,7 +378,7 @@ void LinkTask::note_missing(const Verdict& verdict) {
   if (job.missing_nodes == verdict.waits_for || verdict.waits_for.empty()) return;
   job.missing_nodes = verdict.waits_for;
   note_waiting(job, std::to_string(verdict.missing) + " of " + std::to_string(link_->node_count) +
-                        " nodes before the start: " + job.missing_nodes);
+                        " nodes: " + job.missing_nodes);
   context_.timeline.waits(job.waiting_for);
   context_.note_change();
 }
