@@ -48,7 +48,7 @@ expect 'the sums are right' sha256sum --check --strict SHA256SUMS
 expect 'of the three files' test "$(wc -l <SHA256SUMS)" = 3
 expect 'the SPDX document is one, of these files' "$source/tests/dist/spdx.py" "$name.spdx.json" "$name.tar.gz" "$package" "$trainit"
 
-for made in "$package" "$name.tar.gz" "trainit-$architecture.tar"; do
+for made in "$package" "$name.tar.gz" "trainit-$version-image-$architecture.tar"; do
   expect "the README names $made" grep -qF "$(sed "s/$version/VERSION/; s/$architecture/ARCH/" <<<"$made")" "$source/README.md"
 done
 
