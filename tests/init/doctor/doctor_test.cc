@@ -403,6 +403,15 @@ TEST_F(Doctor, WarnsWhereAnOomKillTakesAllOfTheContainer) {
   EXPECT_THAT(line("memory"), HasSubstr("warning"));
 }
 
+TEST_F(Doctor, ReadsTheCpuQuotaOfVersionTwo) {
+  file("proc/self/cgroup", "0::/\n");
+  context_.ranks = 2;
+  file("sys/fs/cgroup/cpu.max", "50000 100000\n");
+  EXPECT_THAT(line("cpu"), AllOf(HasSubstr("warning"), HasSubstr("a quota of 0.5 for 2 ranks")));
+  file("sys/fs/cgroup/cpu.max", "max 100000\n");
+  EXPECT_THAT(line("cpu"), Not(HasSubstr("quota")));
+}
+
 TEST_F(Doctor, ReadsVersionOneOfTheCgroupsToo) {
   file("proc/self/cgroup", "9:memory:/docker/y\n8:cpu,cpuacct:/docker/y\n");
   file("sys/fs/cgroup/memory/memory.limit_in_bytes", "8589934592\n");
