@@ -602,12 +602,19 @@ std::vector<std::uint32_t> server_id_order(const Table& table) {
   std::ranges::sort(servers, {}, [&](std::uint32_t server) { return names[server]; });
   std::vector<std::uint32_t> place(table.servers);
   for (std::uint32_t i = 0; i < servers.size(); ++i) place[servers[i]] = i;
+  // Then each row into its server's part, and the few rows of a server by device.
+  auto place_of = [&](const Row& row) { return place[table.owners[row.owner].server]; };
+  std::vector<std::uint32_t> ends(table.servers + 1);
+  for (const Row& row : table.rows) ++ends[place_of(row) + 1];
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
   std::vector<std::uint32_t> rows(table.rows.size());
-  std::iota(rows.begin(), rows.end(), 0);
-  std::ranges::sort(rows, {}, [&](std::uint32_t row) {
-    const Row& device = table.rows[row];
-    return std::pair(place[table.owners[device.owner].server], device.device_id);
-  });
+  for (std::uint32_t i = 0; i < rows.size(); ++i) rows[ends[place_of(table.rows[i])]++] = i;
+  std::uint32_t first = 0;
+  for (std::uint32_t server = 0; server < table.servers; ++server) {
+    std::ranges::sort(rows.begin() + first, rows.begin() + ends[server], {},
+                      [&](std::uint32_t row) { return table.rows[row].device_id; });
+    first = ends[server];
+  }
   return rows;
 }
 
