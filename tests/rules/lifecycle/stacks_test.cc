@@ -17,6 +17,7 @@
 namespace {
 
 using rules::Instance;
+using rules::joined;
 using rules::kRunning;
 using rules::Result;
 using rules::shell;
