@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "init/cli/help.h"
 #include "init/dropin/dropin.h"
 #include "init/sys/fd.h"
 
@@ -21,26 +22,6 @@ envgen::Environ environment() {
 
 bool is_help(std::string_view word) { return word == "--help" || word == "-h"; }
 
-// "trainit cache ls [OPTIONS]", for the first column of a text.
-std::string line_of(const Command& command) {
-  const std::string arguments(command.arguments);
-  return "trainit " + std::string(command.name) + (arguments.empty() ? "" : " ") + arguments;
-}
-
-// The --help of a command, and of those that share its first word.
-std::string help_text(std::string_view word) {
-  std::string text;
-  Commands commands = 0;
-  for (const Command& command : command_table()) {
-    if (first_word(command) != word) continue;
-    if (command.about.empty()) return usage();
-    commands |= command.bit;
-    text += line_of(command) + "\n" + std::string(command.about);
-    if (command.more != nullptr) text += command.more();
-  }
-  return text + option_help(commands, (commands & kJob) != 0 ? kRun : 0);
-}
-
 // Whether this names a command that is not run.
 bool is_tool(std::string_view word) {
   constexpr std::string_view kOthers[] = {"help", "--help", "-h", "version", "--version", "-V"};
@@ -50,22 +31,26 @@ bool is_tool(std::string_view word) {
 
 // Neither a command nor one of its --help.
 int refuse_verb(std::string_view word, Arguments rest) {
-  std::vector<std::string_view> verbs;
+  WordList verbs;
   for (const Command& command : command_table()) {
-    if (first_word(command) == word) verbs.push_back(command.name.substr(word.size() + 1));
+    if (first_word(command) == word) verbs.push_back(second_word(command));
   }
-  return complain({kReading, std::string(word),
-                   rest.empty() ? "no action" : envgen::quoted(rest[0]), "use " + either(verbs)});
+  return complain({kReading, "trainit " + std::string(word),
+                   rest.empty() ? "no action" : envgen::quoted(rest[0]),
+                   with_guess("use " + either(verbs), rest.empty() ? "" : rest[0], verbs)});
 }
 
 int call_command(const Command& command, Arguments arguments, const envgen::Environ& env) {
-  auto options = parse_options(arguments, env, command.bit, first_word(command));
+  auto options = parse_options(arguments, env, command.bit);
   if (!options) return complain(options.error());
-  if (options->help) return print(help_text(first_word(command)));
+  if (options->help) return print(command_help(first_word(command)));
   if (options->version) return print(version());
   if (!command.operands && !options->operands.empty()) {
     return complain({kReading, options->operands[0], "an argument that is no option",
-                     "see trainit " + std::string(first_word(command)) + " --help"});
+                     "see trainit " + std::string(command.name) + " --help"});
+  }
+  if ((command.bit & kJob) != 0) {
+    for (const std::string& warning : variable_warnings(env)) warn(warning);
   }
   Call call{.arguments = arguments, .env = env, .options = std::move(*options)};
   return command.run(call);
@@ -77,34 +62,30 @@ std::string_view first_word(const Command& command) {
   return command.name.substr(0, command.name.find(' '));
 }
 
-std::string usage() {
-  constexpr std::size_t kColumn = 48;
-  std::string text = "trainit [OPTIONS] [--] COMMAND [ARG...]\n";
-  for (const Command& command : command_table()) {
-    if (command.help.empty()) continue;
-    std::string line = line_of(command) + "  ";
-    if (line.size() < kColumn) line.resize(kColumn, ' ');
-    text += line + std::string(command.help) + "\n";
-  }
-  return text +
-         "\nOptions, each also a variable TRAINIT_<OPTION>; a DURATION is 500ms, 8s, 30m, 2h or "
-         "7d, "
-         "at most 366d:\n" +
-         option_help(kRun);
+std::string_view second_word(const Command& command) {
+  return command.name.substr(std::min(first_word(command).size() + 1, command.name.size()));
 }
 
-std::string version() { return "trainit " TRAINIT_VERSION "\n"; }
+WordList command_words() {
+  WordList words;
+  for (const Command& command : command_table()) {
+    const std::string_view word = first_word(command);
+    if (!command.help.empty() && (words.empty() || words.back() != word)) words.push_back(word);
+  }
+  return words;
+}
 
 int run_tool(Arguments arguments, const envgen::Environ& env) {
   const std::string_view first = arguments[0];
-  if (first == "help" || is_help(first)) return print(usage());
+  if (is_help(first)) return print(usage());
   if (first == "version" || first == "--version" || first == "-V") return print(version());
   const Arguments rest = arguments.subspan(1);
+  if (first == "help") return help_command(rest);
   for (const Command& command : command_table()) {
     if (command.name == first) return call_command(command, rest, env);
     if (first_word(command) != first) continue;
-    if (!rest.empty() && is_help(rest[0])) return print(help_text(first));
-    if (!rest.empty() && command.name.substr(first.size() + 1) == rest[0]) {
+    if (!rest.empty() && is_help(rest[0])) return print(command_help(first));
+    if (!rest.empty() && second_word(command) == rest[0]) {
       return call_command(command, rest.subspan(1), env);
     }
   }
@@ -125,6 +106,7 @@ int main(int argc, char** argv, const early::Handover& early) {
   const envgen::Environ env = environment();
   const std::string_view first = arguments.empty() ? std::string_view() : arguments[0];
   const bool runs = first == "run";
+  if (runs && arguments.size() > 1 && is_help(arguments[1])) return print(command_help(first));
   if (runs || !is_tool(first)) {
     return run_command(Arguments(arguments).subspan(runs ? 1 : 0), env, saved, early);
   }

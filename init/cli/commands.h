@@ -48,20 +48,22 @@ int main(int argc, char** argv, const early::Handover& early);
 int run_tool(Arguments arguments, const envgen::Environ& env);
 
 struct Command {
-  std::string_view name;  // "copy"; "cache ls"
+  std::string_view name = {};  // "copy"; "cache ls"
   Commands bit = 0;
   std::string_view arguments = {};  // "[OPTIONS] SRC DST"
-  std::string_view help = {};       // on its line of --help; "" = not for people
+  std::string_view help = {};       // on one line; "" = not for people
+  std::string_view about = {};      // the rest of its own --help, a paragraph a line
+  std::string_view examples = {};   // one a line
   int (*run)(Call& call) = nullptr;
-  bool operands = false;        // takes words that are no options
-  std::string_view about = {};  // for its own --help; "" = that of trainit is shown
-  std::string (*more)() = nullptr;
+  bool operands = false;            // takes words that are no options
+  std::string (*more)() = nullptr;  // the end of its own --help
 };
 std::span<const Command> command_table();
 // "cache" of "cache ls".
 std::string_view first_word(const Command& command);
+// "ls" of "cache ls"; "".
+std::string_view second_word(const Command& command);
+// The first words of those for people, each once.
+std::vector<std::string_view> command_words();
 
-// The texts of --help and --version.
-std::string usage();
-std::string version();
 }  // namespace cli

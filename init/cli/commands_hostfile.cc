@@ -5,7 +5,7 @@
 #include "envgen/formats/hostfile.h"
 #include "init/cli/commands.h"
 #include "init/cli/files.h"
-#include "init/cli/kinds.h"
+#include "init/cli/values/kinds.h"
 
 namespace cli {
 namespace {
@@ -58,7 +58,7 @@ int convert(const Options& options) {
   constexpr const char* kConverting = "converting the hostfile";
   const std::vector<std::string>& files = options.operands;
   if (!options.to) {
-    return complain({"reading the options", "--to", "nothing", "give " + kDialect.list()});
+    return complain({"reading the options", "--to", "nothing", "give " + either(kDialect.words())});
   }
   if (files.size() != 1) {
     return complain({kConverting, "", std::to_string(files.size()) + " files", "name one"});

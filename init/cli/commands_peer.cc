@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "init/cli/commands.h"
-#include "init/cli/kinds.h"
+#include "init/cli/values/kinds.h"
 #include "init/engine/cluster/link_status.h"
 #include "init/sshd/end.h"
 #include "init/sshd/serve.h"

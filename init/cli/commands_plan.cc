@@ -1,12 +1,17 @@
 // plan and snapshot: run, stopped before the first action.
 
+#include "envgen/plan/command.h"
+#include "envgen/plan/inputs.h"
+#include "envgen/plan/typed_launcher.h"
 #include "init/cli/commands.h"
 #include "init/engine/policies.h"
 #include "init/engine/resolve/collect.h"
+#include "init/proc/exec.h"
 #include "init/sandbox/prepare.h"
 #include "init/sys/cgroup.h"
 #include "init/sys/facts.h"
 #include "init/sys/files.h"
+#include "init/sys/path_state.h"
 
 namespace cli {
 namespace {
@@ -35,7 +40,7 @@ envgen::Result<Case> replayed_case(Arguments arguments, const Options& given) {
   Case result;
   result.replayed = true;
   TRY_ASSIGN(result.snapshot, read_snapshot(given.snapshot));
-  TRY_ASSIGN(result.options, parse_options(result.snapshot.argv, result.snapshot.env));
+  TRY_ASSIGN(result.options, parse_options(result.snapshot.argv, result.snapshot.env, kPlan));
   TRY(parse_arguments(arguments, result.options));
   return result;
 }
@@ -83,7 +88,44 @@ envgen::Status confine(envgen::Plan& plan, const Case& one) {
   return {};
 }
 
+// The script that an interpreter would read; "".
+std::string script_of(const envgen::Process& process) {
+  const auto python = envgen::python_command(process.argv);
+  if (python && !python->module && !python->text && python->operand < process.argv.size()) {
+    return process.argv[python->operand];
+  }
+  return python ? "" : envgen::shell_script(process.argv);
+}
+
+// A hook may still bring the program, or a script change PATH: it is no error of the plan.
+std::string start_warning(const envgen::Plan& plan, const envgen::Process& process,
+                          envgen::Environ env) {
+  if (process.argv.empty()) return "";
+  for (const envgen::EnvEdit& edit : plan.env) env.apply(edit);
+  for (const envgen::EnvEdit& edit : process.env) env.apply(edit);
+  std::vector<std::string> argv = process.argv;
+  const bool searched = argv[0].find('/') == std::string::npos;
+  if (searched && !plan.scripts.empty()) return "";
+  if (!searched) argv[0] = envgen::join_path(process.cwd, argv[0]);
+  if (const auto fault = proc::Program(argv, env).find_fault()) {
+    const envgen::Error& error = fault->error;
+    return concat({process.name, " would not start: ", error.fix, "; ",
+                   envgen::to_line({error.what, error.where, error.found, ""})});
+  }
+  const std::string script = script_of(process);
+  const std::string path = envgen::join_path(process.cwd, script);
+  if (script.empty() || sys::inspect(path, false).kind != envgen::PathState::Kind::kAbsent) {
+    return "";
+  }
+  return concat({process.name, " would fail: correct the path of its script; found no ", path});
+}
+
 int show(envgen::Plan plan, const Case& one) {
+  // The ranks differ in their numbers; one speaks for all.
+  if (!one.replayed && !plan.processes.empty()) {
+    std::string warning = start_warning(plan, plan.processes[0], one.snapshot.env);
+    if (!warning.empty()) plan.warnings.push_back(std::move(warning));
+  }
   if (auto status = confine(plan, one); !status) return complain(status.error());
   for (std::string& warning : engine::policy_warnings(plan)) {
     plan.warnings.push_back(std::move(warning));

@@ -6,27 +6,12 @@
 
 #include "base/text.h"
 #include "init/cli/commands.h"
+#include "init/cli/completion.h"
+#include "init/cli/help.h"
 #include "init/cli/options.h"
 
 namespace cli {
 namespace {
-
-// "hostfile check, hostfile convert: ", before the help of an option that run has not.
-std::string owners_of(const Option& option) {
-  std::string owners;
-  if ((option.commands & kRun) != 0) return owners;
-  for (const Command& command : command_table()) {
-    if ((option.commands & command.bit) == 0) continue;
-    owners += (owners.empty() ? "" : ", ") + std::string(command.name);
-  }
-  return owners + ": ";
-}
-
-// "--grace DURATION"
-std::string flag_of(const Option& option) {
-  std::string flag = "--" + std::string(option.name);
-  return option.value.empty() ? flag : flag + " " + std::string(option.value);
-}
 
 // --- man(7) ---
 
@@ -55,11 +40,11 @@ constexpr std::string_view kDescription =
     "takes\n"
     "that program's options and behaves as it does.\n"
     ".PP\n"
-    "Options end at \\-\\- or at the first argument that is none. Each option but \\-\\-help,\n"
-    "\\-\\-version, \\-\\-json, \\-\\-watch and \\-\\-snapshot has a variable, which an image or "
-    "a\n"
-    "platform sets; an option beats its variable. A repeated option is lines in its variable.\n"
-    "A DURATION is a number with ms, s, m, h or d, of seconds without one, and at most 366d.\n";
+    "Options end at \\-\\- or at the first argument that is none. Those of a job have variables,\n"
+    "which an image or a platform sets; an option beats its variable. A repeated option is lines\n"
+    "in its variable. A DURATION is a number with ms, s, m, h or d, of seconds without one, and "
+    "at\n"
+    "most 366d; a SIZE one with k, m, g or t, of bytes without one.\n";
 
 struct Meaning {
   std::string_view of;
@@ -85,46 +70,81 @@ constexpr std::array kFiles = {
             "the run directory: state.json, the control socket, logs; TRAINIT_RUN_DIR"},
     Meaning{"/dev/termination-log", "why the job failed, where Kubernetes made that file"}};
 
+constexpr std::array kVariables = {
+    Meaning{"TRAINIT_<OPTION>", "each option of a job: TRAINIT_MAX_RESTARTS for --max-restarts"},
+    Meaning{"RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT",
+            "what the ranks of most frameworks get; RANK_ID, DEVICE_ID, RANK_SIZE and "
+            "RANK_TABLE_FILE on Ascend. trainit plan shows all of them"},
+    Meaning{"TRAINIT_HOOK, TRAINIT_EXIT_CODE, TRAINIT_NODE_RANK, TRAINIT_NODE_COUNT and others",
+            "what hooks get"},
+    Meaning{"RANK_TABLE_FILE, MA_JOB_DIR, VC_TASK_INDEX, SLURM_PROCID, TF_CONFIG and others",
+            "what platforms inject: the first line of trainit plan says which one was recognised"}};
+
 void add_item(std::string& page, const std::string& tag, std::string_view text) {
-  page += ".TP\n" + tag + "\n" + roff(text) + "\n";
+  page += concat({".TP\n", tag, "\n", roff(text), "\n"});
+}
+
+void add_items(std::string& page, std::string_view title, std::span<const Meaning> items) {
+  page += concat({".SH ", title, "\n"});
+  for (const Meaning& item : items) add_item(page, roff(item.of), item.is);
 }
 
 std::string option_text(const Option& option) {
-  std::string text = owners_of(option) + std::string(option.help);
-  if (!option.value.empty()) text += ". Takes " + option.accepts();
-  if (has_variable(option)) text += ". Variable: " + variable_name(option);
-  return text + ".";
+  std::string text = concat({owners_of(option), option.help, "."});
+  if (const std::string values = values_of(option); !values.empty()) text += concat({" ", values});
+  if (has_variable(option)) text += concat({" Variable: ", variable_name(option), "."});
+  return text;
+}
+
+// "trainit cache ls [OPTIONS]", its name in bold.
+std::string bold_line_of(const Command& command) {
+  return concat({"\\fBtrainit ", roff(command.name), command.arguments.empty() ? "\\fR" : "\\fR ",
+                 roff(command.arguments)});
+}
+
+void add_commands(std::string& page) {
+  page += ".SH COMMANDS\n";
+  std::string examples;
+  for (const Command& command : command_table()) {
+    if (command.help.empty()) continue;
+    add_item(page, bold_line_of(command), std::string(command.help) + ".");
+    for (const std::string_view paragraph : envgen::split(command.about, '\n')) {
+      page += concat({".br\n", roff(paragraph), "\n"});
+    }
+    for (const std::string_view line : envgen::split(command.examples, '\n')) {
+      if (!line.empty()) examples += concat({roff(line), "\n"});
+    }
+  }
+  page += concat({".SH EXAMPLES\n.nf\n", examples, ".fi\n"});
+}
+
+void add_options(std::string& page) {
+  page += ".SH OPTIONS\n";
+  const Topic* topic = nullptr;
+  for (const Option& option : option_table()) {
+    if (option.topic != topic) page += concat({".SS ", roff(option.topic->title), "\n"});
+    topic = option.topic;
+    std::string tag = concat({"\\fB", roff("--" + std::string(option.name)), "\\fR"});
+    if (!option.value.empty()) tag += concat({" \\fI", roff(option.value), "\\fR"});
+    add_item(page, tag, option_text(option));
+  }
 }
 
 std::string man_page() {
-  std::string page = ".TH TRAINIT 1 \"\" \"" + roff(version().substr(0, version().size() - 1)) +
-                     "\" \"User Commands\"\n.SH NAME\ntrainit \\- entrypoint of training images\n"
-                     ".SH SYNOPSIS\n";
-  std::string commands;
+  std::string page =
+      concat({".TH TRAINIT 1 \"\" \"", roff(version().substr(0, version().size() - 1)),
+              "\" \"User Commands\"\n.SH NAME\ntrainit \\- entrypoint of training images\n"
+              ".SH SYNOPSIS\n\\fBtrainit\\fR [OPTIONS] [\\-\\-] COMMAND [ARG...]\n"});
   for (const Command& command : command_table()) {
-    if (command.help.empty()) continue;
-    const bool is_run = command.bit == kRun;
-    const std::string name = is_run ? "" : " " + std::string(command.name);
-    const std::string arguments =
-        (command.arguments.empty() ? "\\fR" : "\\fR ") + roff(command.arguments);
-    page += (is_run ? "" : ".br\n") + ("\\fBtrainit" + roff(name)) + arguments + "\n";
-    add_item(commands, "\\fB" + roff(command.name) + arguments, command.help);
+    if (!command.help.empty()) page += concat({".br\n", bold_line_of(command), "\n"});
   }
-  page += ".SH DESCRIPTION\n" + std::string(kDescription) + ".SH COMMANDS\n" + commands;
-  page += ".SH OPTIONS\n";
-  std::string_view group;
-  for (const Option& option : option_table()) {
-    if (option.group != group) page += ".SS " + roff(option.group) + "\n";
-    group = option.group;
-    std::string tag = "\\fB" + roff("--" + std::string(option.name)) + "\\fR";
-    if (!option.value.empty()) tag += " \\fI" + roff(option.value) + "\\fR";
-    add_item(page, tag, option_text(option));
-  }
-  page += ".SH EXIT STATUS\n";
-  for (const Meaning& code : kExitCodes) add_item(page, roff(code.of), code.is);
-  page += ".SH FILES\n";
-  for (const Meaning& file : kFiles) add_item(page, roff(file.of), file.is);
-  return page + ".SH SEE ALSO\ntini(1), dumb\\-init(1), docker\\-run(1)\n";
+  page += concat({".SH DESCRIPTION\n", kDescription});
+  add_commands(page);
+  add_options(page);
+  add_items(page, "EXIT STATUS", kExitCodes);
+  add_items(page, "FILES", kFiles);
+  add_items(page, "ENVIRONMENT", kVariables);
+  return concat({page, ".SH SEE ALSO\ntini(1), dumb\\-init(1), docker\\-run(1)\n"});
 }
 
 // --- Markdown ---
@@ -138,82 +158,24 @@ std::string cell(std::string_view text) {
   return safe;
 }
 
+// A table for each topic.
 std::string markdown() {
-  std::string table = "| option | variable | meaning |\n| --- | --- | --- |\n";
+  std::string text;
+  const Topic* topic = nullptr;
   for (const Option& option : option_table()) {
+    if (option.topic != topic) {
+      topic = option.topic;
+      text += concat({text.empty() ? "### " : "\n### ", topic->title, "\n\n"});
+      if (!topic->name.empty()) text += concat({"`trainit help ", topic->name, "`\n\n"});
+      text +=
+          "| option | variable | meaning | takes | default |\n| --- | --- | --- | --- | --- |\n";
+    }
     const std::string variable = has_variable(option) ? '`' + variable_name(option) + '`' : "";
-    table += "| `" + cell(flag_of(option)) + "` | " + variable + " | " + cell(owners_of(option)) +
-             cell(option.help) + " |\n";
+    const std::string takes = option.value.empty() ? "" : option.accepts();
+    text += concat({"| `", cell(flag_of(option)), "` | ", variable, " | ", cell(owners_of(option)),
+                    cell(option.help), " | ", cell(takes), " | ", cell(option.standard), " |\n"});
   }
-  return table;
-}
-
-// --- bash ---
-
-// The words that may follow the command `word`: what it takes, and its options, but for those of
-// `but`.
-std::string words_behind(std::string_view word, Commands but = 0) {
-  std::string words;
-  Commands commands = 0;
-  for (const Command& command : command_table()) {
-    if (first_word(command) != word) continue;
-    commands |= command.bit;
-    if (command.name != word) words += std::string(command.name.substr(word.size() + 1)) + " ";
-  }
-  for (const Option& option : option_table()) {
-    if ((option.commands & commands) != 0 && (option.commands & but) == 0)
-      words += "--" + std::string(option.name) + " ";
-  }
-  words.pop_back();
-  return words;
-}
-
-std::string bash_completion() {
-  std::string commands;
-  std::string cases;
-  std::string_view last;
-  for (const Command& command : command_table()) {
-    const std::string_view word = first_word(command);
-    if (command.help.empty() || word == last) continue;
-    last = word;
-    commands += std::string(word) + " ";
-    if ((command.bit & (kRun | kPlan | kSnapshot)) != 0) continue;
-    const bool more = command.bit == kDoctor;  // than run's
-    cases += "    " + std::string(word) + ") words" + (more ? "+=' " : "='") +
-             words_behind(word, more ? kRun : 0) + "' ;;\n";
-  }
-  commands.pop_back();
-  std::string takers;  // those with a value
-  for (const Option& option : option_table()) {
-    if (!option.value.empty()) takers += "--" + std::string(option.name) + "|";
-  }
-  takers.pop_back();
-  return "# bash completion for trainit\n"
-         "_trainit() {\n"
-         "  local i word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
-         "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-         "    [[ ${COMP_WORDS[i]} == -- ]] || continue\n"
-         "    # Behind it is a command of its own.\n"
-         "    if declare -F _command_offset >/dev/null; then _command_offset $((i + 1)); fi\n"
-         "    return\n"
-         "  done\n"
-         "  case $before in\n"
-         "    " +
-         takers +
-         ") return ;;\n"
-         "  esac\n"
-         "  local words='" +
-         words_behind("run") +
-         "'\n"
-         "  ((COMP_CWORD == 1)) || case ${COMP_WORDS[1]} in\n" +
-         cases +
-         "  esac\n"
-         "  if ((COMP_CWORD == 1)) && [[ $word != -* ]]; then words='" +
-         commands +
-         "'; fi\n"
-         "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-         "}\n"
-         "complete -o default -F _trainit trainit\n";
+  return text;
 }
 
 struct Form {
@@ -222,7 +184,8 @@ struct Form {
 };
 
 constexpr std::array kForms = {Form{"man", man_page}, Form{"markdown", markdown},
-                               Form{"bash", bash_completion}};
+                               Form{"bash", bash_completion}, Form{"zsh", zsh_completion},
+                               Form{"fish", fish_completion}};
 
 }  // namespace
 
@@ -231,9 +194,12 @@ int reference_command(Call& call) {
   const auto* wanted =
       words.size() == 1 ? std::ranges::find(kForms, words[0], &Form::name) : kForms.end();
   if (wanted != kForms.end()) return print(wanted->make());
+  WordList forms;
+  for (const Form& form : kForms) forms.push_back(form.name);
+  const bool one = words.size() == 1;
   return complain({"reading the command line", "trainit reference",
-                   words.size() == 1 ? envgen::quoted(words[0]) : "not one form",
-                   "give man, markdown or bash"});
+                   one ? envgen::quoted(words[0]) : "not one form",
+                   with_guess("give " + either(forms), one ? words[0] : "", forms)});
 }
 
 }  // namespace cli

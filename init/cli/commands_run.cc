@@ -5,8 +5,10 @@
 #include <cerrno>
 #include <optional>
 
+#include "base/nearest.h"
 #include "envgen/resolve/hooks.h"
 #include "init/cli/commands.h"
+#include "init/cli/help.h"
 #include "init/cli/options.h"
 #include "init/engine/supervisor.h"
 #include "init/engine/tasks/job.h"
@@ -40,6 +42,15 @@ std::optional<proc::Received> die_with_parent(int signal, pid_t first_parent) {
   return proc::Received{.signal = signal};
 }
 
+// Of a word that is no program, but nearly a command of ours. Behind -- it was meant as a program.
+std::string command_hint(Arguments arguments, const std::vector<std::string>& command) {
+  const std::string& word = command[0];
+  const std::size_t at = arguments.size() - command.size();
+  if (word.find('/') != std::string::npos || (at > 0 && arguments[at - 1] == "--")) return "";
+  const std::string_view guess = envgen::nearest(word, command_words());
+  return guess.empty() ? "" : concat({"did you mean `trainit ", guess, "`?"});
+}
+
 // By the log, which never waits for whoever reads stderr.
 int refuse(const char* termination_log, const envgen::Environ& env, const envgen::Error& error) {
   sys::log::error(to_line(error));
@@ -66,7 +77,9 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
   if (auto status = check_options(*options, env); !status) {
     return refuse(setup.termination_log, env, status.error());
   }
+  for (const std::string& warning : variable_warnings(env)) sys::log::warning(warning);
   if (options->request.command.empty()) {
+    if (arguments.empty()) print(usage());
     return refuse(setup.termination_log, env,
                   {"reading the command line", "", "no command",
                    "name the program to run: trainit -- python train.py"});
@@ -75,6 +88,7 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
     setup.received =
         die_with_parent(*options->parent_death_signal, early.blocked ? early.parent : ::getppid());
   }
+  setup.command_hint = command_hint(arguments, options->request.command);
   setup.base.argv.assign(arguments.begin(), arguments.end());
   setup.base.env = env;
   set_run_dir(setup.base.env, options->run_dir);

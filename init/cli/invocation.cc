@@ -26,13 +26,22 @@ int print(std::string_view text) {
   return complain({"writing the result", "stdout", sys::errno_text(errno), ""});
 }
 
-int complain(const envgen::Error& error) {
-  const std::string line = to_line(error);
+namespace {
+
+void say(const char* kind, const std::string& line) {
   const std::string shown = envgen::mask_secrets(line);
   // Where the text to type is a part of it.
   const char* note = shown != line ? " (*** stands for what looks like a credential)" : "";
-  sys::write_all(STDERR_FILENO, "trainit: error: " + shown + note + "\n");
+  sys::write_all(STDERR_FILENO, std::string("trainit: ") + kind + ": " + shown + note + "\n");
+}
+
+}  // namespace
+
+int complain(const envgen::Error& error) {
+  say("error", to_line(error));
   return kFailed;
 }
+
+void warn(const std::string& warning) { say("warning", warning); }
 
 }  // namespace cli

@@ -22,5 +22,6 @@ void set_run_dir(envgen::Environ& env, const std::string& option);
 int print(std::string_view text);
 // Prints `error` on stderr as one line; returns kFailed. Waits for its reader: not for PID 1.
 int complain(const envgen::Error& error);
+void warn(const std::string& warning);
 
 }  // namespace cli

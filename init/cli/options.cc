@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/nearest.h"
 #include "base/text.h"
 
 namespace cli {
@@ -10,17 +11,78 @@ namespace {
 
 constexpr const char* kReading = "reading the options";
 
-// Commands beside a job may be given the options of that job, which mean nothing to them.
-constexpr Commands kBesideJob = kInstance | kCache;
+bool is_named(const Option& option, std::string_view flag) {
+  const bool by_name = flag.starts_with("--") && flag.substr(2) == option.name;
+  return by_name || (flag.size() == 2 && flag[0] == '-' && flag[1] == option.letter);
+}
 
 const Option* find_option(std::string_view flag, Commands command) {
   for (const Option& option : option_table()) {
-    if ((option.commands & command) == 0) continue;
-    const bool by_name = flag.starts_with("--") && flag.substr(2) == option.name;
-    const bool by_letter = flag.size() == 2 && flag[0] == '-' && flag[1] == option.letter;
-    if (by_name || by_letter) return &option;
+    if ((option.commands & command) != 0 && is_named(option, flag)) return &option;
   }
-  return (command & kBesideJob) != 0 ? find_option(flag, kRun) : nullptr;
+  return nullptr;
+}
+
+std::string called(Commands command) { return concat({"trainit ", name_of(command)}); }
+
+// "trainit status, trainit stacks": whose options `flag` is; "".
+std::string owners_of(std::string_view flag) {
+  Commands owners = 0;
+  for (const Option& option : option_table()) {
+    if (is_named(option, flag)) owners |= option.commands;
+  }
+  // One that all jobs have is run's.
+  if ((owners & kRun) != 0) owners = kRun;
+  std::string text;
+  for (Commands bit = 1; bit != 0 && bit <= owners; bit <<= 1U) {
+    if ((owners & bit) != 0) text += (text.empty() ? "" : ", ") + called(bit);
+  }
+  return text;
+}
+
+// What launchers call what has another name here.
+struct Elsewhere {
+  std::string_view name;
+  std::string_view here;
+};
+constexpr Elsewhere kElsewhere[] = {
+    {"nproc-per-node", "slots"},      {"np", "slots"},       {"n", "slots"},
+    {"rdzv-endpoint", "master-addr"}, {"hostfile", "hosts"}, {"tee", "output"}};
+
+envgen::Error unknown_option(const std::string& flag, const Options& options) {
+  const std::string help = concat({"see ", called(options.command), " --help"});
+  if (const std::string owners = owners_of(flag); !owners.empty()) {
+    return {kReading, flag,
+            concat({"an option of ", owners, ", which means nothing to ", called(options.command)}),
+            concat({"leave it out, or ", help})};
+  }
+  const std::size_t dashes = std::min(flag.find_first_not_of('-'), flag.size());
+  std::string typed = flag.substr(dashes);
+  WordList known;
+  for (const Option& option : option_table()) {
+    if ((option.commands & options.command) != 0) known.push_back(option.name);
+  }
+  std::ranges::replace(typed, '_', '-');
+  const auto* elsewhere = std::ranges::find(kElsewhere, typed, &Elsewhere::name);
+  if (elsewhere != std::end(kElsewhere) &&
+      std::ranges::find(known, elsewhere->here) != known.end()) {
+    typed = elsewhere->here;
+  }
+  const bool job = (options.command & kJob) != 0;
+  return {kReading, flag, "no such option",
+          with_guess(help, typed, known, "--") +
+              (job ? "; put -- before a command that starts with a dash" : "")};
+}
+
+// Of `value`, or of the part of a list, that is not one of the words.
+std::string with_word_guess(std::string fix, const Option& option, std::string_view value) {
+  const WordList words = option.words();
+  if (!option.many) return with_guess(std::move(fix), value, words);
+  for (const std::string_view part : envgen::split(value, ',')) {
+    if (std::ranges::find(words, envgen::trimmed(part)) != words.end()) continue;
+    return with_guess(std::move(fix), part, words);
+  }
+  return fix;
 }
 
 envgen::Status apply_option(const Option& option, Options& options, std::string_view value,
@@ -31,7 +93,9 @@ envgen::Status apply_option(const Option& option, Options& options, std::string_
   if (const auto done = option.set(options, value, again); !done) {
     std::string found = envgen::quoted(value);
     if (!done.error().empty()) found += ", where " + done.error();
-    return envgen::fail(kReading, where, std::move(found), "give " + option.accepts());
+    std::string fix = "give " + option.accepts();
+    if (option.words != nullptr) fix = with_word_guess(std::move(fix), option, value);
+    return envgen::fail(kReading, where, std::move(found), std::move(fix));
   }
   options.given.push_back({option.name, where, std::string(value), options.layers});
   return {};
@@ -56,13 +120,7 @@ envgen::Status apply_argument(std::span<const std::string> arguments, std::size_
   const std::size_t equals = argument.find('=');
   const std::string name(argument.substr(0, equals));
   const Option* option = find_option(name, options.command);
-  if (option == nullptr) {
-    return envgen::fail(
-        kReading, name, "no such option",
-        (options.command & kJob) == 0
-            ? "see trainit " + std::string(options.name) + " --help"
-            : "see trainit --help; put -- before a command that starts with a dash");
-  }
+  if (option == nullptr) return std::unexpected(unknown_option(name, options));
   ++at;
   const std::string where = "--" + std::string(option->name);
   if (equals != std::string_view::npos) {
@@ -78,7 +136,10 @@ envgen::Status apply_argument(std::span<const std::string> arguments, std::size_
 }  // namespace
 
 std::string Option::accepts() const {
-  return std::string(kind) + (list != nullptr ? list() : std::string());
+  std::string text(kind);
+  if (list != nullptr) text += list();
+  if (words != nullptr) text += either(words());
+  return text;
 }
 
 std::string variable_name(const Option& option) {
@@ -90,6 +151,30 @@ std::string variable_name(const Option& option) {
 }
 
 bool has_variable(const Option& option) { return !option.flag_only; }
+
+std::vector<std::string> variable_warnings(const envgen::Environ& env) {
+  constexpr std::string_view kPrefix = "TRAINIT_";
+  // Ours, but no option's: hooks have it, and what they start.
+  constexpr std::string_view kExitCode = "TRAINIT_EXIT_CODE";
+  constexpr std::size_t kEditEvery = 4;
+  std::vector<std::string> names;
+  for (const Option& option : option_table()) {
+    if (has_variable(option)) names.push_back(variable_name(option));
+  }
+  const WordList known(names.begin(), names.end());
+  std::vector<std::string> warnings;
+  for (const std::string_view entry : env.entries()) {
+    const std::string_view name = entry.substr(0, entry.find('='));
+    const bool is_set = entry.size() > name.size() + 1;
+    if (!name.starts_with(kPrefix) || !is_set || name == kExitCode) continue;
+    const std::size_t length = name.size() - kPrefix.size();
+    const std::string_view guess =
+        envgen::nearest_within(name, known, std::clamp<std::size_t>(length / kEditEvery, 1, 2));
+    if (guess.empty() || guess == name) continue;
+    warnings.push_back(concat({name, " is no option's variable: did you mean ", guess, "?"}));
+  }
+  return warnings;
+}
 
 envgen::Status parse_arguments(std::span<const std::string> arguments, Options& options) {
   ++options.layers;
@@ -115,27 +200,12 @@ envgen::Status parse_arguments(std::span<const std::string> arguments, Options& 
 }
 
 envgen::Result<Options> parse_options(std::span<const std::string> arguments,
-                                      const envgen::Environ& env, Commands command,
-                                      std::string_view name) {
+                                      const envgen::Environ& env, Commands command) {
   Options options;
   options.command = command;
-  options.name = name;
   TRY(apply_variables(env, options));
   TRY(parse_arguments(arguments, options));
   return options;
-}
-
-std::string option_help(Commands commands, Commands but) {
-  constexpr std::size_t kColumn = 33;
-  std::string text;
-  for (const Option& option : option_table()) {
-    if ((option.commands & commands) == 0 || (option.commands & but) != 0) continue;
-    std::string flag = "  --" + std::string(option.name);
-    if (!option.value.empty()) flag += " " + std::string(option.value);
-    if (flag.size() < kColumn) flag.append(kColumn - flag.size(), ' ');
-    text += flag + std::string(option.help) + "\n";
-  }
-  return text;
 }
 
 }  // namespace cli

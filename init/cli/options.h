@@ -4,6 +4,7 @@
 // the variable. Parsing is a function of its arguments and prints nothing.
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,7 +16,9 @@
 #include "base/result.h"
 #include "envgen/formats/hostfile.h"
 #include "envgen/plan/request.h"
-#include "init/cli/values.h"
+#include "init/cli/values/kinds.h"
+#include "init/cli/values/values.h"
+#include "init/cli/values/words.h"
 #include "init/copy/tree/options.h"
 #include "init/sys/log.h"
 
@@ -41,6 +44,33 @@ inline constexpr Commands kInstance = kStatus | kStacks | kCheckpoint | kExtend 
 inline constexpr Commands kCache = kCacheLs | kCacheGc;
 inline constexpr Commands kPeer = kPeerServe | kPeerSession | kPeerEnd;
 inline constexpr Commands kAll = ~Commands{0};
+// By bit.
+inline constexpr std::string_view kCommandNames[] = {"run",
+                                                     "plan",
+                                                     "snapshot",
+                                                     "doctor",
+                                                     "status",
+                                                     "checkpoint",
+                                                     "extend",
+                                                     "hold",
+                                                     "release",
+                                                     "ranktable check",
+                                                     "ranktable convert",
+                                                     "ranktable generate",
+                                                     "hostfile check",
+                                                     "hostfile convert",
+                                                     "copy",
+                                                     "cache ls",
+                                                     "cache gc",
+                                                     "peer serve",
+                                                     "peer session",
+                                                     "peer end",
+                                                     "install",
+                                                     "reference",
+                                                     "print-environment",
+                                                     "report",
+                                                     "stacks"};
+constexpr std::string_view name_of(Commands bit) { return kCommandNames[std::countr_zero(bit)]; }
 
 // An option that was given, and how strongly: a variable 0, a flag 1, a flag on top of those of a
 // snapshot 2.
@@ -61,9 +91,6 @@ struct PeerRequest {
   std::optional<int> code;
   std::optional<std::int64_t> launcher_timeout_ms;
 };
-
-// What `trainit report` makes.
-enum class ReportFormat : unsigned char { kText, kHtml, kTrace };
 
 struct Options {
   envgen::Request request;  // its command is what follows the options
@@ -94,7 +121,6 @@ struct Options {
   PeerRequest peer;
 
   Commands command = kRun;            // whose line it is
-  std::string_view name;              // of that, "cache"
   std::vector<std::string> operands;  // of a command that takes no job's command
   std::vector<Given> given;           // in that order; of two of the same name the last counts
   int layers = 0;
@@ -108,19 +134,30 @@ struct Need {
   bool (*met)(const Options& options, const envgen::Environ& env);
 };
 
+// A group of options, and the word by which `trainit help` shows it; "" for the last group, whose
+// options are shown with their commands.
+struct Topic {
+  std::string_view name;
+  std::string_view title;
+};
+
 struct Option {
-  std::string_view name;   // "grace" for --grace and TRAINIT_GRACE
-  std::string_view value;  // what it takes, "DURATION"; "" = a switch
-  std::string_view help;
+  std::string_view name;           // "grace" for --grace and TRAINIT_GRACE
+  std::string_view value;          // what it takes, "DURATION"; "" = a switch
+  std::string_view help;           // understandable alone, without the group and other options
+  std::string_view standard = {};  // the value without it; "" = none, or off
   // `again`: not the first of its name on this command line. A flag that may be repeated adds to
   // those before it, and replaces the variable's.
   Parsed<void> (*set)(Options& options, std::string_view value, bool again) = nullptr;
   std::string_view kind;            // what a value looks like
   std::string (*list)() = nullptr;  // the rest of that, where a table has it
+  WordList (*words)() = nullptr;    // all values, where these are words
+  bool many = false;                // several of them, with commas between
   Commands commands = kJob;
   char letter = '\0';     // "-o"
   bool flag_only = true;  // it has no variable
-  std::string_view group = {};
+  bool common = false;    // most jobs need it: it stands on the first screen of help
+  const Topic* topic = nullptr;
   const Need* need = nullptr;
   bool (*is_on)(Options& options) = nullptr;  // of what is on or off: off it needs nothing
 
@@ -128,18 +165,22 @@ struct Option {
   [[nodiscard]] std::string accepts() const;
 };
 std::span<const Option> option_table();
+std::span<const Topic> topics();  // those with a name
 
 // "grace" -> "TRAINIT_GRACE".
 std::string variable_name(const Option& option);
 // Whether that variable is read. One that is not belongs to the image (TRAINIT_VERSION, say).
 bool has_variable(const Option& option);
 
+// What to say of variables that are none of an option, but look like one that was meant:
+// "TRAINIT_GRASE is no option's variable: did you mean TRAINIT_GRACE?" Others may use the prefix.
+std::vector<std::string> variable_warnings(const envgen::Environ& env);
+
 // Variables of `env` first, then the arguments. Options of a job's command end at "--" or at the
 // first argument that is none; what follows is the command, as it stands. Other commands' operands
-// stand among their options. `name`: of the command, for errors.
+// stand among their options. An option that the command does not use is an error.
 envgen::Result<Options> parse_options(std::span<const std::string> arguments,
-                                      const envgen::Environ& env, Commands command = kRun,
-                                      std::string_view name = {});
+                                      const envgen::Environ& env, Commands command = kRun);
 // The same on top of `options`; a job's command replaces the one that is there.
 envgen::Status parse_arguments(std::span<const std::string> arguments, Options& options);
 
@@ -147,8 +188,5 @@ envgen::Status parse_arguments(std::span<const std::string> arguments, Options& 
 // the default of an image or a platform: a variable that it leaves without a meaning is dropped.
 // Only for who runs or plans a job. `env`: as parse_options had it; the grace depends on it.
 envgen::Status check_options(Options& options, const envgen::Environ& env);
-
-// One line an option of `commands` that `but` has not, for --help.
-std::string option_help(Commands commands = kRun, Commands but = 0);
 
 }  // namespace cli

@@ -4,7 +4,7 @@
 #include "envgen/plan/dataset.h"
 #include "envgen/resolve/restart_policy.h"
 #include "init/cli/options.h"
-#include "init/cli/values.h"
+#include "init/cli/values/values.h"
 #include "init/copy/path_filter.h"
 
 namespace cli {

@@ -8,9 +8,9 @@
 #include <tuple>
 #include <type_traits>
 
-#include "init/cli/kinds.h"
 #include "init/cli/options.h"
-#include "init/sys/log.h"
+#include "init/cli/values/kinds.h"
+#include "init/cli/values/words.h"
 
 namespace cli {
 namespace {
@@ -61,18 +61,40 @@ constexpr auto is_on(T S::* /*member*/) -> bool (*)(Options&) {
 }
 
 template <const auto& kKind, auto kMember>
-constexpr Option row(std::string_view name, std::string_view value, std::string_view help) {
+constexpr Option row(std::string_view name, std::string_view value, std::string_view help,
+                     std::string_view standard = {}) {
   return {.name = name,
           .value = value,
           .help = help,
+          .standard = standard,
           .set =
               [](Options& options, std::string_view text, bool again) {
                 return parse_into(kKind.parse, text, part(options, kMember).*kMember, again);
               },
           .kind = kKind.accepts,
           .list = kKind.list,
+          .words = kKind.words,
+          .many = kKind.many,
           .flag_only = false,
           .is_on = is_on<kMember>(kMember)};
+}
+// Of one out of a list of words.
+template <const auto& kWords, auto kMember>
+constexpr Option word_row(std::string_view name, std::string_view value, std::string_view help,
+                          std::string_view standard = {}) {
+  return {.name = name,
+          .value = value,
+          .help = help,
+          .standard = standard,
+          .set = [](Options& options, std::string_view text, bool /*again*/) -> Parsed<void> {
+            const std::size_t at = place_of(text, kListed<kWords>);
+            if (at == std::size(kWords)) return refused();
+            part(options, kMember).*kMember = kWords[at].meaning;
+            return {};
+          },
+          .kind = {},
+          .words = [] { return list_of(kListed<kWords>); },
+          .flag_only = false};
 }
 constexpr Option needs(const Need& need, Option option) {
   option.need = &need;
@@ -84,60 +106,16 @@ constexpr Option of(Commands commands, Option option) {
   option.flag_only = option.flag_only || (commands & kJob) == 0;
   return option;
 }
+// One of those that the first screen of help shows.
+constexpr Option common(Option option) {
+  option.common = true;
+  return option;
+}
 constexpr Option flag(Option option, char letter = '\0') {
   option.flag_only = true;
   option.letter = letter;
   return option;
 }
-
-// --- Words: of a kWord, with their meanings ---
-
-constexpr Word<TorchLauncher> kTorchLaunchers[] = {{"torchrun", TorchLauncher::kTorchrun},
-                                                   {"launch", TorchLauncher::kLaunch},
-                                                   {"fan-out", TorchLauncher::kFanOut}};
-constexpr Word<envgen::RankMeans> kRankMeans[] = {{"node", envgen::RankMeans::kNode},
-                                                  {"process", envgen::RankMeans::kProcess}};
-constexpr Word<envgen::AscendLauncher> kAscendLaunchers[] = {
-    {"rank-table", envgen::AscendLauncher::kRankTable},
-    {"msrun", envgen::AscendLauncher::kMsrun},
-    {"dynamic", envgen::AscendLauncher::kDynamic}};
-constexpr Word<envgen::OnNodeFailure> kOnNodeFailure[] = {{"stop", envgen::OnNodeFailure::kStop},
-                                                          {"tell", envgen::OnNodeFailure::kTell}};
-constexpr Word<envgen::RestartVerdict> kRestartVerdicts[] = {
-    {"enforce", envgen::RestartVerdict::kEnforce},
-    {"tell", envgen::RestartVerdict::kTell},
-    {"off", envgen::RestartVerdict::kOff}};
-constexpr Word<envgen::RankOrder> kRankOrders[] = {{"pod-index", envgen::RankOrder::kPodIndex},
-                                                   {"server-id", envgen::RankOrder::kServerId}};
-constexpr Word<envgen::DeviceIds> kDeviceIds[] = {{"logical", envgen::DeviceIds::kLogical},
-                                                  {"physical", envgen::DeviceIds::kPhysical}};
-constexpr Word<envgen::Output> kOutputs[] = {{"first", envgen::Output::kFirst},
-                                             {"inherit", envgen::Output::kInherit},
-                                             {"files", envgen::Output::kFiles},
-                                             {"tee", envgen::Output::kTee}};
-constexpr Word<envgen::Bind> kBinds[] = {
-    {"numa", envgen::Bind::kNuma}, {"core", envgen::Bind::kCore}, {"none", envgen::Bind::kNone}};
-constexpr Word<envgen::StopScope> kStopScopes[] = {{"main", envgen::StopScope::kMain},
-                                                   {"group", envgen::StopScope::kGroup},
-                                                   {"tree", envgen::StopScope::kTree}};
-constexpr Word<bool> kSecondTerm[] = {{"kill", true}, {"ignore", false}};
-constexpr Word<bool> kPerfPolicy[] = {{"alert", false}, {"reschedule", true}};
-constexpr Word<bool> kStallOn[] = {{"both", false}, {"output", true}};
-constexpr Word<bool> kStallAction[] = {{"report", false}, {"end", true}};
-constexpr Word<envgen::OnDataFailure> kOnDataFailure[] = {
-    {"source", envgen::OnDataFailure::kSource}, {"fail", envgen::OnDataFailure::kFail}};
-constexpr Word<envgen::Preflight> kPreflights[] = {{"off", envgen::Preflight::kOff},
-                                                   {"warn", envgen::Preflight::kWarn},
-                                                   {"require", envgen::Preflight::kRequire}};
-constexpr Word<sys::log::Level> kLevels[] = {{"debug", sys::log::Level::kDebug},
-                                             {"info", sys::log::Level::kInfo},
-                                             {"warning", sys::log::Level::kWarning},
-                                             {"error", sys::log::Level::kError}};
-constexpr Word<sys::log::Format> kFormats[] = {{"human", sys::log::Format::kHuman},
-                                               {"json", sys::log::Format::kJson}};
-
-constexpr Word<ReportFormat> kReportFormats[] = {
-    {"text", ReportFormat::kText}, {"html", ReportFormat::kHtml}, {"trace", ReportFormat::kTrace}};
 
 // --- What options do nothing without ---
 
@@ -170,353 +148,418 @@ constexpr Need kDataset = {{"data"}, [](const Options& o, const Environ& env) {
                            }};
 
 // --- The table ---
+// Each text says by itself what the option is about: it is read in grep's output and in a menu.
 
 constexpr Option kNodes[] = {
-    row<kPlatform, &Request::platform>("platform", "NAME", "instead of the one that is detected"),
-    row<kFramework, &Request::framework>("framework", "NAME",
-                                         "instead of the one that platform and command suggest"),
-    row<kPositive, &Request::nodes>("nodes", "N",
-                                    "nodes of the job, where the platform does not say"),
-    row<kHosts, &Request::hosts>("hosts", "LIST",
-                                 "nodes of the job in node-rank order: HOST[:SLOTS],..."),
-    row<kPositive, &Request::slots>(
-        "slots", "N", "ranks per node; else the platform's, else its devices, else 1"),
-    row<kWord<kRankMeans>, &Request::rank_means>(
-        "rank-means", "WHAT", "RANK and WORLD_SIZE count: node or process, where it is open"),
-    row<kAddress, &Request::master_addr>("master-addr", "HOST", "where the ranks meet"),
-    row<kPort, &Request::master_port>(
-        "master-port", "PORT", "its port; else the platform's, else 29500 (one node: a free one)"),
-    row<kWord<kTorchLaunchers>, &Request::torch_launcher>(
-        "torch-launcher", "WHO", "starts PyTorch ranks: torchrun, launch or fan-out (trainit)"),
-    Option{.name = "fan-out",
-           .value = "",
-           .help = "the same as --framework pytorch --torch-launcher fan-out",
-           .set = [](Options& options, std::string_view text, bool /*again*/) -> Parsed<void> {
-             const auto on = parse_switch(text);
-             if (!on) return refused();
-             if (!*on) return {};
-             options.request.framework = "pytorch";
-             options.request.torch_launcher = TorchLauncher::kFanOut;
-             return {};
-           },
-           .kind = kSwitch.accepts,
-           .flag_only = false},
-    row<kWord<kAscendLaunchers>, &Request::ascend_launcher>(
-        "ascend-launcher", "WHO", "rank-table, msrun or dynamic (MindSpore's dynamic cluster)"),
+    row<kPlatform, &Request::platform>(
+        "platform", "NAME", "platform whose variables say which node this is", "detected"),
+    row<kFramework, &Request::framework>(
+        "framework", "NAME", "framework that the ranks are started for", "by platform and command"),
+    row<kPositive, &Request::nodes>("nodes", "N", "number of nodes of the job",
+                                    "the platform's, else 1"),
+    common(row<kHosts, &Request::hosts>("hosts", "LIST",
+                                        "hosts of the job in node-rank order, with slots: a:8,b:8",
+                                        "the platform's")),
+    common(row<kPositive, &Request::slots>("slots", "N", "number of ranks on each node",
+                                           "the platform's, else one a device, else 1")),
+    row<kNumber<0, INT_MAX>, &Request::node_rank>(
+        "node-rank", "N", "which node of the job this is, from 0", "the platform's"),
+    word_row<kRankMeans, &Request::rank_means>(
+        "rank-means", "WHAT", "what RANK and WORLD_SIZE of the container count, where it is open"),
+    row<kAddress, &Request::master_addr>("master-addr", "HOST",
+                                         "host at which the ranks meet, MASTER_ADDR",
+                                         "the platform's, else node 0"),
+    row<kPort, &Request::master_port>("master-port", "PORT",
+                                      "port at which the ranks meet, MASTER_PORT",
+                                      "the platform's, else 29500; on one node a free one"),
+    word_row<kTorchLaunchers, &Request::torch_launcher>(
+        "torch-launcher", "WHO", "what starts PyTorch's ranks; fan-out is trainit itself",
+        "by platform and command"),
+    common(
+        Option{.name = "fan-out",
+               .value = "",
+               .help = "start PyTorch's ranks by trainit itself, without torchrun",
+               .set = [](Options& options, std::string_view text, bool /*again*/) -> Parsed<void> {
+                 const auto on = parse_switch(text);
+                 if (!on) return refused();
+                 if (!*on) return {};
+                 options.request.framework = "pytorch";
+                 options.request.torch_launcher = TorchLauncher::kFanOut;
+                 return {};
+               },
+               .kind = kSwitch.accepts,
+               .flag_only = false}),
     row<kSwitch, &Request::tf_flags>(
-        "tf-flags", "0|1", "TensorFlow on ModelArts: --task_index ... behind the script (1)"),
-    row<kPort, &Request::ssh_port>("ssh-port", "PORT",
-                                   "of the workers' sshd (22 for root, else 2222)"),
+        "tf-flags", "0|1", "on ModelArts, --task_index and its like behind TensorFlow's script",
+        "1"),
+};
+
+constexpr Option kLinks[] = {
+    row<kPort, &Request::ssh_port>(
+        "ssh-port", "PORT", "port of the workers' sshd, by which MPI's launcher reaches them",
+        "22 for root, else 2222"),
     row<kPath, &Request::ssh_key>("ssh-key", "FILE",
-                                  "the private key that all nodes of the job have"),
-    row<kDuration, &Request::peer_timeout_ms>("peer-timeout", "DURATION",
-                                              "how long a launcher waits for its workers (10m)"),
+                                  "private SSH key that all nodes of the job have"),
+    row<kDuration, &Request::peer_timeout_ms>(
+        "peer-timeout", "DURATION", "how long MPI's launcher waits for its workers' sshd", "10m"),
     row<kDuration, &Request::launcher_timeout_ms>(
-        "launcher-timeout", "DURATION", "how long a worker goes on without a launcher (1h)"),
-    row<kPath, &Request::job_secret>("job-secret", "FILE",
-                                     "proves that a node is of the job; else that of --ssh-key"),
+        "launcher-timeout", "DURATION", "how long an MPI worker goes on without a launcher", "1h"),
+    row<kPath, &Request::job_secret>(
+        "job-secret", "FILE", "secret that proves that a node is of the job", "that of --ssh-key"),
     row<kPort, &Request::link_port>("link-port", "PORT",
-                                    "of node 0, for the others; else the master's port plus one"),
-    row<kTime, &Request::link_timeout_ms>("link-timeout", "DURATION",
-                                          "a node that is silent so long has failed (30s)"),
-    row<kWord<kOnNodeFailure>, &Request::on_node_failure>(
-        "on-node-failure", "WHAT", "the other nodes: stop, or tell (go on); else by framework"),
+                                    "port of node 0 by which a job's nodes fail and stop together",
+                                    "the master's port plus one"),
+    row<kTime, &Request::link_timeout_ms>(
+        "link-timeout", "DURATION", "silence after which another node counts as failed", "30s"),
+    word_row<kOnNodeFailure, &Request::on_node_failure>(
+        "on-node-failure", "WHAT", "the other nodes when one fails: stop, or are told and go on",
+        "by the framework"),
 };
 
 constexpr Option kConda[] = {
-    row<kCondaEnv, &Request::conda_env>("conda-env", "ENV",
-                                        "name or prefix; else DEFAULT_CONDA_ENV_NAME"),
-    row<kPath, &Request::conda_dir>("conda-dir", "DIR",
-                                    "the conda installation; else ANACONDA_DIR"),
+    row<kCondaEnv, &Request::conda_env>(
+        "conda-env", "ENV", "conda environment that the job runs in", "DEFAULT_CONDA_ENV_NAME"),
+    row<kPath, &Request::conda_dir>("conda-dir", "DIR", "directory of the conda installation",
+                                    "ANACONDA_DIR"),
     row<kDuration, &Request::script_timeout_ms>(
-        "script-timeout", "DURATION", "of conda's activate.d and CANN's set_env.sh (60s)"),
-    row<kSwitch, &Request::conda_lib>("conda-lib", "0|1",
-                                      "its lib directory in LD_LIBRARY_PATH (1)"),
-    row<kOff, &Request::conda_lib>("no-conda-lib", "", "the same as --conda-lib 0"),
+        "script-timeout", "DURATION", "how long conda's activate.d and CANN's set_env.sh may take",
+        "60s"),
+    row<kSwitch, &Request::conda_lib>(
+        "conda-lib", "0|1", "lib directory of the conda environment in LD_LIBRARY_PATH", "1"),
+    row<kOff, &Request::conda_lib>("no-conda-lib", "",
+                                   "no lib directory of conda in LD_LIBRARY_PATH: --conda-lib 0"),
 };
 
 constexpr Option kRanks[] = {
     row<kPath, &Request::rank_table>("rank-table", "PATH",
-                                     "the rank table or its directory, instead of RANK_TABLE_FILE"),
+                                     "Ascend's rank table, or the directory in which it appears",
+                                     "RANK_TABLE_FILE"),
     row<kDuration, &Request::rank_table_timeout_ms>(
-        "rank-table-timeout", "DURATION", "how long to wait for it to be completed (30m)"),
+        "rank-table-timeout", "DURATION", "how long to wait for a rank table to be complete",
+        "30m"),
     of(kJob | kTableConvert,
-       row<kWord<kRankOrders>, &Request::rank_order>(
-           "rank-order", "ORDER", "of the pods of a template 2: pod-index or server-id")),
-    row<kNumber<0, INT_MAX>, &Request::node_rank>("node-rank", "N",
-                                                  "which node of the cluster this is"),
+       word_row<kRankOrders, &Request::rank_order>(
+           "rank-order", "ORDER", "order of the pods of a rank table of template 2",
+           "by the platform")),
     row<kNumber<0, INT_MAX>, &Request::rank_start>(
-        "rank-start", "N", "the same by the rank of its first device; also RANK_START"),
+        "rank-start", "N", "rank of this node's first device, which says which node this is",
+        "RANK_START"),
     of(kJob | kTableGenerate,
        row<kDevices, &Request::devices>(
-           "devices", "LIST", "devices of this host when there is no rank table: 0,1,4-7")),
-    row<kWord<kDeviceIds>, &Request::device_ids>(
-        "device-id", "KIND", "meaning of DEVICE_ID: logical (modelarts) or physical (bare)"),
+           "devices", "LIST", "devices of this host, where there is no rank table: 0,1,4-7")),
+    word_row<kDeviceIds, &Request::device_ids>(
+        "device-id", "KIND", "whether DEVICE_ID counts a node's ranks or is the physical device",
+        "logical on ModelArts, physical on bare"),
+    word_row<kAscendLaunchers, &Request::ascend_launcher>(
+        "ascend-launcher", "WHO", "how the ranks of MindSpore are started and meet", "rank-table"),
 };
 
 constexpr Option kFiles[] = {
-    row<kWord<kOutputs>, &Request::output>(
-        "output", "WHERE", "first (rank on stdout, others in files), inherit, files, tee"),
-    row<kWord<kBinds>, &Observation::bind>(
-        "bind", "WHAT", "the ranks: numa (near their devices), core (divided) or none"),
-    row<kPath, &Request::work_dir>("work-dir", "DIR", "the ranks' device<i> directories lie there"),
+    common(word_row<kOutputs, &Request::output>(
+        "output", "WHERE", "where the ranks print: first is rank 0 on stdout, the others in files",
+        "first")),
+    word_row<kBinds, &Observation::bind>(
+        "bind", "WHAT", "CPUs of each rank: near its device (numa), divided evenly (core), or all",
+        "none"),
+    row<kPath, &Request::work_dir>("work-dir", "DIR",
+                                   "directory in which each rank has its device<i> directory"),
     row<kPath, &Request::log_dir>("log-dir", "DIR",
-                                  "logs and environments of the ranks; MA_LOG_DIR, RUN_DIR/logs"),
+                                  "directory for the ranks' logs and environments",
+                                  "MA_LOG_DIR, else logs in the run directory"),
     row<kSwitch, &Request::log_prefix>("log-prefix", "0|1",
-                                       "[rank N] before each line on stdout; 1 with --output tee"),
-    row<kLogSize, &Observation::log_max_bytes>("log-max-size", "SIZE",
-                                               "begin a new log file at this size: 64k, 100m, 2g"),
-    needs(kLogSizes, row<kNumber<0, 1000>, &Observation::log_keep>("log-keep", "N",
-                                                                   "old log files that stay (3)")),
+                                       "[rank N] before each line of a rank on stdout",
+                                       "1 with --output tee"),
+    row<kLogSize, &Observation::log_max_bytes>(
+        "log-max-size", "SIZE", "size at which a rank's log file begins anew", "none"),
+    needs(kLogSizes, row<kNumber<0, 1000>, &Observation::log_keep>(
+                         "log-keep", "N", "number of old log files of a rank that stay", "3")),
     row<kDuration, &Observation::log_patience_ms>(
-        "log-patience", "DURATION", "how long a reader that reads nothing holds the job up (30s)"),
-    of(kJob | kInstance, row<kPath, &Options::run_dir>(
-                             "run-dir", "DIR", "state, control socket and converted rank table")),
+        "log-patience", "DURATION",
+        "how long a reader of stdout that has stopped may hold the job up", "30s"),
+    of(kJob | kInstance,
+       row<kPath, &Options::run_dir>("run-dir", "DIR",
+                                     "directory of trainit's state, control socket and logs",
+                                     "/run/trainit, else one in /tmp or /dev/shm")),
     row<kSwitch, &Request::clean_device_dirs>("clean-device-dirs", "",
-                                              "empty the device<i> directories first"),
-    row<kSwitch, &Request::strict>("strict", "",
-                                   "device groups that MindSpore does not support are errors"),
+                                              "empty the ranks' device<i> directories first"),
+    row<kSwitch, &Request::strict>(
+        "strict", "",
+        "errors instead of warnings: device groups that HCCL refuses, seccomp's doubts"),
+    row<kPath, &Observation::timeline>(
+        "timeline", "DIR", "directory that events, last state and plan are copied to at the end"),
+    word_row<kLevels, &Options::log_level>("log-level", "LEVEL",
+                                           "least level of trainit's own lines", "info"),
+    word_row<kFormats, &Options::log_format>("log-format", "FORMAT", "form of trainit's own lines",
+                                             "human"),
 };
 
 constexpr Option kStop[] = {
-    row<kDuration, &Request::grace_ms>("grace", "DURATION",
-                                       "from a stop request to the exit (8s; 25s in Kubernetes)"),
-    row<kDuration, &Request::hold_ms>(
-        "hold", "DURATION", "debug window: keep a failed container (0; 4h with a terminal)"),
-    row<kWord<kStopScopes>, &Policy::stop_scope>(
-        "stop-scope", "WHOM", "gets a stop signal: main (the ranks), group (theirs) or tree"),
+    common(row<kDuration, &Request::grace_ms>(
+        "grace", "DURATION", "time that a job has from a stop request to its end, to save",
+        "8s; 25s in Kubernetes")),
+    word_row<kStopScopes, &Policy::stop_scope>(
+        "stop-scope", "WHOM",
+        "who gets a stop signal: the ranks (main), their process groups, all below them (tree)",
+        "main"),
     row<kEscalation, &Policy::escalation>(
-        "escalate", "LIST", "signals on the way from the stop to KILL: INT@10s,QUIT@20s"),
-    row<kExitCodes, &Policy::exit_codes>("exit-codes", "LIST",
-                                         "the container's code for the job's: 143=0,1-3=75"),
+        "escalate", "LIST", "further signals after the stop signal, before KILL: INT@10s,QUIT@20s"),
+    row<kExitCodes, &Policy::exit_codes>(
+        "exit-codes", "LIST", "exit code of the container for that of the job: 143=0,1-3=75"),
     row<kSignalMap, &Policy::signals>(
-        "signal", "LIST", "maps signals: TERM=QUIT,INT=forward,USR1=checkpoint,HUP=none"),
-    row<kWord<kSecondTerm>, &Policy::second_term_kills>(
-        "second-term", "WHAT", "a second TERM: ignore (default), or kill as a second INT does"),
+        "signal", "LIST", "what a signal to trainit becomes: TERM=QUIT,USR1=checkpoint,HUP=none"),
+    word_row<kSecondTerm, &Policy::second_term_kills>(
+        "second-term", "WHAT", "what a second TERM does; kill ends the grace, as a second INT does",
+        "ignore"),
     row<kDuration, &Policy::drain_ms>("drain", "DURATION",
-                                      "of the grace: from a stop request to the job's stop signal"),
+                                      "time of the grace before the job gets its stop signal", "0"),
+    row<kDuration, &Policy::max_duration_ms>(
+        "max-duration", "DURATION",
+        "longest time of the job, restarts included; then it ends with exit code 124", "none"),
+    row<kSignal, &Options::parent_death_signal>(
+        "parent-death-signal", "SIGNAL", "signal to stop with when trainit's own parent dies",
+        "none"),
+};
+
+constexpr Option kDebug[] = {
+    common(row<kDuration, &Request::hold_ms>(
+        "hold", "DURATION", "debug window: how long the container of a failed job stays",
+        "0; 4h with --terminal")),
+    row<kTerminal, &Request::terminal>(
+        "terminal", "", "sshd beside the job, or another command line: --terminal='COMMAND LINE'"),
 };
 
 constexpr Option kHooks[] = {
-    row<kPath, &Request::hooks_dir>(
-        "hooks-dir", "DIR", "has <event>.d directories of hooks, as /etc/trainit/hooks has"),
+    row<kPath, &Request::hooks_dir>("hooks-dir", "DIR",
+                                    "directory of hooks, in <event>.d, beside /etc/trainit/hooks"),
     row<kPath, &Request::lifecycle_script>(
-        "lifecycle-script", "FILE", "called for each event of a hook, with the event's name"),
+        "lifecycle-script", "FILE", "script that is called at each event of hooks, with its name"),
     row<kHookTimes, &Request::hook_timeouts>(
-        "hook-timeout", "LIST", "of each hook: 30s, or by event: pre-start=10m,on-failure=1m"),
-    row<kFatalHooks, &Request::fatal_hooks>(
-        "fatal-hooks", "LIST", "end the job when they fail: pre-start (the default), post-start"),
+        "hook-timeout", "LIST", "time that one hook has: 30s, or pre-start=10m,on-failure=1m",
+        "by event"),
+    row<kFatalHooks, &Request::fatal_hooks>("fatal-hooks", "LIST",
+                                            "hooks whose failure ends the job", "pre-start"),
 };
 
 constexpr Option kRestart[] = {
-    row<kSignalOrNone, &Request::checkpoint_signal>(
-        "checkpoint-signal", "SIGNAL", "asks the job for a checkpoint (USR1), or none"),
+    row<kSignalOrNone, &Request::checkpoint_signal>("checkpoint-signal", "SIGNAL",
+                                                    "signal that asks the ranks for a checkpoint",
+                                                    "USR1; none with hooks in checkpoint.d"),
     row<kTime, &Policy::checkpoint_ms>("checkpoint-timeout", "DURATION",
-                                       "what a checkpoint is granted (5m)"),
-    row<kNumber<0, kMostCount>, &Request::max_restarts>("max-restarts", "N",
-                                                        "of a job that failed (0)"),
+                                       "how long a checkpoint may take", "5m"),
+    common(row<kNumber<0, kMostCount>, &Request::max_restarts>(
+        "max-restarts", "N", "how often a job that has failed is started again here", "0")),
     needs(kRestarts, row<kDuration, &Policy::restart_reset_ms>(
                          "restart-reset", "DURATION",
-                         "they count anew after a start that ran so long (never)")),
+                         "time that a start has to run for restarts to count anew", "none")),
     needs(kRestarts, row<kDuration, &Policy::restart_delay_ms>(
                          "restart-delay", "DURATION",
-                         "before the second one; doubled at each, at most 1m (1s)")),
+                         "pause before the second restart, doubled at each, up to 1m", "1s")),
     needs(kRestarts,
           row<kCodes, &Policy::no_restart_on>("no-restart-on", "LIST",
                                               "exit codes that no restart would mend: 1-2,126")),
-    needs(kRestarts, row<kWord<kRestartVerdicts>, &Request::restart_verdict>(
-                         "restart-verdict", "WHAT",
-                         "of a failure that a restart cannot mend: enforce (end), tell, off")),
+    needs(kRestarts,
+          word_row<kRestartVerdicts, &Request::restart_verdict>(
+              "restart-verdict", "WHAT",
+              "on a failure that a restart cannot mend: end the job (enforce), or say so (tell)",
+              "enforce")),
     needs(kAnyRestart,
           row<kDuration, &Request::device_wait_ms>(
-              "device-wait", "DURATION", "how long a restart waits for devices in use (30s)")),
+              "device-wait", "DURATION", "how long a restart waits for devices in use", "30s")),
     needs(kAnyRestart, row<kSwitch, &Request::restart_across_nodes>(
                            "restart-across-nodes", "",
-                           "restart jobs of several nodes too: they wait for each other")),
-    needs(kRendezvous,
-          row<kTime, &Request::restart_window_ms>(
-              "restart-window", "DURATION", "how long the nodes wait for each other then (30m)")),
+                           "restart jobs of several nodes too, which wait for each other")),
+    needs(kRendezvous, row<kTime, &Request::restart_window_ms>(
+                           "restart-window", "DURATION",
+                           "how long nodes wait for each other at a restart", "30m")),
     row<kSwitch, &Policy::elastic>("elastic", "", "restart the job when its list of nodes changes"),
-    needs(kElastic,
-          row<kPositive, &Request::min_nodes>(
-              "min-nodes", "N", "with --elastic: wait for more where there are fewer nodes")),
-    row<kDuration, &Policy::max_duration_ms>(
-        "max-duration", "DURATION", "of the job, restarts included; then it ends with 124"),
+    needs(kElastic, row<kPositive, &Request::min_nodes>(
+                        "min-nodes", "N", "nodes that an elastic job waits for", "1")),
 };
 
 constexpr Option kWatch[] = {
     row<kRatio, &Observation::perf_threshold_ppm>(
-        "perf-threshold", "RATIO", "watch the iterations' hardware / e2e time: not above it"),
+        "perf-threshold", "RATIO",
+        "highest good ratio of an iteration's hardware time to its e2e time, as printed"),
     needs(kPerf,
-          row<kWord<kPerfPolicy>, &Observation::perf_reschedules>(
-              "perf-policy", "WHAT", "then: alert (default) or reschedule (checkpoint, 75)")),
-    needs(kPerf,
-          row<kPerfPattern, &Observation::perf_pattern>(
-              "perf-pattern", "TEXT", "the line with {hardware} and {e2e}; else the platform's")),
+          word_row<kPerfPolicy, &Observation::perf_reschedules>(
+              "perf-policy", "WHAT",
+              "on slow iterations: alert, or save and exit 75 to be placed elsewhere", "alert")),
+    needs(kPerf, row<kPerfPattern, &Observation::perf_pattern>(
+                     "perf-pattern", "TEXT",
+                     "line that tells an iteration's {hardware} and {e2e} time", "the platform's")),
     needs(kPerf, row<kPositive, &Observation::perf_count>(
-                     "perf-count", "N", "so many lines in succession above it (1)")),
+                     "perf-count", "N", "number of slow iterations in succession that count", "1")),
     row<kProgress, &Observation::progress>(
-        "progress", "PATTERN", "a line that tells the {step}, or which one is {saved}; repeatable"),
-    row<kDuration, &Observation::stall_ms>(
-        "stall-timeout", "DURATION", "a rank without output and CPU time so long has stalled"),
-    needs(kStall, row<kWord<kStallOn>, &Observation::stall_by_output>(
-                      "stall-on", "WHAT", "both (default) or output: silence is enough")),
-    needs(kStall, row<kWord<kStallAction>, &Observation::stall_ends>(
-                      "stall-action", "WHAT", "report (default) or end: the job fails with 70")),
+        "progress", "PATTERN",
+        "line by which a rank tells its {step}, or which one is {saved}; repeatable"),
+    common(row<kDuration, &Observation::stall_ms>(
+        "stall-timeout", "DURATION", "silence, without CPU time, after which a rank has stalled",
+        "none")),
+    needs(kStall, word_row<kStallOn, &Observation::stall_by_output>(
+                      "stall-on", "WHAT",
+                      "signs of a stall: no output and no CPU time, or no output", "both")),
+    needs(kStall, word_row<kStallAction, &Observation::stall_ends>(
+                      "stall-action", "WHAT",
+                      "on a stall: report it, or end the job with exit code 70", "report")),
     row<kHealthInterval, &Observation::health_interval_ms>(
-        "health-interval", "DURATION", "of health hooks and --health-checks (5m); 0 = never"),
+        "health-interval", "DURATION",
+        "time between two rounds of health hooks and checks; 0: none", "5m"),
     row<kHealthChecks, &Observation::health_checks>(
-        "health-checks", "LIST", "of doctor's checks, while the job runs: gpu,disk,peers"),
+        "health-checks", "LIST",
+        "checks of doctor that are run while the job runs: gpu,disk,peers"),
     row<kPositive, &Observation::health_failures>(
-        "health-failures", "N", "in succession: then a checkpoint, and exit code 75 (2)"),
-};
-
-constexpr Option kBeside[] = {
-    row<kTerminal, &Request::terminal>(
-        "terminal", "", "beside the job: sshd, or =COMMAND LINE; holds 4h on failure"),
-    row<kSignal, &Options::parent_death_signal>("parent-death-signal", "SIGNAL",
-                                                "stop with it when our own parent dies"),
+        "health-failures", "N",
+        "failed rounds of health checks in succession; then a checkpoint and exit code 75", "2"),
 };
 
 constexpr Option kSandbox[] = {
-    row<kUser, &SandboxRequest::user>("user", "USER[:GROUP]",
-                                      "the job's user: names of the image's passwd, or numbers"),
+    row<kUser, &SandboxRequest::user>(
+        "user", "USER[:GROUP]", "user that the job runs as, of the image's passwd or a number"),
     row<kCaps, &SandboxRequest::caps>(
-        "caps", "LIST", "what the job may keep: all, none, net_raw,kill or -mknod,-net_raw"),
+        "caps", "LIST", "capabilities that the job may keep: none, net_raw,kill or -mknod"),
     row<kAmbient, &SandboxRequest::ambient>("ambient", "LIST",
                                             "capabilities that the job has though it is not root"),
     row<kSwitch, &ProcessSettings::no_new_privs>(
-        "no-new-privs", "", "no setuid program gives the job more than it has"),
-    row<kPath, &SandboxRequest::seccomp>("seccomp", "PROFILE",
-                                         "the job's system calls: a file in moby's or OCI's JSON"),
+        "no-new-privs", "", "no setuid program gives the job more rights than it has"),
+    row<kPath, &SandboxRequest::seccomp>(
+        "seccomp", "PROFILE",
+        "file of the system calls that the job may use, as moby or OCI writes it"),
     row<kLimit, &SandboxRequest::limits>("rlimit", "NAME=SOFT[:HARD]",
-                                         "a limit of the job: nofile=1024:4096; repeatable"),
-    row<kMask, &ProcessSettings::umask>("umask", "MASK", "of the job, octal"),
-    row<kNumber<-20, 19>, &ProcessSettings::nice>("nice", "N", "of the job, -20 to 19"),
+                                         "resource limit of the job: nofile=1024:4096; repeatable"),
+    row<kMask, &ProcessSettings::umask>("umask", "MASK", "umask of the job, octal"),
+    row<kNumber<-20, 19>, &ProcessSettings::nice>("nice", "N", "nice value of the job"),
     row<kNumber<-1000, 1000>, &ProcessSettings::oom_score_adj>(
-        "oom-score-adj", "N", "of the job, -1000 to 1000: who is killed first"),
+        "oom-score-adj", "N", "oom_score_adj of the job: the highest is killed first"),
 };
 
 constexpr Option kDatasets[] = {
-    row<kData, &DataRequest::specs>(
-        "data", "SRC[=DST]", "copied to fast local storage before the job starts; repeatable"),
+    common(row<kData, &DataRequest::specs>(
+        "data", "SRC[=DST]", "dataset that is copied to fast local storage first; repeatable")),
     needs(kDataset,
           of(kJob | kCache, row<kPath, &DataRequest::root>(
-                                "data-root", "DIR",
-                                "the node's cache of datasets; else the first that has room"))),
-    needs(kDataset,
-          row<kAnyText, &DataRequest::version>(
-              "data-version", "TEXT", "of the sources: with the same one they are not looked at")),
+                                "data-root", "DIR", "directory of the node's cache of datasets",
+                                "the first that has room"))),
+    needs(kDataset, row<kAnyText, &DataRequest::version>(
+                        "data-version", "TEXT",
+                        "version of the datasets: while it is the same they are not looked at")),
     needs(kDataset,
           of(kJob | kCopy, row<kPattern, &DataRequest::include>(
                                "include", "PATTERN",
-                               "only these files of the data: '*.tar', train/**; repeatable"))),
+                               "files that are copied: '*.tar', train/**; repeatable", "all"))),
     needs(kDataset, of(kJob | kCopy, row<kPattern, &DataRequest::exclude>(
                                          "exclude", "PATTERN",
-                                         "none of these files and directories; repeatable"))),
-    needs(kDataset, of(kJob | kCopy,
-                       row<kSwitch, &DataRequest::verify>(
-                           "verify", "", "each byte that was copied is read again and compared"))),
+                                         "files and directories that are not copied; repeatable"))),
+    needs(kDataset,
+          of(kJob | kCopy, row<kSwitch, &DataRequest::verify>(
+                               "verify", "", "read each byte that was copied again, and compare"))),
     needs(kDataset,
           of(kJob | kCopy, row<kSwitch, &DataRequest::durable>(
-                               "durable", "", "the copy is synced to the disk before it is used"))),
+                               "durable", "", "sync the copy to the disk before it is used"))),
+    needs(kDataset, row<kSwitch, &DataRequest::link>(
+                        "data-link", "", "make a source that is a symbolic link lead to the copy")),
+    needs(kDataset, word_row<kOnDataFailure, &DataRequest::on_failure>(
+                        "data-on-failure", "WHAT",
+                        "on a dataset that cannot be copied: read the source, or fail", "source")),
     needs(kDataset,
-          row<kSwitch, &DataRequest::link>(
-              "data-link", "", "a source that is a symbolic link is made to lead to the copy")),
-    needs(kDataset,
-          row<kWord<kOnDataFailure>, &DataRequest::on_failure>(
-              "data-on-failure", "WHAT", "the job reads the source (default), or fail: it ends")),
-    needs(kDataset, row<kDuration, &DataRequest::timeout_ms>("data-timeout", "DURATION",
-                                                             "of each dataset; 0 = none")),
+          row<kDuration, &DataRequest::timeout_ms>(
+              "data-timeout", "DURATION", "how long the copy of a dataset may take", "none")),
     needs(kDataset, row<kNumber<0, 64>, &DataRequest::workers>(
-                        "data-workers", "N", "processes that copy a dataset; 0 = by the machine")),
+                        "data-workers", "N", "number of processes that copy a dataset",
+                        "4 a CPU, from 8 to 32")),
+    needs(kDataset, of(kJob | kCache, row<kHeadroom, &DataRequest::headroom>(
+                                          "data-headroom", "SIZE",
+                                          "part of the cache's disk that stays free", "5%"))),
+    needs(kDataset, of(kJob | kCache,
+                       row<kDuration, &DataRequest::cache_ttl_ms>(
+                           "cache-ttl", "DURATION",
+                           "time without use after which a dataset may leave the cache", "7d"))),
     needs(kDataset,
-          of(kJob | kCache, row<kHeadroom, &DataRequest::headroom>(
-                                "data-headroom", "SIZE",
-                                "of the disk that stays free: 10g, or a percentage (5%)"))),
-    needs(kDataset,
-          of(kJob | kCache, row<kDuration, &DataRequest::cache_ttl_ms>(
-                                "cache-ttl", "DURATION",
-                                "unused for so long, a dataset of the cache may go (7d)"))),
-    needs(kDataset, of(kJob | kCache, row<kCacheSize, &DataRequest::cache_max_bytes>(
-                                          "cache-max-size", "SIZE",
-                                          "of all that one user has in the cache; 0 = no limit"))),
+          of(kJob | kCache, row<kCacheSize, &DataRequest::cache_max_bytes>(
+                                "cache-max-size", "SIZE",
+                                "size of all that one user has in the cache", "no limit"))),
 };
 
-constexpr Option kReport[] = {
-    row<kWord<kPreflights>, &Observation::preflight>(
-        "preflight", "WHAT", "doctor's checks before the job: off, warn, require (fails: 125)"),
+constexpr Option kChecksBefore[] = {
+    word_row<kPreflights, &Observation::preflight>(
+        "preflight", "WHAT",
+        "doctor's checks before the job: require ends it with exit code 125 where one fails",
+        "off"),
     row<kDirectory, &Observation::datasets>(
-        "dataset", "DIR", "checked to be mounted read-only, for doctor; repeatable"),
-    row<kPath, &Observation::timeline>("timeline", "DIR",
-                                       "events, last state and plan are copied there at the end"),
-    row<kWord<kLevels>, &Options::log_level>("log-level", "LEVEL", "debug, info, warning or error"),
-    row<kWord<kFormats>, &Options::log_format>("log-format", "FORMAT", "human or json"),
-    flag(row<kPath, &Options::snapshot>("snapshot", "FILE",
-                                        "plan: replay a saved snapshot instead of looking around")),
-    of(kJob | kStatus | kStacks | kCopy | kCache,
-       flag(row<kSwitch, &Options::json>("json", "",
-                                         "plan, status, stacks, doctor, copy, cache: print JSON"))),
-    of(kJob | kStatus,
-       flag(row<kSwitch, &Options::watch>("watch", "", "status: print again at each change"))),
-    of(kAll, flag(row<kSwitch, &Options::help>("help", "", "this text"), 'h')),
-    flag(row<kSwitch, &Options::version>("version", "", "the version"), 'V'),
+        "dataset", "DIR", "directory that doctor checks to be mounted read-only; repeatable"),
 };
 
 constexpr std::int64_t kMostMs = 1'000'000'000'000;  // 31 years
 
 constexpr Option kOthers[] = {
-    of(kDoctor, flag(row<kChecks, &Options::checks>("only", "LIST", "these checks alone"))),
-    of(kDoctor, flag(row<kPath, &Options::junit>(
-                    "junit", "FILE", "a JUnit report too; - for stdout, instead of the table"))),
-    of(kDoctor, flag(row<kTime, &Options::check_timeout_ms>(
-                    "timeout", "DURATION", "of each check, all of which run at once (30s)"))),
-    of(kCopy, row<kNumber<1, 64>, &DataRequest::workers>(
-                  "workers", "N", "processes (four for each CPU, from 8 to 32)")),
-    of(kCopy, row<kHeadroom, &DataRequest::headroom>(
-                  "headroom", "SIZE", "of the disk that stays free: 10g, or a percentage (5%)")),
-    of(kCopy, row<kTime, &DataRequest::timeout_ms>("timeout", "DURATION", "of all of it")),
-    of(kCopy, row<kOwner, &Options::owner>("owner", "UID:GID",
-                                           "of all that is made (the source's, as root)")),
-    of(kCacheGc, row<kSwitch, &Options::dry_run>("dry-run", "", "only say what would go")),
-    of(kHold | kExtend,
-       row<kDuration, &Options::span_ms>("for", "DURATION", "how long; of hold, from now on")),
-    of(kCheckpoint, row<kSwitch, &Options::keep_running>("keep-running", "", "save and go on")),
+    of(kPlan, flag(row<kPath, &Options::snapshot>(
+                  "snapshot", "FILE", "saved snapshot to plan from, instead of looking around"))),
+    of(kPlan | kDoctor | kStatus | kStacks | kCopy | kCache,
+       flag(row<kSwitch, &Options::json>("json", "", "print JSON instead of text"))),
+    of(kStatus, flag(row<kSwitch, &Options::watch>("watch", "", "print again at each change"))),
     of(kStatus, flag(row<kSwitch, &Options::all_nodes>(
                     "cluster", "", "all nodes of the job, as its node 0 knows them"))),
+    of(kDoctor, flag(row<kChecks, &Options::checks>("only", "LIST", "checks to run", "all"))),
+    of(kDoctor,
+       flag(row<kPath, &Options::junit>(
+           "junit", "FILE", "file for a JUnit report; - is stdout, instead of the table"))),
+    of(kDoctor, flag(row<kTime, &Options::check_timeout_ms>(
+                    "timeout", "DURATION", "how long a check may take; all run at once", "30s"))),
+    of(kCopy, row<kNumber<1, 64>, &DataRequest::workers>(
+                  "workers", "N", "number of processes that copy", "4 a CPU, from 8 to 32")),
+    of(kCopy, row<kHeadroom, &DataRequest::headroom>("headroom", "SIZE",
+                                                     "part of the disk that stays free", "5%")),
+    of(kCopy, row<kTime, &DataRequest::timeout_ms>("timeout", "DURATION",
+                                                   "how long the whole copy may take", "none")),
+    of(kCopy, row<kOwner, &Options::owner>("owner", "UID:GID", "owner of all that is copied",
+                                           "the source's, for root")),
+    of(kCacheGc, row<kSwitch, &Options::dry_run>("dry-run", "", "only say what would be removed")),
+    of(kHold, row<kDuration, &Options::span_ms>(
+                  "for", "DURATION", "time from now on that the debug window stays open")),
+    of(kExtend, row<kDuration, &Options::span_ms>("for", "DURATION",
+                                                  "time that is added to --max-duration")),
+    of(kCheckpoint, row<kSwitch, &Options::keep_running>(
+                        "keep-running", "", "save a checkpoint, and let the job go on")),
     of(kHostsCheck,
-       row<kDialect, &Options::from>(
-           "for", "DIALECT", "of the program that reads it; else the one whose form it has")),
+       row<kDialect, &Options::from>("for", "DIALECT", "program that is to read the hostfile",
+                                     "by the form of the file")),
     of(kHostsConvert,
-       row<kDialect, &Options::from>("from", "DIALECT", "of FILE; else the one whose form it has")),
+       row<kDialect, &Options::from>("from", "DIALECT", "program that FILE was written for",
+                                     "by the form of the file")),
     of(kHostsConvert,
-       row<kDialect, &Options::to>("to", "DIALECT", "of the program that is to read it")),
+       row<kDialect, &Options::to>("to", "DIALECT", "program that is to read the result")),
+    of(kTableGenerate, row<kAnyText, &Options::server_id>(
+                           "server-id", "ID", "server_id of this host", "its first address")),
     of(kTableGenerate,
-       row<kAnyText, &Options::server_id>("server-id", "ID", "of this host (its first address)")),
-    of(kTableGenerate, row<kPath, &Options::hccn_conf>(
-                           "hccn-conf", "FILE", "with the devices' addresses (/etc/hccn.conf)")),
-    of(kRunReport,
-       row<kWord<kReportFormats>, &Options::report_format>(
-           "format", "FORMAT", "html, text or trace; else as OUT's name ends, or text")),
+       row<kPath, &Options::hccn_conf>("hccn-conf", "FILE",
+                                       "file with the addresses of the devices", "/etc/hccn.conf")),
+    of(kRunReport, word_row<kReportFormats, &Options::report_format>(
+                       "format", "FORMAT", "form of the report; a trace is for Perfetto",
+                       "by the end of --output, else text")),
     of(kTableConvert | kTableGenerate | kHostsConvert | kRunReport,
-       flag(row<kPath, &Options::out>("output", "OUT", "a file instead of stdout"), 'o')),
-    of(kPeer, row<kAbsolute, &PeerRequest::directory>("dir", "DIR", "of sshd's files")),
+       flag(row<kPath, &Options::out>("output", "OUT", "file to write the result to", "stdout"),
+            'o')),
+    of(kPeer, row<kAbsolute, &PeerRequest::directory>("dir", "DIR", "directory of sshd's files")),
     of(kPeerServe | kPeerEnd,
-       row<kPort, &PeerRequest::port>("port", "PORT", "of the workers' sshd")),
+       row<kPort, &PeerRequest::port>("port", "PORT", "port of the workers' sshd")),
     of(kPeerServe | kPeerEnd,
-       row<kPath, &PeerRequest::key>("key", "FILE", "the private key that all nodes have")),
-    of(kPeerServe, row<kNumber<0, kMostMs>, &PeerRequest::launcher_timeout_ms>(
-                       "launcher-timeout-ms", "N", "how long it goes on without a launcher")),
-    of(kPeerEnd, row<kAbsolute, &PeerRequest::hosts_file>("hosts-file", "FILE", "a worker a line")),
+       row<kPath, &PeerRequest::key>("key", "FILE", "private SSH key that all nodes have")),
+    of(kPeerServe,
+       row<kNumber<0, kMostMs>, &PeerRequest::launcher_timeout_ms>(
+           "launcher-timeout-ms", "N", "milliseconds that a worker goes on without a launcher")),
+    of(kPeerEnd, row<kAbsolute, &PeerRequest::hosts_file>("hosts-file", "FILE",
+                                                          "file with the name of a worker a line")),
     of(kPeerEnd, row<kAbsolute, &PeerRequest::link>(
-                     "link", "FILE", "the link's socket: who hears the end by it is not called")),
-    of(kPeerEnd, row<kExitCode, &PeerRequest::code>("code", "N",
-                                                    "how the job ended; else TRAINIT_EXIT_CODE")),
+                     "link", "FILE",
+                     "socket of the link: a worker that hears of the end by it is not called")),
+    of(kPeerEnd, row<kExitCode, &PeerRequest::code>("code", "N", "exit code of the job",
+                                                    "TRAINIT_EXIT_CODE")),
+    of(kAll, flag(row<kSwitch, &Options::help>("help", "", "show help"), 'h')),
+    of(kAll, flag(row<kSwitch, &Options::version>("version", "", "show the version"), 'V')),
 };
 
 template <std::size_t kSize>
 struct Group {
-  std::string_view title;
+  const Topic& topic;
   const Option (&rows)[kSize];
 };
 
@@ -527,23 +570,38 @@ constexpr auto joined(const Group<kSizes>&... groups) {
   const auto add = [&all, &at](const auto& group) {
     for (const Option& one : group.rows) {
       all[at] = one;
-      all[at++].group = group.title;
+      all[at++].topic = &group.topic;
     }
   };
   (add(groups), ...);
   return all;
 }
 
-constexpr auto kTable = joined(
-    Group{"Platform, framework and nodes", kNodes}, Group{"Conda", kConda},
-    Group{"Rank table and devices", kRanks}, Group{"Output and directories", kFiles},
-    Group{"The end", kStop}, Group{"Hooks", kHooks}, Group{"Checkpoints and restarts", kRestart},
-    Group{"Watches", kWatch}, Group{"Beside the job", kBeside}, Group{"Sandbox", kSandbox},
-    Group{"Datasets", kDatasets}, Group{"Checks and reports", kReport},
-    Group{"Of other commands", kOthers});
+constexpr Topic kTopics[] = {{"nodes", "Platform, framework and nodes"},
+                             {"links", "Between the nodes of a job"},
+                             {"ascend", "Rank tables and devices"},
+                             {"conda", "Conda"},
+                             {"data", "Datasets"},
+                             {"output", "Output, logs and directories"},
+                             {"stop", "Stopping and exit codes"},
+                             {"restart", "Checkpoints and restarts"},
+                             {"watch", "Watches"},
+                             {"debug", "The debug window"},
+                             {"hooks", "Hooks"},
+                             {"checks", "Checks before the job"},
+                             {"sandbox", "User, rights and limits"},
+                             {"", "Of single commands"}};
+
+constexpr auto kTable =
+    joined(Group{kTopics[0], kNodes}, Group{kTopics[1], kLinks}, Group{kTopics[2], kRanks},
+           Group{kTopics[3], kConda}, Group{kTopics[4], kDatasets}, Group{kTopics[5], kFiles},
+           Group{kTopics[6], kStop}, Group{kTopics[7], kRestart}, Group{kTopics[8], kWatch},
+           Group{kTopics[9], kDebug}, Group{kTopics[10], kHooks}, Group{kTopics[11], kChecksBefore},
+           Group{kTopics[12], kSandbox}, Group{kTopics[13], kOthers});
 
 }  // namespace
 
 std::span<const Option> option_table() { return kTable; }
+std::span<const Topic> topics() { return {kTopics, std::size(kTopics) - 1}; }
 
 }  // namespace cli

@@ -28,6 +28,8 @@ struct Setup {
   pid_t started = 0;
   bool ended_well = false;                 // and was reaped
   std::optional<proc::Received> received;  // read before what the kernel has still queued
+  // What to do where the job's command is no program at all: "did you mean `trainit status`?"
+  std::string command_hint;
   const char* termination_log = "/dev/termination-log";
   // Called before each step of the machine: for tests that make the engine fail.
   std::function<void(const lifecycle::Event&)> before_step;

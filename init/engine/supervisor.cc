@@ -374,9 +374,15 @@ void Supervisor::check_start(std::uint32_t index) {
     case proc::StartState::kRunning:
       post(event::TaskStarted{{index, record.incarnation}});
       break;
-    case proc::StartState::kFailed:
+    case proc::StartState::kFailed: {
+      const envgen::Process* process = planned(job_, record);
+      const bool typed = process != nullptr && process->argv == setup_.request.command;
+      if (typed && failure.exit_code == exit_code::kNotFound && !setup_.command_hint.empty()) {
+        failure.error.fix = setup_.command_hint;
+      }
       record.failure = std::move(failure);
       break;
+    }
   }
   record.start_pipe.reset();
 }

@@ -133,6 +133,14 @@ std::optional<Reason> blame_helper(const std::string& path) {
   return std::nullopt;
 }
 
+constexpr std::string_view kPythonEnding = ".py";
+
+// What to do about a script; `otherwise` where it is not clear whose it is.
+std::string by_interpreter(const std::string& path, const std::string& otherwise) {
+  if (!path.ends_with(kPythonEnding)) return otherwise;
+  return "start it by its interpreter: python3 " + path;
+}
+
 Reason blame_access(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) {
@@ -150,7 +158,7 @@ Reason blame_access(const std::string& path) {
     std::snprintf(mode.data(), mode.size(), "%04o", status.st_mode & 07777U);
     return {std::string("mode ") + mode.data() + ", not executable for uid " +
                 std::to_string(::geteuid()),
-            "chmod +x it, or start it by its interpreter"};
+            by_interpreter(path, "chmod +x it, or start it by its interpreter")};
   }
   if (auto reason = blame_helper(path)) return *reason;
   return {sys::errno_text(EACCES), "look at the security policy of this container"};
@@ -169,8 +177,40 @@ Reason blame_format(const std::string& path) {
     }
   }
   if (is_binary(head)) return {"a binary file that is no program for this kernel", "rebuild it"};
-  return {"a script without a #! line, and no " + std::string(kShell) + " to run it",
-          "give it a #! line, or name its interpreter"};
+  const bool python = path.ends_with(kPythonEnding);
+  return {"a script without a #! line" +
+              (python ? std::string() : ", and no " + std::string(kShell) + " to run it"),
+          by_interpreter(path, "give it a #! line, or start it by its interpreter")};
+}
+
+// What to do about a name that no directory of PATH has. A file of that name may lie here.
+std::string advice_for_name(const std::string& name) {
+  if (name.find(' ') != std::string::npos) {
+    return "give each word by itself (" + name + ", without quotes), or a shell: sh -c '" + name +
+           "'";
+  }
+  const std::string here = "./" + name;
+  const bool lies_here = ::access(here.c_str(), F_OK) == 0;
+  if (lies_here || name.ends_with(kPythonEnding)) {
+    return by_interpreter(name, "give its path, " + here);
+  }
+  return "install " + name + " in the image, or give its path";
+}
+
+std::string advice_for_path(const std::string& path) {
+  if (path.find(' ') != std::string::npos) return advice_for_name(path);
+  return path.starts_with('/') ? "correct the path"
+                               : "correct the path, which counts from the working directory";
+}
+
+// "a:b:c" or "a:b:... (12 directories)".
+std::string short_search_path(const std::string& path) {
+  constexpr std::size_t kShown = 80;
+  if (path.size() <= kShown) return path;
+  const std::size_t end = path.rfind(':', kShown);
+  const auto count = std::ranges::count(path, ':') + 1;
+  return path.substr(0, end == std::string::npos ? kShown : end) + ":... (" +
+         std::to_string(count) + " directories)";
 }
 
 Reason blame_size(const std::vector<char*>& arguments, const std::vector<char*>& environment) {
@@ -276,6 +316,8 @@ int Program::try_file(const std::string& path) {
   if (errno != ENOEXEC) return errno;
   const sys::Fd fd = open_program(path);
   if (!fd.valid() || is_binary(read_at(fd.get(), 0, kHeadBytes))) return ENOEXEC;
+  // execvp's way for scripts. Of Python the shell understands `import` alone, as another program.
+  if (path.ends_with(kPythonEnding)) return ENOEXEC;
   shell_[1] = pointer(path);
   ::execve(kShell, shell_.data(), environment_.data());
   return errno == E2BIG ? E2BIG : ENOEXEC;
@@ -320,19 +362,19 @@ StartFailure Program::try_all(int (Program::*attempt)(const std::string&)) {
   }
   if (denied != nullptr) {
     Reason reason = blame(*denied, denied_error);
-    return {exit_code::kCannotRun, {what, *denied, std::move(reason.found), std::move(reason.fix)}};
+    std::string where = *denied == name ? std::string() : *denied;
+    return {exit_code::kCannotRun,
+            {what, std::move(where), std::move(reason.found), std::move(reason.fix)}};
   }
   if (name.empty()) {
     return {exit_code::kNotFound, {what, "", "an empty command name", "name the program to run"}};
   }
   if (search_path_.empty()) {
-    const char* relative = name.starts_with('/') ? "" : "; it counts from the working directory";
-    return {exit_code::kNotFound,
-            {what, name, "no such file", std::string("correct the path") + relative}};
+    return {exit_code::kNotFound, {what, "", "no such file", advice_for_path(name)}};
   }
   return {exit_code::kNotFound,
-          {what, "PATH=" + search_path_, "no such program there",
-           "install it, give its path, or correct PATH"}};
+          {what, "", "no such program in PATH=" + short_search_path(search_path_),
+           advice_for_name(name)}};
 }
 
 }  // namespace proc

@@ -344,7 +344,7 @@ TEST_F(Conda, PlanShowsTheScriptsAndRunsNone) {
 }
 
 TEST_F(Conda, UsageDoesNotOfferWhatOnlyTheShellIsToldToCall) {
-  EXPECT_THAT(tool({"--help"}).out, AllOf(HasSubstr("trainit plan"), Not(HasSubstr("print-env"))));
+  EXPECT_THAT(tool({"--help"}).out, AllOf(HasSubstr("  plan "), Not(HasSubstr("print-env"))));
 }
 
 }  // namespace

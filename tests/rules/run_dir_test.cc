@@ -175,8 +175,16 @@ TEST_F(RunDir, CommandsHaveHelp) {
                                               {"--strict", "--help"}}) {
     const Result result = tool(args);
     EXPECT_EQ(result.code, 0) << args[0];
-    EXPECT_THAT(result.out, HasSubstr("--rank-table-timeout DURATION")) << args[0];
+    EXPECT_THAT(result.out, HasSubstr("trainit ")) << args[0];
+    EXPECT_THAT(result.err, IsEmpty()) << args[0];
   }
+  EXPECT_THAT(tool({"help", "all"}).out, HasSubstr("--rank-table-timeout DURATION"));
+  EXPECT_THAT(tool({"help", "ascend"}).out, HasSubstr("--rank-table-timeout DURATION"));
+  EXPECT_EQ(tool({"help", "copy"}).out, tool({"copy", "--help"}).out);
+  const Result alone = tool({});
+  EXPECT_EQ(alone.out, tool({"--help"}).out);
+  EXPECT_EQ(alone.code, 125) << "a container without a command has not done its job";
+  EXPECT_THAT(alone.err, HasSubstr("name the program to run"));
   EXPECT_THAT(tool({"--version"}).out, testing::MatchesRegex("trainit [0-9.]+\n"));
   EXPECT_THAT(tool({"--strict", "-V"}).out, testing::MatchesRegex("trainit [0-9.]+\n"));
 }
@@ -216,8 +224,8 @@ TEST_F(RunDir, OfAHeldJobIsHeldLongerOrShorterOnRequest) {
   instance.await_err("first failure");
   await_state("\"phase\": \"hold\"");
   const std::string first = read(path("run/state.json"));
-  for (const Words& args : std::vector<Words>{
-           {"hold", "--for", "2h"}, {"hold", "3h"}, {"hold", "--for=4h", "--log-level", "error"}}) {
+  for (const Words& args :
+       std::vector<Words>{{"hold", "--for", "2h"}, {"hold", "3h"}, {"hold", "--for=4h"}}) {
     EXPECT_EQ(tool(args).code, 0) << args[1];
   }
   EXPECT_NE(read(path("run/state.json")), first);

@@ -466,7 +466,7 @@ TEST_F(SandboxFilter, DoesNotHideWhatIsWrongWithTheProgram) {
 "faccessat2","openat","open","write"],"action":"SCMP_ACT_ERRNO","errnoRet":1})");
   const Result result = rules::run(image({"--seccomp", no_look, "--", "no-such-program"}));
   EXPECT_EQ(result.code, 127);
-  EXPECT_THAT(result.err, HasSubstr("no such program there"));
+  EXPECT_THAT(result.err, HasSubstr("no such program in PATH"));
 }
 
 TEST_F(SandboxFilter, MayForbidWhatRestoresTheSignals) {

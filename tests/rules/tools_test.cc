@@ -61,13 +61,41 @@ TEST_F(Tools, PlanToAFullDiskIsAnError) {
   EXPECT_THAT(result.err, HasSubstr("ENOSPC"));
 }
 
+TEST_F(Tools, PlanWarnsOfAProgramOrAScriptThatIsNotThere) {
+  write("there.sh", "exit 0\n");
+  const struct {
+    Words command;
+    const char* warning;
+  } cases[] = {
+      {{"no-such-program"}, "main would not start: install no-such-program in the image"},
+      {{path("missing")}, "main would not start: correct the path"},
+      {{"sh", path("gone.sh")}, "main would fail: correct the path of its script; found no "},
+      {{path("there.sh")}, "main would not start: chmod +x it"},
+      {{"sh", path("there.sh")}, nullptr},
+      {{"sh", "-c", "exit 3"}, nullptr},
+      {{rules::payload(), "report"}, nullptr},
+  };
+  for (const auto& [command, warning] : cases) {
+    const Result plan = tool(joined({"plan", "--"}, command));
+    EXPECT_EQ(plan.code, 0) << plan.err;
+    if (warning != nullptr) {
+      EXPECT_THAT(plan.out, HasSubstr(warning));
+    } else {
+      EXPECT_THAT(plan.out, Not(HasSubstr("main would")));
+    }
+  }
+  const std::string snapshot = write("s.json", tool({"snapshot", "--", "no-such-program"}).out);
+  EXPECT_THAT(tool({"plan", "--snapshot", snapshot}).out, Not(HasSubstr("main would")))
+      << "of another machine";
+}
+
 TEST_F(Tools, ASnapshotReplaysTheSamePlanByteForByte) {
   const Words command = {rules::payload(), "report"};
   const struct {
     Words options;
     Words variables;
   } cases[] = {
-      {{"--", "python", "train.py"}, {"A=\xff", "ODD"}},
+      {{"--", "sh", "-c", "exit 3"}, {"A=\xff", "ODD"}},
       {joined({"--strict", "--grace", "9s"}, ranks(8, command)), {"HF_TOKEN=hf_secret"}},
       {ranks(2, command), {"TRAINIT_OUTPUT=files", "TRAINIT_LOG_DIR=" + path("l")}},
       {{"--rank-table", path("absent.json"), "--", "x"}, {}},

@@ -60,6 +60,14 @@ std::string oom_text(const Job& job, const Ending& ending,
   return struck + " (" + count + "); raise the memory limit or use less";
 }
 
+// What to do first: the rest may be as long as a PATH.
+std::string start_text(const proc::StartFailure& failure) {
+  const envgen::Error& error = failure.error;
+  if (error.fix.empty()) return envgen::to_line(error);
+  const char* end = error.fix.ends_with('?') ? " " : "; ";
+  return error.fix + end + envgen::to_line({error.what, error.where, error.found, ""});
+}
+
 std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, TaskKind kind,
                          std::optional<std::uint64_t> oom_kills_now) {
   const TaskRecord& record = job.records[end.task.index];
@@ -77,7 +85,7 @@ std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, T
     return data.missing ? text : text + " (--data-on-failure source: it reads the source)";
   }
   if (record.event && !record.hook_message.empty()) return record.hook_message;
-  if (record.failure) return text + " could not start: " + to_line(record.failure->error);
+  if (record.failure) return text + " could not start: " + start_text(*record.failure);
   text += " " + how(record, end.ending);
   const bool ended = end.ending.how != Ending::How::kStalled;
   if (ended && record.ended_ms > 0) text += ", at " + sys::utc_text(record.ended_ms);
@@ -126,7 +134,7 @@ std::string side_warning(const Job& job, const TaskRecord& record) {
     const bool fatal = record.kind == TaskKind::kPreStart || record.kind == TaskKind::kPostStart;
     const bool said = !record.failure && (record.stop_sent || !record.hook_message.empty());
     if (fatal || said || record.ending->ok()) return "";
-    if (record.failure) return record.name + " could not start: " + to_line(record.failure->error);
+    if (record.failure) return record.name + " could not start: " + start_text(*record.failure);
     return record.name + " " + how(record, *record.ending);
   }
   const bool service = record.kind == TaskKind::kService;
@@ -136,7 +144,7 @@ std::string side_warning(const Job& job, const TaskRecord& record) {
   if (service ? record.stop_sent : record.ending->ok()) return "";
   std::string text = (service ? "service " : "post-stop process ") + record.name;
   if (record.failure) {
-    text += " could not start: " + to_line(record.failure->error);
+    text += " could not start: " + start_text(*record.failure);
   } else {
     text += " " + how(record, *record.ending);
   }

@@ -122,7 +122,8 @@ TEST_P(Planned, AServiceThatEndsIsAWarningAndTheJobGoesOn) {
     SKIP_WHERE_NO_NAMESPACE();
     EXPECT_EQ(outcome.code, 4) << outcome.err;
     EXPECT_THAT(outcome.err,
-                AllOf(HasSubstr(missing ? "warning: service sshd could not start: starting " +
+                AllOf(HasSubstr(missing ? "warning: service sshd could not start: correct the "
+                                          "path; starting " +
                                               path("missing")
                                         : "warning: service sshd exited with code 3"),
                       HasSubstr("goes on without it; its output: " + path("sshd.log"))));

@@ -30,6 +30,7 @@ namespace {
 using proc::StartState;
 using testing::HasSubstr;
 using testing::MatchesRegex;
+using testing::Not;
 
 proc::SpawnSpec command(std::vector<std::string> argv,
                         std::vector<std::string> env = {"PATH=/usr/bin:/bin"}) {
@@ -511,17 +512,60 @@ TEST_F(Exec, AMissingProgramIs127WithWhereItWasLookedFor) {
   Ran ran = run_task(command({"no-such-program"}, {"PATH=/usr/bin:/bin"}));
   EXPECT_EQ(ran.code, 127);
   EXPECT_EQ(ran.trouble,
-            "127 starting no-such-program: PATH=/usr/bin:/bin: found no such program there; "
-            "install it, give its path, or correct PATH");
+            "127 starting no-such-program: found no such program in PATH=/usr/bin:/bin; "
+            "install no-such-program in the image, or give its path");
   ran = run_task(command({path("missing")}));
   EXPECT_EQ(ran.code, 127);
-  EXPECT_EQ(ran.trouble, "127 starting " + path("missing") + ": " + path("missing") +
-                             ": found no such file; correct the path");
+  EXPECT_EQ(ran.trouble,
+            "127 starting " + path("missing") + ": found no such file; correct the path");
   ran = run_task(command({"./missing"}));
-  EXPECT_THAT(ran.trouble, HasSubstr("it counts from the working directory"));
+  EXPECT_THAT(ran.trouble, HasSubstr("which counts from the working directory"));
   EXPECT_EQ(run_task(command({write("file", "") + "/x"})).code, 127);
   EXPECT_EQ(run_task(command({""})).code, 127);
   EXPECT_EQ(run_task(command({})).code, 127);
+}
+
+TEST_F(Exec, ALongPathIsToldInShort) {
+  std::string search_path = "/usr/bin";
+  for (int i = 0; i < 20; ++i) search_path += ":/opt/tools-" + std::to_string(i) + "/bin";
+  const std::string trouble =
+      run_task(command({"no-such-program"}, {"PATH=" + search_path})).trouble;
+  EXPECT_THAT(trouble, AllOf(HasSubstr("PATH=/usr/bin:/opt/tools-0/bin:"),
+                             HasSubstr(":... (21 directories)"), Not(HasSubstr("tools-9"))));
+}
+
+TEST_F(Exec, ACommandLineInOneWordIsToldSo) {
+  for (const char* line : {"python train.py", "/usr/bin/env python train.py"}) {
+    const Ran ran = run_task(command({line}, {"PATH=/bin"}));
+    EXPECT_EQ(ran.code, 127);
+    EXPECT_THAT(ran.trouble, HasSubstr(std::string("give each word by itself (") + line));
+  }
+}
+
+TEST_F(Exec, AProgramThatLiesHereButNotInPathIsNamedByItsPath) {
+  write("tool", "#!/bin/sh\n", 0755);
+  write("train.py", "print(1)\n");
+  for (const auto& [name, advice] :
+       {std::pair("tool", "give its path, ./tool"),
+        std::pair("train.py", "start it by its interpreter: python3 train.py"),
+        std::pair("gone.py", "start it by its interpreter: python3 gone.py")}) {
+    proc::SpawnSpec spec = command({name}, {"PATH=/bin"});
+    spec.cwd = path("");
+    const Ran ran = run_task(spec);
+    EXPECT_EQ(ran.code, 127);
+    EXPECT_THAT(ran.trouble, HasSubstr(advice));
+  }
+}
+
+TEST_F(Exec, APythonScriptIsNeverReadByTheShell) {
+  const std::string script = write("train.py", "import os\n", 0755);
+  const Ran ran = run_task(command({script}));
+  EXPECT_EQ(ran.code, 126);
+  EXPECT_THAT(ran.trouble, AllOf(HasSubstr("a script without a #! line"),
+                                 HasSubstr("start it by its interpreter: python3 " + script)));
+  const std::string closed = write("closed.py", "#!/usr/bin/python3\n", 0644);
+  EXPECT_THAT(run_task(command({closed})).trouble,
+              HasSubstr("start it by its interpreter: python3 " + closed));
 }
 
 TEST_F(Exec, PathIsThatOfTheTask) {

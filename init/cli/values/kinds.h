@@ -2,22 +2,28 @@
 // The kinds of values that options take: what one accepts, in words, and how its text is read. The
 // words of a list stand in one place (options_table.cc), from which they are both read and told.
 
+#include <array>
 #include <climits>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
-#include "init/cli/values.h"
+#include "init/cli/values/values.h"
 
 namespace cli {
+
+using WordList = std::vector<std::string_view>;
 
 template <class T>
 struct Kind {
   std::string_view accepts;  // "a duration such as 8s", behind "give"
   Parsed<T> (*parse)(std::string_view text);
   std::string (*list)() = nullptr;  // the rest of `accepts`, where a table has it
+  WordList (*words)() = nullptr;    // all that it takes, where that is words; told behind `accepts`
+  bool many = false;                // several of them, with commas between
 };
 
 inline constexpr Kind<bool> kSwitch = {"1 or 0", parse_switch};
@@ -53,8 +59,8 @@ inline constexpr Kind<std::uint32_t> kMask = {"an octal mask such as 027", parse
 inline constexpr Kind<bool> kOff = {kSwitch.accepts, parse_off};
 
 using Text = Kind<std::string>;
-inline constexpr Text kPlatform = {"", parse_text, platform_names};
-inline constexpr Text kFramework = {"", parse_text, framework_names};
+inline constexpr Text kPlatform = {"", parse_text, nullptr, platform_names};
+inline constexpr Text kFramework = {"", parse_text, nullptr, framework_names};
 inline constexpr Text kHosts = {"a list such as a:8,b:8", parse_text};
 inline constexpr Text kAddress = {"a name or an address", parse_text};
 inline constexpr Text kCondaEnv = {"a name or a path", parse_text};
@@ -68,10 +74,11 @@ inline constexpr Text kAbsolute = {"an absolute path", parse_absolute};
 inline constexpr Text kPerfPattern = {"a text with {hardware} and {e2e} behind it",
                                       parse_perf_text};
 inline constexpr Text kTerminal = {"1 (sshd), 0 or a command line", parse_terminal};
-inline constexpr Text kHealthChecks = {"all, or a list of ", parse_health_checks, check_names};
+inline constexpr Text kHealthChecks = {"all, or a list of ", parse_health_checks, nullptr,
+                                       check_names, true};
 
 using Lines = Kind<std::vector<std::string>>;
-inline constexpr Lines kChecks = {"a list of ", parse_checks, check_names};
+inline constexpr Lines kChecks = {"a list of ", parse_checks, nullptr, check_names, true};
 inline constexpr Lines kLimit = {"NAME=SOFT[:HARD]", parse_lines};
 inline constexpr Lines kData = {"SRC or SRC=DST, absolute paths", parse_lines};
 inline constexpr Lines kPattern = {"a pattern such as *.tar or train/**", parse_lines};
@@ -99,7 +106,7 @@ inline constexpr Kind<std::vector<envgen::HookEvent>> kFatalHooks = {
     "none, pre-start, post-start or pre-start,post-start", parse_fatal_hooks};
 inline constexpr Kind<copy::Owner> kOwner = {"two numbers, UID:GID", parse_owner};
 inline constexpr Kind<envgen::HostfileDialect> kDialect = {
-    "", parse_dialect, [] { return either(envgen::kHostfileDialects); }};
+    "", parse_dialect, nullptr, [] { return list_of(envgen::kHostfileDialects); }};
 
 // A word out of a short list.
 template <class T>
@@ -107,19 +114,12 @@ struct Word {
   std::string_view word;
   T meaning;
 };
+// The words alone.
 template <const auto& kWords>
-inline constexpr Kind<decltype(kWords[0].meaning)> kWord = {
-    "",
-    [](std::string_view text) -> Parsed<std::remove_cv_t<decltype(kWords[0].meaning)>> {
-      for (const auto& [word, meaning] : kWords) {
-        if (word == text) return meaning;
-      }
-      return refused();
-    },
-    [] {
-      std::vector<std::string_view> words;
-      for (const auto& [word, meaning] : kWords) words.push_back(word);
-      return either(words);
-    }};
+inline constexpr auto kListed = [] {
+  std::array<std::string_view, std::size(kWords)> words{};
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = kWords[i].word;
+  return words;
+}();
 
 }  // namespace cli

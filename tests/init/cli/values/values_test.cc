@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "init/cli/kinds.h"
+#include "init/cli/values/kinds.h"
 #include "init/cli/options.h"
 
 namespace {

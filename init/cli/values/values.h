@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,11 +71,20 @@ Parsed<envgen::HookTimes> parse_hook_times(std::string_view text);
 // "pre-start,post-start" or "none".
 Parsed<std::vector<envgen::HookEvent>> parse_fatal_hooks(std::string_view text);
 
+// One call, where each + between texts would be one.
+std::string concat(std::initializer_list<std::string_view> parts);
+// `fix`, and "; did you mean --grace?" where `typed` is near one of `known` ("grace"; `before` is
+// "--").
+std::string with_guess(std::string fix, std::string_view typed,
+                       std::span<const std::string_view> known, std::string_view before = {});
 // "a, b or c"
 std::string either(std::span<const std::string_view> words);
-std::string platform_names();
-std::string framework_names();
-std::string check_names();
+// The index of `word`; words.size() where it is not there.
+std::size_t place_of(std::string_view word, std::span<const std::string_view> words);
+std::vector<std::string_view> list_of(std::span<const std::string_view> words);
+std::vector<std::string_view> platform_names();
+std::vector<std::string_view> framework_names();
+std::vector<std::string_view> check_names();
 // "a number from 1 to 1000000"
 std::string number_text(std::int64_t least, std::int64_t most);
 

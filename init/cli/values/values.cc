@@ -1,4 +1,4 @@
-#include "init/cli/values.h"
+#include "init/cli/values/values.h"
 
 #include <algorithm>
 #include <climits>
@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/exit_codes.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "envgen/formats/perf_line.h"
 #include "envgen/formats/progress_line.h"
@@ -368,6 +369,19 @@ Parsed<std::vector<HookEvent>> parse_fatal_hooks(std::string_view text) {
   return events;
 }
 
+std::string concat(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += part;
+  return text;
+}
+
+std::string with_guess(std::string fix, std::string_view typed,
+                       std::span<const std::string_view> known, std::string_view before) {
+  const std::string_view guess = envgen::nearest(typed, known);
+  if (guess.empty()) return fix;
+  return concat({fix, "; did you mean ", before, guess, "?"});
+}
+
 std::string either(std::span<const std::string_view> words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -377,24 +391,32 @@ std::string either(std::span<const std::string_view> words) {
   return text;
 }
 
-std::string platform_names() {
-  std::vector<std::string_view> names;
-  for (const envgen::Platform* one : envgen::platforms()) names.push_back(one->name);
-  return either(names);
+std::size_t place_of(std::string_view word, std::span<const std::string_view> words) {
+  return static_cast<std::size_t>(std::ranges::find(words, word) - words.begin());
 }
 
-std::string framework_names() {
+std::vector<std::string_view> list_of(std::span<const std::string_view> words) {
+  return {words.begin(), words.end()};
+}
+
+std::vector<std::string_view> platform_names() {
+  std::vector<std::string_view> names;
+  for (const envgen::Platform* one : envgen::platforms()) names.push_back(one->name);
+  return names;
+}
+
+std::vector<std::string_view> framework_names() {
   std::vector<std::string_view> names;
   for (const envgen::FrameworkLauncher* one : envgen::framework_launchers()) {
     names.push_back(one->name);
   }
-  return either(names);
+  return names;
 }
 
-std::string check_names() {
+std::vector<std::string_view> check_names() {
   std::vector<std::string_view> names;
   for (const doctor::Check& check : doctor::all_checks()) names.push_back(check.name);
-  return either(names);
+  return names;
 }
 
 std::string number_text(std::int64_t least, std::int64_t most) {

@@ -1,0 +1,458 @@
+#include "init/cli/completion.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "init/cli/commands.h"
+#include "init/cli/help.h"
+#include "init/cli/options.h"
+
+namespace cli {
+namespace {
+
+// What completes an option's value.
+enum class Value : unsigned char { kNone, kText, kWords, kFile, kDirectory };
+
+Value value_of(const Option& option) {
+  constexpr std::string_view kFiles[] = {"FILE", "PATH", "PROFILE", "OUT", "SRC[=DST]"};
+  if (option.value.empty()) return Value::kNone;
+  if (option.words != nullptr) return Value::kWords;
+  if (option.value == "DIR") return Value::kDirectory;
+  return std::ranges::find(kFiles, option.value) != std::end(kFiles) ? Value::kFile : Value::kText;
+}
+
+// Those for people, in the order of the table.
+std::vector<const Command*> commands_for_people() {
+  std::vector<const Command*> commands;
+  for (const Command& command : command_table()) {
+    if (!command.help.empty()) commands.push_back(&command);
+  }
+  return commands;
+}
+
+// Commands that take a job's command show the job's options by one list.
+bool is_of_job(const Option& option) { return (option.commands & kRun) != 0; }
+bool is_own(const Option& option, const Command& command) {
+  return (option.commands & command.bit) != 0 && ((command.bit & kJob) == 0 || !is_of_job(option));
+}
+
+std::string_view letter_of(const Option& option) {
+  return {&option.letter, option.letter == '\0' ? 0U : 1U};
+}
+
+std::string spaced(const WordList& words) {
+  std::string text;
+  for (const std::string_view word : words) text += concat({text.empty() ? "" : " ", word});
+  return text;
+}
+
+WordList second_words(std::string_view word) {
+  WordList words;
+  for (const Command& command : command_table()) {
+    if (first_word(command) == word && !second_word(command).empty()) {
+      words.push_back(second_word(command));
+    }
+  }
+  return words;
+}
+
+// "ranktable|hostfile", of the commands with a second word.
+std::string families(std::string_view separator) {
+  std::string text;
+  for (const std::string_view word : command_words()) {
+    if (second_words(word).empty()) continue;
+    text += concat({text.empty() ? "" : separator, word});
+  }
+  return text;
+}
+
+// "man|markdown": the words that a command takes.
+WordList operands_of(const Command& command) {
+  if (command.arguments.find('|') == std::string_view::npos ||
+      command.arguments.find('[') != std::string_view::npos) {
+    return {};
+  }
+  return envgen::split(command.arguments, '|');
+}
+
+// Of `trainit help`.
+WordList help_words() {
+  WordList words;
+  for (const Topic& topic : topics()) words.push_back(topic.name);
+  for (const std::string_view word : command_words()) words.push_back(word);
+  words.emplace_back("all");
+  return words;
+}
+
+// `text` with `escape` in place of each `what`.
+std::string escaped(std::string_view text, char what, std::string_view escape) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == what) {
+      safe += escape;
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+// --- bash ---
+
+// "*' --grace'", or with their commands those of a name that another option has too: the pattern
+// of the command and the word before the value.
+std::string bash_patterns(const Option& option) {
+  const bool shared = std::ranges::count(option_table(), option.name, &Option::name) > 1;
+  std::string text;
+  for (const Command* command : commands_for_people()) {
+    if ((option.commands & command->bit) == 0) continue;
+    const std::string before = shared ? concat({"'", command->name, " "}) : "*' ";
+    text += concat({text.empty() ? "" : "|", before, "--", option.name, "'"});
+    if (option.letter != '\0') text += concat({"|", before, "-", letter_of(option), "'"});
+    if (!shared) break;
+  }
+  return text;
+}
+
+std::string bash_values() {
+  std::string words;
+  std::string plain[3];  // text, files, directories
+  for (const Option& option : option_table()) {
+    const Value value = value_of(option);
+    const std::string patterns = bash_patterns(option);
+    if (value == Value::kNone || patterns.empty()) continue;
+    if (value == Value::kWords) {
+      words += concat({"    ", patterns, ") ", option.many ? "many" : "words", "='",
+                       spaced(option.words()), "' ;;\n"});
+      continue;
+    }
+    std::string& list = plain[value == Value::kText ? 0 : value == Value::kFile ? 1 : 2];
+    list += concat({list.empty() ? "    " : "|", patterns});
+  }
+  return concat({words, plain[0], ") return ;;\n", plain[1], ") compopt -o default; return ;;\n",
+                 plain[2], ") compopt -o dirnames; return ;;\n"});
+}
+
+std::string bash_options() {
+  std::string job;
+  std::string takers;
+  for (const Option& option : option_table()) {
+    const std::string flag = concat({"--", option.name});
+    if (is_of_job(option)) job += concat({job.empty() ? "" : " ", flag});
+    if ((option.commands & kJob) != 0 && !option.value.empty()) takers += concat({" ", flag});
+  }
+  std::string cases;
+  for (const Command* command : commands_for_people()) {
+    std::string own;
+    for (const Option& option : option_table()) {
+      if (is_own(option, *command)) own += concat({" --", option.name});
+    }
+    const bool takes_job = (command->bit & kJob) != 0;
+    cases += concat({"    '", command->name, "') words=", takes_job ? "$job" : "", "'", own, "'"});
+    const WordList operands = operands_of(*command);
+    if (!operands.empty()) cases += concat({" operands='", spaced(operands), "'"});
+    cases += " ;;\n";
+  }
+  return concat({"  local job='", job, "'\n  local takers='", takers.substr(1),
+                 "'\n  case $command in\n", cases, "    help) operands='", spaced(help_words()),
+                 "' ;;\n  esac\n"});
+}
+
+constexpr std::string_view kBashCommand = R"(  # --option=VALUE is three words here.
+  if [[ $word == = ]]; then word=; elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi
+  if ((COMP_CWORD > 1)) && [[ " $commands " == *" ${COMP_WORDS[1]} "* ]]; then
+    command=${COMP_WORDS[1]} at=2
+  fi
+  case $command in
+)";
+
+constexpr std::string_view kBashRest = R"(  if [[ -n $many ]]; then
+    local list=
+    [[ $word != *,* ]] || list=${word%,*},
+    compopt -o nospace
+    mapfile -t COMPREPLY < <(compgen -P "$list" -W "$many" -- "${word##*,}")
+    return
+  elif [[ -n $words ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+    return
+  fi
+)";
+
+constexpr std::string_view kBashJob = R"(  case $command in
+    run|plan|snapshot|doctor)
+      # Behind its options stands a command of its own.
+      for ((i = at; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+          --) ((i++)) ;;
+          -*)
+            if [[ ${COMP_WORDS[i+1]} == = ]]; then ((i += 2))
+            elif [[ " $takers " == *" ${COMP_WORDS[i]} "* ]]; then ((i++))
+            fi
+            continue
+            ;;
+        esac
+        if ((i <= COMP_CWORD)) && declare -F _command_offset >/dev/null; then _command_offset "$i"; else compopt -o default; fi
+        return
+      done
+      [[ $word == -* ]] || mapfile -t COMPREPLY < <(compgen -c -- "$word")
+      if ((COMP_CWORD == 1)); then operands=$commands; fi
+      ;;
+  esac
+  if [[ $word != -* ]]; then
+    words=$operands
+    [[ -n $words || ${#COMPREPLY[@]} -gt 0 ]] || { compopt -o default; return; }
+    if ((COMP_CWORD == 1)) && [[ -z $word ]]; then COMPREPLY=(); fi
+  fi
+  mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$words" -- "$word")
+}
+complete -F _trainit trainit
+)";
+
+// --- zsh ---
+
+// For '...' of a shell.
+std::string zsh_quoted(std::string_view text) { return escaped(text, '\'', "'\\''"); }
+
+// "'--grace=[text]:DURATION: '", for _arguments; a line for each of its names.
+std::string zsh_specs(const Option& option) {
+  const std::string text = concat({"[", escaped(zsh_quoted(option.help), ']', "\\]"), "]"});
+  std::string value;
+  switch (value_of(option)) {
+    case Value::kNone:
+      break;
+    case Value::kText:
+      value = " ";
+      break;
+    case Value::kFile:
+      value = "_files";
+      break;
+    case Value::kDirectory:
+      value = "_files -/";
+      break;
+    case Value::kWords:
+      value = option.many
+                  ? "_values -s , " + std::string(option.value) + " " + spaced(option.words())
+                  : "(" + spaced(option.words()) + ")";
+      break;
+  }
+  if (!value.empty()) value = concat({":", escaped(option.value, ':', "\\:"), ":", value});
+  const bool repeats = option.help.ends_with("repeatable");
+  std::string specs = concat({"    '", repeats ? "*" : "", "--", option.name,
+                              value.empty() ? "" : "=", text, value, "'\n"});
+  if (option.letter == '\0') return specs;
+  return concat({specs, "    '-", letter_of(option), value.empty() ? "" : "+", text, value, "'\n"});
+}
+
+std::string zsh_own(const Command& command) {
+  std::string specs;
+  for (const Option& option : option_table()) {
+    if (is_own(option, command)) specs += zsh_specs(option);
+  }
+  return specs;
+}
+
+std::string zsh_cases() {
+  std::string cases;
+  for (const Command* command : commands_for_people()) {
+    cases += concat({"  ('", command->name, "') own=(\n", zsh_own(*command), "  )"});
+    const WordList operands = operands_of(*command);
+    if (!operands.empty()) cases += concat({" operand=':form:(", spaced(operands), ")'"});
+    cases += " ;;\n";
+  }
+  return concat({cases, "  (help) operand=':topic or command:(", spaced(help_words()), ")' ;;\n"});
+}
+
+// "'status:phase, ranks'" for _describe.
+std::string zsh_words(std::string_view first) {
+  std::string text;
+  for (const Command* command : commands_for_people()) {
+    if (first_word(*command) != first) continue;
+    text += concat({" '", second_word(*command), ":", zsh_quoted(command->help), "'"});
+  }
+  return text;
+}
+
+constexpr std::string_view kZshRest = R"(  case $command in
+    (run|plan|snapshot|doctor)
+      _arguments -S $job $own '(-)1: :_command_names -e' '*:: :_normal' ;;
+    (*)
+      _arguments -S $own "*$operand" ;;
+  esac
+}
+if [[ $funcstack[1] = _trainit ]]; then
+  _trainit "$@"
+else
+  compdef _trainit trainit
+fi
+)";
+
+// --- fish ---
+
+std::string fish_quoted(std::string_view text) {
+  return concat({"'", escaped(escaped(text, '\\', "\\\\"), '\'', "\\'"), "'"});
+}
+
+std::string fish_names(Commands commands) {
+  std::string text;
+  for (const Command* command : commands_for_people()) {
+    if ((commands & command->bit) == 0) continue;
+    text += concat({text.empty() ? "" : " ", escaped(command->name, ' ', "-")});
+  }
+  return text;
+}
+
+std::string fish_option(const Option& option) {
+  const std::string names = fish_names(option.commands);
+  if (names.empty()) return "";
+  std::string line =
+      "complete -c trainit -n '__trainit_is " + names + "' -l " + std::string(option.name);
+  if (option.letter != '\0') line += concat({" -s ", letter_of(option)});
+  switch (value_of(option)) {
+    case Value::kNone:
+      break;
+    case Value::kText:
+      line += " -x";
+      break;
+    case Value::kFile:
+      line += " -r -F";
+      break;
+    case Value::kDirectory:
+      line += " -x -a '(__fish_complete_directories)'";
+      break;
+    case Value::kWords:
+      line += option.many ? " -x -a '(__fish_append , " + spaced(option.words()) + ")'"
+                          : " -x -a '" + spaced(option.words()) + "'";
+      break;
+  }
+  return concat({line, " -d ", fish_quoted(option.help), "\n"});
+}
+
+std::string fish_word(std::string_view place, std::string_view word, std::string_view help) {
+  return concat({"complete -c trainit -n '__trainit_is ", place, "' -f -a ", word, " -d ",
+                 fish_quoted(help), "\n"});
+}
+
+std::string fish_words() {
+  std::string lines;
+  for (const std::string_view word : command_words()) {
+    lines += fish_word("first", word, help_of_word(word));
+  }
+  lines += fish_word("first", "help", "help by topic or command");
+  for (const Command* command : commands_for_people()) {
+    if (!second_word(*command).empty()) {
+      lines += fish_word(first_word(*command), second_word(*command), command->help);
+    }
+    for (const std::string_view word : operands_of(*command)) {
+      lines += fish_word(command->name, word, "print it");
+    }
+  }
+  for (const Topic& topic : topics()) lines += fish_word("help", topic.name, topic.title);
+  for (const std::string_view word : command_words()) {
+    lines += fish_word("help", word, help_of_word(word));
+  }
+  return concat({lines, fish_word("help", "all", "everything")});
+}
+
+// The place of the cursor as a name: of the command whose options stand there, "first" where a
+// command may stand too, "program" in the command of a job.
+constexpr std::string_view kFishPlace = R"(
+function __trainit_is
+    set -l words (commandline -opc)
+    set -e words[1]
+    set -l place run
+    if not set -q words[1]
+        contains -- first $argv; and return 0
+    else if contains -- $words[1] $__trainit_commands
+        set place $words[1]
+        set -e words[1]
+        if contains -- $place $__trainit_families; and set -q words[1]
+            set place $place-$words[1]
+            set -e words[1]
+        end
+    end
+    if contains -- $place run plan snapshot doctor
+        while set -q words[1]
+            if not string match -q -- '-*' $words[1]; or test $words[1] = --
+                set place program
+                break
+            end
+            contains -- $words[1] $__trainit_takers; and set -e words[1]
+            set -e words[1]
+        end
+    end
+    contains -- $place $argv
+end
+)";
+
+}  // namespace
+
+std::string bash_completion() {
+  std::string cases;
+  for (const std::string_view word : command_words()) {
+    const WordList seconds = second_words(word);
+    if (seconds.empty()) continue;
+    cases +=
+        concat({"    ", word, ")\n      if ((COMP_CWORD == 2)); then mapfile -t ",
+                "COMPREPLY < <(compgen -W '", spaced(seconds),
+                "' -- \"$word\"); return; fi\n      command+=\" ${COMP_WORDS[2]}\"\n      ;;\n"});
+  }
+  return concat(
+      {"# bash completion for trainit\n_trainit() {\n"
+       "  local i at=1 command=run words= many= operands=\n"
+       "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+       "  local commands='",
+       spaced(command_words()), " help'\n", kBashCommand, cases,
+       "  esac\n  case \"$command $before\" in\n", bash_values(), "  esac\n", kBashRest,
+       bash_options(), kBashJob});
+}
+
+std::string zsh_completion() {
+  std::string job;
+  for (const Option& option : option_table()) {
+    if (is_of_job(option)) job += zsh_specs(option);
+  }
+  std::string commands;
+  std::string seconds;
+  for (const std::string_view word : command_words()) {
+    commands += concat({"    '", word, ":", zsh_quoted(help_of_word(word)), "'\n"});
+    if (second_words(word).empty()) continue;
+    seconds += concat({"    (", word, ") seconds=(", zsh_words(word), ") ;;\n"});
+  }
+  return concat(
+      {"#compdef trainit\n# zsh completion for trainit\n_trainit() {\n"
+       "  local command=run operand=':file:_files' curcontext=$curcontext state line\n"
+       "  typeset -A opt_args\n  local -a commands seconds job own\n  commands=(\n",
+       commands,
+       "    'help:help by topic or command'\n  )\n"
+       "  if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n"
+       "    _describe -t commands command commands\n"
+       "    [[ -z $words[2] ]] || _command_names -e\n"
+       "    return\n  fi\n"
+       "  if (( ${commands[(I)$words[2]:*]} )); then\n"
+       "    command=$words[2]\n    shift words\n    (( CURRENT-- ))\n  fi\n"
+       "  case $command in\n",
+       seconds,
+       "  esac\n  if (( $#seconds )); then\n    if (( CURRENT == 2 )); then\n"
+       "      _describe -t commands action seconds\n      return\n    fi\n"
+       "    command+=\" $words[2]\"\n    shift words\n    (( CURRENT-- ))\n  fi\n  job=(\n",
+       job, "  )\n  case $command in\n", zsh_cases(), "  esac\n", kZshRest});
+}
+
+std::string fish_completion() {
+  std::string takers;
+  std::string options;
+  for (const Option& option : option_table()) {
+    if ((option.commands & kJob) != 0 && !option.value.empty()) {
+      takers += concat({" --", option.name});
+    }
+    options += fish_option(option);
+  }
+  return concat(
+      {"# fish completion for trainit\nset -g __trainit_commands ", spaced(command_words()),
+       " help\nset -g __trainit_families ", families(" "), "\nset -g __trainit_takers", takers,
+       kFishPlace,
+       "complete -c trainit -n '__trainit_is first run' -f -a '(__fish_complete_command)'\n",
+       fish_words(), options});
+}
+
+}  // namespace cli

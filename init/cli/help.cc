@@ -1,0 +1,230 @@
+#include "init/cli/help.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "init/cli/options.h"
+
+namespace cli {
+namespace {
+
+constexpr std::string_view kIntroduction =
+    "trainit is the entrypoint of a training image: it finds out which node this is, starts the "
+    "ranks of\n"
+    "the job, and ends the container with a line and an exit code that say what happened.\n\n"
+    "trainit [OPTIONS] [--] COMMAND [ARG...]         as in: trainit --fan-out -- python3 "
+    "train.py\n\n";
+
+struct Words {
+  std::string_view word;
+  std::string_view help;
+};
+constexpr Words kFamilies[] = {
+    {"ranktable", "rank tables of Ascend: check, convert or generate one"},
+    {"hostfile", "hostfiles of MPI and its like: check or convert one"},
+    {"cache", "the node's cache of datasets: list it (ls), or clean it up (gc)"}};
+
+// Breaks text at blanks, after `indent` of them.
+std::string wrapped(std::string_view text, std::size_t indent) {
+  std::string lines;
+  for (const std::string_view paragraph : envgen::split(text, '\n')) {
+    std::string line(indent, ' ');
+    for (const std::string_view word : envgen::words_of(paragraph)) {
+      if (line.size() > indent && line.size() + 1 + word.size() > kScreenColumns) {
+        lines += concat({line, "\n"});
+        line.assign(indent, ' ');
+      }
+      if (line.size() > indent) line += ' ';
+      line += word;
+    }
+    lines += concat({line, "\n"});
+  }
+  return lines;
+}
+
+std::string row_of(std::string_view left, std::string_view right, std::size_t column) {
+  std::string line = concat({"  ", left});
+  line.resize(std::max(column, line.size() + 1), ' ');
+  return concat({line, right, "\n"});
+}
+
+// Of the first screen and of run.
+std::string common_options() {
+  constexpr std::size_t kColumn = 27;
+  std::string text =
+      "Options that most jobs need; each is a variable too, --grace for example TRAINIT_GRACE:\n";
+  for (const Option& option : option_table()) {
+    if (option.common) text += row_of(flag_of(option), option.help, kColumn);
+  }
+  return text;
+}
+
+std::string topic_names() {
+  std::vector<std::string> names;
+  for (const Topic& topic : topics()) names.emplace_back(topic.name);
+  return envgen::joined(names, ", ");
+}
+
+std::string where_more_is() {
+  return concat(
+      {"More: trainit help TOPIC, which is one of\n", wrapped(topic_names(), 2),
+       "trainit help COMMAND, trainit help all; as a manual: trainit reference man | man -l -\n"});
+}
+
+// Three lines.
+std::string paragraph_of(const Option& option) {
+  constexpr std::size_t kVariableColumn = 40;
+  constexpr std::size_t kIndent = 6;
+  std::string text = has_variable(option)
+                         ? row_of(flag_of(option), variable_name(option), kVariableColumn)
+                         : row_of(option.letter != '\0'
+                                      ? std::string{'-', option.letter, ',', ' '} + flag_of(option)
+                                      : flag_of(option),
+                                  "", 0);
+  while (text.ends_with(" \n")) text.erase(text.size() - 2, 1);
+  text += wrapped(option.help, kIndent);
+  const std::string values = values_of(option);
+  return values.empty() ? text : text + wrapped(values, kIndent);
+}
+
+// Its own: what run has is shown by topics.
+bool is_shown_with(const Option& option, Commands command) {
+  if ((option.commands & command) == 0 || option.commands == kAll) return false;
+  return (command & kJob) == 0 || (option.commands & kRun) == 0;
+}
+
+std::string options_of(const Command& command) {
+  std::string text;
+  for (const Option& option : option_table()) {
+    if (is_shown_with(option, command.bit)) text += paragraph_of(option);
+  }
+  return text.empty() ? text : "\n" + text;
+}
+
+std::string examples_of(const Command& command) {
+  std::string text;
+  for (const std::string_view line : envgen::split(command.examples, '\n')) {
+    if (!line.empty()) text += concat({"  ", line, "\n"});
+  }
+  return text.empty() ? text : "\nAs in:\n" + text;
+}
+
+std::string help_of(const Command& command) {
+  std::string text = concat({line_of(command), "\n"});
+  if (!command.help.empty()) text += wrapped(command.help, 2);
+  text += wrapped(command.about, 2);
+  if (command.bit == kRun) {
+    text += concat({"\n", common_options()});
+  } else {
+    text += options_of(command);
+  }
+  if (command.more != nullptr) text += command.more();
+  text += examples_of(command);
+  if (command.bit == kRun) return concat({text, "\n", where_more_is()});
+  if ((command.bit & kJob) != 0) {
+    text += concat({"\nOPTIONS are those of a job: trainit help TOPIC, which is one of\n",
+                    wrapped(topic_names(), 2)});
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string version() { return "trainit " TRAINIT_VERSION "\n"; }
+
+std::string flag_of(const Option& option) {
+  std::string flag = concat({"--", option.name});
+  return option.value.empty() ? flag : flag + " " + std::string(option.value);
+}
+
+std::string line_of(const Command& command) {
+  std::string line = concat({"trainit ", command.name});
+  return command.arguments.empty() ? line : line + " " + std::string(command.arguments);
+}
+
+std::string_view help_of_word(std::string_view word) {
+  const auto* family = std::ranges::find(kFamilies, word, &Words::word);
+  if (family != std::end(kFamilies)) return family->help;
+  const auto command = std::ranges::find(command_table(), word, &Command::name);
+  return command != command_table().end() ? command->help : std::string_view();
+}
+
+std::string owners_of(const Option& option) {
+  std::string owners;
+  if ((option.commands & kRun) != 0) return owners;
+  for (const Command& command : command_table()) {
+    if ((option.commands & command.bit) == 0) continue;
+    owners += concat({owners.empty() ? "" : ", ", command.name});
+  }
+  return concat({owners, ": "});
+}
+
+std::string values_of(const Option& option) {
+  std::string text;
+  const std::string accepts = option.accepts();
+  if (!option.value.empty() || option.name == "terminal") text = concat({"Takes ", accepts, "."});
+  if (!option.standard.empty()) {
+    text += concat({text.empty() ? "Default: " : " Default: ", option.standard, "."});
+  }
+  return text;
+}
+
+std::string usage() {
+  constexpr std::size_t kColumn = 15;
+  std::string text(kIntroduction);
+  for (const std::string_view word : command_words()) {
+    text += row_of(word, help_of_word(word), kColumn);
+  }
+  return concat({text, "\n", common_options(), "\n", where_more_is()});
+}
+
+std::string command_help(std::string_view word) {
+  std::string text;
+  for (const Command& command : command_table()) {
+    if (first_word(command) != word) continue;
+    text += concat({text.empty() ? "" : "\n", help_of(command)});
+  }
+  return text;
+}
+
+std::string topic_help(const Topic& topic) {
+  std::string text = concat({topic.title, "\n"});
+  for (const Option& option : option_table()) {
+    if (option.topic->name == topic.name) text += concat({"\n", paragraph_of(option)});
+  }
+  return text;
+}
+
+std::string all_help() {
+  std::string text = usage();
+  for (const std::string_view word : command_words()) text += concat({"\n\n", command_help(word)});
+  for (const Topic& topic : topics()) text += concat({"\n\n", topic_help(topic)});
+  return text;
+}
+
+int help_command(Arguments words) {
+  constexpr std::size_t kColumn = 12;
+  if (words.empty()) {
+    std::string text = "Options by topic, for trainit help TOPIC:\n";
+    for (const Topic& topic : topics()) text += row_of(topic.name, topic.title, kColumn);
+    text += "Commands, for trainit help COMMAND:\n";
+    for (const std::string_view word : command_words()) {
+      text += row_of(word, help_of_word(word), kColumn);
+    }
+    return print(text + "Everything: trainit help all\n");
+  }
+  const std::string_view word = words[0];
+  if (word == "all") return print(all_help());
+  const auto topic = std::ranges::find(topics(), word, &Topic::name);
+  if (topic != topics().end()) return print(topic_help(*topic));
+  const std::string text = command_help(word);
+  if (!text.empty()) return print(text);
+  WordList known = command_words();
+  known.emplace_back("all");
+  for (const Topic& one : topics()) known.push_back(one.name);
+  return complain({"reading the command line", "trainit help",
+                   "neither a topic nor a command: " + envgen::quoted(word),
+                   with_guess("see: trainit help", word, known)});
+}
+
+}  // namespace cli
