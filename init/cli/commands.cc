@@ -58,23 +58,6 @@ int call_command(const Command& command, Arguments arguments, const envgen::Envi
 
 }  // namespace
 
-std::string_view first_word(const Command& command) {
-  return command.name.substr(0, command.name.find(' '));
-}
-
-std::string_view second_word(const Command& command) {
-  return command.name.substr(std::min(first_word(command).size() + 1, command.name.size()));
-}
-
-WordList command_words() {
-  WordList words;
-  for (const Command& command : command_table()) {
-    const std::string_view word = first_word(command);
-    if (!command.help.empty() && (words.empty() || words.back() != word)) words.push_back(word);
-  }
-  return words;
-}
-
 int run_tool(Arguments arguments, const envgen::Environ& env) {
   const std::string_view first = arguments[0];
   if (is_help(first)) return print(usage());

@@ -7,19 +7,12 @@
 #include <string_view>
 
 #include "base/environ.h"
+#include "init/cli/command.h"
 #include "init/cli/invocation.h"
-#include "init/cli/options.h"
 #include "init/early/early.h"
 #include "init/proc/signals.h"
 
 namespace cli {
-
-// A command line behind the name of its command.
-struct Call {
-  Arguments arguments;
-  const envgen::Environ& env;
-  Options options;  // of both
-};
 
 // `saved`: the signals as the caller had them; they have been taken over. Parses by itself: it has
 // to be ready for the log by then.
@@ -46,24 +39,5 @@ int report_command(Call& call);
 int main(int argc, char** argv, const early::Handover& early);
 // The same of all commands but run; the first argument names it.
 int run_tool(Arguments arguments, const envgen::Environ& env);
-
-struct Command {
-  std::string_view name = {};  // "copy"; "cache ls"
-  Commands bit = 0;
-  std::string_view arguments = {};  // "[OPTIONS] SRC DST"
-  std::string_view help = {};       // on one line; "" = not for people
-  std::string_view about = {};      // the rest of its own --help, a paragraph a line
-  std::string_view examples = {};   // one a line
-  int (*run)(Call& call) = nullptr;
-  bool operands = false;            // takes words that are no options
-  std::string (*more)() = nullptr;  // the end of its own --help
-};
-std::span<const Command> command_table();
-// "cache" of "cache ls".
-std::string_view first_word(const Command& command);
-// "ls" of "cache ls"; "".
-std::string_view second_word(const Command& command);
-// The first words of those for people, each once.
-std::vector<std::string_view> command_words();
 
 }  // namespace cli

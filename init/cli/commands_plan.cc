@@ -5,6 +5,7 @@
 #include "envgen/plan/typed_launcher.h"
 #include "init/cli/commands.h"
 #include "init/engine/policies.h"
+#include "init/engine/report/job_messages.h"
 #include "init/engine/resolve/collect.h"
 #include "init/proc/exec.h"
 #include "init/sandbox/prepare.h"
@@ -108,9 +109,7 @@ std::string start_warning(const envgen::Plan& plan, const envgen::Process& proce
   if (searched && !plan.scripts.empty()) return "";
   if (!searched) argv[0] = envgen::join_path(process.cwd, argv[0]);
   if (const auto fault = proc::Program(argv, env).find_fault()) {
-    const envgen::Error& error = fault->error;
-    return concat({process.name, " would not start: ", error.fix, "; ",
-                   envgen::to_line({error.what, error.where, error.found, ""})});
+    return concat({process.name, " would not start: ", engine::start_text(*fault)});
   }
   const std::string script = script_of(process);
   const std::string path = envgen::join_path(process.cwd, script);

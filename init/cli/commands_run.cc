@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/nearest.h"
+#include "base/text.h"
 #include "envgen/resolve/hooks.h"
 #include "init/cli/commands.h"
 #include "init/cli/help.h"
@@ -14,6 +15,7 @@
 #include "init/engine/tasks/job.h"
 #include "init/sys/facts.h"
 #include "init/sys/fd.h"
+#include "init/sys/files.h"
 
 namespace cli {
 namespace {
@@ -100,6 +102,19 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
   setup.own_variables = own_variables();
   setup.has_hooks = may_have_hooks(early);
   return engine::supervise(std::move(setup));
+}
+
+// print-environment FD: what a job's shell becomes once it has sourced scripts. Not for people.
+int environment_command(Call& call) {
+  const std::vector<std::string>& words = call.options.operands;
+  const auto fd = words.size() == 1 ? envgen::parse_count<int>(words[0]) : std::nullopt;
+  if (!fd) return complain({"printing the environment", "", "no descriptor", ""});
+  std::string bytes;
+  for (const std::string& entry : call.env.entries()) bytes.append(entry).push_back('\0');
+  bytes.insert(0, "E " + std::to_string(bytes.size()) + "\n");
+  if (sys::write_all(*fd, bytes) == bytes.size()) return 0;
+  return complain({"printing the environment", "descriptor " + std::to_string(*fd),
+                   sys::errno_text(errno), ""});
 }
 
 }  // namespace cli

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "init/cli/commands.h"
+#include "init/cli/command.h"
 #include "init/cli/help.h"
 #include "init/cli/options.h"
 

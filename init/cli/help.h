@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "init/cli/commands.h"
+#include "init/cli/command.h"
 
 namespace cli {
 

@@ -68,10 +68,14 @@ envgen::Error unknown_option(const std::string& flag, const Options& options) {
       std::ranges::find(known, elsewhere->here) != known.end()) {
     typed = elsewhere->here;
   }
-  const bool job = (options.command & kJob) != 0;
-  return {kReading, flag, "no such option",
-          with_guess(help, typed, known, "--") +
-              (job ? "; put -- before a command that starts with a dash" : "")};
+  const std::string_view guess = envgen::nearest(typed, known);
+  std::string fix = help;
+  if (!guess.empty()) {
+    fix = concat({"did you mean --", guess, "? ", help});
+  } else if ((options.command & kJob) != 0) {
+    fix += "; put -- before a command that starts with a dash";
+  }
+  return {kReading, flag, "no such option", std::move(fix)};
 }
 
 // Of `value`, or of the part of a list, that is not one of the words.

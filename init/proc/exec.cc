@@ -362,15 +362,13 @@ StartFailure Program::try_all(int (Program::*attempt)(const std::string&)) {
   }
   if (denied != nullptr) {
     Reason reason = blame(*denied, denied_error);
-    std::string where = *denied == name ? std::string() : *denied;
-    return {exit_code::kCannotRun,
-            {what, std::move(where), std::move(reason.found), std::move(reason.fix)}};
+    return {exit_code::kCannotRun, {what, *denied, std::move(reason.found), std::move(reason.fix)}};
   }
   if (name.empty()) {
     return {exit_code::kNotFound, {what, "", "an empty command name", "name the program to run"}};
   }
   if (search_path_.empty()) {
-    return {exit_code::kNotFound, {what, "", "no such file", advice_for_path(name)}};
+    return {exit_code::kNotFound, {what, name, "no such file", advice_for_path(name)}};
   }
   return {exit_code::kNotFound,
           {what, "", "no such program in PATH=" + short_search_path(search_path_),

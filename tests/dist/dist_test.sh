@@ -55,6 +55,7 @@ done
 tar -xzf "$name.tar.gz"
 expect 'the tarball has the binary' cmp "$name/bin/trainit" "$trainit"
 for part in share/man/man1/trainit.1 share/bash-completion/completions/trainit \
+  share/zsh/vendor-completions/_trainit share/fish/vendor_completions.d/trainit.fish \
   share/doc/trainit/copyright share/doc/trainit/README.md share/doc/trainit/README.zh.md share/doc/trainit/CHANGELOG.md \
   share/doc/trainit/docs/security.md share/trainit/images/prepare-image \
   share/trainit/hooks/pre-start.d/10-workspace share/trainit/Dockerfile.gpu share/trainit/Dockerfile.ascend \

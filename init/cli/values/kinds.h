@@ -59,8 +59,8 @@ inline constexpr Kind<std::uint32_t> kMask = {"an octal mask such as 027", parse
 inline constexpr Kind<bool> kOff = {kSwitch.accepts, parse_off};
 
 using Text = Kind<std::string>;
-inline constexpr Text kPlatform = {"", parse_text, nullptr, platform_names};
-inline constexpr Text kFramework = {"", parse_text, nullptr, framework_names};
+inline constexpr Text kPlatform = {"", parse_platform, nullptr, platform_names};
+inline constexpr Text kFramework = {"", parse_framework, nullptr, framework_names};
 inline constexpr Text kHosts = {"a list such as a:8,b:8", parse_text};
 inline constexpr Text kAddress = {"a name or an address", parse_text};
 inline constexpr Text kCondaEnv = {"a name or a path", parse_text};

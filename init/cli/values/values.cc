@@ -142,6 +142,16 @@ Parsed<std::string> parse_text(std::string_view text) {
   return std::string(text);
 }
 
+Parsed<std::string> parse_platform(std::string_view text) {
+  const auto names = platform_names();
+  return place_of(text, names) < names.size() ? parse_text(text) : refused();
+}
+
+Parsed<std::string> parse_framework(std::string_view text) {
+  const auto names = framework_names();
+  return place_of(text, names) < names.size() ? parse_text(text) : refused();
+}
+
 Parsed<std::string> parse_absolute(std::string_view text) {
   while (text.size() > 1 && text.ends_with('/')) text.remove_suffix(1);
   if (text.size() < 2 || !text.starts_with('/')) return refused();
@@ -376,10 +386,10 @@ std::string concat(std::initializer_list<std::string_view> parts) {
 }
 
 std::string with_guess(std::string fix, std::string_view typed,
-                       std::span<const std::string_view> known, std::string_view before) {
+                       std::span<const std::string_view> known) {
   const std::string_view guess = envgen::nearest(typed, known);
   if (guess.empty()) return fix;
-  return concat({fix, "; did you mean ", before, guess, "?"});
+  return concat({fix, "; did you mean ", guess, "?"});
 }
 
 std::string either(std::span<const std::string_view> words) {

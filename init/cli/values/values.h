@@ -42,6 +42,8 @@ Parsed<bool> parse_switch(std::string_view text);
 Parsed<bool> parse_off(std::string_view text);  // of a switch that turns something off
 // Anything but an empty text.
 Parsed<std::string> parse_text(std::string_view text);
+Parsed<std::string> parse_platform(std::string_view text);
+Parsed<std::string> parse_framework(std::string_view text);
 // An absolute path, but for "/"; without slashes at its end.
 Parsed<std::string> parse_absolute(std::string_view text);
 Parsed<std::string> parse_perf_text(std::string_view text);
@@ -73,10 +75,9 @@ Parsed<std::vector<envgen::HookEvent>> parse_fatal_hooks(std::string_view text);
 
 // One call, where each + between texts would be one.
 std::string concat(std::initializer_list<std::string_view> parts);
-// `fix`, and "; did you mean --grace?" where `typed` is near one of `known` ("grace"; `before` is
-// "--").
+// `fix`, and "; did you mean tee?" where `typed` is near one of `known`.
 std::string with_guess(std::string fix, std::string_view typed,
-                       std::span<const std::string_view> known, std::string_view before = {});
+                       std::span<const std::string_view> known);
 // "a, b or c"
 std::string either(std::span<const std::string_view> words);
 // The index of `word`; words.size() where it is not there.

@@ -60,14 +60,6 @@ std::string oom_text(const Job& job, const Ending& ending,
   return struck + " (" + count + "); raise the memory limit or use less";
 }
 
-// What to do first: the rest may be as long as a PATH.
-std::string start_text(const proc::StartFailure& failure) {
-  const envgen::Error& error = failure.error;
-  if (error.fix.empty()) return envgen::to_line(error);
-  const char* end = error.fix.ends_with('?') ? " " : "; ";
-  return error.fix + end + envgen::to_line({error.what, error.where, error.found, ""});
-}
-
 std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, TaskKind kind,
                          std::optional<std::uint64_t> oom_kills_now) {
   const TaskRecord& record = job.records[end.task.index];
@@ -105,6 +97,14 @@ bool is_plain(const envgen::Plan& plan) {
 bool says_exit_code(const Job& job, int exit_code) {
   const bool said = job.failure.signal.empty() && job.failure.exit_code == exit_code;
   return !is_plain(job.plan) || (exit_code != 0 && !said);
+}
+
+std::string start_text(const proc::StartFailure& failure) {
+  const envgen::Error& error = failure.error;
+  if (error.fix.empty()) return envgen::to_line(error);
+  const char* end = error.fix.ends_with('?') ? " " : "; ";
+  const bool said = error.what.ends_with(error.where);
+  return error.fix + end + envgen::to_line({error.what, said ? "" : error.where, error.found, ""});
 }
 
 std::string starting_text(const envgen::Plan& plan) {

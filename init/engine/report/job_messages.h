@@ -19,6 +19,9 @@ bool is_plain(const envgen::Plan& plan);
 // Whether the container's exit code is news behind what was said of the failure.
 bool says_exit_code(const Job& job, int exit_code);
 
+// Why a program did not start, what to do first: the rest may be as long as a PATH.
+std::string start_text(const proc::StartFailure& failure);
+
 // "vk/mpi: node 0 of 2, starting mpirun, services: sshd"
 std::string starting_text(const envgen::Plan& plan);
 

@@ -516,8 +516,8 @@ TEST_F(Exec, AMissingProgramIs127WithWhereItWasLookedFor) {
             "install no-such-program in the image, or give its path");
   ran = run_task(command({path("missing")}));
   EXPECT_EQ(ran.code, 127);
-  EXPECT_EQ(ran.trouble,
-            "127 starting " + path("missing") + ": found no such file; correct the path");
+  EXPECT_EQ(ran.trouble, "127 starting " + path("missing") + ": " + path("missing") +
+                             ": found no such file; correct the path");
   ran = run_task(command({"./missing"}));
   EXPECT_THAT(ran.trouble, HasSubstr("which counts from the working directory"));
   EXPECT_EQ(run_task(command({write("file", "") + "/x"})).code, 127);
