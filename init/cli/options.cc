@@ -159,7 +159,7 @@ bool has_variable(const Option& option) { return !option.flag_only; }
 std::vector<std::string> variable_warnings(const envgen::Environ& env) {
   constexpr std::string_view kPrefix = "TRAINIT_";
   // Ours, but no option's: hooks have it, and what they start.
-  constexpr std::string_view kExitCode = "TRAINIT_EXIT_CODE";
+  constexpr std::string_view kEndedWith = "TRAINIT_EXIT_CODE";
   constexpr std::size_t kEditEvery = 4;
   std::vector<std::string> names;
   for (const Option& option : option_table()) {
@@ -170,7 +170,7 @@ std::vector<std::string> variable_warnings(const envgen::Environ& env) {
   for (const std::string_view entry : env.entries()) {
     const std::string_view name = entry.substr(0, entry.find('='));
     const bool is_set = entry.size() > name.size() + 1;
-    if (!name.starts_with(kPrefix) || !is_set || name == kExitCode) continue;
+    if (!name.starts_with(kPrefix) || !is_set || name == kEndedWith) continue;
     const std::size_t length = name.size() - kPrefix.size();
     const std::string_view guess =
         envgen::nearest_within(name, known, std::clamp<std::size_t>(length / kEditEvery, 1, 2));
