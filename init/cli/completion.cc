@@ -158,6 +158,12 @@ std::string bash_options() {
                  "' ;;\n  esac\n"});
 }
 
+constexpr std::string_view kBashHead = R"(# bash completion for trainit
+_trainit() {
+  local i at=1 command=run words= many= operands=
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+  local commands=')";
+
 constexpr std::string_view kBashCommand = R"(  # --option=VALUE is three words here.
   if [[ $word == = ]]; then word=; elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi
   if ((COMP_CWORD > 1)) && [[ " $commands " == *" ${COMP_WORDS[1]} "* ]]; then
@@ -271,6 +277,43 @@ std::string zsh_words(std::string_view first) {
   }
   return text;
 }
+
+constexpr std::string_view kZshHead = R"(#compdef trainit
+# zsh completion for trainit
+_trainit() {
+  local command=run operand=':file:_files' curcontext=$curcontext state line
+  typeset -A opt_args
+  local -a commands seconds job own
+  commands=(
+)";
+
+constexpr std::string_view kZshCommand = R"(    'help:help by topic or command'
+  )
+  if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then
+    _describe -t commands command commands
+    [[ -z $words[2] ]] || _command_names -e
+    return
+  fi
+  if (( ${commands[(I)$words[2]:*]} )); then
+    command=$words[2]
+    shift words
+    (( CURRENT-- ))
+  fi
+  case $command in
+)";
+
+constexpr std::string_view kZshSecond = R"(  esac
+  if (( $#seconds )); then
+    if (( CURRENT == 2 )); then
+      _describe -t commands action seconds
+      return
+    fi
+    command+=" $words[2]"
+    shift words
+    (( CURRENT-- ))
+  fi
+  job=(
+)";
 
 constexpr std::string_view kZshRest = R"(  case $command in
     (run|plan|snapshot|doctor)
@@ -396,14 +439,9 @@ std::string bash_completion() {
                 "COMPREPLY < <(compgen -W '", spaced(seconds),
                 "' -- \"$word\"); return; fi\n      command+=\" ${COMP_WORDS[2]}\"\n      ;;\n"});
   }
-  return concat(
-      {"# bash completion for trainit\n_trainit() {\n"
-       "  local i at=1 command=run words= many= operands=\n"
-       "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
-       "  local commands='",
-       spaced(command_words()), " help'\n", kBashCommand, cases,
-       "  esac\n  case \"$command $before\" in\n", bash_values(), "  esac\n", kBashRest,
-       bash_options(), kBashJob});
+  return concat({kBashHead, spaced(command_words()), " help'\n", kBashCommand, cases,
+                 "  esac\n  case \"$command $before\" in\n", bash_values(), "  esac\n", kBashRest,
+                 bash_options(), kBashJob});
 }
 
 std::string zsh_completion() {
@@ -418,24 +456,8 @@ std::string zsh_completion() {
     if (second_words(word).empty()) continue;
     seconds += concat({"    (", word, ") seconds=(", zsh_words(word), ") ;;\n"});
   }
-  return concat(
-      {"#compdef trainit\n# zsh completion for trainit\n_trainit() {\n"
-       "  local command=run operand=':file:_files' curcontext=$curcontext state line\n"
-       "  typeset -A opt_args\n  local -a commands seconds job own\n  commands=(\n",
-       commands,
-       "    'help:help by topic or command'\n  )\n"
-       "  if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n"
-       "    _describe -t commands command commands\n"
-       "    [[ -z $words[2] ]] || _command_names -e\n"
-       "    return\n  fi\n"
-       "  if (( ${commands[(I)$words[2]:*]} )); then\n"
-       "    command=$words[2]\n    shift words\n    (( CURRENT-- ))\n  fi\n"
-       "  case $command in\n",
-       seconds,
-       "  esac\n  if (( $#seconds )); then\n    if (( CURRENT == 2 )); then\n"
-       "      _describe -t commands action seconds\n      return\n    fi\n"
-       "    command+=\" $words[2]\"\n    shift words\n    (( CURRENT-- ))\n  fi\n  job=(\n",
-       job, "  )\n  case $command in\n", zsh_cases(), "  esac\n", kZshRest});
+  return concat({kZshHead, commands, kZshCommand, seconds, kZshSecond, job,
+                 "  )\n  case $command in\n", zsh_cases(), "  esac\n", kZshRest});
 }
 
 std::string fish_completion() {

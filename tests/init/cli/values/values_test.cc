@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "init/cli/values/kinds.h"
 #include "init/cli/options.h"
+#include "init/cli/values/kinds.h"
 
 namespace {
 
