@@ -39,7 +39,7 @@ help:
 	@echo 'make test     all tests: unit, simulation and end to end, with sanitizers and without; containers'
 	@echo 'make bench    start, memory, reaping, signals and exit against other inits; rank tables against Python'
 	@echo 'make behaviour  how trainit and other inits answer 34 checks of a PID 1'
-	@echo 'make stacks   newer PyTorch, MPI and Slurm, and gVisor, for real; STACKS="slurm gvisor" are some of them'
+	@echo 'make stacks   newer PyTorch, MPI and Slurm, gVisor and a kubelet, for real; STACKS="slurm gvisor" are some of them'
 	@echo 'make failures  what trainit says of failures that are played, in each way that ranks are started'
 	@echo 'make hangs    whom it names where a job of the real PyTorch hangs'
 	@echo 'make lint     clang-format, clang-tidy, shellcheck, layering'

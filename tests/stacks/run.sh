@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Today's frameworks, launchers and engines, each for real: run.sh BUILD [NAME...]
-# NAME: pytorch-trixie, pytorch-sid, mpi-trixie, mpi-sid (Open MPI and MPICH), slurm, gvisor;
-# without one all of them, in about an hour. Images are made once, below BUILD/tests/stacks. Exits
-# 1 when a stack is not as it should be.
+# NAME: pytorch-trixie, pytorch-sid, mpi-trixie, mpi-sid (Open MPI and MPICH), slurm, gvisor,
+# kubelet; without one all of them, in about an hour. Images and programs are made once, below
+# BUILD/tests/stacks. Exits 1 when a stack is not as it should be.
 set -eu
 
 build=$(realpath "${1:?a build directory}")
 shift
-[ $# -gt 0 ] || set -- pytorch-trixie pytorch-sid mpi-trixie mpi-sid slurm gvisor
+[ $# -gt 0 ] || set -- pytorch-trixie pytorch-sid mpi-trixie mpi-sid slurm gvisor kubelet
 here=$(realpath "$(dirname "$0")")
 state=$build/tests/stacks
 mkdir -p "$state"
@@ -23,9 +23,13 @@ images() { # release
 
 # Of trixie: bookworm's Slurm has no keys of its own, and there is no gVisor in it.
 packages_of() { # name packages, mmdebstrap's further arguments; its path
-  local made=$state/$1.tar
+  release_packages_of trixie "$@"
+}
+
+release_packages_of() { # release, and as above
+  local made=$state/$2.tar
   if [ ! -e "$made" ]; then
-    unshare --mount mmdebstrap --quiet --format=tar --include="$2" "${@:3}" trixie "$made.new" >&2
+    unshare --mount mmdebstrap --quiet --format=tar --include="$3" "${@:4}" "$1" "$made.new" >&2
     mv "$made.new" "$made"
   fi
   echo "$made"
@@ -38,7 +42,7 @@ mpi() { # release
 }
 
 run() { # name
-  local tar
+  local tar program
   case $1 in
     pytorch-*)
       images "${1#*-}"
@@ -53,6 +57,12 @@ run() { # name
       tar=$(packages_of gvisor runsc --variant=extract)
       tar --extract --file="$tar" --directory="$state" ./usr/bin/runsc
       python3 "$here/gvisor.py" "$build/trainit" "$state/usr/bin/runsc"
+      ;;
+    kubelet)
+      tar=$(release_packages_of bookworm go golang-go --variant=extract)
+      program=$("$here/build_kubelet.sh" "$state" "$tar") || return
+      tar=$(packages_of python python3 --variant=minbase)
+      python3 "$here/kubelet.py" "$build/trainit" "$program" "$tar"
       ;;
     *)
       echo "run.sh: $1: found no such stack; see its first lines" >&2
