@@ -11,6 +11,7 @@
 #include "envgen/formats/hostfile.h"
 #include "envgen/formats/hosts.h"
 #include "envgen/plan/devices.h"
+#include "envgen/plan/typed_launcher.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 
@@ -178,6 +179,26 @@ void name_trainer_nodes(std::string_view master, std::vector<Node>& nodes) {
   }
 }
 
+// `tune run --rdzv_endpoint=a:29500`: Trainer's torchtune has no other word of the master. Nothing
+// where a shell is still to say what stands there.
+std::optional<HostPort> typed_rendezvous(const Request& request) {
+  const Launcher* typed = typed_launcher(request.command);
+  if (typed == nullptr || typed->reads != LauncherReads::kPet) return std::nullopt;
+  bool next = false;
+  for (const std::string& argument : request.command) {
+    for (std::string_view word : words_of(argument)) {  // of a shell's text, too
+      const std::string_view flag = next ? "" : take_part(word, '=');
+      const bool is_flag = flag == "--rdzv_endpoint" || flag == "--rdzv-endpoint";
+      if (next || (is_flag && !word.empty())) {
+        auto endpoint = parse_host_port(word);
+        return word.contains('$') ? std::nullopt : endpoint;
+      }
+      next = is_flag;
+    }
+  }
+  return std::nullopt;
+}
+
 Status set_master(const Inputs& inputs, Cluster& cluster) {
   if (!inputs.request().master_addr.empty()) return {};
   // A rendezvous is of the operator's own, where MASTER_ADDR may be the image's.
@@ -196,6 +217,11 @@ Status set_master(const Inputs& inputs, Cluster& cluster) {
   cluster.master_port = port.value_or(0);
   if (!master.value.empty()) return check_master(master.value, master.name);
   if (cluster.nodes.size() == 1) return {};
+  if (auto typed = typed_rendezvous(inputs.request())) {
+    cluster.master_addr = typed->host;
+    cluster.master_port = typed->port;
+    return {};
+  }
   return fail(kReading, "PET_MASTER_ADDR, MASTER_ADDR and PET_RDZV_ENDPOINT", "nothing",
               "say where the ranks meet with --master-addr");
 }

@@ -188,6 +188,33 @@ TEST(KubeflowTrainer, AMissingMasterOrRankIsAnError) {
               AllOf(HasSubstr("PET_NODE_RANK"), HasSubstr("--node-rank")));
 }
 
+// Its torchtune plugin tells the master by the command alone.
+TEST(KubeflowTrainer, TorchtuneIsToldWhereItsRanksMeetByItsFlag) {
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"tune", "run", "--rdzv_endpoint=llm-node-0-0.llm:29500", "full_finetune_distributed"},
+           {"tune", "run", "--rdzv-endpoint", "llm-node-0-0.llm:29500",
+            "full_finetune_distributed"},
+           {"bash", "-c", "tune run --rdzv_endpoint=llm-node-0-0.llm:29500 recipe"}}) {
+    Container c = trainer_pod(1);
+    c.snapshot.env.unset("PET_MASTER_ADDR");
+    c.snapshot.env.unset("PET_MASTER_PORT");
+    c.request.command = command;
+    ResolvedCluster resolved = resolved_in(locate_kubeflow, c);
+    EXPECT_EQ(resolved.cluster.master_addr, "llm-node-0-0.llm");
+    EXPECT_EQ(resolved.cluster.master_port, 29500);
+    EXPECT_THAT(nodes_of(resolved), ElementsAre("llm-node-0-0.llm x4", "llm-node-0-1.llm x4"));
+    EXPECT_EQ(resolved.local_node.node_rank, 1);
+  }
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"python", "train.py", "--rdzv_endpoint=a:1"},
+           {"bash", "-c", "torchrun --rdzv_endpoint $LEADER:29500 x.py"}}) {
+    Container c = trainer_pod(1);
+    c.snapshot.env.unset("PET_MASTER_ADDR");
+    c.request.command = command;
+    EXPECT_THAT(error_in(locate_kubeflow, c), HasSubstr("--master-addr")) << command.back();
+  }
+}
+
 // --- TFJob ---
 
 Container tf_pod(const std::string& config) {
