@@ -22,7 +22,10 @@ constexpr std::array<std::string_view, 4> kRoles = {"CHIEF", "WORKER", "PS", "EV
 std::optional<std::string> detect_mlp(Inputs& inputs) {
   if (inputs.variable("MLP_ROLE_INDEX").empty()) return std::nullopt;
   if (inputs.variable("MLP_WORKER_NUM").empty()) return std::nullopt;
-  const std::string_view role = inputs.variable("MLP_ROLE");
+  std::string role(inputs.variable("MLP_ROLE"));
+  for (char& c : role) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
   if (!role.empty() && std::ranges::find(kRoles, role) == kRoles.end()) return std::nullopt;
   return "MLP_ROLE_INDEX and MLP_WORKER_NUM are set";
 }

@@ -249,6 +249,12 @@ TEST(Mlp, WorkersAreTheNodes) {
   EXPECT_EQ(resolved.cluster.master_port, 2222);
 }
 
+TEST(Mlp, ARolesNameMayBeInEitherCase) {
+  const Words variables = {"MLP_ROLE=worker", "MLP_ROLE_INDEX=1", "MLP_WORKER_NUM=2"};
+  EXPECT_NE(detected("mlp", variables), "");
+  EXPECT_EQ(locate("mlp", with(variables), kTrain).local_node.node_rank, 1);
+}
+
 TEST(Mlp, RolesStandInTheirOrder) {
   ResolvedCluster resolved = locate(
       "mlp",
