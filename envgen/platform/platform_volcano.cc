@@ -474,9 +474,16 @@ Location locate_by_pytorch_plugin(Inputs& inputs) {
 Location locate_by_nodes_option(Inputs& inputs) {
   const Request& request = inputs.request();
   if (!request.nodes && request.hosts.empty()) {
-    return Error{"finding the nodes", std::string("VC_<TASK>_HOSTS and ") + kHostsDirectory,
-                 "no list of hosts",
-                 "turn Volcano's svc plugin on, or say how many nodes there are with --nodes"};
+    PlatformFacts platform;
+    platform.uncounted =
+        Error{"finding the nodes", std::string("VC_<TASK>_HOSTS and ") + kHostsDirectory,
+              "no list of hosts",
+              "turn Volcano's svc plugin on, or say how many nodes there are with --nodes"};
+    return ResolvedCluster{.cluster = {},
+                           .local_node = {0, "one process"},
+                           .platform = std::move(platform),
+                           .waits = {},
+                           .warnings = {}};
   }
   auto index = task_index(inputs);
   if (!index) return index.error();

@@ -190,7 +190,7 @@ Status check_count(const Inputs& inputs, ResolvedCluster& resolved, Plan& plan) 
   const bool torch = !inputs.variable("PET_NODE_RANK").empty();
   if (asked || launches || torch || !told) return std::unexpected(*uncounted);
   if (request.framework.empty() && typed == nullptr) {
-    plan.warnings.push_back("the command runs once and for itself: " + uncounted->where + " " +
+    plan.warnings.push_back("the command runs once and for itself: " + uncounted->where + ": " +
                             uncounted->found + "; where the pods are one job, " + uncounted->fix);
   }
   resolved.platform.framework = "single";

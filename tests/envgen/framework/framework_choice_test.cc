@@ -180,7 +180,9 @@ TEST(FrameworkChoice, OneProcessOfAnIndexedJobNeedsNoCount) {
   Request request = request_for({"python", "x.py"});
   Plan plan = plan_of(snapshot, request);
   EXPECT_THAT(plan.processes, SizeIs(1));
-  EXPECT_THAT(plan.warnings, Contains(AllOf(HasSubstr("runs once"), HasSubstr("--nodes"))));
+  EXPECT_THAT(plan.warnings,
+              Contains(AllOf(HasSubstr("runs once"), HasSubstr("JOB_COMPLETION_INDEX: an index"),
+                             HasSubstr("--nodes"))));
   request.framework = "single";
   plan = plan_of(snapshot, request);
   EXPECT_THAT(plan.processes, SizeIs(1));

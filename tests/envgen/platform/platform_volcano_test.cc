@@ -184,7 +184,11 @@ TEST(Volcano, ContradictionsAreErrors) {
 
 TEST(Volcano, OnlyAnIndexNeedsTheNumberOfNodes) {
   Container c = container("x", {"VC_TASK_INDEX=1"});
-  EXPECT_THAT(error_in(locate_volcano, c), AllOf(HasSubstr("svc plugin"), HasSubstr("--nodes")));
+  const ResolvedCluster uncounted = resolved_in(locate_volcano, c);
+  EXPECT_THAT(uncounted.cluster.nodes, IsEmpty());
+  ASSERT_TRUE(uncounted.platform.uncounted);
+  EXPECT_THAT(to_line(*uncounted.platform.uncounted),
+              AllOf(HasSubstr("svc plugin"), HasSubstr("--nodes")));
   c.request.nodes = 2;
   ResolvedCluster resolved = resolved_in(locate_volcano, c);
   EXPECT_THAT(nodes_of(resolved), ElementsAre("? x2", "? x2"));
