@@ -63,8 +63,8 @@ constexpr std::array<std::string_view, 29> kWrappers = {
     "poetry", "pixi",    "uv",      "catchsegv", "unbuffer",
 };
 // Words of a shell behind which a command stands.
-constexpr std::array<std::string_view, 10> kReserved = {"if", "then",  "else", "elif", "while",
-                                                        "do", "until", "!",    "{",    "eval"};
+constexpr std::array<std::string_view, 9> kReserved = {"if", "then",  "else", "elif", "while",
+                                                       "do", "until", "!",    "{"};
 
 constexpr std::array<std::string_view, 2> kAsking = {"-v", "-V"};  // of `command`
 
@@ -84,6 +84,27 @@ bool is_assignment(std::string_view word) {
 }
 
 // --- A shell's text ---
+
+// `$(which torchrun)` stands for the program that it finds.
+std::string with_lookups_done(std::string_view text) {
+  constexpr std::array<std::string_view, 4> kLookups = {"$(which ", "$(command -v ", "`which ",
+                                                        "`command -v "};
+  std::string done;
+  while (!text.empty()) {
+    const auto* lookup = std::ranges::find_if(
+        kLookups, [text](std::string_view some) { return text.starts_with(some); });
+    const std::size_t end = lookup == kLookups.end() ? std::string_view::npos
+                                                     : text.find(text[0] == '$' ? ')' : '`', 1);
+    if (end == std::string_view::npos) {
+      done += text[0];
+      text.remove_prefix(1);
+      continue;
+    }
+    done += text.substr(lookup->size(), end - lookup->size());
+    text.remove_prefix(end + 1);
+  }
+  return done;
+}
 
 // The simple commands of a text, as far as words, quotes and operators tell them: what expansions
 // give stays as it was typed. Redirections are dropped.
@@ -248,16 +269,21 @@ Unwrapped behind_wrapper(Words command, int depth) {  // NOLINT(misc-no-recursio
   return {};
 }
 
-Unwrapped in_shell(Words command, int depth) {  // NOLINT(misc-no-recursion)
-  const ShellOperand operand = operand_of_shell(command);
-  if (operand.text.empty()) return {nullptr, std::string(operand.script)};
+Unwrapped in_text(std::string_view text, int depth) {  // NOLINT(misc-no-recursion)
   Unwrapped found;
-  for (const std::vector<std::string>& one : ShellText(operand.text).commands()) {
+  const std::string done = with_lookups_done(text);
+  for (const std::vector<std::string>& one : ShellText(done).commands()) {
     Unwrapped inner = unwrap(one, depth - 1);
     if (inner.launcher != nullptr) return inner;
     if (found.script.empty()) found.script = std::move(inner.script);
   }
   return found;
+}
+
+Unwrapped in_shell(Words command, int depth) {  // NOLINT(misc-no-recursion)
+  const ShellOperand operand = operand_of_shell(command);
+  if (operand.text.empty()) return {nullptr, std::string(operand.script)};
+  return in_text(operand.text, depth);
 }
 
 Unwrapped unwrap(Words command, int depth) {  // NOLINT(misc-no-recursion)
@@ -266,6 +292,11 @@ Unwrapped unwrap(Words command, int depth) {  // NOLINT(misc-no-recursion)
   }
   if (command.empty() || depth == 0) return {};
   const std::string_view name = base_name(command[0]);
+  if (name == "eval") {
+    std::string text;
+    for (const std::string& word : command.subspan(1)) text += word + " ";
+    return in_text(text, depth);
+  }
   if (const Launcher* direct = launcher_of_command({command.begin(), command.end()})) {
     return {direct, ""};
   }

@@ -76,7 +76,9 @@ TEST(TypedLauncher, IsLookedForInTheTextOfAShell) {
         "if true; then torchrun x.py; fi", "timeout 5 env A=b torchrun x.py",
         "source /opt/env.sh && nohup numactl -N 0 python -m torch.distributed.run x.py >log &",
         "(cd a; \"torchrun\" x.py)", "# first\ntorchrun x.py", "bash -ec 'torchrun x.py'",
-        "trap 'x' TERM; torchrun \\\n --nproc_per_node=8 x.py"}) {
+        "trap 'x' TERM; torchrun \\\n --nproc_per_node=8 x.py", "$(which torchrun) x.py",
+        "exec python `which torchrun` x.py", "python3 \"$(command -v torchrun)\" x.py",
+        "eval torchrun x.py", "cd a && eval \"exec torchrun x.py\""}) {
     for (const char* option : {"-c", "-lc", "-ec", "-euxc"}) {
       EXPECT_EQ(framework_typed({"bash", option, text}), "pytorch") << text;
     }
@@ -89,6 +91,8 @@ TEST(TypedLauncher, IsLookedForInTheTextOfAShell) {
 TEST(TypedLauncher, WhatOnlyNamesOneIsNone) {
   for (const char* text :
        {"python train.py torchrun", "echo torchrun", "which torchrun", "cat >torchrun",
+        "T=$(which torchrun); python train.py", "test -n \"$(which torchrun)\" || exit 1",
+        "$(which torchrun", "python $(which python3) torchrun", "eval", "eval eval eval",
         "python train.py # torchrun", "pip install torchrun", "ls 'torchrun x'", ""}) {
     EXPECT_EQ(framework_typed({"bash", "-c", text}), "") << text;
   }
