@@ -32,6 +32,9 @@ constexpr std::string_view kStartedByMpi =
     "--framework mpi where mpirun is to start the ranks";
 constexpr std::string_view kSlurm =
     "start trainit with srun and pass on all SLURM_* variables, SLURM_JOB_NODELIST too";
+constexpr std::string_view kTpu =
+    "JAX finds the nodes of TPUs by itself: --framework single; or say which node this is with "
+    "--nodes, --node-rank and --master-addr";
 
 // The first that is found is named: what counts nodes stands before what only hints at them.
 constexpr Sign kSigns[] = {
@@ -62,6 +65,27 @@ constexpr Sign kSigns[] = {
     {"LWS_GROUP_SIZE", When::kAboveOne, "pass on LWS_LEADER_ADDRESS and LWS_WORKER_INDEX as well"},
     {"PBS_NUM_NODES", When::kAboveOne, "pass on PBS_NODEFILE, and let the container see that file"},
     {"FLUX_JOB_NNODES", When::kAboveOne, kByOptions},
+    {"FLUX_JOB_SIZE", When::kAboveOne, kStartedByMpi},
+    {"SLURM_STEP_NUM_TASKS", When::kAboveOne, kSlurm},
+    {"NHOSTS", When::kAboveOne, kByOptions},  // Grid Engine
+    {"JSM_NAMESPACE_SIZE", When::kAboveOne, kStartedByMpi},
+    {"_CONDOR_NPROCS", When::kAboveOne, kByOptions},
+    {"AWS_BATCH_JOB_NUM_NODES", When::kAboveOne, kByOptions},
+    {"LEPTON_JOB_TOTAL_WORKERS", When::kAboveOne, kByOptions},
+    {"DSTACK_NODES_NUM", When::kAboveOne, kByOptions},
+    {"NGC_ARRAY_SIZE", When::kAboveOne, kByOptions},
+    {"BEAKER_REPLICA_COUNT", When::kAboveOne, kByOptions},
+    {"MF_PARALLEL_NUM_NODES", When::kAboveOne, kByOptions},  // Metaflow
+    {"DET_CONTAINER_ADDRS", When::kSeveral, kByOptions},     // Determined
+    {"NUM_NODES", When::kAboveOne, kByOptions},              // Lightning, RunPod
+    {"MA_NUM_HOSTS", When::kAboveOne, "pass on all MA_* and VC_* variables"},
+    {"PADDLE_NNODES", When::kAboveOne, kByOptions},
+    {"PADDLE_TRAINERS_NUM", When::kAboveOne, kByOptions},
+    {"PADDLE_TRAINER_ENDPOINTS", When::kSeveral, kByOptions},
+    {"TF_WORKER_HOSTS", When::kSeveral, "pass on MA_TASK_NAME and VC_TASK_INDEX, or set TF_CONFIG"},
+    {"TPU_WORKER_HOSTNAMES", When::kSeveral, kTpu},
+    {"MEGASCALE_NUM_SLICES", When::kAboveOne, kTpu},
+    {"NUM_PROCESSES", When::kAboveOne, kByOptions},  // JAXJob
     {"MS_WORKER_NUM", When::kAboveOne, kByOptions},
     {"DMLC_NUM_WORKER", When::kAboveOne, kByOptions},
     {"JAX_NUM_PROCESSES", When::kAboveOne, kByOptions},
@@ -77,6 +101,10 @@ constexpr Sign kSigns[] = {
     {"MLP_ROLE_INDEX", When::kAboveZero, "pass on all MLP_* variables, MLP_WORKER_NUM too"},
     {"LWS_WORKER_INDEX", When::kAboveZero, "pass on LWS_LEADER_ADDRESS and LWS_GROUP_SIZE as well"},
     {"JAX_PROCESS_ID", When::kAboveZero, kByOptions},
+    {"PADDLE_TRAINER_ID", When::kAboveZero, kByOptions},
+    {"FLUX_TASK_RANK", When::kAboveZero, kByOptions},
+    {"PMIX_RANK", When::kAboveZero, kStartedByMpi},
+    {"LWS_LEADER_ADDRESS", When::kSet, "pass on LWS_GROUP_SIZE and LWS_WORKER_INDEX as well"},
     {"CLUSTER_SPEC", When::kSet,
      "say which node this is with --nodes, --node-rank and --master-addr"},
     {"SM_HOSTS", When::kSet, "pass on SM_CURRENT_HOST as well"},
@@ -126,6 +154,15 @@ bool is_settled(const Inputs& inputs, std::string_view sign) {
   }
   // MindSpore's workers of one machine
   if (sign == "MS_WORKER_NUM") return is_loopback(inputs.variable("MS_SCHED_HOST"));
+  // A count of one says so.
+  if (sign == "LWS_LEADER_ADDRESS") return inputs.variable("LWS_GROUP_SIZE") == "1";
+  // A word that scripts use for other things, too
+  if (sign == "NUM_NODES") return inputs.variable("NODE_RANK").empty();
+  if (sign == "NUM_PROCESSES") return inputs.variable("COORDINATOR_ADDRESS").empty();
+  // Replicas without a leader are jobs of their own.
+  if (sign == "BEAKER_REPLICA_COUNT") {
+    return inputs.variable("BEAKER_LEADER_REPLICA_HOSTNAME").empty();
+  }
   // A TFJob of one replica has no TF_CONFIG.
   if (sign == "DLC_JOB_ID") {
     return inputs.variable("WORLD_SIZE") == "1" || inputs.request().framework == "tensorflow";

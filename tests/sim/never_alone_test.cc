@@ -107,15 +107,52 @@ INSTANTIATE_TEST_SUITE_P(
                     Words{"AZ_BATCH_NODE_LIST=10.0.0.4;10.0.0.5"},
                     Words{"PAI_TASK_ROLE_LIST=worker"}, Words{"CLUSTER_SPEC={}"}));
 
+// What other platforms and launchers tell their jobs, of whose nodes no profile is made.
+INSTANTIATE_TEST_SUITE_P(
+    OfOtherPlatforms, Signs,
+    testing::Values(
+        Words{"AWS_BATCH_JOB_NUM_NODES=2", "AWS_BATCH_JOB_NODE_INDEX=0"},
+        Words{"LEPTON_JOB_TOTAL_WORKERS=2", "LEPTON_JOB_WORKER_INDEX=0"},
+        Words{"DSTACK_NODES_NUM=2", "DSTACK_NODE_RANK=0"},
+        Words{"NGC_ARRAY_SIZE=2", "NGC_ARRAY_INDEX=0"},
+        Words{"BEAKER_REPLICA_COUNT=2", "BEAKER_LEADER_REPLICA_HOSTNAME=a"},
+        Words{"MF_PARALLEL_NUM_NODES=2"}, Words{"NUM_NODES=2", "NODE_RANK=0"},
+        Words{"DET_CONTAINER_ADDRS=[\"10.0.0.1\", \"10.0.0.2\"]"}, Words{"MA_NUM_HOSTS=2"},
+        Words{"PADDLE_TRAINERS_NUM=2"}, Words{"PADDLE_NNODES=2"}, Words{"PADDLE_TRAINER_ID=1"},
+        Words{"PADDLE_TRAINER_ENDPOINTS=a:1,b:1"}, Words{"TF_WORKER_HOSTS=a:1,b:1"},
+        Words{"TPU_WORKER_HOSTNAMES=t-0.t,t-1.t", "TPU_WORKER_ID=0"},
+        Words{"MEGASCALE_NUM_SLICES=2"}, Words{"NUM_PROCESSES=2", "COORDINATOR_ADDRESS=a"},
+        Words{"FLUX_JOB_SIZE=2", "FLUX_TASK_RANK=0"}, Words{"FLUX_TASK_RANK=1"},
+        Words{"PMIX_RANK=1"}, Words{"JSM_NAMESPACE_SIZE=2"}, Words{"_CONDOR_NPROCS=2"},
+        Words{"NHOSTS=2"}, Words{"SLURM_STEP_NUM_TASKS=8"}, Words{"LWS_LEADER_ADDRESS=g-0.g"}));
+
 TEST(NeverAlone, WhatSaysOneIsNoSign) {
-  for (const Words& variables :
-       {Words{"WORLD_SIZE=1", "RANK=0", "MASTER_ADDR=elsewhere"}, Words{"MASTER_ADDR=localhost"},
-        Words{"MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500"}, Words{"MASTER_ADDR=pod-1"},
-        Words{"NNODES=1", "NODE_RANK=0"}, Words{"SLURM_NNODES=1"}, Words{"RANK="},
-        Words{"WORLD_SIZE=auto"}, Words{"OMPI_COMM_WORLD_SIZE=1"}, Words{"MASTER_ADDR=0.0.0.0"},
-        Words{"SKYPILOT_NODE_IPS=10.0.0.1\n"}, Words{"AZ_BATCH_HOST_LIST=10.0.0.4"},
-        Words{"MS_WORKER_NUM=8", "MS_SCHED_HOST=127.0.0.1"},
-        Words{"SLURM_JOB_NUM_NODES=2", "SLURM_STEP_NUM_NODES=1"}}) {
+  for (const Words& variables : {Words{"WORLD_SIZE=1", "RANK=0", "MASTER_ADDR=elsewhere"},
+                                 Words{"MASTER_ADDR=localhost"},
+                                 Words{"MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500"},
+                                 Words{"MASTER_ADDR=pod-1"},
+                                 Words{"NNODES=1", "NODE_RANK=0"},
+                                 Words{"SLURM_NNODES=1"},
+                                 Words{"RANK="},
+                                 Words{"WORLD_SIZE=auto"},
+                                 Words{"OMPI_COMM_WORLD_SIZE=1"},
+                                 Words{"MASTER_ADDR=0.0.0.0"},
+                                 Words{"SKYPILOT_NODE_IPS=10.0.0.1\n"},
+                                 Words{"AZ_BATCH_HOST_LIST=10.0.0.4"},
+                                 Words{"MS_WORKER_NUM=8", "MS_SCHED_HOST=127.0.0.1"},
+                                 Words{"SLURM_JOB_NUM_NODES=2", "SLURM_STEP_NUM_NODES=1"},
+                                 Words{"NUM_NODES=2"},
+                                 Words{"NUM_PROCESSES=8"},
+                                 Words{"BEAKER_REPLICA_COUNT=8", "BEAKER_REPLICA_RANK=7"},
+                                 Words{"TPU_WORKER_HOSTNAMES=localhost", "TPU_WORKER_ID=0"},
+                                 Words{"MA_NUM_HOSTS=1"},
+                                 Words{"LWS_LEADER_ADDRESS=g-0.g", "LWS_GROUP_SIZE=1"},
+                                 Words{"AWS_BATCH_JOB_NUM_NODES=1"},
+                                 Words{"AWS_BATCH_JOB_ARRAY_INDEX=3", "AWS_BATCH_JOB_ARRAY_SIZE=8"},
+                                 Words{"CLOUD_RUN_TASK_INDEX=3", "CLOUD_RUN_TASK_COUNT=8"},
+                                 Words{"NOMAD_ALLOC_INDEX=3"},
+                                 Words{"DET_CONTAINER_ADDRS=[\"10.0.0.1\"]"},
+                                 Words{"PMIX_RANK=0"}}) {
     EXPECT_EQ(said({variables, kPyTorch}), "local pytorch, world size 1") << variables[0];
   }
 }
