@@ -26,7 +26,7 @@ std::string text_of(const fs::path& path) {
 
 // They decide how something is done, never whether there is something to resolve; "CUDA_..." and
 // "NCCL_..." are asked for with --bind alone, whose variable is a sign, the names of tasks where a
-// variable of Volcano's is.
+// variable of Volcano's is, and Beaker's leader where ranks are to be started.
 constexpr std::array kNoSigns = {"HOME",
                                  "PATH",
                                  "HOSTNAME",
@@ -36,8 +36,10 @@ constexpr std::array kNoSigns = {"HOME",
                                  "LD_LIBRARY_PATH",
                                  "CUDA_VISIBLE_DEVICES",
                                  "NCCL_TOPO_FILE",
+                                 "NCCL_RAS_ENABLE",
                                  "TASK_NAME",
-                                 "VOLCANO_TASK_NAME"};
+                                 "VOLCANO_TASK_NAME",
+                                 "BEAKER_LEADER_REPLICA_HOSTNAME"};
 
 TEST(EarlySigns, CoverEveryVariableThatEnvgenAsksFor) {
   const std::regex asked(R"((?:variable|get|get_or|has)\(\s*\"([A-Z][A-Z0-9_]*)\")");
