@@ -1,6 +1,6 @@
 #pragma once
 // The kinds of values that options take: what one accepts, in words, and how its text is read. The
-// words of a list stand in one place (options_table.cc), from which they are both read and told.
+// words of a list stand in one place (words.h), from which they are both read and told.
 
 #include <array>
 #include <climits>
