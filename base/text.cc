@@ -45,6 +45,12 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
+std::string concat(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += part;
+  return text;
+}
+
 std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ std::string_view take_word(std::string_view& rest);  // "": there is none left
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::vector<std::string_view> words_of(std::string_view text);
 std::string joined(const std::vector<std::string>& parts, std::string_view separator);
+// One call, where each + between texts would be one.
+std::string concat(std::initializer_list<std::string_view> parts);
 
 std::string lowercased(std::string_view text);  // ASCII's letters
 bool is_digits(std::string_view text);          // and not empty

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -24,11 +23,6 @@ struct Member {
   std::string node = {};
   bool dead = false;
 };
-
-// One call for many pieces: chains of + would be most of this file's code.
-void put(std::string& text, std::initializer_list<std::string_view> pieces) {
-  for (const std::string_view piece : pieces) text += piece;
-}
 
 bool cut_front(std::string_view& text, std::string_view front) {
   if (!text.starts_with(front)) return false;
@@ -230,7 +224,7 @@ void Reader::take_error(std::string_view line) {
   member.rank = number;
   member.size = size_;
   std::string text = rank ? name_of(member) : count_text(number);
-  put(text, {kReported, word_for_people(what)});
+  text += concat({kReported, word_for_people(what)});
   say(text);
 }
 
@@ -262,15 +256,15 @@ void Reader::take_mismatch(std::string_view line) {
   Member member = member_of(line);
   member.rank = number;
   member.size = size_;
-  put(behind_.names, {behind_.names.empty() ? "" : ", ", name_of(member)});
+  behind_.names += concat({behind_.names.empty() ? "" : ", ", name_of(member)});
 }
 
 void Reader::say_behind() {
   const Behind behind = std::exchange(behind_, {});
   if (!behind.least || behind.most == *behind.least) return;
   std::string text = behind.names.empty() ? count_text(behind.count) : behind.names;
-  put(text, {behind.count == 1 ? " has" : " have", " launched ", std::to_string(*behind.least), " ",
-             behind.operation, " operations, others ", std::to_string(behind.most)});
+  text += concat({behind.count == 1 ? " has" : " have", " launched ", std::to_string(*behind.least),
+                  " ", behind.operation, " operations, others ", std::to_string(behind.most)});
   say(text);
 }
 
@@ -279,10 +273,10 @@ void Reader::say_missing(bool dead) {
   std::size_t count = 0;
   for (const Member& member : missing_) {
     if (member.dead != dead || ++count > kMostNamed) continue;
-    put(names, {names.empty() ? "" : ", ", name_of(member)});
+    names += concat({names.empty() ? "" : ", ", name_of(member)});
   }
   if (count == 0) return;
-  if (count > kMostNamed) put(names, {" and ", std::to_string(count - kMostNamed), " more"});
+  if (count > kMostNamed) names += concat({" and ", std::to_string(count - kMostNamed), " more"});
   names += dead ? ": dead, for NCCL" : count == 1 ? " does not answer" : " do not answer";
   say(names);
 }
@@ -294,20 +288,20 @@ std::string Reader::name_of(const Member& member) const {
     }
   }
   std::string text;
-  if (member.rank >= 0) put(text, {"rank ", std::to_string(member.rank)});
+  if (member.rank >= 0) text += concat({"rank ", std::to_string(member.rank)});
   if (member.rank >= 0 && member.size > 0 && member.size != world_size_) {
-    put(text, {" of a communicator of ", std::to_string(member.size)});
+    text += concat({" of a communicator of ", std::to_string(member.size)});
   }
   if (member.pid < 0) return text;
   const bool alone = text.empty();
-  put(text, {alone ? "" : " (", "process ", std::to_string(member.pid), " on ", member.node,
-             alone ? "" : ")"});
+  text += concat({alone ? "" : " (", "process ", std::to_string(member.pid), " on ", member.node,
+                  alone ? "" : ")"});
   return text;
 }
 
 std::string Reader::count_text(int count) const {
   std::string text = std::to_string(count);
-  if (size_ > 0) put(text, {" of ", std::to_string(size_)});
+  if (size_ > 0) text += concat({" of ", std::to_string(size_)});
   text += " ranks";
   return text;
 }

@@ -379,12 +379,6 @@ Parsed<std::vector<HookEvent>> parse_fatal_hooks(std::string_view text) {
   return events;
 }
 
-std::string concat(std::initializer_list<std::string_view> parts) {
-  std::string text;
-  for (const std::string_view part : parts) text += part;
-  return text;
-}
-
 std::string with_guess(std::string fix, std::string_view typed,
                        std::span<const std::string_view> known) {
   const std::string_view guess = envgen::nearest(typed, known);

@@ -3,18 +3,20 @@
 
 #include <cstdint>
 #include <expected>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "envgen/formats/hostfile.h"
 #include "envgen/plan/request.h"
 #include "init/copy/tree/options.h"
 
 namespace cli {
+
+using envgen::concat;
 
 // A value, or what is wrong with the text: `"TREM" is no signal`; "" where there is no more to say
 // than that it is none.
@@ -73,8 +75,6 @@ Parsed<envgen::HookTimes> parse_hook_times(std::string_view text);
 // "pre-start,post-start" or "none".
 Parsed<std::vector<envgen::HookEvent>> parse_fatal_hooks(std::string_view text);
 
-// One call, where each + between texts would be one.
-std::string concat(std::initializer_list<std::string_view> parts);
 // `fix`, and "; did you mean tee?" where `typed` is near one of `known`.
 std::string with_guess(std::string fix, std::string_view typed,
                        std::span<const std::string_view> known);
