@@ -29,12 +29,6 @@ bool has_screen_to_itself(const Job& job, const lifecycle::Machine& machine) {
   return true;
 }
 
-// "" for what has only just begun.
-std::string since_text(const Job& job, std::int64_t wall_ms) {
-  const std::int64_t span_ms = wall_ms - job.waiting_since_ms;
-  return span_ms < kSecondMs ? "" : " (" + span_text(span_ms) + ")";
-}
-
 // Its first columns, with a mark where some are left out.
 std::string cut(const std::string& text, std::size_t columns) {
   std::size_t size = 0;
@@ -73,7 +67,7 @@ std::string wait_text(const Job& job, std::int64_t wall_ms, int columns) {
     return cut(head + data_bar(*data, rest), room);
   }
   // Whom it waits for may be cut, not since when.
-  std::string tail = since_text(job, wall_ms);
+  std::string tail = since_text(job.waiting_since_ms, wall_ms);
   if (data != nullptr) {
     tail += "; " + name_of(job, *data) + " " + std::to_string(data_percent(*data)) + "%";
   }
@@ -104,7 +98,8 @@ void WaitView::say(const Job& job, std::int64_t now_ms) {
     due_ms_ = next_ms_;
     return;
   }
-  sys::log::info("waiting for " + job.waiting_for + since_text(job, sys::wall_ms()));
+  sys::log::info("waiting for " + job.waiting_for +
+                 since_text(job.waiting_since_ms, sys::wall_ms()));
   said_ = job.waiting_for;
   if (++lines_ >= kAtOnce) pause_ms_ = std::clamp(2 * pause_ms_, kFirstPauseMs, kMostPauseMs);
   next_ms_ = now_ms + pause_ms_;

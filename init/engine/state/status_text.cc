@@ -183,10 +183,8 @@ std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
   std::string text;
   for (const DataReport& data : report.data) text += data_line(data);
   if (!report.waiting_for.empty()) {
-    text += "waiting for " + sys::printable(report.waiting_for);
-    const std::int64_t span_ms = now_ms - report.waiting_since_ms;
-    const bool tells = report.waiting_since_ms > 0 && span_ms >= 1000;
-    text += (tells ? " (" + span_text(span_ms) + ")" : "") + "\n";
+    text += "waiting for " + sys::printable(report.waiting_for) +
+            since_text(report.waiting_since_ms, now_ms) + "\n";
   }
   if (report.expires_ms != 0 && report.exit_code < 0) {
     text += "time limit " + sys::utc_text(report.expires_ms) +
@@ -321,6 +319,11 @@ std::string span_text(std::int64_t ms) {
     return text + " " + std::to_string(rest / kUnits.at(i + 1).ms) + kUnits.at(i + 1).name;
   }
   return "0s";
+}
+
+std::string since_text(std::int64_t since_ms, std::int64_t now_ms) {
+  const std::int64_t span_ms = now_ms - since_ms;
+  return since_ms > 0 && span_ms >= 1000 ? " (" + span_text(span_ms) + ")" : "";
 }
 
 std::string until_text(std::int64_t ms) {

@@ -25,6 +25,8 @@ std::string steps_text(const std::vector<TaskReport>& tasks);
 
 // "2h 5m", "4m 10s", "12s": a span by its two largest units, rounded down. 0s for less, or none.
 std::string span_text(std::int64_t ms);
+// " (1m 20s)": for how long; "" for less than a second, or where `since_ms` is 0.
+std::string since_text(std::int64_t since_ms, std::int64_t now_ms);
 // " in 8s", " in 100 ms", "" where it is now.
 std::string until_text(std::int64_t ms);
 
