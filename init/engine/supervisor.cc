@@ -189,15 +189,8 @@ const std::vector<Poller::Watched>& Supervisor::wait() {
   add(state_writer_.control().listener().get(), Source::kListener, 0);
   std::optional<std::int64_t> timeout_ms = timers_.next();
   if (timeout_ms) *timeout_ms -= now_ms();
-  if (const auto deadline_ms = workers_.next_deadline()) {
-    const std::int64_t left_ms = *deadline_ms - sys::monotonic_ms();
-    timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
-  }
-  if (const auto due_ms = metrics_due_ms()) {
-    const std::int64_t left_ms = *due_ms - sys::monotonic_ms();
-    timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
-  }
-  if (const auto due_ms = wait_view_.due_ms()) {
+  for (const auto due_ms : {workers_.next_deadline(), metrics_due_ms(), wait_view_.due_ms()}) {
+    if (!due_ms) continue;
     const std::int64_t left_ms = *due_ms - sys::monotonic_ms();
     timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
   }
