@@ -49,7 +49,9 @@ expect 'of the three files' test "$(wc -l <SHA256SUMS)" = 3
 expect 'the SPDX document is one, of these files' "$source/tests/dist/spdx.py" "$name.spdx.json" "$name.tar.gz" "$package" "$trainit"
 
 for made in "$package" "$name.tar.gz" "trainit-$version-image-$architecture.tar"; do
-  expect "the README names $made" grep -qF "$(sed "s/$version/VERSION/; s/$architecture/ARCH/" <<<"$made")" "$source/README.md"
+  for page in README.md README.zh.md docs/building.md; do
+    expect "$page names $made" grep -qF "\`$(sed "s/$version/VERSION/; s/$architecture/ARCH/" <<<"$made")\`" "$source/$page"
+  done
 done
 
 tar -xzf "$name.tar.gz"
