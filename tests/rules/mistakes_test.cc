@@ -1,4 +1,5 @@
-// What is said of 100 wrong usages: mistakes.txt has each command line, the answer and the exit code.
+// What is said of 100 wrong usages: mistakes.txt has each command line, the answer and the exit
+// code.
 
 #include <gmock/gmock.h>
 
