@@ -36,6 +36,21 @@ bool is_own(const Option& option, const Command& command) {
   return (option.commands & command.bit) != 0 && ((command.bit & kJob) == 0 || !is_of_job(option));
 }
 
+// "run|plan": those behind whose options stands a command of its own.
+std::string job_commands(std::string_view separator) {
+  std::string text;
+  for (const Command* command : commands_for_people()) {
+    if ((command->bit & kJob) == 0) continue;
+    text += concat({text.empty() ? "" : separator, command->name});
+  }
+  return text;
+}
+
+// Of bash and zsh: ends a case, and begins the one in which the commands of a job come first.
+std::string job_case() {
+  return concat({"  esac\n  case $command in\n    ", job_commands("|"), ")\n"});
+}
+
 std::string_view letter_of(const Option& option) {
   return {&option.letter, option.letter == '\0' ? 0U : 1U};
 }
@@ -155,7 +170,7 @@ std::string bash_options() {
   }
   return concat({"  local job='", job, "'\n  local takers='", takers.substr(1),
                  "'\n  case $command in\n", cases, "    help) operands='", spaced(help_words()),
-                 "' ;;\n  esac\n"});
+                 "' ;;\n", job_case()});
 }
 
 constexpr std::string_view kBashHead = R"(# bash completion for trainit
@@ -184,9 +199,8 @@ constexpr std::string_view kBashRest = R"(  if [[ -n $many ]]; then
   fi
 )";
 
-constexpr std::string_view kBashJob = R"(  case $command in
-    run|plan|snapshot|doctor)
-      # Behind its options stands a command of its own.
+// Of the commands of a job, and what follows for all.
+constexpr std::string_view kBashJob = R"(      # Behind its options stands a command of its own.
       for ((i = at; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
           --) ((i++)) ;;
@@ -315,9 +329,9 @@ constexpr std::string_view kZshSecond = R"(  esac
   job=(
 )";
 
-constexpr std::string_view kZshRest = R"(  case $command in
-    (run|plan|snapshot|doctor)
-      _arguments -S $job $own '(-)1: :_command_names -e' '*:: :_normal' ;;
+// Of the commands of a job, and what follows for all.
+constexpr std::string_view kZshJob =
+    R"(      _arguments -S $job $own '(-)1: :_command_names -e' '*:: :_normal' ;;
     (*)
       _arguments -S $own "*$operand" ;;
   esac
@@ -413,7 +427,7 @@ function __trainit_is
             set -e words[1]
         end
     end
-    if contains -- $place run plan snapshot doctor
+    if contains -- $place $__trainit_jobs
         while set -q words[1]
             if not string match -q -- '-*' $words[1]; or test $words[1] = --
                 set place program
@@ -457,7 +471,7 @@ std::string zsh_completion() {
     seconds += concat({"    (", word, ") seconds=(", zsh_words(word), ") ;;\n"});
   }
   return concat({kZshHead, commands, kZshCommand, seconds, kZshSecond, job,
-                 "  )\n  case $command in\n", zsh_cases(), "  esac\n", kZshRest});
+                 "  )\n  case $command in\n", zsh_cases(), job_case(), kZshJob});
 }
 
 std::string fish_completion() {
@@ -471,8 +485,8 @@ std::string fish_completion() {
   }
   return concat(
       {"# fish completion for trainit\nset -g __trainit_commands ", spaced(command_words()),
-       " help\nset -g __trainit_families ", families(" "), "\nset -g __trainit_takers", takers,
-       kFishPlace,
+       " help\nset -g __trainit_families ", families(" "), "\nset -g __trainit_jobs ",
+       job_commands(" "), "\nset -g __trainit_takers", takers, kFishPlace,
        "complete -c trainit -n '__trainit_is first run' -f -a '(__fish_complete_command)'\n",
        fish_words(), options});
 }
