@@ -78,6 +78,12 @@ AsUser::~AsUser() {
   errno = error;
 }
 
+bool take_rights(const std::optional<envgen::Identity>& job_user, std::optional<AsUser>& rights) {
+  if (!job_user || ::geteuid() != 0 || job_user->uid == 0) return true;
+  rights.emplace(*job_user);
+  return rights->switched();
+}
+
 envgen::Result<Reached> reach_as(const envgen::Identity& job_user, const std::string& path,
                                  const ReachRule& rule) {
   const std::string name = name_of(path);

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,11 @@ class AsUser {
   bool switched_ = false;
   bool changed_groups_ = false;
 };
+
+// Takes the rights of the job's user in `rights`, where there is one that is not us and we are
+// root; false: they could not be taken.
+[[nodiscard]] bool take_rights(const std::optional<envgen::Identity>& job_user,
+                               std::optional<AsUser>& rights);
 
 // As the job's user would, following whatever that user may follow, where it may write in that
 // directory; otherwise reach(). Only root can switch; anybody else just reaches. Switches the ids

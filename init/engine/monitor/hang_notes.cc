@@ -121,10 +121,7 @@ std::string ask_ras(std::string_view address, std::int64_t until_ms) {
 AskedDumps ask_for_dumps(const StackOrder& order) {
   if (order.trace_pipes.empty() || order.most_ms < kDumpMs) return {};
   std::optional<sys::AsUser> as_job;
-  if (order.job && ::geteuid() == 0 && order.job->uid != 0) {
-    as_job.emplace(*order.job);
-    if (!as_job->switched()) return {};
-  }
+  if (!sys::take_rights(order.job, as_job)) return {};
   AskedDumps asked{.at_ms = sys::wall_ms()};
   const int ranks = order.world_size > 0 ? std::min(order.world_size, kMostRanks) : kUncountedRanks;
   for (const std::string& stem : order.trace_pipes) {

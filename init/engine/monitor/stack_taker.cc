@@ -361,8 +361,7 @@ void Taker::add_ranks(const Tree& tree, TakenStacks& taken) {
 TakenStacks take_stacks(const StackOrder& order) {
   // What only the job's own user may see of its processes.
   std::optional<sys::AsUser> as_job;
-  if (order.job && ::geteuid() == 0 && order.job->uid != 0) as_job.emplace(*order.job);
-  if (!as_job || as_job->switched()) return Taker(order).take();
+  if (sys::take_rights(order.job, as_job)) return Taker(order).take();
   StackOrder native = order;  // no file of the job's is opened as root
   native.directory.clear();
   return Taker(native).take();

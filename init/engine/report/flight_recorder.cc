@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/printed_text.h"
 #include "base/text.h"
@@ -60,10 +59,7 @@ DumpOrder dump_order(const Job& job) {
 Dumps find_dumps(const DumpOrder& order) {
   // What the job's user has put there is looked at with that user's rights.
   std::optional<sys::AsUser> as_job;
-  if (order.job && ::geteuid() == 0 && order.job->uid != 0) {
-    as_job.emplace(*order.job);
-    if (!as_job->switched()) return {};
-  }
+  if (!sys::take_rights(order.job, as_job)) return {};
   Dumps found;
   int lowest = 0;
   for (const std::string& prefix : order.prefixes) {
