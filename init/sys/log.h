@@ -34,6 +34,7 @@ bool has_screen();
 // until it is "". Only this process draws it, not its children. What the screen does not take at
 // once is left out.
 void set_status(std::string_view text);
+// How many columns its text may have.
 int status_columns();
 
 // The log's own descriptors (-1 for one that is not in use). A forked child that closes what it

@@ -21,14 +21,15 @@ namespace engine {
 // `until_ms` (monotonic), by which it is told to have done.
 std::string ask_ras(std::string_view address, std::int64_t until_ms);
 
-// Asks the ranks' recorders for dumps.
 struct AskedDumps {
-  std::size_t count = 0;
+  std::size_t count = 0;   // of ranks that were asked
   std::int64_t at_ms = 0;  // wall clock
 };
+// Asks the ranks' recorders for dumps, with the rights of the job's user.
 AskedDumps ask_for_dumps(const StackOrder& order);
 
-// `asked`: these dumps are waited for, a moment.
+// What RAS and the recorders know, a text each; none of who knows nothing, or is not asked. The
+// dumps that were asked for are waited for, some seconds at most.
 std::vector<std::string> hang_notes(const StackOrder& order, const envgen::SeenJob& seen,
                                     const AskedDumps& asked, std::int64_t until_ms);
 
