@@ -158,8 +158,9 @@ bool has_variable(const Option& option) { return !option.flag_only; }
 
 std::vector<std::string> variable_warnings(const envgen::Environ& env) {
   constexpr std::string_view kPrefix = "TRAINIT_";
-  // Ours, but no option's: hooks have it, and what they start.
+  // Ours, but no option's: hooks and jobs have them, and what these start.
   constexpr std::string_view kEndedWith = "TRAINIT_EXIT_CODE";
+  constexpr std::string_view kCopied = "TRAINIT_DATASET_";
   constexpr std::size_t kEditEvery = 4;
   std::vector<std::string> names;
   for (const Option& option : option_table()) {
@@ -170,7 +171,8 @@ std::vector<std::string> variable_warnings(const envgen::Environ& env) {
   for (const std::string_view entry : env.entries()) {
     const std::string_view name = entry.substr(0, entry.find('='));
     const bool is_set = entry.size() > name.size() + 1;
-    if (!name.starts_with(kPrefix) || !is_set || name == kEndedWith) continue;
+    const bool is_ours = name == kEndedWith || name.starts_with(kCopied);
+    if (!name.starts_with(kPrefix) || !is_set || is_ours) continue;
     const std::size_t length = name.size() - kPrefix.size();
     const std::string_view guess =
         envgen::nearest_within(name, known, std::clamp<std::size_t>(length / kEditEvery, 1, 2));

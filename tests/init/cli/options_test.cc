@@ -623,6 +623,7 @@ TEST(Options, VariablesThatAreNotNearAnOptionsAreLeftAlone) {
                            "TRAINIT_WORKSPACE=/w",
                            "TRAINIT_NETWORK_WAIT=1",
                            "TRAINIT_DATASET_DIR=/d",
+                           "TRAINIT_DATASET_A=/a",
                            "TRAINIT_MODEL_DIR=/m",
                            "TRAINIT_OUTPUTS_DIR=/o",
                            "TRAINER_GRASE=1"}),
