@@ -23,6 +23,8 @@ std::string plain(std::string_view word) {
 
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t most) {
   if (a.size() > kLongest || b.size() > kLongest) return most + 1;
+  // Thousands of variables may each be compared with all that are known.
+  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > most) return most + 1;
   // Rows of the table of optimal string alignment: of the last two characters of `a`, and this one.
   using Row = std::array<std::size_t, kLongest + 1>;
   Row before{};
@@ -40,6 +42,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t mo
         row[j] = std::min(row[j], before[j - 2] + 1);
       }
     }
+    const auto least = [&b](const Row& of) {
+      return *std::min_element(of.begin(), of.begin() + std::ssize(b) + 1);
+    };
+    if (least(row) > most && least(last) > most) return most + 1;
   }
   return std::min(row[b.size()], most + 1);
 }
