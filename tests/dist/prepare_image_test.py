@@ -265,6 +265,13 @@ class PrepareImage(unittest.TestCase):
         self.assertIn('/etc/passwd cannot be written: run it while the image is built', done.stderr)
 
     @over_bases()
+    def test_users_that_are_kept_in_no_file(self, base):
+        os.unlink(base.root + '/etc/passwd')
+        os.mkdir(base.root + '/etc/passwd.d')
+        os.symlink('passwd.d', base.root + '/etc/passwd')
+        self.refused(base, '/etc/passwd is no regular file')
+
+    @over_bases()
     def test_a_base_with_nothing_but_a_shell(self, base):
         os.unlink(base.root + base.run(script='command -v chown').stdout.strip())
         self.refused(base, 'there is no chown here: install coreutils or busybox', 'ENTRYPOINT')
