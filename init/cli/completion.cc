@@ -483,12 +483,14 @@ std::string fish_completion() {
     }
     options += fish_option(option);
   }
-  return concat(
-      {"# fish completion for trainit\nset -g __trainit_commands ", spaced(command_words()),
-       " help\nset -g __trainit_families ", families(" "), "\nset -g __trainit_jobs ",
-       job_commands(" "), "\nset -g __trainit_takers", takers, kFishPlace,
-       "complete -c trainit -n '__trainit_is first run' -f -a '(__fish_complete_command)'\n",
-       fish_words(), options});
+  return concat({"# fish completion for trainit\nset -g __trainit_commands ",
+                 spaced(command_words()), " help\nset -g __trainit_families ", families(" "),
+                 "\nset -g __trainit_jobs ", job_commands(" "), "\nset -g __trainit_takers", takers,
+                 kFishPlace,
+                 // fish runs what stands in ( ) to complete it.
+                 "complete -c trainit -n '__trainit_is first run' -f -a "
+                 "'(string match -q \"*(*\" -- (commandline -ct); or __fish_complete_command)'\n",
+                 fish_words(), options});
 }
 
 }  // namespace cli

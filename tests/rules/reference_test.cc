@@ -147,6 +147,11 @@ TEST_F(Reference, FishCompletes) {
   EXPECT_EQ(complete("trainit reference fi"), "fish\n");
   EXPECT_EQ(complete("trainit help sand"), "sandbox\n");
   EXPECT_EQ(complete("trainit plan --grace 8s cat --rank-t"), "") << "the command's own";
+  EXPECT_THAT(complete("trainit run pri"), HasSubstr("printf"));
+  const std::string made = file + ".made";
+  EXPECT_EQ(complete("trainit run (touch " + made + ")"), "") << "what is typed is not run";
+  EXPECT_EQ(complete("trainit \"$(touch " + made + ")"), "");
+  EXPECT_FALSE(std::filesystem::exists(made));
 }
 
 // TRAINIT_UPDATE_GOLDEN=1 writes it anew.
