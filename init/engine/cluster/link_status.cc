@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -24,7 +25,7 @@ namespace {
 constexpr const char* kAsking = "asking for the status of all nodes";
 constexpr std::size_t kMostBytes = 64UL << 20;
 
-envgen::Result<sys::Fd> connect_to(const std::string& path) {
+envgen::Result<sys::Fd> connect_to(const std::string& path, int timeout_ms) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
@@ -33,6 +34,10 @@ envgen::Result<sys::Fd> connect_to(const std::string& path) {
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   sys::Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // One that takes no caller lets connect() wait.
+  constexpr int kMsPerSecond = 1000;  // and microseconds a millisecond
+  const timeval limit{timeout_ms / kMsPerSecond, timeout_ms % kMsPerSecond * kMsPerSecond};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (!socket.valid() ||
       ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return envgen::fail(kAsking, path, sys::errno_text(errno),
@@ -69,7 +74,7 @@ std::string age_text(std::int64_t ms) {
 }  // namespace
 
 envgen::Result<std::vector<NodeRow>> ask_nodes(const std::string& socket_path, int timeout_ms) {
-  TRY_ASSIGN(const sys::Fd socket, connect_to(socket_path));
+  TRY_ASSIGN(const sys::Fd socket, connect_to(socket_path, timeout_ms));
   constexpr std::string_view kQuestion = "nodes\n";
   if (::send(socket.get(), kQuestion.data(), kQuestion.size(), MSG_NOSIGNAL) < 0) {
     return envgen::fail(kAsking, socket_path, sys::errno_text(errno), "ask again");

@@ -3,7 +3,9 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <cstring>
 #include <list>
@@ -505,6 +507,25 @@ TEST_F(Link, SaysThatNode0IsNotThereToAsk) {
   ASSERT_FALSE(rows);
   EXPECT_THAT(to_line(rows.error()), HasSubstr("no connection to node 0 (a)"));
   EXPECT_FALSE(engine::ask_nodes(path("nothing")));
+}
+
+TEST_F(Link, IsNotWaitedForWhereItTakesNoCaller) {
+  const std::string where = path("link");
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  ASSERT_LT(where.size(), sizeof address.sun_path);
+  where.copy(address.sun_path, where.size());
+  const sys::Fd full(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const auto* place = reinterpret_cast<const sockaddr*>(&address);
+  ASSERT_EQ(::bind(full.get(), place, sizeof address), 0);
+  ASSERT_EQ(::listen(full.get(), 0), 0);
+  const sys::Fd first(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::connect(first.get(), place, sizeof address), 0);
+  const child::Outcome outcome = child::run([&] {
+    ::alarm(20);
+    return engine::ask_nodes(where, 200) ? 1 : 0;
+  });
+  EXPECT_EQ(outcome.code, 0);
 }
 
 TEST_F(Link, AnswersAgainWhenItHasADescriptor) {
