@@ -5,8 +5,12 @@
 #include <unistd.h>
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <tuple>
 
+#include "base/text.h"
+#include "base/utf8.h"
 #include "init/cli/commands.h"
 #include "init/cli/control.h"
 #include "init/engine/monitor/stack_dump.h"
@@ -28,6 +32,13 @@ bool await_files(const std::string& name) {
     ::poll(nullptr, 0, kLookMs);
   }
   return true;
+}
+
+// The file is of the user who runs the instance, and a root console may be the one who asks.
+std::string for_terminal(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) shown += sys::printable(envgen::take_line(text)) + "\n";
+  return shown;
 }
 
 }  // namespace
@@ -56,7 +67,7 @@ int stacks_command(Call& call) {
     return complain({what, name + ".txt", "no answer", "has the job ended? see: trainit status"});
   }
   const envgen::PathState state = sys::inspect(name + (call.options.json ? ".json" : ".txt"), true);
-  return print(state.content);
+  return print(for_terminal(state.content));
 }
 
 }  // namespace cli
