@@ -441,6 +441,11 @@ function __trainit_is
 end
 )";
 
+// fish runs what stands in ( ) to complete it.
+constexpr std::string_view kFishProgram =
+    R"(complete -c trainit -n '__trainit_is first run' -f -a '(string match -q "*(*" -- (commandline -ct); or __fish_complete_command)'
+)";
+
 }  // namespace
 
 std::string bash_completion() {
@@ -486,11 +491,7 @@ std::string fish_completion() {
   return concat({"# fish completion for trainit\nset -g __trainit_commands ",
                  spaced(command_words()), " help\nset -g __trainit_families ", families(" "),
                  "\nset -g __trainit_jobs ", job_commands(" "), "\nset -g __trainit_takers", takers,
-                 kFishPlace,
-                 // fish runs what stands in ( ) to complete it.
-                 "complete -c trainit -n '__trainit_is first run' -f -a "
-                 "'(string match -q \"*(*\" -- (commandline -ct); or __fish_complete_command)'\n",
-                 fish_words(), options});
+                 kFishPlace, kFishProgram, fish_words(), options});
 }
 
 }  // namespace cli

@@ -35,7 +35,7 @@ envgen::Result<sys::Fd> connect_to(const std::string& path, int timeout_ms) {
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   sys::Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   // One that takes no caller lets connect() wait.
-  constexpr int kMsPerSecond = 1000;  // and microseconds a millisecond
+  constexpr suseconds_t kMsPerSecond = 1000;  // and microseconds a millisecond
   const timeval limit{timeout_ms / kMsPerSecond, timeout_ms % kMsPerSecond * kMsPerSecond};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (!socket.valid() ||
