@@ -64,7 +64,7 @@ TEST_F(Watches, NcclIsAskedWhereItListens) {
 
 TEST_F(Watches, FlightRecordersDumpsAreWhereTheJobPutsThem) {
   plan_.processes.resize(2);
-  plan_.processes[0].cwd = "/work";
+  plan_.processes[0].cwd = "/srv/job";
   EXPECT_THAT(plan().observe.traces, IsEmpty());
   snapshot_.env.set("HOME", "/home/u");
   snapshot_.env.set("TORCH_FR_BUFFER_SIZE", "2000");
@@ -73,7 +73,7 @@ TEST_F(Watches, FlightRecordersDumpsAreWhereTheJobPutsThem) {
   snapshot_.env.set("TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "dumps/trace_");
   snapshot_.env.set("TORCH_HCCL_TRACE_BUFFER_SIZE", "2000");
   snapshot_.env.set("TORCH_NCCL_DEBUG_INFO_PIPE_FILE", "/tmp/pipe_");
-  EXPECT_THAT(plan().observe.traces, ElementsAre("/work/dumps/trace_", "/tmp/hccl_trace_rank_"));
+  EXPECT_THAT(plan().observe.traces, ElementsAre("/srv/job/dumps/trace_", "/tmp/hccl_trace_rank_"));
   EXPECT_THAT(plan_.observe.trace_pipes, ElementsAre("/tmp/pipe_"));
 }
 
