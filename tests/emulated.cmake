@@ -22,7 +22,7 @@ string(JOIN ":" not_emulated
        Profile.NoProgramCouldStart* Clone3.StaysAsTheProfileSaysOtherwise
        Reap.TellsCodesAndSignalsApart TakeOverSignals.BlocksAll* TakeOverSignals.SavesMask*
        Spawn.ExitCodesAndSignals* Spawn.TheTaskHasTheCallersSignals* */ReadSignals.GivesEachOfABurst/*
-       */ReadSignals.LeavesNoHandlerToAProgram* */ReadSignals.WaitsForASignal/* */ReadSignals.FaultsThatOthersSend*
+       */ReadSignals.LeavesAWorkerNoHandler* */ReadSignals.WaitsForASignal/* */ReadSignals.FaultsThatOthersSend*
        Reap.DoesWithoutWaitid Reap.SaysThatItCannotWaitAtAll BecomeSubreaper.* Reap.TakesChildrenThatEndWithoutASignalToo Spawn.SharingMemoryReports*
        Member.IsReadFromTheKernelsOwn)
 
