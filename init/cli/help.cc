@@ -128,6 +128,18 @@ std::string help_of(const Command& command) {
   return text;
 }
 
+// `trainit help`
+std::string contents() {
+  constexpr std::size_t kColumn = 12;
+  std::string text = "Options by topic, for trainit help TOPIC:\n";
+  for (const Topic& topic : topics()) text += row_of(topic.name, topic.title, kColumn);
+  text += "Commands, for trainit help COMMAND:\n";
+  for (const std::string_view word : command_words()) {
+    text += row_of(word, help_of_word(word), kColumn);
+  }
+  return text + "One option: trainit help OPTION\nEverything: trainit help all\n";
+}
+
 }  // namespace
 
 std::string version() { return "trainit " TRAINIT_VERSION "\n"; }
@@ -181,8 +193,20 @@ std::string usage() {
 std::string command_help(std::string_view word) {
   std::string text;
   for (const Command& command : command_table()) {
-    if (first_word(command) != word) continue;
+    if (first_word(command) != word && command.name != word) continue;
     text += concat({text.empty() ? "" : "\n", help_of(command)});
+  }
+  return text;
+}
+
+std::string option_help(std::string_view word) {
+  const std::string_view name = word.substr(word.starts_with("--") ? 2 : 0);
+  std::string text;
+  for (const Option& option : option_table()) {
+    if (option.name != name && (!has_variable(option) || variable_name(option) != name)) continue;
+    std::string owners = owners_of(option);
+    if (!owners.empty()) owners.replace(owners.size() - 1, 1, "\n");
+    text += concat({text.empty() ? "" : "\n", owners, paragraph_of(option)});
   }
   return text;
 }
@@ -203,28 +227,25 @@ std::string all_help() {
 }
 
 int help_command(Arguments words) {
-  constexpr std::size_t kColumn = 12;
-  if (words.empty()) {
-    std::string text = "Options by topic, for trainit help TOPIC:\n";
-    for (const Topic& topic : topics()) text += row_of(topic.name, topic.title, kColumn);
-    text += "Commands, for trainit help COMMAND:\n";
-    for (const std::string_view word : command_words()) {
-      text += row_of(word, help_of_word(word), kColumn);
-    }
-    return print(text + "Everything: trainit help all\n");
-  }
-  const std::string_view word = words[0];
+  if (words.empty()) return print(contents());
+  const std::string word = envgen::joined({words.begin(), words.end()}, " ");
   if (word == "all") return print(all_help());
   const auto topic = std::ranges::find(topics(), word, &Topic::name);
-  if (topic != topics().end()) return print(topic_help(*topic));
-  const std::string text = command_help(word);
+  std::string text = topic != topics().end() ? topic_help(*topic) : command_help(word);
+  if (text.empty()) text = option_help(word);
   if (!text.empty()) return print(text);
   WordList known = command_words();
   known.emplace_back("all");
+  for (const Command& command : command_table()) {
+    if (!command.help.empty()) known.push_back(command.name);
+  }
   for (const Topic& one : topics()) known.push_back(one.name);
+  for (const Option& option : option_table()) known.push_back(option.name);
+  std::string_view meant = word;
+  meant.remove_prefix(word.starts_with("--") ? 2 : 0);
   return complain({"reading the command line", "trainit help",
-                   "neither a topic nor a command: " + envgen::quoted(word),
-                   with_guess("see: trainit help", word, known)});
+                   "neither a topic, a command nor an option: " + envgen::quoted(word),
+                   with_guess("see: trainit help", meant, known)});
 }
 
 }  // namespace cli

@@ -14,13 +14,15 @@ inline constexpr std::size_t kScreenColumns = 100;
 
 // `trainit --help`: one screen.
 std::string usage();
-// `trainit copy --help`; of all commands that share its first word.
+// `trainit copy --help`, `trainit help cache ls`; of all commands that share its first word.
 std::string command_help(std::string_view word);
+// `trainit help grace`; also by the flag or the variable. "" = there is none.
+std::string option_help(std::string_view word);
 // `trainit help stop`
 std::string topic_help(const Topic& topic);
 // `trainit help all`
 std::string all_help();
-// Runs `trainit help [TOPIC | COMMAND | all]`.
+// Runs `trainit help [TOPIC | COMMAND | OPTION | all]`.
 int help_command(Arguments words);
 
 std::string version();

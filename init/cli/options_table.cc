@@ -437,7 +437,7 @@ constexpr Option kDatasets[] = {
         "data", "SRC[=DST]", "dataset that is copied to fast local storage first; repeatable")),
     needs(kDataset,
           of(kJob | kCache, row<kPath, &DataRequest::root>(
-                                "data-root", "DIR", "directory of the node's cache of datasets",
+                                "data-root", "DIR", "existing directory for the node's cache of datasets",
                                 "the first that has room"))),
     needs(kDataset, row<kAnyText, &DataRequest::version>(
                         "data-version", "TEXT",

@@ -21,6 +21,7 @@ using rules::Words;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 namespace fs = std::filesystem;
 
 class RunDir : public rules::JobTest {
@@ -181,6 +182,12 @@ TEST_F(RunDir, CommandsHaveHelp) {
   EXPECT_THAT(tool({"help", "all"}).out, HasSubstr("--rank-table-timeout DURATION"));
   EXPECT_THAT(tool({"help", "ascend"}).out, HasSubstr("--rank-table-timeout DURATION"));
   EXPECT_EQ(tool({"help", "copy"}).out, tool({"copy", "--help"}).out);
+  EXPECT_THAT(tool({"help", "cache", "gc"}).out, StartsWith("trainit cache gc [OPTIONS]\n"));
+  const std::string grace = tool({"help", "grace"}).out;
+  EXPECT_THAT(grace, StartsWith("  --grace DURATION "));
+  EXPECT_EQ(tool({"help", "--grace"}).out, grace);
+  EXPECT_EQ(tool({"help", "TRAINIT_GRACE"}).out, grace);
+  EXPECT_THAT(tool({"help", "--to"}).out, StartsWith("hostfile convert:\n  --to DIALECT"));
   const Result alone = tool({});
   EXPECT_EQ(alone.out, tool({"--help"}).out);
   EXPECT_EQ(alone.code, 125) << "a container without a command has not done its job";
