@@ -158,14 +158,23 @@ std::string cell(std::string_view text) {
   return safe;
 }
 
-// A table for each topic.
+std::string commands_in_markdown() {
+  std::string text = "| command | what it does |\n| --- | --- |\n";
+  for (const Command& command : command_table()) {
+    if (command.help.empty()) continue;
+    text += concat({"| `", cell(line_of(command)), "` | ", cell(command.help), " |\n"});
+  }
+  return text;
+}
+
+// The commands, then a table for each topic.
 std::string markdown() {
-  std::string text;
+  std::string text = commands_in_markdown();
   const Topic* topic = nullptr;
   for (const Option& option : option_table()) {
     if (option.topic != topic) {
       topic = option.topic;
-      text += concat({text.empty() ? "### " : "\n### ", topic->title, "\n\n"});
+      text += concat({"\n### ", topic->title, "\n\n"});
       if (!topic->name.empty()) text += concat({"`trainit help ", topic->name, "`\n\n"});
       text +=
           "| option | variable | meaning | takes | default |\n| --- | --- | --- | --- | --- |\n";
