@@ -78,8 +78,12 @@ AsUser::~AsUser() {
   errno = error;
 }
 
+bool is_another_user(const envgen::Identity* job_user) {
+  return job_user != nullptr && ::geteuid() == 0 && job_user->uid != 0;
+}
+
 bool take_rights(const std::optional<envgen::Identity>& job_user, std::optional<AsUser>& rights) {
-  if (!job_user || ::geteuid() != 0 || job_user->uid == 0) return true;
+  if (!is_another_user(job_user ? &*job_user : nullptr)) return true;
   rights.emplace(*job_user);
   return rights->switched();
 }
@@ -110,7 +114,7 @@ envgen::Status with_rights_of(const envgen::Identity* job_user, const std::strin
                               const ReachRule& rule,
                               const std::function<envgen::Status(const Reached&)>& work) {
   envgen::Status status;
-  const bool foreign = job_user != nullptr && ::geteuid() == 0 && job_user->uid != 0;
+  const bool foreign = is_another_user(job_user);
   if (foreign) {
     const AsUser as(*job_user);
     status = envgen::fail("acting as the job's user", path,
@@ -138,8 +142,7 @@ envgen::Status with_rights_of(const envgen::Identity* job_user, const std::strin
 
 envgen::PathState inspect_as(const envgen::Identity* job_user, const std::string& path,
                              bool read_content) {
-  if (job_user == nullptr || ::geteuid() != 0 || job_user->uid == 0)
-    return inspect(path, read_content);
+  if (!is_another_user(job_user)) return inspect(path, read_content);
   const auto reached = reach(path, {.job_user = job_user, .follow_last = true});
   if (reached && reached->weakness.empty()) return inspect(path, read_content);
   envgen::PathState state;

@@ -34,6 +34,9 @@ class AsUser {
   bool changed_groups_ = false;
 };
 
+// Whether there is a job's user who is not us, and whom we, root, can become.
+[[nodiscard]] bool is_another_user(const envgen::Identity* job_user);
+
 // Takes the rights of the job's user in `rights`, where there is one that is not us and we are
 // root; false: they could not be taken.
 [[nodiscard]] bool take_rights(const std::optional<envgen::Identity>& job_user,

@@ -134,7 +134,7 @@ FoundRank find_rank(std::string_view printed, const envgen::Process& process,
   constexpr std::int64_t kMsPerS = 1000;
   // The job writes these directories: a link of its own leads nowhere that it may not look.
   std::optional<sys::AsUser> as_job;
-  const bool foreign = job_user != nullptr && ::geteuid() == 0 && job_user->uid != 0;
+  const bool foreign = sys::is_another_user(job_user);
   if (foreign) as_job.emplace(*job_user);
   const bool may_look = !foreign || as_job->switched();
   const envgen::RankLogs logs = may_look ? process.rank_logs : envgen::RankLogs::kNone;
