@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -376,6 +377,21 @@ Value::Iterator& Value::Iterator::operator++() {
 
 namespace {
 
+constexpr std::size_t kPieceBytes = 64UL * 1024;
+
+// What no document is deeper than; a writer's own nesting is a few levels.
+constexpr std::size_t kMostLevels = 2 * Document::kMaxDepth;
+constexpr std::array<char, 2 * kMostLevels + 1> kLineStart = [] {
+  std::array<char, 2 * kMostLevels + 1> start{};
+  start.fill(' ');
+  start[0] = '\n';
+  return start;
+}();
+
+std::string_view line_start(std::size_t levels) {
+  return {kLineStart.data(), 1 + 2 * std::min(levels, kMostLevels)};
+}
+
 bool is_plain(std::string_view text) {
   return std::ranges::all_of(text, [](char c) {
     return static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x7F &&
@@ -383,14 +399,23 @@ bool is_plain(std::string_view text) {
   });
 }
 
-void append_string(std::string& out, std::string_view value) {
-  if (is_plain(value)) {
-    out += '"';
-    out += value;
-    out += '"';
-    return;
-  }
+// One growth for all parts: there are several of a few bytes for each value.
+void put(std::string& out, std::initializer_list<std::string_view> parts) {
+  const std::size_t before = out.size();
+  std::size_t size = before;
+  for (std::string_view part : parts) size += part.size();
+  if (size > out.capacity()) out.reserve(std::max(size, 2 * out.capacity()));
+  out.resize_and_overwrite(size, [&](char* bytes, std::size_t end) {
+    char* at = bytes + before;
+    for (std::string_view part : parts) at = std::ranges::copy(part, at).out;
+    return end;
+  });
+}
+
+void append_string(std::string& out, std::string_view value, std::string_view behind = {}) {
+  if (is_plain(value)) return put(out, {"\"", value, "\"", behind});
   out += nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  out += behind;
 }
 
 }  // namespace
@@ -400,22 +425,21 @@ void Writer::before_value() {
     after_key_ = false;
     return;
   }
+  if (sink_ && out_.size() >= kPieceBytes) {
+    sink_(out_);
+    out_.clear();
+  }
   if (has_items_.empty()) return;
-  if (has_items_.back()) out_ += ',';
+  const std::string_view comma = has_items_.back() ? "," : "";
   has_items_.back() = true;
-  if (!pretty_) return;
-  out_ += '\n';
-  out_.append(2 * has_items_.size(), ' ');
+  put(out_, {comma, pretty_ ? line_start(has_items_.size()) : ""});
 }
 
 void Writer::close(char bracket) {
   bool had_items = has_items_.back();
   has_items_.pop_back();
-  if (had_items && pretty_) {
-    out_ += '\n';
-    out_.append(2 * has_items_.size(), ' ');
-  }
-  out_ += bracket;
+  const std::string_view end(&bracket, 1);
+  put(out_, {had_items && pretty_ ? line_start(has_items_.size()) : "", end});
 }
 
 Writer& Writer::begin_object() {
@@ -444,8 +468,7 @@ Writer& Writer::end_array() {
 
 Writer& Writer::key(std::string_view name) {
   before_value();
-  append_string(out_, name);
-  out_ += pretty_ ? ": " : ":";
+  append_string(out_, name, pretty_ ? ": " : ":");
   after_key_ = true;
   return *this;
 }

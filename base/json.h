@@ -7,10 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -87,10 +89,15 @@ class Value::Iterator {
   std::uint32_t node_;  // 0 = end
 };
 
+// Takes a text piece by piece.
+using Sink = std::function<void(std::string_view)>;
+
 // Writes JSON with two spaces of indent ("pretty") or none. Bytes that are not UTF-8 become U+FFFD.
 class Writer {
  public:
   explicit Writer(bool pretty = true) : pretty_(pretty) {}
+  // Pretty, and what is written goes to `sink` but for its end, which is for take().
+  explicit Writer(Sink sink) : sink_(std::move(sink)) {}
   void reserve(std::size_t bytes) { out_.reserve(bytes); }  // when much is to be written
   Writer& begin_object();
   Writer& end_object();
@@ -110,7 +117,8 @@ class Writer {
   std::string out_;
   std::vector<bool> has_items_;  // one per open array or object
   bool after_key_ = false;
-  bool pretty_;
+  bool pretty_ = true;
+  Sink sink_;
 };
 
 }  // namespace envgen::json

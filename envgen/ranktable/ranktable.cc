@@ -1,12 +1,28 @@
 #include "envgen/ranktable/ranktable.h"
 
 #include <algorithm>
-#include <map>
+#include <functional>
 #include <utility>
 
 #include "envgen/ranktable/ranktable_impl.h"
 
 namespace envgen {
+
+struct RankTable::Impl {
+  std::string where;
+  std::string_view text;
+  TableFormat format = TableFormat::kUnknown;
+  // What could be scanned, with the tree of its super_pod_list; or the tree of all.
+  std::optional<ranktable::Table> scanned = {};
+  std::optional<json::Document> document = {};
+  // A scanned one has been checked, and has its ranks in this order.
+  std::optional<RankOrder> ranked = {};
+  std::vector<Finding> warnings = {};
+
+  [[nodiscard]] std::optional<json::Value> root() const {
+    return document ? std::optional(document->root()) : std::nullopt;
+  }
+};
 
 using ranktable::Details;
 using ranktable::Report;
@@ -102,7 +118,8 @@ void check_status(const json::Value& root, TableFormat format, bool ready, Repor
 }
 
 struct Analysis {
-  Table table;
+  std::unique_ptr<Table> read;  // by its tree
+  Table* table = nullptr;       // that one, or the scanned one
   std::vector<ranktable::RankListRow> rank_list;
 };
 
@@ -115,11 +132,11 @@ Analysis analyze(const json::Value& root, TableFormat format, bool ready, Report
   switch (format) {
     case TableFormat::kTemplate1:
     case TableFormat::kTemplate1SuperPod:
-      analysis.table = ranktable::read_servers(root, format, report);
+      analysis.read = std::make_unique<Table>(ranktable::read_servers(root, format, report));
       break;
     case TableFormat::kTemplate2:
     case TableFormat::kLab:
-      analysis.table = ranktable::read_groups(root, format, report);
+      analysis.read = std::make_unique<Table>(ranktable::read_groups(root, format, report));
       break;
     case TableFormat::kRankList:
       analysis.rank_list = ranktable::read_rank_list(root, report);
@@ -129,7 +146,8 @@ Analysis analyze(const json::Value& root, TableFormat format, bool ready, Report
     case TableFormat::kUnknown:
       return analysis;
   }
-  ranktable::check_table(root, analysis.table, report);
+  analysis.table = analysis.read.get();
+  ranktable::check_table(root.find("super_pod_list"), *analysis.table, report);
   return analysis;
 }
 
@@ -196,6 +214,17 @@ RankTable::~RankTable() = default;
 
 std::expected<RankTable, json::ParseError> RankTable::parse(std::string_view text,
                                                             std::string_view where) {
+  auto impl = std::make_unique<Impl>(Impl{.where = std::string(where), .text = text});
+  if (auto scanned = ranktable::scan_table(text)) {
+    auto super_pods = json::Document::parse(scanned->super_pods, where);
+    const bool none = scanned->super_pods.empty();
+    if (none || super_pods) {
+      impl->format = scanned->table.format;
+      impl->scanned = std::move(scanned->table);
+      if (!none) impl->document = std::move(*super_pods);
+      return RankTable(std::move(impl));
+    }
+  }
   auto document = json::Document::parse(text, where);
   if (!document) {
     document.error().error.what = "reading the rank table";
@@ -209,28 +238,76 @@ std::expected<RankTable, json::ParseError> RankTable::parse(std::string_view tex
                   .found = std::string(json::type_name(type)) + " instead of an object",
                   .fix = "a rank table is {\"status\": ..., ...}: name the right file"}});
   }
-  TableFormat format = detect(document->root());
-  auto impl = std::make_unique<Impl>(
-      Impl{.document = std::move(*document),
-           .format = format,
-           .where = std::string(where),
-           .text = format == TableFormat::kRankList ? std::string(text) : std::string()});
+  impl->format = detect(document->root());
+  impl->document = std::move(*document);
   return RankTable(std::move(impl));
 }
 
 TableFormat RankTable::format() const { return impl_->format; }
 
 std::string RankTable::not_ready_reason() const {
-  std::optional<json::Value> status = impl_->document.root().find("status");
+  if (impl_->scanned) return "";
+  std::optional<json::Value> status = impl_->root()->find("status");
   if (!status) return impl_->format == TableFormat::kRankList ? "" : "no status yet";
   if (status->is(json::Type::kString) && status->text() == "completed") return "";
   return "status is " + show(*status);
 }
 
+struct RankTable::Ranked {
+  Analysis analysis;
+  std::vector<Node> nodes;  // of version 2.0
+};
+
+namespace {
+
+// A scanned table has its numbers where it stands, each time anew.
+Analysis analyze(RankTable::Impl& impl, bool ready, Report& report) {
+  if (!impl.scanned) return analyze(*impl.root(), impl.format, ready, report);
+  ranktable::check_table(impl.root(), *impl.scanned, report);
+  return {.read = nullptr, .table = &*impl.scanned, .rank_list = {}};
+}
+
+// Gives the devices of a template 2 their ranks.
+Status rank_rows(const std::string& where, RankOrder order, Table& table) {
+  if (table.format != TableFormat::kTemplate2) return {};
+  std::vector<std::uint32_t> rows;
+  if (order == RankOrder::kServerId) {
+    rows = ranktable::server_id_order(table);
+  } else {
+    auto by_index = ranktable::pod_index_order(table);
+    if (!by_index) return refuse(where, std::move(by_index.error()));
+    rows = std::move(*by_index);
+  }
+  for (std::uint32_t rank = 0; rank < rows.size(); ++rank) table.rows[rows[rank]].rank = rank;
+  return {};
+}
+
+}  // namespace
+
+std::vector<Node> RankTable::nodes_of(Ranked ranked) {
+  const Table* table = ranked.analysis.table;
+  return table == nullptr ? std::move(ranked.nodes) : ranktable::make_nodes(*table);
+}
+
+void RankTable::write(const Ranked& ranked, const json::Sink& sink) const {
+  const Table* table = ranked.analysis.table;
+  if (table == nullptr) return sink(impl_->text);
+  const std::optional<json::Value> root = impl_->root();
+  const json::Value* tree = root ? &*root : nullptr;
+  json::Writer out(sink);
+  if (!table->is_template1()) {
+    ranktable::write_template1(tree, *table, out);
+  } else if (impl_->scanned) {
+    ranktable::copy_scanned(impl_->text, tree, out);
+  } else {
+    ranktable::rewrite_template1(*root, table->format, out);
+  }
+  sink(std::move(out).take());
+}
+
 std::vector<Finding> RankTable::check() const {
   Report report;
-  json::Value root = impl_->document.root();
-  Analysis analysis = analyze(root, impl_->format, not_ready_reason().empty(), report);
+  Analysis analysis = analyze(*impl_, not_ready_reason().empty(), report);
   // Its warnings are the check's, too; hosts that cannot be told apart are no fault of the table.
   if (impl_->format == TableFormat::kRankList && !report.refused()) {
     auto nodes = ranktable::rank_list_nodes(std::move(analysis.rank_list), report);
@@ -241,39 +318,69 @@ std::vector<Finding> RankTable::check() const {
   return std::move(report).take();
 }
 
-Result<ConvertedTable> RankTable::convert(RankOrder order) const {
+Result<RankTable::Ranked> RankTable::rank(RankOrder order, std::vector<Finding>& warnings) const {
+  if (impl_->ranked == order) {
+    warnings = impl_->warnings;
+    return Ranked{.analysis = {.read = nullptr, .table = &*impl_->scanned, .rank_list = {}},
+                  .nodes = {}};
+  }
   Report report;
-  json::Value root = impl_->document.root();
-  Analysis analysis = analyze(root, impl_->format, not_ready_reason().empty(), report);
+  Ranked ranked{.analysis = analyze(*impl_, not_ready_reason().empty(), report), .nodes = {}};
   if (report.refused()) return refuse(impl_->where, std::move(report).take());
   if (impl_->format == TableFormat::kRankList) {
-    auto nodes = ranktable::rank_list_nodes(std::move(analysis.rank_list), report);
+    auto nodes = ranktable::rank_list_nodes(std::move(ranked.analysis.rank_list), report);
     if (!nodes) return refuse(impl_->where, std::move(nodes.error()));
-    return ConvertedTable{
-        .nodes = std::move(*nodes), .text = impl_->text, .warnings = std::move(report).take()};
+    ranked.nodes = std::move(*nodes);
+  } else {
+    TRY(rank_rows(impl_->where, order, *ranked.analysis.table));
   }
-  Table& table = analysis.table;
-  if (table.format == TableFormat::kTemplate2) {
-    std::vector<std::uint32_t> rows;
-    if (order == RankOrder::kServerId) {
-      rows = ranktable::server_id_order(table);
-    } else {
-      auto by_index = ranktable::pod_index_order(table);
-      if (!by_index) return refuse(impl_->where, std::move(by_index.error()));
-      rows = std::move(*by_index);
-    }
-    for (std::uint32_t rank = 0; rank < rows.size(); ++rank) table.rows[rows[rank]].rank = rank;
+  warnings = std::move(report).take();
+  if (impl_->scanned) {
+    impl_->ranked = order;
+    impl_->warnings = warnings;
   }
-  return ConvertedTable{.nodes = ranktable::make_nodes(table),
-                        .text = ranktable::write_template1(root, table),
-                        .warnings = std::move(report).take()};
+  return ranked;
+}
+
+Result<ConvertedTable> RankTable::convert_nodes(RankOrder order) const {
+  ConvertedTable converted;
+  TRY_ASSIGN(auto ranked, rank(order, converted.warnings));
+  converted.nodes = nodes_of(std::move(ranked));
+  return converted;
+}
+
+Result<ConvertedTable> RankTable::convert(RankOrder order) const {
+  ConvertedTable converted;
+  TRY_ASSIGN(auto ranked, rank(order, converted.warnings));
+  write(ranked, [&](std::string_view piece) { converted.text += piece; });
+  converted.nodes = nodes_of(std::move(ranked));
+  return converted;
+}
+
+Result<std::vector<Finding>> RankTable::warnings(RankOrder order) const {
+  std::vector<Finding> warnings;
+  if (auto ranked = rank(order, warnings); !ranked) return std::unexpected(ranked.error());
+  return warnings;
+}
+
+Status RankTable::write(RankOrder order, const json::Sink& sink) const {
+  std::vector<Finding> warnings;
+  TRY_ASSIGN(auto ranked, rank(order, warnings));
+  write(ranked, sink);
+  return {};
 }
 
 std::vector<Finding> check_device_groups(const std::vector<Node>& nodes) {
-  std::map<std::string_view, std::vector<int>> servers;  // two pods may share a machine
+  std::vector<const Node*> used;
+  std::vector<std::string_view> servers;
   for (const Node& node : nodes) {
-    for (const Device& device : node.devices) servers[node.server_id].push_back(device.physical_id);
+    if (node.devices.empty()) continue;
+    used.push_back(&node);
+    servers.emplace_back(node.server_id);
   }
+  const std::vector<std::uint32_t> order = ranktable::by_text(servers);
+  auto same = [&](std::uint32_t a, std::uint32_t b) { return servers[a] == servers[b]; };
+  const bool several = std::ranges::adjacent_find(order, std::not_fn(same)) != order.end();
   Report report;
   auto warn = [&report](std::string_view rule, std::string_view server, std::string found,
                         std::string_view fix) {
@@ -282,13 +389,18 @@ std::vector<Finding> check_device_groups(const std::vector<Node>& nodes) {
           .place = "server " + show(server), .found = std::move(found), .fix = std::string(fix)};
     });
   };
-  for (const auto& [server, devices] : servers) {
+  std::vector<int> devices;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::string_view server = servers[order[i]];
+    for (const Device& device : used[order[i]]->devices) devices.push_back(device.physical_id);
+    // Two pods may share a machine.
+    if (i + 1 < order.size() && same(order[i], order[i + 1])) continue;
     std::size_t count = devices.size();
     std::string number = std::to_string(count) + (count == 1 ? " device" : " devices");
-    if (servers.size() > 1 && count % 8 != 0) {
+    if (several && count % 8 != 0) {
       warn("device-count-across", server, number + " in a job across machines",
            "the MindSpore document allows 8 devices of each machine");
-    } else if (servers.size() == 1 && count != 1 && count != 2 && count != 4 && count % 8 != 0) {
+    } else if (!several && count != 1 && count != 2 && count != 4 && count % 8 != 0) {
       warn("device-count", server, number, "the MindSpore document allows 1, 2, 4 or 8 devices");
     }
     auto [low, high] = std::ranges::minmax(devices);
@@ -297,6 +409,7 @@ std::vector<Finding> check_device_groups(const std::vector<Node>& nodes) {
            number + " from " + std::to_string(low) + " to " + std::to_string(high),
            "take them from one of the groups 0-3 and 4-7, whose devices are linked");
     }
+    devices.clear();
   }
   return std::move(report).take();
 }

@@ -67,7 +67,8 @@ struct ConvertedTable {
 
 class RankTable {
  public:
-  // `where` names the source in errors. Refuses what is no JSON object.
+  // `where` names the source in errors. Refuses what is no JSON object. `text` must outlive the
+  // table, which keeps no copy of it.
   static std::expected<RankTable, json::ParseError> parse(std::string_view text,
                                                           std::string_view where);
   RankTable(RankTable&&) noexcept;
@@ -88,9 +89,20 @@ class RankTable {
   // deploy_mode and para_plane_nic_*, which template 1 has no place for. Of two instances on one
   // server, the first one's keys win.
   [[nodiscard]] Result<ConvertedTable> convert(RankOrder order) const;
+  // The same without the text, which is as large as the table.
+  [[nodiscard]] Result<ConvertedTable> convert_nodes(RankOrder order) const;
+  // What a conversion warns of, or why there is none.
+  [[nodiscard]] Result<std::vector<Finding>> warnings(RankOrder order) const;
+  // The text alone, piece by piece, as nobody may need it whole.
+  [[nodiscard]] Status write(RankOrder order, const json::Sink& sink) const;
+
+  struct Impl;
 
  private:
-  struct Impl;
+  struct Ranked;
+  [[nodiscard]] Result<Ranked> rank(RankOrder order, std::vector<Finding>& warnings) const;
+  static std::vector<Node> nodes_of(Ranked ranked);
+  void write(const Ranked& ranked, const json::Sink& sink) const;
   explicit RankTable(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <type_traits>
 #include <unordered_map>
 
 #include "base/text.h"
@@ -15,50 +16,90 @@ namespace {
 struct Named {
   std::string_view text;
   std::uint32_t index;  // of the row, owner or whatever is named
-  std::size_t hash = 0;
+  std::uint32_t hash = 0;
 };
 
-// Calls report(index, first) for each that has the text of an earlier one, in order of index. A
-// table of places, by hash: comparing addresses of one network means comparing long prefixes.
-template <class F>
-void each_duplicate(std::vector<Named> names, const F& report) {
-  std::vector<std::uint32_t> places(std::bit_ceil(2 * names.size() + 1), kNone);
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
-  for (std::uint32_t at = 0; at < names.size(); ++at) {
-    Named& name = names[at];
-    name.hash = std::hash<std::string_view>()(name.text);
-    std::size_t place = name.hash & (places.size() - 1);
-    for (; places[place] != kNone; place = (place + 1) & (places.size() - 1)) {
-      const Named& other = names[places[place]];
-      if (other.hash == name.hash && other.text == name.text) break;
+// The addresses of nearly all devices, which cost less as numbers.
+struct Numbered {
+  std::uint32_t number;
+  std::uint32_t index;
+};
+
+std::uint32_t hash_of(const Named& name) {
+  return static_cast<std::uint32_t>(std::hash<std::string_view>()(name.text));
+}
+std::uint32_t hash_of(const Numbered& item) {
+  constexpr std::uint32_t kSpread = 0x9E3779B1;  // a prime near 2^32 by the golden ratio
+  const std::uint32_t product = item.number * kSpread;
+  return product ^ product >> 15;
+}
+bool same(const Named& a, const Named& b) { return a.hash == b.hash && a.text == b.text; }
+bool same(const Numbered& a, const Numbered& b) { return a.number == b.number; }
+
+// Calls found(item, first) for each that equals an earlier one. A table of places, by hash:
+// sorting addresses of one network means comparing long prefixes.
+template <class Item, class F>
+void find_duplicates(std::vector<Item>& items, const F& found) {
+  std::vector<std::uint32_t> places(std::bit_ceil(2 * items.size() + 1), kNone);
+  for (std::uint32_t at = 0; at < items.size(); ++at) {
+    Item& item = items[at];
+    const std::uint32_t hash = hash_of(item);
+    if constexpr (std::is_same_v<Item, Named>) item.hash = hash;
+    std::size_t place = hash & (places.size() - 1);
+    while (places[place] != kNone && !same(items[places[place]], item)) {
+      place = (place + 1) & (places.size() - 1);
     }
     if (places[place] == kNone) {
       places[place] = at;
     } else {
-      found.emplace_back(name.index, names[places[place]].index);
+      found(item, items[places[place]]);
     }
   }
-  std::ranges::sort(found);
-  for (auto [index, first] : found) report(index, first);
 }
 
-bool is_template1(const Table& table) {
-  return table.format == TableFormat::kTemplate1 || table.format == TableFormat::kTemplate1SuperPod;
+using Duplicates = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // index, of the first
+
+template <class Item>
+void add_duplicates(std::vector<Item> items, Duplicates& duplicates) {
+  find_duplicates(items, [&](const Item& item, const Item& first) {
+    duplicates.emplace_back(item.index, first.index);
+  });
+}
+
+// In order of index.
+template <class F>
+void report_duplicates(Duplicates duplicates, const F& report) {
+  std::ranges::sort(duplicates);
+  for (auto [index, first] : duplicates) report(index, first);
+}
+
+template <class F>
+void each_duplicate(std::vector<Named> names, const F& report) {
+  Duplicates duplicates;
+  add_duplicates(std::move(names), duplicates);
+  report_duplicates(std::move(duplicates), report);
 }
 
 // Template 1 lists a server once; a name that returns there is refused, and another server.
 void number_servers(Table& table) {
-  if (is_template1(table)) {
+  if (table.is_template1()) {
+    table.servers = 0;
     for (Owner& owner : table.owners) owner.server = table.servers++;
     return;
   }
-  std::unordered_map<std::string_view, std::uint32_t> numbers;
-  numbers.reserve(table.owners.size());
+  std::vector<Named> names;
+  names.reserve(table.owners.size());
   for (Owner& owner : table.owners) {
-    auto next = static_cast<std::uint32_t>(numbers.size());
-    owner.server = numbers.try_emplace(owner.server_id, next).first->second;
+    owner.server = kNone;
+    names.push_back({.text = owner.server_id, .index = static_cast<std::uint32_t>(names.size())});
   }
-  table.servers = static_cast<std::uint32_t>(numbers.size());
+  find_duplicates(names, [&](const Named& name, const Named& first) {
+    table.owners[name.index].server = first.index;
+  });
+  table.servers = 0;
+  for (Owner& owner : table.owners) {
+    owner.server = owner.server == kNone ? table.servers++ : table.owners[owner.server].server;
+  }
 }
 
 void check_names(const Table& table, Report& report) {
@@ -66,7 +107,7 @@ void check_names(const Table& table, Report& report) {
   std::vector<Named> pods;
   for (std::uint32_t i = 0; i < table.owners.size(); ++i) {
     const Owner& owner = table.owners[i];
-    if (is_template1(table) && !owner.server_id.empty()) {
+    if (table.is_template1() && !owner.server_id.empty()) {
       servers.push_back({.text = owner.server_id, .index = i});
     }
     if (table.format == TableFormat::kTemplate2) {
@@ -77,9 +118,9 @@ void check_names(const Table& table, Report& report) {
     each_duplicate(std::move(names), [&](std::uint32_t index, std::uint32_t first) {
       report.add(Severity::kRefused, rule, [&] {
         const Owner& owner = table.owners[index];
-        return Details{.place = owner.place.at(field),
+        return Details{.place = table.place(owner).at(field),
                        .found = show(field == "pod_name" ? owner.pod_name : owner.server_id) +
-                                ", as " + table.owners[first].place.at(field),
+                                ", as " + table.place(table.owners[first]).at(field),
                        .fix = field == "pod_name" ? "list each pod once"
                                                   : "list each server once, with all its devices"};
       });
@@ -106,13 +147,13 @@ void check_missing_address(const Table& table, const Row& row, Report& report) {
   const Owner& owner = table.owners[row.owner];
   bool needed = table.servers > 1 && owner.host_ip.empty() && table.super_pods != 1;
   bool key_needed =
-      !row.has_ip && (table.format == TableFormat::kLab ||
-                      (table.format == TableFormat::kTemplate2 && table.owners.size() > 1));
+      !row.has_ip() && (table.format == TableFormat::kLab ||
+                        (table.format == TableFormat::kTemplate2 && table.owners.size() > 1));
   if (!needed && !key_needed) return;
   report.add(needed ? Severity::kRefused : Severity::kRepaired, "device-ip-missing", [&] {
     return Details{
         .place = table.place(row).at("device_ip"),
-        .found = row.has_ip ? "an empty device_ip" : "no device_ip",
+        .found = row.has_ip() ? "an empty device_ip" : "no device_ip",
         .fix = needed ? "with more than one server each device needs its NIC's address (hccn_tool "
                         "-i N -ip -g), or the server a host_ip"
                       : "HCCL wants the key in this template; template 1 does not"};
@@ -132,7 +173,7 @@ void check_invalid_address(const Table& table, const Row& row, std::string_view 
 
 void check_address_count(const Table& table, const Row& row, std::size_t count,
                          std::size_t expected, Report& report) {
-  if (count > 1 && !is_template1(table)) {
+  if (count > 1 && !table.is_template1()) {
     report.add(Severity::kRepaired, "device-ip-list", [&] {
       return Details{
           .place = table.place(row).at("device_ip"),
@@ -150,17 +191,23 @@ void check_address_count(const Table& table, const Row& row, std::size_t count,
 }
 
 void check_addresses(const Table& table, Report& report) {
-  std::vector<Named> addresses;
-  addresses.reserve(table.rows.size());
+  std::vector<Numbered> numbers;
+  numbers.reserve(table.rows.size());
+  std::vector<Named> names;  // those that are no plain IPv4 addresses
   std::size_t expected = 0;
   IpFamily family = IpFamily::kNone;
   for (std::uint32_t i = 0; i < table.rows.size(); ++i) {
     const Row& row = table.rows[i];
-    if (row.ip.empty()) check_missing_address(table, row, report);
-    std::size_t count = each_address(row.ip, [&](std::string_view address) {
-      IpFamily own = ip_family(address);
+    if (row.ip().empty()) check_missing_address(table, row, report);
+    std::size_t count = each_address(row.ip(), [&](std::string_view address) {
+      const auto number = ipv4_number(address);
+      const IpFamily own = number ? IpFamily::kIpv4 : ip_family(address);
       if (own == IpFamily::kNone) return check_invalid_address(table, row, address, report);
-      addresses.push_back({.text = address, .index = i});
+      if (number) {
+        numbers.push_back({.number = *number, .index = i});
+      } else {
+        names.push_back({.text = address, .index = i});
+      }
       if (family == IpFamily::kNone) family = own;
       if (own == family || table.servers < 2) return;
       report.add(Severity::kRefused, "ip-family", [&] {
@@ -173,10 +220,13 @@ void check_addresses(const Table& table, Report& report) {
     if (i == 0) expected = count;
     check_address_count(table, row, count, expected, report);
   }
-  each_duplicate(std::move(addresses), [&](std::uint32_t index, std::uint32_t first) {
+  Duplicates duplicates;
+  add_duplicates(std::move(numbers), duplicates);
+  add_duplicates(std::move(names), duplicates);
+  report_duplicates(std::move(duplicates), [&](std::uint32_t index, std::uint32_t first) {
     report.add(Severity::kRefused, "device-ip-duplicate", [&] {
       return Details{.place = table.place(table.rows[index]).at("device_ip"),
-                     .found = show(table.rows[index].ip) + ", as " +
+                     .found = show(table.rows[index].ip()) + ", as " +
                               table.place(table.rows[first]).at("device_ip"),
                      .fix = "each device has a NIC of its own: correct the address"};
     });
@@ -188,9 +238,9 @@ void check_addresses(const Table& table, Report& report) {
 bool uses_host_network(const Table& table) {
   if (table.servers < 2) return false;
   auto by_host = [&table](const Row& row) {
-    return row.ip.empty() && !table.owners[row.owner].host_ip.empty();
+    return row.ip().empty() && !table.owners[row.owner].host_ip.empty();
   };
-  if (is_template1(table)) return !table.rows.empty() && by_host(table.rows[0]);
+  if (table.is_template1()) return !table.rows.empty() && by_host(table.rows[0]);
   return std::ranges::any_of(table.rows, by_host);
 }
 
@@ -200,7 +250,7 @@ void check_hosts(const Table& table, Report& report) {
   for (const Owner& owner : table.owners) {
     if (by_host && owner.host_ip.empty()) {
       report.add(Severity::kRefused, "host-ip-mixed", [&] {
-        return Details{.place = owner.place.at("host_ip"),
+        return Details{.place = table.place(owner).at("host_ip"),
                        .found = "no host_ip, while the first server has one and no device_ip",
                        .fix = "give every server a host_ip, or every device a device_ip"};
       });
@@ -210,7 +260,7 @@ void check_hosts(const Table& table, Report& report) {
     if (family == IpFamily::kNone) family = own;
     if (own == family || table.servers < 2) continue;
     report.add(Severity::kRefused, "ip-family", [&] {
-      return Details{.place = owner.place.at("host_ip"),
+      return Details{.place = table.place(owner).at("host_ip"),
                      .found = show(owner.host_ip) + ", of another address family than the first",
                      .fix = "use IPv4 for all servers, or IPv6 for all"};
     });
@@ -239,7 +289,7 @@ void check_devices(const Table& table, Report& report) {
   auto [low, high] = std::ranges::minmax(counts);
   if (low == high) return;
   report.add(Severity::kWarning, "device-count-uneven", [&] {
-    return Details{.place = is_template1(table) ? "server_list" : "group_list",
+    return Details{.place = table.is_template1() ? "server_list" : "group_list",
                    .found = "servers with " + std::to_string(low) + " and with " +
                             std::to_string(high) + " devices",
                    .fix = "HCCL on a 910 wants the same number on each server"};
@@ -252,7 +302,7 @@ std::vector<std::uint32_t> check_ranks(const Table& table, Report& report) {
   std::string_view field = "rank_id";
   std::vector<std::uint32_t> by_rank(count, kNone);
   auto place = [&](const Row& row) {
-    return table.format == TableFormat::kLab ? table.owners[row.owner].place.at(field)
+    return table.format == TableFormat::kLab ? table.place(table.owners[row.owner]).at(field)
                                              : table.place(row).at(field);
   };
   bool whole = true;
@@ -322,7 +372,7 @@ void check_server_order(const Table& table, const std::vector<std::uint32_t>& or
     const Owner& after = table.owners[order[i]];
     if (before.server_id <= after.server_id) continue;
     report.add(Severity::kWarning, "rank-order", [&] {
-      return Details{.place = after.place.at("server_id"),
+      return Details{.place = table.place(after).at("server_id"),
                      .found = "the ranks of server " + show(before.server_id) +
                               " before those of " + show(after.server_id),
                      .fix =
@@ -337,7 +387,7 @@ void check_pod_order(const Table& table, Report& report) {
   for (const Owner& owner : table.owners) {
     if (pod_index(owner.pod_name)) continue;
     report.add(Severity::kWarning, "pod-name-index", [&] {
-      return Details{.place = owner.place.at("pod_name"),
+      return Details{.place = table.place(owner).at("pod_name"),
                      .found = show(owner.pod_name) + ", which does not end in -<index>",
                      .fix =
                          "ModelArts' launcher orders pods by it: with several pods choose "
@@ -467,8 +517,8 @@ void check_super_device_ids(const Table& table, const std::vector<std::uint32_t>
 }
 
 // Returns the super pod of each server, empty without a list.
-std::vector<std::uint32_t> check_super_pods(const Value& root, Table& table, Report& report) {
-  std::optional<Value> list = root.find("super_pod_list");
+std::vector<std::uint32_t> check_super_pods(const std::optional<Value>& list, Table& table,
+                                            Report& report) {
   if (!list) {
     report.add(Severity::kWarning, "super-pod-list-missing", [] {
       return Details{.place = "super_pod_list",
@@ -486,7 +536,7 @@ std::vector<std::uint32_t> check_super_pods(const Value& root, Table& table, Rep
   for (const Owner& owner : table.owners) {
     if (pod_of[owner.server] != kNone) continue;
     report.add(Severity::kRefused, "super-pod-server-missing", [&] {
-      return Details{.place = owner.place.at("server_id"),
+      return Details{.place = table.place(owner).at("server_id"),
                      .found = show(owner.server_id) + " in no super pod",
                      .fix = "list it in super_pod_list"};
     });
@@ -507,7 +557,7 @@ void check_super_pod_order(const Table& table, const std::vector<std::uint32_t>&
     current = pod;
     if (!left[pod]) continue;
     report.add(Severity::kWarning, "super-pods-interleaved", [&] {
-      return Details{.place = owner.place.at("server_id"),
+      return Details{.place = table.place(owner).at("server_id"),
                      .found = "the ranks of this server apart from the rest of its super pod",
                      .fix = "give the servers of a super pod consecutive ranks"};
     });
@@ -516,12 +566,12 @@ void check_super_pod_order(const Table& table, const std::vector<std::uint32_t>&
 
 }  // namespace
 
-void check_table(const Value& root, Table& table, Report& report) {
+void check_table(const std::optional<Value>& super_pods, Table& table, Report& report) {
   number_servers(table);
   check_names(table, report);
   std::vector<std::uint32_t> pod_of;
   if (table.format == TableFormat::kTemplate1SuperPod) {
-    pod_of = check_super_pods(root, table, report);
+    pod_of = check_super_pods(super_pods, table, report);
   }
   check_addresses(table, report);
   check_hosts(table, report);
@@ -536,86 +586,6 @@ void check_table(const Value& root, Table& table, Report& report) {
   std::vector<std::uint32_t> order = check_interleaving(table, by_rank, report);
   check_server_order(table, order, report);
   if (!pod_of.empty()) check_super_pod_order(table, pod_of, order, report);
-}
-
-std::optional<std::uint32_t> pod_index(std::string_view pod_name) {
-  std::size_t dash = pod_name.rfind('-');
-  if (dash == std::string_view::npos) return std::nullopt;
-  std::string_view digits = pod_name.substr(dash + 1);
-  if (digits.empty()) return std::nullopt;
-  // int() of the launcher takes leading zeros.
-  digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size() - 1));
-  return decimal(digits);
-}
-
-std::expected<std::vector<std::uint32_t>, Details> pod_index_order(const Table& table) {
-  struct Pod {
-    std::uint32_t group;
-    std::uint32_t index;
-    std::uint32_t owner;
-    auto operator<=>(const Pod&) const = default;
-  };
-  std::vector<Pod> pods;
-  pods.reserve(table.owners.size());
-  std::vector<std::size_t> in_group(table.owners.empty() ? 0 : table.owners.back().group + 1);
-  for (const Owner& owner : table.owners) ++in_group[owner.group];
-  for (std::uint32_t i = 0; i < table.owners.size(); ++i) {
-    const Owner& owner = table.owners[i];
-    auto index = pod_index(owner.pod_name);
-    if (!index && in_group[owner.group] > 1) {
-      return std::unexpected(
-          Details{.place = owner.place.at("pod_name"),
-                  .found = "pod " + show(owner.pod_name) + ", which does not end in -<index>",
-                  .fix = "its place among the pods is unknown: use --rank-order server-id"});
-    }
-    pods.push_back({.group = owner.group, .index = index.value_or(0), .owner = i});
-  }
-  std::ranges::sort(pods);
-  for (std::size_t i = 1; i < pods.size(); ++i) {
-    if (pods[i].group != pods[i - 1].group || pods[i].index != pods[i - 1].index) continue;
-    const Owner& owner = table.owners[pods[i].owner];
-    return std::unexpected(Details{.place = owner.place.at("pod_name"),
-                                   .found = "pod " + show(owner.pod_name) +
-                                            " with the index of pod " +
-                                            show(table.owners[pods[i - 1].owner].pod_name),
-                                   .fix = "their order is unknown: use --rank-order server-id"});
-  }
-  std::vector<std::uint32_t> first_row(table.owners.size() + 1);
-  for (const Row& row : table.rows) ++first_row[row.owner + 1];
-  std::partial_sum(first_row.begin(), first_row.end(), first_row.begin());
-  std::vector<std::uint32_t> rows;
-  rows.reserve(table.rows.size());
-  for (const Pod& pod : pods) {
-    for (std::uint32_t row = first_row[pod.owner]; row < first_row[pod.owner + 1]; ++row) {
-      rows.push_back(row);
-    }
-  }
-  return rows;
-}
-
-std::vector<std::uint32_t> server_id_order(const Table& table) {
-  // Servers first, so that addresses are compared once a server and not once a device.
-  std::vector<std::string_view> names(table.servers);
-  for (const Owner& owner : table.owners) names[owner.server] = owner.server_id;
-  std::vector<std::uint32_t> servers(table.servers);
-  std::iota(servers.begin(), servers.end(), 0);
-  std::ranges::sort(servers, {}, [&](std::uint32_t server) { return names[server]; });
-  std::vector<std::uint32_t> place(table.servers);
-  for (std::uint32_t i = 0; i < servers.size(); ++i) place[servers[i]] = i;
-  // Then each row into its server's part, and the few rows of a server by device.
-  auto place_of = [&](const Row& row) { return place[table.owners[row.owner].server]; };
-  std::vector<std::uint32_t> ends(table.servers + 1);
-  for (const Row& row : table.rows) ++ends[place_of(row) + 1];
-  std::partial_sum(ends.begin(), ends.end(), ends.begin());
-  std::vector<std::uint32_t> rows(table.rows.size());
-  for (std::uint32_t i = 0; i < rows.size(); ++i) rows[ends[place_of(table.rows[i])]++] = i;
-  std::uint32_t first = 0;
-  for (std::uint32_t server = 0; server < table.servers; ++server) {
-    std::ranges::sort(rows.begin() + first, rows.begin() + ends[server], {},
-                      [&](std::uint32_t row) { return table.rows[row].device_id; });
-    first = ends[server];
-  }
-  return rows;
 }
 
 }  // namespace envgen::ranktable

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "envgen/ranktable/ranktable_impl.h"
 
 namespace envgen::ranktable {
 namespace {
-
-bool is_template1(const Table& table) {
-  return table.format == TableFormat::kTemplate1 || table.format == TableFormat::kTemplate1SuperPod;
-}
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& keys, std::string_view key) {
@@ -50,6 +47,8 @@ void write_server(json::Writer& writer, const Value& server) {
   writer.end_object();
 }
 
+}  // namespace
+
 void write_super_pods(json::Writer& writer, const Value& list) {
   constexpr std::array<std::string_view, 1> kPodStrings = {"super_pod_id"};
   writer.begin_array();
@@ -69,13 +68,7 @@ void write_super_pods(json::Writer& writer, const Value& list) {
   writer.end_array();
 }
 
-constexpr std::size_t kDeviceBytes = 160;  // more than the usual three keys take
-
-// Template 1 stays as it is but for its numbers.
-std::string rewrite(const Value& root, const Table& table) {
-  const TableFormat format = table.format;
-  json::Writer writer;
-  writer.reserve((table.rows.size() + table.owners.size()) * kDeviceBytes);
+void rewrite_template1(const Value& root, TableFormat format, json::Writer& writer) {
   writer.begin_object();
   for (Value member : root) {
     if (member.key() == "server_list") {
@@ -90,8 +83,9 @@ std::string rewrite(const Value& root, const Table& table) {
     }
   }
   writer.end_object();
-  return std::move(writer).take();
 }
+
+namespace {
 
 std::vector<std::uint32_t> rows_by_rank(const Table& table) {
   std::vector<std::uint32_t> rows(table.rows.size());
@@ -123,16 +117,20 @@ std::vector<Server> servers_by_rank(const Table& table) {
 }
 
 // A rank_id in a template 2 has no meaning there, and another one here.
-void write_new_device(json::Writer& writer, const Row& row, std::string& digits) {
+void write_new_device(json::Writer& writer, const Table& table, std::uint32_t index,
+                      std::string& digits) {
+  const Row& row = table.rows[index];
   constexpr std::array<std::string_view, 3> kOwn = {"device_id", "device_ip", "rank_id"};
   writer.begin_object();
   digits = std::to_string(row.device_id);
   writer.key("device_id").string(digits);
-  if (row.has_ip) writer.key("device_ip").string(row.ip);
+  if (row.has_ip()) writer.key("device_ip").string(row.ip());
   digits = std::to_string(row.rank);
   writer.key("rank_id").string(digits);
-  for (Value member : row.source) {
-    if (!contains(kOwn, member.key())) write_member(writer, member, kDeviceStrings);
+  if (!table.row_sources.empty()) {
+    for (Value member : table.row_sources[index]) {
+      if (!contains(kOwn, member.key())) write_member(writer, member, kDeviceStrings);
+    }
   }
   writer.end_object();
 }
@@ -147,11 +145,15 @@ void write_new_server(json::Writer& writer, const Table& table, const Server& se
   writer.begin_object();
   writer.key("server_id").string(table.owners[server.owners.front()].server_id);
   writer.key("device").begin_array();
-  for (std::uint32_t row : server.rows) write_new_device(writer, table.rows[row], digits);
+  for (std::uint32_t row : server.rows) write_new_device(writer, table, row, digits);
   writer.end_array();
+  if (table.owner_sources.empty()) {
+    writer.end_object();
+    return;
+  }
   std::unordered_set<std::string_view> written;
   for (std::uint32_t owner : server.owners) {
-    for (Value member : table.owners[owner].source) {
+    for (Value member : table.owner_sources[owner]) {
       if (is_instance_key(member.key(), table.format)) continue;
       if (server.owners.size() > 1 && !written.insert(member.key()).second) continue;
       write_member(writer, member, kServerStrings);
@@ -180,7 +182,7 @@ Node make_node(const Owner& owner) {
 Device make_device(const Row& row) {
   return {.physical_id = static_cast<int>(row.device_id),
           .rank = static_cast<int>(row.rank),
-          .ip = std::string(row.ip)};
+          .ip = std::string(row.ip())};
 }
 
 // The position of each owner's node, in the order of their lowest ranks. In a lab table an
@@ -205,12 +207,16 @@ std::vector<std::uint32_t> node_positions(const Table& table, std::vector<Node>&
 std::vector<Node> make_nodes(const Table& table) {
   std::vector<Node> nodes;
   std::vector<std::uint32_t> position = node_positions(table, nodes);
-  auto add = [&](const Row& row) {
+  auto node_of = [&](const Row& row) -> Node& {
     bool by_server = table.format == TableFormat::kLab;
-    std::uint32_t key = by_server ? table.owners[row.owner].server : row.owner;
-    nodes[position[key]].devices.push_back(make_device(row));
+    return nodes[position[by_server ? table.owners[row.owner].server : row.owner]];
   };
-  if (is_template1(table)) {
+  auto add = [&](const Row& row) { node_of(row).devices.push_back(make_device(row)); };
+  for (Node& node : nodes) node.slots = 0;
+  for (const Row& row : table.rows) ++node_of(row).slots;
+  for (Node& node : nodes)
+    node.devices.reserve(static_cast<std::size_t>(std::exchange(node.slots, 0)));
+  if (table.is_template1()) {
     for (const Row& row : table.rows) add(row);
   } else {
     for (std::uint32_t row : rows_by_rank(table)) add(table.rows[row]);
@@ -218,11 +224,8 @@ std::vector<Node> make_nodes(const Table& table) {
   return nodes;
 }
 
-std::string write_template1(const Value& root, const Table& table) {
-  if (is_template1(table)) return rewrite(root, table);
+void write_template1(const Value* root, const Table& table, json::Writer& writer) {
   std::vector<Server> servers = servers_by_rank(table);
-  json::Writer writer;
-  writer.reserve((table.rows.size() + servers.size()) * kDeviceBytes);
   std::string digits;
   writer.begin_object();
   writer.key("status").string("completed");
@@ -231,11 +234,13 @@ std::string write_template1(const Value& root, const Table& table) {
   writer.key("server_list").begin_array();
   for (const Server& server : servers) write_new_server(writer, table, server, digits);
   writer.end_array();
-  for (Value member : root) {
-    if (!is_group_table_key(member.key(), table.format)) write_member(writer, member, kTopStrings);
+  if (root != nullptr) {
+    for (Value member : *root) {
+      if (is_group_table_key(member.key(), table.format)) continue;
+      write_member(writer, member, kTopStrings);
+    }
   }
   writer.end_object();
-  return std::move(writer).take();
 }
 
 }  // namespace envgen::ranktable

@@ -18,13 +18,6 @@
 
 namespace envgen {
 
-struct RankTable::Impl {
-  json::Document document;
-  TableFormat format;
-  std::string where;
-  std::string text;  // version 2.0 only, whose conversion is the text itself
-};
-
 namespace ranktable {
 
 using json::Type;
@@ -90,6 +83,8 @@ std::string_view plain_string(const std::optional<Value>& value);
 std::optional<std::uint32_t> decimal(std::string_view text);
 
 enum class IpFamily : unsigned char { kNone, kIpv4, kIpv6 };
+// The number of "10.0.0.1", in the one way of writing it.
+std::optional<std::uint32_t> ipv4_number(std::string_view text);
 IpFamily ip_family(std::string_view text);  // as HCCL reads it: inet_pton, "%zone" allowed
 
 // Fills `values[i]` with the member called `names[i]`, in one pass. Two members of one name are
@@ -121,39 +116,56 @@ std::optional<Value> read_list(const Field& field, std::string_view rule, std::s
 
 constexpr std::uint32_t kNone = 0xFFFFFFFF;
 
-struct Row {  // a device
-  Value source;
+// A device. There are 800,000 of them in a large table: each byte here is a megabyte there.
+struct Row {
+  const char* ip_at = nullptr;  // nullptr: no such key
+  std::uint32_t ip_size = 0;
   std::uint32_t owner = 0;     // in Table::owners
   std::uint32_t position = 0;  // in the owner's list
   std::uint32_t device_id = kNone;
   std::uint32_t rank = kNone;
   std::uint32_t super_device_id = kNone;
-  bool has_ip = false;  // the key is there
-  std::string_view ip = {};
+
+  [[nodiscard]] bool has_ip() const { return ip_at != nullptr; }
+  [[nodiscard]] std::string_view ip() const {
+    return has_ip() ? std::string_view(ip_at, ip_size) : std::string_view();
+  }
 };
 
 struct Owner {  // a server of template 1, an instance of template 2 and lab
-  Value source;
-  FieldPath place;
-  std::string_view server_id;
-  std::string_view pod_name;
-  std::string_view host_ip;
-  std::string_view container_ip;
+  std::string_view server_id = {};
+  std::string_view pod_name = {};
+  std::string_view host_ip = {};
+  std::string_view container_ip = {};
   std::uint32_t group = 0;
-  std::uint32_t server = 0;  // the same number for the same server_id, 0 .. Table::servers - 1
+  std::uint32_t position = 0;  // in its group's list, or in the list of servers
+  std::uint32_t server = 0;    // the same number for the same server_id, 0 .. Table::servers - 1
 };
 
+// Its texts are views into what was read.
 struct Table {
   TableFormat format = TableFormat::kUnknown;
-  std::string_view device_list;  // "device" or "devices"
   std::vector<Owner> owners;
   std::vector<Row> rows;  // an owner's rows are adjacent, owners in order
+  // Where they stand, for the keys that HCCL does not know; empty when there are none.
+  std::vector<Value> owner_sources = {};
+  std::vector<Value> row_sources = {};
   std::uint32_t servers = 0;
   std::uint32_t super_pods = 0;
   bool has_gaps = false;  // something listed could not be read: counts then mean nothing
 
+  [[nodiscard]] bool is_template1() const {
+    return format == TableFormat::kTemplate1 || format == TableFormat::kTemplate1SuperPod;
+  }
+  [[nodiscard]] std::string_view device_list() const {
+    return is_template1() ? "device" : "devices";
+  }
+  [[nodiscard]] FieldPath place(const Owner& owner) const {
+    if (is_template1()) return FieldPath().in("server_list", owner.position);
+    return FieldPath().in("group_list", owner.group).in("instance_list", owner.position);
+  }
   [[nodiscard]] FieldPath place(const Row& row) const {
-    return owners[row.owner].place.in(device_list, row.position);
+    return place(owners[row.owner]).in(device_list(), row.position);
   }
 };
 
@@ -169,7 +181,21 @@ inline constexpr std::array<std::string_view, 9> kDeviceStrings = {
 // Reading reports what concerns one field; checking what concerns several.
 Table read_servers(const Value& root, TableFormat format, Report& report);
 Table read_groups(const Value& root, TableFormat format, Report& report);
-void check_table(const Value& root, Table& table, Report& report);
+void check_table(const std::optional<Value>& super_pods, Table& table, Report& report);
+
+// A table of which reading has nothing to report, without a tree of its values; views into `text`.
+struct Scanned {
+  Table table;
+  std::string_view super_pods = {};  // the text of super_pod_list, not yet known to be JSON
+};
+// A complete template 1 or 2 of the keys that HCCL knows. Nothing for any other text, which may be
+// as good: it is read by its tree.
+std::optional<Scanned> scan_table(std::string_view text);
+// Writes the text of a scanned template 1.
+void copy_scanned(std::string_view text, const Value* super_pods, json::Writer& out);
+
+// The indices of texts in the order of these.
+std::vector<std::uint32_t> by_text(std::span<const std::string_view> texts);
 
 // Rows in rank order. Fails where a pod's number is not told or told twice.
 std::expected<std::vector<std::uint32_t>, Details> pod_index_order(const Table& table);
@@ -190,7 +216,11 @@ std::expected<std::vector<Node>, Details> rank_list_nodes(std::vector<RankListRo
 
 // Rows have their ranks.
 std::vector<Node> make_nodes(const Table& table);
-std::string write_template1(const Value& root, const Table& table);
+void write_super_pods(json::Writer& out, const Value& list);
+// A template 1 is written as it stands, but for its numbers.
+void rewrite_template1(const Value& root, TableFormat format, json::Writer& out);
+// One of the others as template 1. `root`: for the keys that HCCL does not know.
+void write_template1(const Value* root, const Table& table, json::Writer& out);
 
 }  // namespace ranktable
 }  // namespace envgen

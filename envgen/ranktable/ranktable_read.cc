@@ -121,26 +121,25 @@ bool is_object(const Value& value, const FieldPath& place, Table& table, Report&
 
 void read_device(const Value& device, std::size_t position, Table& table, Report& report) {
   auto owner = static_cast<std::uint32_t>(table.owners.size() - 1);
-  FieldPath place = table.owners.back().place.in(table.device_list, position);
+  FieldPath place = table.place(table.owners.back()).in(table.device_list(), position);
   if (!is_object(device, place, table, report)) return;
   std::array<std::optional<Value>, kDeviceFields> values;
   gather(device, place, kDeviceStrings, values, report);
   auto field = [&](DeviceField which) {
     return Field{.value = values[which], .place = place, .name = kDeviceStrings[which]};
   };
-  Row row{.source = device,
-          .owner = owner,
-          .position = static_cast<std::uint32_t>(position),
-          .has_ip = values[kDeviceIp].has_value()};
+  Row row{.owner = owner, .position = static_cast<std::uint32_t>(position)};
   read_device_id(field(kDeviceId), table.format, row, report);
-  row.ip = read_string(field(kDeviceIp), Need::kOptional, report).value_or("");
+  if (values[kDeviceIp]) {
+    const auto ip = read_string(field(kDeviceIp), Need::kOptional, report).value_or("");
+    row.ip_at = ip.data();
+    row.ip_size = static_cast<std::uint32_t>(ip.size());
+  }
   for (DeviceField port : {kDevicePort, kDeviceVnicPort, kHostPort, kBackupDevicePort}) {
     if (values[port]) read_number(field(port), Need::kOptional, kPort, report);
   }
   if (values[kBackupDeviceIp]) check_backup_ip(field(kBackupDeviceIp), report);
-  bool template1 =
-      table.format == TableFormat::kTemplate1 || table.format == TableFormat::kTemplate1SuperPod;
-  if (template1) {
+  if (table.is_template1()) {
     row.rank = read_number(field(kRankId), Need::kRequired, kAnyNumber, report).value_or(kNone);
   }
   if (values[kSuperDeviceId]) {
@@ -148,12 +147,13 @@ void read_device(const Value& device, std::size_t position, Table& table, Report
         read_number(field(kSuperDeviceId), Need::kOptional, kAnyNumber, report).value_or(kNone);
   }
   table.rows.push_back(row);
+  table.row_sources.push_back(device);
 }
 
 void read_devices(const Field& field, const std::optional<Value>& misnamed, Table& table,
                   Report& report) {
-  std::string fix = "list the devices under \"" + std::string(table.device_list) + "\"";
-  if (misnamed) fix = "this template calls the list \"" + std::string(table.device_list) + "\"";
+  std::string fix = "list the devices under \"" + std::string(table.device_list()) + "\"";
+  if (misnamed) fix = "this template calls the list \"" + std::string(table.device_list()) + "\"";
   auto devices = read_list(field, "device-list-missing", fix, report);
   if (!devices) {
     table.has_gaps = true;
@@ -163,7 +163,8 @@ void read_devices(const Field& field, const std::optional<Value>& misnamed, Tabl
   for (Value device : *devices) read_device(device, position++, table, report);
 }
 
-void read_server(const Value& server, const FieldPath& place, Table& table, Report& report) {
+void read_server(const Value& server, std::uint32_t position, Table& table, Report& report) {
+  const FieldPath place = FieldPath().in("server_list", position);
   if (!is_object(server, place, table, report)) return;
   static constexpr std::array<std::string_view, 5> kNames = {"server_id", "host_ip", "container_ip",
                                                              "device", "devices"};
@@ -172,17 +173,18 @@ void read_server(const Value& server, const FieldPath& place, Table& table, Repo
   auto field = [&](std::size_t which) {
     return Field{.value = values[which], .place = place, .name = kNames[which]};
   };
-  table.owners.push_back({.source = server,
-                          .place = place,
-                          .server_id = read_server_id(field(0), report),
+  table.owner_sources.push_back(server);
+  table.owners.push_back({.server_id = read_server_id(field(0), report),
                           .pod_name = "",
                           .host_ip = read_host_ip(field(1), report),
-                          .container_ip = plain_string(values[2])});
+                          .container_ip = plain_string(values[2]),
+                          .position = position});
   read_devices(field(3), values[4], table, report);
 }
 
-void read_instance(const Value& instance, const FieldPath& place, std::uint32_t group, Table& table,
+void read_instance(const Value& instance, std::uint32_t group, std::uint32_t position, Table& table,
                    Report& report) {
+  const FieldPath place = FieldPath().in("group_list", group).in("instance_list", position);
   if (!is_object(instance, place, table, report)) return;
   static constexpr std::array<std::string_view, 7> kNames = {
       "server_id", "host_ip", "container_ip", "devices", "device", "pod_name", "rank_id"};
@@ -192,13 +194,13 @@ void read_instance(const Value& instance, const FieldPath& place, std::uint32_t 
     return Field{.value = values[which], .place = place, .name = kNames[which]};
   };
   bool lab = table.format == TableFormat::kLab;
-  table.owners.push_back({.source = instance,
-                          .place = place,
-                          .server_id = read_server_id(field(0), report),
+  table.owner_sources.push_back(instance);
+  table.owners.push_back({.server_id = read_server_id(field(0), report),
                           .pod_name = lab ? "" : read_name(field(5), report),
                           .host_ip = read_host_ip(field(1), report),
                           .container_ip = plain_string(values[2]),
-                          .group = group});
+                          .group = group,
+                          .position = position});
   std::size_t first = table.rows.size();
   read_devices(field(3), values[4], table, report);
   if (!lab) return;
@@ -287,10 +289,8 @@ void read_group(const Value& group, const FieldPath& place, std::uint32_t index,
   }
   check_count(field(1), Need::kRequired, instances->size(), "instances", report);
   std::size_t first = table.rows.size();
-  std::size_t position = 0;
-  for (Value instance : *instances) {
-    read_instance(instance, place.in("instance_list", position++), index, table, report);
-  }
+  std::uint32_t position = 0;
+  for (Value instance : *instances) read_instance(instance, index, position++, table, report);
   std::size_t devices = table.rows.size() - first;
   if (table.has_gaps) return;
   if (lab) {
@@ -404,6 +404,24 @@ std::optional<std::uint32_t> decimal(std::string_view text) {
   return static_cast<std::uint32_t>(number);
 }
 
+std::optional<std::uint32_t> ipv4_number(std::string_view text) {
+  const char* at = text.data();
+  const char* end = at + text.size();
+  std::uint32_t number = 0;
+  for (int part = 0; part < 4; ++part) {
+    if (part > 0 && (at == end || *at++ != '.')) return std::nullopt;
+    const char* start = at;
+    std::uint32_t value = 0;
+    while (at < end && *at >= '0' && *at <= '9' && at - start < 3) {
+      value = value * 10 + static_cast<std::uint32_t>(*at++ - '0');
+    }
+    const bool zeros = at - start > 1 && *start == '0';
+    if (at == start || zeros || value > 255) return std::nullopt;
+    number = number << 8 | value;
+  }
+  return at == end ? std::optional(number) : std::nullopt;
+}
+
 IpFamily ip_family(std::string_view text) {
   // inet_pton would read up to a NUL, and lists of addresses are split at commas.
   auto is_possible = [](char c) { return c > ' ' && c < '\x7F' && c != ','; };
@@ -499,7 +517,6 @@ std::optional<Value> read_list(const Field& field, std::string_view rule, std::s
 Table read_servers(const Value& root, TableFormat format, Report& report) {
   Table table;
   table.format = format;
-  table.device_list = "device";
   static constexpr std::array<std::string_view, 5> kNames = {"server_list", "server_count",
                                                              "super_pod_list", "status", "version"};
   std::array<std::optional<Value>, kNames.size()> values;
@@ -519,17 +536,14 @@ Table read_servers(const Value& root, TableFormat format, Report& report) {
     });
   }
   table.owners.reserve(servers->size());
-  std::size_t position = 0;
-  for (Value server : *servers) {
-    read_server(server, top.in("server_list", position++), table, report);
-  }
+  std::uint32_t position = 0;
+  for (Value server : *servers) read_server(server, position++, table, report);
   return table;
 }
 
 Table read_groups(const Value& root, TableFormat format, Report& report) {
   Table table;
   table.format = format;
-  table.device_list = "devices";
   static constexpr std::array<std::string_view, 3> kNames = {"group_list", "group_count", "status"};
   std::array<std::optional<Value>, kNames.size()> values;
   FieldPath top;

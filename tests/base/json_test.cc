@@ -132,6 +132,27 @@ TEST(JsonParse, EmptyTextSaysSo) {
   EXPECT_EQ(refused("{\"a\":1").error.found, "the end of the text before its last bracket");
 }
 
+TEST(JsonWriter, GivesPiecesToASink) {
+  const auto write = [](Writer& writer) {
+    writer.begin_object().key("list").begin_array();
+    for (int i = 0; i < 20'000; ++i) writer.begin_object().key("n").integer(i).end_object();
+    writer.string("\"\n").begin_array().end_array().end_array().end_object();
+  };
+  Writer whole;
+  write(whole);
+  std::string text;
+  std::size_t pieces = 0;
+  Writer writer([&](std::string_view piece) {
+    text += piece;
+    ++pieces;
+  });
+  write(writer);
+  EXPECT_GT(pieces, 2U);
+  text += std::move(writer).take();
+  EXPECT_EQ(text, std::move(whole).take());
+  EXPECT_TRUE(Document::parse(text, "t.json"));
+}
+
 struct Malformed {
   std::string text;
   std::string position;

@@ -105,7 +105,8 @@ TEST_F(RankTableSamples, VerdictsAgreeWithASecondReading) {
 }
 
 TEST_F(RankTableSamples, ConversionIsModelArts) {
-  auto table = RankTable::parse(read("ranktable/modelarts-k8s_jobstart_hccl.json"), "k8s");
+  const std::string text = read("ranktable/modelarts-k8s_jobstart_hccl.json");
+  auto table = RankTable::parse(text, "k8s");
   ASSERT_TRUE(table);
   auto converted = table->convert(RankOrder::kPodIndex);
   ASSERT_TRUE(converted) << to_line(converted.error());
@@ -121,7 +122,8 @@ TEST_F(RankTableSamples, ConversionIsModelArts) {
 
 TEST_F(RankTableSamples, MalformedOnesNameTheirPlace) {
   auto where = [this](const std::string& file) {
-    auto table = RankTable::parse(read("ranktable/" + file), "t");
+    const std::string text = read("ranktable/" + file);
+    auto table = RankTable::parse(text, "t");
     EXPECT_FALSE(table);
     return table ? "" : to_line(table.error().error);
   };

@@ -1,0 +1,391 @@
+// Reading a rank table as it comes, without a tree of its values: what a large job's start waits
+// for. A table is taken here only when no field of it could be complained about; whatever else is
+// left to the reader of the tree (ranktable_read.cc), whose findings and errors these then are.
+// What concerns several fields is checked behind both of them.
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "envgen/ranktable/ranktable_impl.h"
+
+namespace envgen::ranktable {
+namespace {
+
+constexpr std::uint32_t kMaxDeviceId = 15;
+constexpr std::uint32_t kMaxDeviceIdTemplate2 = 7;
+constexpr std::size_t kMaxNameBytes = 64;
+
+// What stands in a string for itself.
+constexpr std::array<bool, 256> kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (std::size_t c = 0x20; c < 0x7F; ++c) plain[c] = c != '"' && c != '\\';
+  return plain;
+}();
+
+// Of a dozen bytes, for which memcmp takes as long to be called as this does.
+bool same_bytes(const char* a, const char* b, std::size_t size) {
+  for (; size >= 8; a += 8, b += 8, size -= 8) {
+    std::uint64_t left = 0;
+    std::uint64_t right = 0;
+    std::memcpy(&left, a, 8);
+    std::memcpy(&right, b, 8);
+    if (left != right) return false;
+  }
+  for (; size > 0; ++a, ++b, --size) {
+    if (*a != *b) return false;
+  }
+  return true;
+}
+
+// Over strict JSON. Each function is false where the text is not what it reads.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
+
+  [[nodiscard]] const char* place() const { return at_; }
+  void go_to(const char* place) { at_ = place; }
+
+  char next() {  // behind blanks; NUL at the end
+    while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
+    return at_ < end_ ? *at_ : '\0';
+  }
+  bool eat(char c) {
+    if (next() != c || at_ == end_) return false;
+    ++at_;
+    return true;
+  }
+  bool eat(std::string_view literal) {
+    if (static_cast<std::size_t>(end_ - at_) < literal.size()) return false;
+    if (!same_bytes(at_, literal.data(), literal.size())) return false;
+    at_ += literal.size();
+    return true;
+  }
+  bool at_end() { return next() == '\0' && at_ == end_; }
+  std::string_view plain() {
+    const char* start = at_;
+    while (at_ < end_ && kPlain[static_cast<unsigned char>(*at_)]) ++at_;
+    return {start, at_};
+  }
+  bool string(std::string_view& text) {
+    if (!eat('"')) return false;
+    text = plain();
+    return eat(std::string_view("\""));
+  }
+  template <class F>
+  bool object(const F& member) {
+    if (!eat('{')) return false;
+    do {
+      std::string_view key;
+      if (!string(key) || !eat(':') || !member(key)) return false;
+    } while (eat(','));
+    return eat('}');
+  }
+  template <class F>
+  bool array(const F& element) {  // not of an empty one
+    if (!eat('[')) return false;
+    do {
+      if (!element()) return false;
+    } while (eat(','));
+    return eat(']');
+  }
+  // An array of anything: where it ends, if it is JSON.
+  bool skip_array(std::string_view& text) {
+    constexpr int kMaxDepth = 16;
+    if (next() != '[') return false;
+    const char* start = at_;
+    int depth = 0;
+    for (bool in_string = false; at_ < end_; ++at_) {
+      if (*at_ == '"') in_string = !in_string;
+      if (in_string && *at_ == '\\') ++at_;
+      if (in_string) continue;
+      if (*at_ == '[' || *at_ == '{') ++depth;
+      if (*at_ == ']' || *at_ == '}') --depth;
+      if (depth > kMaxDepth) return false;
+      if (depth > 0) continue;
+      text = {start, ++at_};
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  const char* at_;
+  const char* end_;
+};
+
+// Which of its keys an object has had.
+class Keys {
+ public:
+  explicit Keys(std::span<const std::string_view> names) : names_(names) {}
+  // The number of a key that is known and new.
+  std::optional<std::size_t> take(std::string_view key) {
+    const auto found = std::ranges::find(names_, key);
+    const auto which = static_cast<std::size_t>(found - names_.begin());
+    if (found == names_.end() || has(which)) return std::nullopt;
+    seen_ |= 1U << which;
+    return which;
+  }
+  [[nodiscard]] bool has(std::size_t which) const { return (seen_ >> which & 1U) != 0; }
+
+ private:
+  std::span<const std::string_view> names_;
+  unsigned seen_ = 0;
+};
+
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_(text), in_(text) {}
+
+  std::optional<Scanned> scan() {
+    // Room that is not touched costs nothing, growing does: no device and no server is shorter.
+    table().rows.reserve(text_.size() / sizeof(Row));
+    table().owners.reserve(text_.size() / sizeof(Owner));
+    if (in_.next() != '{' || !root() || !in_.at_end()) return std::nullopt;
+    return std::move(scanned_);
+  }
+
+ private:
+  Table& table() { return scanned_.table; }
+
+  bool root() {
+    static constexpr std::array<std::string_view, 7> kNames = {
+        "status",         "version",     "server_count", "server_list",
+        "super_pod_list", "group_count", "group_list"};
+    Keys keys(kNames);
+    std::string_view version;
+    std::uint32_t count = kNone;
+    const bool read = in_.object([&](std::string_view key) {
+      std::string_view status;
+      switch (keys.take(key).value_or(kNames.size())) {
+        case 0:
+          return in_.string(status) && status == "completed";
+        case 1:
+          return in_.string(version);
+        case 2:
+        case 5:
+          return number(count);
+        case 3:
+          table().format = TableFormat::kTemplate1;
+          return in_.array([&] { return server(); });
+        case 4:
+          return in_.skip_array(scanned_.super_pods);
+        case 6:
+          table().format = TableFormat::kTemplate2;
+          return in_.array([&] { return group(); });
+        default:
+          return false;
+      }
+    });
+    if (!read || !keys.has(0)) return false;
+    if (keys.has(6)) {
+      const bool others = keys.has(1) || keys.has(2) || keys.has(3) || keys.has(4);
+      return !others && count == groups_.size() && keys.has(5);
+    }
+    if (version == "1.2") table().format = TableFormat::kTemplate1SuperPod;
+    const bool known = version == "1.2" || (version == "1.0" && !keys.has(4));
+    return known && keys.has(2) && keys.has(3) && !keys.has(5) && count == table().owners.size();
+  }
+
+  bool group() {
+    static constexpr std::array<std::string_view, 4> kNames = {"group_name", "device_count",
+                                                               "instance_count", "instance_list"};
+    Keys keys(kNames);
+    std::uint32_t devices = kNone;
+    std::uint32_t instances = kNone;
+    const std::size_t first_row = table().rows.size();
+    const std::size_t first_owner = table().owners.size();
+    std::string_view name;
+    const bool read = in_.object([&](std::string_view key) {
+      switch (keys.take(key).value_or(kNames.size())) {
+        case 0:
+          return in_.string(name) && name.size() <= kMaxNameBytes;
+        case 1:
+          return number(devices);
+        case 2:
+          return number(instances);
+        case 3:
+          return in_.array([&] { return instance(first_owner); });
+        default:
+          return false;
+      }
+    });
+    if (!read || !keys.has(0) || !keys.has(3)) return false;
+    constexpr std::size_t kMostGroups = 64;  // whose names are compared with each other
+    const bool again = std::ranges::find(groups_, name) != groups_.end();
+    if (again || groups_.size() == kMostGroups) return false;
+    groups_.push_back(name);
+    return devices == table().rows.size() - first_row &&
+           instances == table().owners.size() - first_owner;
+  }
+
+  bool instance(std::size_t first_owner) {
+    static constexpr std::array<std::string_view, 3> kNames = {"pod_name", "server_id", "devices"};
+    Owner owner{.group = static_cast<std::uint32_t>(groups_.size()),
+                .position = static_cast<std::uint32_t>(table().owners.size() - first_owner)};
+    table().owners.emplace_back();
+    Keys keys(kNames);
+    const bool read = in_.object([&](std::string_view key) {
+      switch (keys.take(key).value_or(kNames.size())) {
+        case 0:
+          return in_.string(owner.pod_name) && owner.pod_name.size() <= kMaxNameBytes;
+        case 1:
+          return in_.string(owner.server_id) && owner.server_id.size() <= kMaxNameBytes;
+        case 2:
+          return devices();
+        default:
+          return false;
+      }
+    });
+    table().owners.back() = owner;
+    return read && keys.has(0) && !owner.server_id.empty() && keys.has(2);
+  }
+
+  bool server() {
+    static constexpr std::array<std::string_view, 3> kNames = {"server_id", "device",
+                                                               "container_ip"};
+    Owner owner{.position = static_cast<std::uint32_t>(table().owners.size())};
+    table().owners.emplace_back();
+    Keys keys(kNames);
+    const bool read = in_.object([&](std::string_view key) {
+      switch (keys.take(key).value_or(kNames.size())) {
+        case 0:
+          return in_.string(owner.server_id) && owner.server_id.size() <= kMaxNameBytes;
+        case 1:
+          return devices();
+        case 2:
+          return in_.string(owner.container_ip);
+        default:
+          return false;
+      }
+    });
+    table().owners.back() = owner;
+    return read && !owner.server_id.empty() && keys.has(1);
+  }
+
+  bool devices() {
+    Row row{.owner = static_cast<std::uint32_t>(table().owners.size() - 1)};
+    const Row empty = row;
+    std::uint32_t position = 0;
+    return in_.array([&] {
+      row = empty;
+      row.position = position++;
+      const char* start = in_.place();
+      bool read = device_as_before(row);
+      if (!read) {
+        row = empty;
+        row.position = position - 1;
+        in_.go_to(start);
+        read = device(row);
+      }
+      if (read) table().rows.push_back(row);
+      return read;
+    });
+  }
+
+  enum Field : std::size_t { kDeviceId, kDeviceIp, kRankId, kSuperDeviceId, kFields };
+
+  bool take(Row& row, Field field, std::string_view text) const {
+    if (field == kDeviceIp) {
+      row.ip_at = text.data();
+      row.ip_size = static_cast<std::uint32_t>(text.size());
+      return true;
+    }
+    const auto value = decimal(text);
+    if (!value) return false;
+    if (field == kRankId) row.rank = *value;
+    if (field == kSuperDeviceId) row.super_device_id = *value;
+    if (field == kDeviceId) row.device_id = *value;
+    const bool template2 = scanned_.table.format == TableFormat::kTemplate2;
+    return field != kDeviceId || *value <= (template2 ? kMaxDeviceIdTemplate2 : kMaxDeviceId);
+  }
+
+  bool device(Row& row) {
+    static constexpr std::array<std::string_view, kFields> kNames = {"device_id", "device_ip",
+                                                                     "rank_id", "super_device_id"};
+    // In a template 2 a rank_id means nothing, and other keys would have to be kept.
+    const bool template2 = table().format == TableFormat::kTemplate2;
+    Keys keys({kNames.data(), static_cast<std::size_t>(template2 ? kRankId : kFields)});
+    const char* mark = in_.place();
+    shape_.fields.clear();
+    const bool read = in_.object([&](std::string_view key) {
+      const auto which = keys.take(key);
+      std::string_view value;
+      if (!which || !in_.string(value)) return false;
+      shape_.fields.push_back({.before = {mark, value.data()}, .field = Field{*which}});
+      mark = value.data() + value.size();
+      return take(row, Field{*which}, value);
+    });
+    shape_.end = {mark, in_.place()};
+    return read && keys.has(kDeviceId) && (template2 || keys.has(kRankId));
+  }
+
+  // Nearly all devices have the bytes of the one before, but for the values.
+  bool device_as_before(Row& row) {
+    for (const Shape::Part& part : shape_.fields) {
+      if (!in_.eat(part.before) || !take(row, part.field, in_.plain())) return false;
+    }
+    return !shape_.fields.empty() && in_.eat(shape_.end);
+  }
+
+  bool number(std::uint32_t& value) {
+    std::string_view text;
+    if (!in_.string(text)) return false;
+    value = decimal(text).value_or(kNone);
+    return value != kNone;
+  }
+
+  struct Shape {
+    struct Part {
+      std::string_view before;  // up to the value
+      Field field;
+    };
+    std::vector<Part> fields;
+    std::string_view end;
+  };
+
+  std::string_view text_;
+  Cursor in_;
+  Scanned scanned_;
+  Shape shape_;
+  std::vector<std::string_view> groups_;
+};
+
+// Its objects are of strings, objects and arrays. Recurses as deep as a table is.
+// NOLINTNEXTLINE(misc-no-recursion)
+void copy(Cursor& in, const Value* super_pods, json::Writer& out) {
+  std::string_view text;
+  if (in.next() == '[') {
+    out.begin_array();
+    in.array([&] {  // NOLINT(misc-no-recursion)
+      copy(in, super_pods, out);
+      return true;
+    });
+    out.end_array();
+  } else if (in.next() == '{') {
+    out.begin_object();
+    in.object([&](std::string_view key) {  // NOLINT(misc-no-recursion)
+      out.key(key);
+      if (key == "super_pod_list") {
+        write_super_pods(out, *super_pods);
+        return in.skip_array(text);
+      }
+      copy(in, super_pods, out);
+      return true;
+    });
+    out.end_object();
+  } else if (in.string(text)) {
+    out.string(text);
+  }
+}
+
+}  // namespace
+
+std::optional<Scanned> scan_table(std::string_view text) { return Scanner(text).scan(); }
+
+void copy_scanned(std::string_view text, const Value* super_pods, json::Writer& out) {
+  Cursor in(text);
+  copy(in, super_pods, out);
+}
+
+}  // namespace envgen::ranktable
