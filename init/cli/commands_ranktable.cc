@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <tuple>
 
 #include "base/exit_codes.h"
 #include "base/text.h"
@@ -76,13 +77,17 @@ int convert(const Options& options) {
   if (std::string reason = table->not_ready_reason(); !reason.empty()) {
     return complain({kConverting, path, reason, "convert it when its status is \"completed\""});
   }
-  auto converted = table->convert(options.request.rank_order.value_or(RankOrder::kPodIndex));
-  if (!converted) return complain(converted.error());
-  for (const envgen::Finding& finding : converted->warnings) {
+  const RankOrder order = options.request.rank_order.value_or(RankOrder::kPodIndex);
+  auto warnings = table->warnings(order);
+  if (!warnings) return complain(warnings.error());
+  for (const envgen::Finding& finding : *warnings) {
     std::string warning = "trainit: warning: " + path + ": " + to_line(finding) + "\n";
     sys::write_all(STDERR_FILENO, warning);
   }
-  return put_out(options.out, converted->text, kWriting);
+  const auto pieces = [&table, order](const sys::Sink& sink) {
+    std::ignore = table->write(order, sink);
+  };
+  return put_out(options.out, pieces, kWriting);
 }
 
 struct ToolRun {

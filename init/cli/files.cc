@@ -8,7 +8,6 @@
 
 #include "init/cli/invocation.h"
 #include "init/sys/fd.h"
-#include "init/sys/files.h"
 #include "init/sys/reach.h"
 
 namespace cli {
@@ -49,7 +48,7 @@ envgen::Result<sys::Fd> open_there(const std::string& path, const sys::Reached& 
 
 // A rename over what is no regular file would put one there: instead of a device, or of the link
 // that /dev/stdout is.
-envgen::Status write_output(const std::string& path, std::string_view text, const char* what) {
+envgen::Status write_output(const std::string& path, const sys::Producer& text, const char* what) {
   auto reached = sys::reach(path);
   struct stat status{};
   const bool there = reached && ::fstatat(reached->directory.get(), reached->name.c_str(), &status,
@@ -60,15 +59,28 @@ envgen::Status write_output(const std::string& path, std::string_view text, cons
     fd.error().what = what;
     return std::unexpected(std::move(fd.error()));
   }
-  if (fd->valid() && sys::write_all(fd->get(), text) == text.size()) return {};
-  return envgen::fail(what, path, sys::errno_text(errno),
+  const int error = fd->valid() ? sys::write_pieces(fd->get(), text) : errno;
+  if (error == 0) return {};
+  return envgen::fail(what, path, sys::errno_text(error),
                       "name a file in a writable directory, or - for stdout");
 }
 
-int put_out(const std::string& path, std::string_view text, const char* what) {
-  if (path.empty() || path == "-") return print(text);
+envgen::Status write_output(const std::string& path, std::string_view text, const char* what) {
+  return write_output(path, [text](const sys::Sink& sink) { sink(text); }, what);
+}
+
+int put_out(const std::string& path, const sys::Producer& text, const char* what) {
+  if (path.empty() || path == "-") {
+    const int error = sys::write_pieces(STDOUT_FILENO, text);
+    if (error == 0) return 0;
+    return complain({"writing the result", "stdout", sys::errno_text(error), ""});
+  }
   auto status = write_output(path, text, what);
   return status ? 0 : complain(status.error());
+}
+
+int put_out(const std::string& path, std::string_view text, const char* what) {
+  return put_out(path, [text](const sys::Sink& sink) { sink(text); }, what);
 }
 
 }  // namespace cli

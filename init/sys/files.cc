@@ -125,9 +125,9 @@ int set_mode(int fd, std::uint32_t mode) {
   return no_modes && (mode & 077) != 0 ? 0 : errno;
 }
 
-int fill_and_rename(Fd fd, std::uint32_t mode, std::string_view content, const Reached& to,
+int fill_and_rename(Fd fd, std::uint32_t mode, const Producer& content, const Reached& to,
                     const std::string& from) {
-  if (const int error = write_content(fd.get(), content); error != 0) return error;
+  if (const int error = write_pieces(fd.get(), content); error != 0) return error;
   if (const int error = set_mode(fd.get(), mode); error != 0) return error;
   // Not left to the destructor: NFS and quotas report what could not be stored here.
   if (::close(fd.release()) != 0 && errno != EINTR) return errno;
@@ -142,15 +142,18 @@ bool is_directory(const std::string& path) {
 
 }  // namespace
 
-envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
-                                 std::string_view content) {
-  auto reached = reach(path);
-  if (!reached) return explained(kWriting, std::move(reached.error()));
-  return write_file_atomic(*reached, path, mode, content);
+int write_pieces(int fd, const Producer& content) {
+  int error = 0;
+  content([&error, fd](std::string_view piece) {
+    if (error == 0) error = write_content(fd, piece);
+  });
+  return error;
 }
 
-envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
-                                 std::string_view content) {
+namespace {
+
+envgen::Status write_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
+                            const Producer& content) {
   constexpr int kAttempts = 16;
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   std::string temporary;
@@ -165,6 +168,25 @@ envgen::Status write_file_atomic(const Reached& place, const std::string& path, 
   if (error == 0) return {};
   ::unlinkat(place.directory.get(), temporary.c_str(), 0);
   return fail_errno(kWriting, path, error);
+}
+
+}  // namespace
+
+envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
+                                 const Producer& content) {
+  auto reached = reach(path);
+  if (!reached) return explained(kWriting, std::move(reached.error()));
+  return write_atomic(*reached, path, mode, content);
+}
+
+envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
+                                 std::string_view content) {
+  return write_file_atomic(path, mode, [content](const Sink& sink) { sink(content); });
+}
+
+envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
+                                 std::string_view content) {
+  return write_atomic(place, path, mode, [content](const Sink& sink) { sink(content); });
 }
 
 bool overwrite_file(const std::string& path, std::string_view content) {

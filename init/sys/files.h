@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,14 @@ envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
 struct Reached;
 envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
                                  std::string_view content);
+
+// Hands a text over piece by piece, where it need not be in memory as a whole.
+using Sink = std::function<void(std::string_view)>;
+using Producer = std::function<void(const Sink&)>;
+envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
+                                 const Producer& content);
+// To a descriptor that may block: 0 or an errno, after which no piece is written.
+int write_pieces(int fd, const Producer& content);
 
 // In place, for what write_file_atomic had no room for; an existing file only. What is no longer
 // than that needs no room. False: what is there now is neither the old nor the new.

@@ -2,12 +2,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <tuple>
 #include <utility>
@@ -66,11 +68,18 @@ PathState too_large(std::uint64_t size_bytes) {
 // The size is only a hint: a file grows or shrinks while it is read, and one of /proc says 0.
 PathState read_file(const Fd& fd, std::uint64_t size_hint) {
   constexpr std::size_t kChunk = 64UL * 1024;
+  constexpr std::size_t kPage = 4096;
+  constexpr std::size_t kHugeBytes = 4UL << 20;
   PathState state;
   state.kind = PathState::Kind::kFile;
   if (size_hint > envgen::kMaxInputBytes) return too_large(size_hint);
   std::string& content = state.content;
   content.reserve(size_hint + 1);
+  // A fault for each 2 MB instead of each 4 KB: these cost more than the reading. No matter if not.
+  if (size_hint > kHugeBytes) {
+    const std::size_t rest = reinterpret_cast<std::uintptr_t>(content.data()) % kPage;
+    ::madvise(content.data() + (kPage - rest), size_hint - kPage, MADV_HUGEPAGE);
+  }
   while (true) {
     const std::size_t before = content.size();
     const std::size_t room = before < content.capacity() ? content.capacity() : before + kChunk;

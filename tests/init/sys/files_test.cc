@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string_view>
 
 #include "tests/init/child.h"
 
@@ -191,6 +192,18 @@ TEST_F(WriteFileAtomic, ReplacesAFileThatOthersStillRead) {
   EXPECT_EQ(child::read_to_end(reader.get()), "old");
   EXPECT_EQ(read(file), "new");
   EXPECT_EQ(sys::inspect(path(""), true).entries, std::vector<std::string>{"state.json"});
+}
+
+TEST_F(WriteFileAtomic, TakesATextInPieces) {
+  const auto pieces = [](const sys::Sink& sink) {
+    for (std::string_view piece : {"a", "", "bc"}) sink(piece);
+  };
+  EXPECT_TRUE(sys::write_file_atomic(path("pieces"), 0644, pieces));
+  EXPECT_EQ(read(path("pieces")), "abc");
+
+  const sys::Fd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  ASSERT_TRUE(full.valid());
+  EXPECT_EQ(sys::write_pieces(full.get(), pieces), ENOSPC);
 }
 
 TEST_F(WriteFileAtomic, ReplacesALinkNotWhatItNames) {
