@@ -12,10 +12,12 @@
 
 namespace envgen {
 
+struct TableMemo;
+
 class Inputs {
  public:
-  Inputs(const Snapshot& snapshot, const Request& request)
-      : snapshot_(snapshot), request_(request) {}
+  Inputs(const Snapshot& snapshot, const Request& request, TableMemo* memo = nullptr)
+      : snapshot_(snapshot), request_(request), memo_(memo) {}
 
   [[nodiscard]] const Request& request() const { return request_; }
   [[nodiscard]] const Facts& facts() const { return snapshot_.facts; }
@@ -34,6 +36,7 @@ class Inputs {
   const PathState* kind(const std::string& path) { return find(path, false); }
 
   [[nodiscard]] const std::set<Want>& wants() const { return wants_; }
+  [[nodiscard]] TableMemo* memo() const { return memo_; }  // nullptr: there is none
   // Files whose bytes have been asked for so far.
   [[nodiscard]] const std::set<std::string>& files_read() const { return files_read_; }
 
@@ -55,6 +58,7 @@ class Inputs {
 
   const Snapshot& snapshot_;
   const Request& request_;
+  TableMemo* memo_;
   std::set<Want> wants_;
   std::set<std::string> files_read_;
 };

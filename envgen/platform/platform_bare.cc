@@ -112,7 +112,8 @@ Location locate_by_hccn(Inputs& inputs) {
   if (!converted) return converted.error();
 
   ResolvedCluster resolved;
-  auto warnings = table_warnings(*converted, inputs.request(), "the devices of this host");
+  auto warnings = table_warnings(converted->warnings, converted->nodes, inputs.request(),
+                                 "the devices of this host");
   if (!warnings) return warnings.error();
   resolved.warnings = std::move(*warnings);
   resolved.cluster.nodes = std::move(converted->nodes);

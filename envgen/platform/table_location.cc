@@ -70,56 +70,95 @@ Result<std::optional<int>> rank_start_of(const Inputs& inputs) {
               "set it to the rank of this node's first device");
 }
 
-Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_order,
-                   const LocalNodeHints& hints, PlatformFacts platform, const PathState& state) {
+// What stands in an answer that is asked only for what it wants: nothing depends on the text.
+constexpr const char* kNoText = "{}";
+
+// Reads the table into the memo, unless it is there. An answer where that is one already.
+std::optional<Location> read_into(TableMemo& memo, const Inputs& inputs, const std::string& path,
+                                  const PathState& state, RankOrder order) {
+  const std::string_view text = state.content;
+  const bool same = memo.text.data() == text.data() && memo.text.size() == text.size();
+  if (memo.table && memo.nodes && same && memo.order == order) return {};
+  memo = {.text = text, .order = order, .only_wants = memo.only_wants};
   Wait wait{path, "", inputs.request().rank_table_timeout_ms};
-  auto parsed = RankTable::parse(state.content, path);
+  auto parsed = RankTable::parse(text, path);
   if (!parsed) {
     if (!parsed.error().incomplete) return parsed.error().error;
-    wait.why = state.content.empty() ? "the file is empty" : to_line(parsed.error().error);
+    wait.why = text.empty() ? "the file is empty" : to_line(parsed.error().error);
     return NotYet{std::move(wait)};
   }
   wait.why = parsed->not_ready_reason();
   if (!wait.why.empty()) return NotYet{std::move(wait)};
-
-  auto converted = parsed->convert(inputs.request().rank_order.value_or(default_order));
+  auto converted = parsed->convert_nodes(order);
   if (!converted) return converted.error();
-  // A table of 100,000 nodes is a hundred megabytes, which the plan does not need.
-  parsed = std::unexpected(json::ParseError{});
+  memo.findings = std::move(converted->warnings);
+  memo.nodes = std::move(converted->nodes);
+  memo.table = std::move(*parsed);
+  return {};
+}
+
+// The text, where an answer needs it: as much again as has been read.
+Result<std::string> text_of(TableMemo& memo) {
+  if (memo.only_wants) return kNoText;
+  std::string text;
+  // Its indent makes it longer than most; what is left over is never touched, unlike by growing.
+  text.reserve(memo.text.size() * 3);
+  TRY(memo.table->write(memo.order, [&text](std::string_view piece) { text += piece; }));
+  memo.table.reset();
+  return text;
+}
+
+Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_order,
+                   const LocalNodeHints& hints, PlatformFacts platform, const PathState& state) {
+  TableMemo own;
+  TableMemo& memo = inputs.memo() != nullptr ? *inputs.memo() : own;
+  const RankOrder order = inputs.request().rank_order.value_or(default_order);
+  if (auto answer = read_into(memo, inputs, path, state, order)) return std::move(*answer);
   auto rank_start = rank_start_of(inputs);
   if (!rank_start) return rank_start.error();
-  auto local_node = recognise_local_node(converted->nodes, inputs.request(), *rank_start, hints);
+  auto local_node = recognise_local_node(*memo.nodes, inputs.request(), *rank_start, hints);
   if (!local_node) {
     local_node.error().where = path + ": " + local_node.error().where;
     return local_node.error();
   }
-  auto warnings = table_warnings(*converted, inputs.request(), path);
-  if (!warnings) return warnings.error();
+  if (!memo.warnings) {
+    auto warnings = table_warnings(memo.findings, *memo.nodes, inputs.request(), path);
+    if (!warnings) return warnings.error();
+    memo.warnings = std::move(*warnings);
+  }
+  auto text = text_of(memo);
+  if (!text) return text.error();
 
   ResolvedCluster resolved;
-  for (Node& node : converted->nodes) {
+  for (Node& node : *memo.nodes) {
     node.slots = static_cast<int>(node.devices.size());
     resolved.cluster.world_size += node.slots;
   }
-  resolved.cluster.nodes = std::move(converted->nodes);
-  resolved.cluster.rank_table = std::move(converted->text);
+  resolved.cluster.nodes = std::move(*memo.nodes);
+  memo.nodes.reset();
+  resolved.cluster.rank_table = std::move(*text);
   resolved.local_node = std::move(*local_node);
   resolved.platform = std::move(platform);
-  resolved.waits.push_back(std::move(wait));
-  resolved.warnings = std::move(*warnings);
+  resolved.waits.push_back({path, "", inputs.request().rank_table_timeout_ms});
+  resolved.warnings = *memo.warnings;
   return resolved;
 }
 
 }  // namespace
 
-Result<std::vector<std::string>> table_warnings(const ConvertedTable& table, const Request& request,
-                                                const std::string& where) {
+void TableMemo::take_back(std::vector<Node>&& lent) {
+  if (table && !nodes) nodes = std::move(lent);
+}
+
+Result<std::vector<std::string>> table_warnings(const std::vector<Finding>& findings,
+                                                const std::vector<Node>& nodes,
+                                                const Request& request, const std::string& where) {
   std::vector<std::string> warnings;
-  warnings.reserve(table.warnings.size());
-  for (const Finding& finding : table.warnings) {
+  warnings.reserve(findings.size());
+  for (const Finding& finding : findings) {
     warnings.push_back(where + ": " + to_line(finding));
   }
-  for (const Finding& finding : check_device_groups(table.nodes)) {
+  for (const Finding& finding : check_device_groups(nodes)) {
     if (request.strict) {
       return fail("checking the device groups (--strict)", where + ": " + finding.place,
                   finding.found, finding.fix);

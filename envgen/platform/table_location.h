@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -14,6 +15,21 @@
 
 namespace envgen {
 
+// A table that has been read, for the next answer about the same snapshot.
+struct TableMemo {
+  std::string_view text = {};  // its own; where it stands in the snapshot tells it from others
+  RankOrder order = RankOrder::kPodIndex;
+  std::optional<RankTable> table = {};
+  std::vector<Finding> findings = {};
+  std::optional<std::vector<std::string>> warnings = {};
+  std::optional<std::vector<Node>> nodes = {};  // nothing while an answer has them
+  // The answer is asked only for what it wants: it may lack the text of the table.
+  bool only_wants = false;
+
+  // The nodes of an answer that is not needed any more. Locating sets anew what planning changes.
+  void take_back(std::vector<Node>&& lent);
+};
+
 // RANK_TABLE_FILE or --rank-table may name a file or a directory that holds the table. Nothing when
 // the path is not in the snapshot yet.
 std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& named);
@@ -24,7 +40,8 @@ Location locate_by_table(Inputs& inputs, const std::string& path, RankOrder defa
 
 // The table's findings become the plan's warnings, the limits of the MindSpore document too; with
 // --strict those are an error. `where` names the table.
-Result<std::vector<std::string>> table_warnings(const ConvertedTable& table, const Request& request,
-                                                const std::string& where);
+Result<std::vector<std::string>> table_warnings(const std::vector<Finding>& findings,
+                                                const std::vector<Node>& nodes,
+                                                const Request& request, const std::string& where);
 
 }  // namespace envgen

@@ -351,8 +351,8 @@ Outcome outcome_of(Inputs& inputs) {
 
 }  // namespace
 
-Answer resolve(const Snapshot& snapshot, const Request& request) {
-  Inputs inputs(snapshot, request);
+Answer resolve(const Snapshot& snapshot, const Request& request, TableMemo* memo) {
+  Inputs inputs(snapshot, request, memo);
   Answer answer;
   answer.outcome = outcome_of(inputs);
   answer.wants.assign(inputs.wants().begin(), inputs.wants().end());

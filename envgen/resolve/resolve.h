@@ -23,6 +23,7 @@ struct Pending {
   std::string path;  // what is waited for
   std::string why;   // why it cannot be used yet: `status is "initializing"`
 };
+struct TableMemo;
 using Outcome = std::variant<Planned, Pending, Error>;
 
 struct Answer {
@@ -32,8 +33,10 @@ struct Answer {
   std::vector<Want> wants;
 };
 
-// Pure and repeatable: the same snapshot and request give the same answer.
-Answer resolve(const Snapshot& snapshot, const Request& request);
+// Pure and repeatable: the same snapshot and request give the same answer. `memo`
+// (envgen/platform/table_location.h) is for one answer after the other about one snapshot, to which
+// is only added: no rank table is read twice then.
+Answer resolve(const Snapshot& snapshot, const Request& request, TableMemo* memo = nullptr);
 
 // True when nothing outside argv and the environment decides the plan: no platform is seen, one
 // process, nothing to read. PID 1 may then plan by itself, without a resolver child. Parses no

@@ -4,6 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
+#include <variant>
+
+#include "envgen/plan/plan.h"
+#include "envgen/platform/table_location.h"
 
 namespace envgen {
 
@@ -56,11 +61,40 @@ PathState Tree::look(const std::string& path, bool content) const {
   return state;
 }
 
+namespace {
+
+std::string text_of(const Answer& answer) {
+  if (const auto* error = std::get_if<Error>(&answer.outcome)) return to_line(*error);
+  if (const auto* pending = std::get_if<Pending>(&answer.outcome)) {
+    return pending->path + ": " + pending->why + "\n" + plan_to_json(pending->plan, {});
+  }
+  return plan_to_json(std::get<Planned>(answer.outcome).plan, {});
+}
+
+// As the engine asks: first for the wants alone.
+void expect_same_by_memo(const Answer& answer, const Snapshot& snapshot, const Request& request,
+                         TableMemo& memo) {
+  Answer other = resolve(snapshot, request, &memo);
+  EXPECT_EQ(other.wants, answer.wants);
+  auto* planned = std::get_if<Planned>(&other.outcome);
+  if (planned != nullptr && planned->plan.cluster) {
+    memo.take_back(std::move(planned->plan.cluster->nodes));
+  }
+  if (!answer.wants.empty()) return;
+  memo.only_wants = false;
+  EXPECT_EQ(text_of(resolve(snapshot, request, &memo)), text_of(answer));
+}
+
+}  // namespace
+
 Answer resolve_in(const Tree& tree, Snapshot snapshot, const Request& request, int* rounds) {
   constexpr int kMostRounds = 16;
+  TableMemo memo;
+  memo.only_wants = true;
   for (int round = 0; round < kMostRounds; ++round) {
     Answer answer = resolve(snapshot, request);
     if (rounds != nullptr) *rounds = round;
+    expect_same_by_memo(answer, snapshot, request, memo);
     if (answer.wants.empty()) return answer;
     for (const Want& want : answer.wants)
       snapshot.paths[want.path] = tree.look(want.path, want.content);

@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "envgen/platform/table_location.h"
 #include "init/proc/capture.h"
 #include "init/proc/driver_tool.h"
 #include "init/sandbox/prepare.h"
@@ -61,10 +63,20 @@ envgen::PathState look_at(const envgen::Want& want, const envgen::Environ& env,
 envgen::Answer collect_and_resolve(envgen::Snapshot& snapshot, const envgen::Request& request) {
   envgen::Answer answer;
   const std::optional<envgen::Identity> job = job_of(request);
+  envgen::TableMemo memo;
+  memo.only_wants = true;
   for (int round = 0; round < kMostRounds; ++round) {
-    answer = envgen::resolve(snapshot, request);
-    if (answer.wants.empty()) return answer;
+    answer = envgen::resolve(snapshot, request, &memo);
     const std::vector<envgen::Want> wants = std::move(answer.wants);
+    if (wants.empty() && !memo.table) return answer;
+    auto* planned = std::get_if<envgen::Planned>(&answer.outcome);
+    if (planned != nullptr && planned->plan.cluster) {
+      memo.take_back(std::move(planned->plan.cluster->nodes));
+    }
+    if (wants.empty()) {
+      memo.only_wants = false;
+      return envgen::resolve(snapshot, request, &memo);
+    }
     answer = {};  // the plan of a large job is not held beside the next one
     for (const envgen::Want& want : wants) {
       envgen::PathState state = look_at(want, snapshot.env, job);
