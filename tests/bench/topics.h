@@ -14,7 +14,7 @@ void forward(const Field& field);       // a signal to the init until the handle
 void exit_delay(const Field& field);    // from the command's end to the init's
 void lost_signals(const Field& field);  // a TERM while the init starts
 void start_work(const Field& field);    // instructions, system calls, page faults of a start
-void rank_table(const Field& field);    // trainit ranktable convert against Python
+void rank_table(const Field& field);    // reading, planning and converting against Python
 void line_watch(const Field& field);    // the tee with and without lines that are watched
 void tee(const Field& field);           // throughput, and PID 1's part of it
 void copy(const Field& field);          // trainit copy against cp, rsync, rclone, tar, fpsync
