@@ -312,8 +312,8 @@ class Scanner {
       const auto which = keys.take(key);
       std::string_view value;
       if (!which || !in_.string(value)) return false;
-      shape_.fields.push_back({.before = {mark, value.data()}, .field = Field{*which}});
-      mark = value.data() + value.size();
+      shape_.fields.push_back({.before = {mark, value.begin()}, .field = Field{*which}});
+      mark = value.end();
       return take(row, Field{*which}, value);
     });
     shape_.end = {mark, in_.place()};
