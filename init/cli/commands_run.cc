@@ -30,7 +30,7 @@ std::vector<std::string> own_variables() {
 }
 
 bool may_have_hooks(const early::Handover& early) {
-  if (early.started != 0) return false;  // the command may have made the directory since
+  if (early.started != 0) return early.hooks;  // the command may have made the directory since
   if (::access(envgen::kHooksDirectory, F_OK) == 0) return true;
   return errno != ENOENT && errno != ENOTDIR;
 }

@@ -19,6 +19,8 @@
 #include <time.h>
 
 #include "base/exit_codes.h"
+#include "base/hook_condition.h"
+#include "init/early/early_options.h"
 #include "init/early/environment_prefixes.h"
 
 // The program's entry, instead of libc's: early_stage(the kernel's stack), then on to libc's with
@@ -103,6 +105,7 @@ namespace {
 constexpr std::uint64_t kAll = ~0ULL;
 constexpr int kStackBytes = 16 * 1024;
 constexpr int kPathBytes = 4096;
+constexpr int kMostVariables = 1000;  // where some of them are not for the command
 // How long a command may take to end the program from here. Until then main() does not compete with
 // it for a processor.
 constexpr long kPatienceNs = 20'000'000;
@@ -150,7 +153,8 @@ enum class Called : unsigned char { kElse, kTrainit, kTini };
 struct Command {
   Called called = Called::kElse;
   char** argv = nullptr;
-  char** envp = nullptr;
+  char** envp = nullptr;              // the command's
+  bool main_ends = false;             // a command that ends at once, too
   const char* search_path = nullptr;  // where argv[0] has no '/'
   pid_t self = 0;
   bool adopts = true;  // orphans, where we are not PID 1
@@ -200,15 +204,32 @@ bool take_words(long argc, char** argv, Command& command) {
   return tini || !may_be_conda(*word);
 }
 
-// False where a variable is a sign of something to resolve.
-bool take_environment(char** envp, Command& command) {
+// False where a variable is a sign of something to resolve. Those of our own options are not the
+// command's: it gets the others, in `kept`.
+bool take_environment(char** envp, char** kept, Command& command) {
   command.envp = envp;
   const char* path = nullptr;
+  int own = 0;
   for (char** entry = envp; *entry != nullptr; ++entry) {
-    const bool sign =
-        command.called == Called::kTini ? begins_with(*entry, "TINI_") : has_known_prefix(*entry);
-    if (sign) return false;
+    const bool tini = command.called == Called::kTini;
+    const Option option = tini ? Option::kNone : option_of(*entry);
+    if (option != Option::kNone) {
+      ++own;
+      command.main_ends = command.main_ends || option == Option::kTakenToTheEnd;
+    } else if (tini ? begins_with(*entry, "TINI_") : has_known_prefix(*entry)) {
+      return false;
+    }
     if (path == nullptr && begins_with(*entry, "PATH=")) path = *entry + 5;
+  }
+  if (own > 0) {
+    int count = 0;
+    for (char** entry = envp; *entry != nullptr; ++entry) {
+      if (option_of(*entry) != Option::kNone) continue;
+      if (count == kMostVariables) return false;
+      kept[count++] = *entry;
+    }
+    kept[count] = nullptr;
+    command.envp = kept;
   }
   if (!contains(command.argv[0], '/')) {
     command.search_path = path != nullptr ? path : "/bin:/usr/bin";
@@ -225,10 +246,81 @@ bool has_standard_fds() {
   return true;
 }
 
-// Whatever else than a plain absence it is, main() looks into it.
-bool may_have_hooks() {
-  const long error = call(__NR_faccessat, AT_FDCWD, address(kHooksDirectory));
-  return error != -ENOENT && error != -ENOTDIR;
+// Calls `each` with each name of a directory until it says false; false then, and where the
+// directory cannot be read.
+template <class Each>
+bool each_name(long directory, Each each) {
+  constexpr int kLengthAt = 16;  // of struct linux_dirent64
+  constexpr int kNameAt = 19;
+  alignas(8) char buffer[2048];
+  while (true) {
+    const long size = call(__NR_getdents64, directory, address(buffer), sizeof buffer);
+    if (size <= 0) return size == 0;
+    for (long at = 0; at < size;) {
+      const char* name = buffer + at + kNameAt;
+      if (!equal(name, ".") && !equal(name, "..") && !each(name)) return false;
+      at += *reinterpret_cast<const unsigned short*>(buffer + at + kLengthAt);
+    }
+  }
+}
+
+constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+
+template <class Each>
+bool each_name_of(const char* path, Each each) {
+  const long directory = call(__NR_openat, AT_FDCWD, address(path), kOpenDirectory);
+  if (directory < 0) return false;
+  const bool all = each_name(directory, each);
+  call(__NR_close, directory);
+  return all;
+}
+
+// nodes, ranks: a single command without a platform has one.
+bool holds(hook_condition::Need need, const hook_condition::Word& word, char** envp) {
+  using hook_condition::Need;
+  if (need == Need::kNodes || need == Need::kRanks) return false;
+  if (need == Need::kDevices) {
+    return !each_name_of("/dev", [](const char* name) { return !hook_condition::is_device(name); });
+  }
+  for (; *envp != nullptr; ++envp) {
+    if (hook_condition::sets(*envp, word)) return true;
+  }
+  return false;
+}
+
+bool may_apply(long directory, const char* name, char** envp) {
+  constexpr int kOpen = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  const long hook = call(__NR_openat, directory, address(name), kOpen);
+  if (hook < 0) return true;
+  char head[hook_condition::kMostBytes];
+  const long size = call(__NR_read, hook, address(head), sizeof head);
+  call(__NR_close, hook);
+  return hook_condition::applies(head, size, [envp](hook_condition::Need need, const auto& word) {
+    return holds(need, word, envp);
+  });
+}
+
+// False where a hook may have to run before the command, or while it does: these are main()'s.
+// What is for a failure or a stall comes later; `any` says that there may be such ones.
+bool leaves_start_alone(char** envp, bool& any) {
+  const long hooks = call(__NR_openat, AT_FDCWD, address(kHooksDirectory), kOpenDirectory);
+  if (hooks == -ENOENT) return true;
+  if (hooks < 0) return false;
+  any = true;
+  const bool alone = each_name(hooks, [&](const char* name) {
+    if (equal(name, "on-failure.d") || equal(name, "stall.d") || equal(name, "README.md")) {
+      return true;
+    }
+    if (!equal(name, "pre-start.d")) return false;
+    const long directory = call(__NR_openat, hooks, address(name), kOpenDirectory);
+    if (directory < 0) return false;
+    const bool none =
+        each_name(directory, [&](const char* hook) { return !may_apply(directory, hook, envp); });
+    call(__NR_close, directory);
+    return none;
+  });
+  call(__NR_close, hooks);
+  return alone;
 }
 
 // Then ^Z could stop the child before its exec, and hold us as long. main() knows how to share a
@@ -394,12 +486,17 @@ extern "C" void early_stage(long* stack) {
   char** rest = argv + argc + 1;
   while (*rest != nullptr) ++rest;
   if (may_be_borrowed(reinterpret_cast<const long*>(rest + 1))) return;
-  if (!take_words(argc, argv, command) || !take_environment(argv + argc + 1, command)) return;
-  if (command.called == Called::kTrainit && (!has_standard_fds() || may_have_hooks())) return;
+  if (!take_words(argc, argv, command)) return;
+  char* kept[kMostVariables + 1];
+  if (!take_environment(argv + argc + 1, kept, command)) return;
+  if (command.called == Called::kTrainit &&
+      (!has_standard_fds() || !leaves_start_alone(argv + argc + 1, g_handover.hooks))) {
+    return;
+  }
   if (!may_be_parent(command)) return;
   if (has_terminal()) return;
   g_handover.started = start(command);
-  if (g_handover.started != 0) wait_a_moment(command, g_handover.started);
+  if (g_handover.started != 0 && !command.main_ends) wait_a_moment(command, g_handover.started);
 }
 
 const Handover& handover() { return g_handover; }

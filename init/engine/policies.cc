@@ -2,11 +2,17 @@
 
 #include <csignal>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
+#include "envgen/resolve/hooks.h"
 #include "envgen/resolve/resolve.h"
 #include "envgen/resolve/restart_policy.h"
+#include "init/engine/resolve/collect.h"
 #include "init/engine/tasks/job.h"
 #include "init/proc/signals.h"
+#include "init/sys/log.h"
 
 namespace engine {
 
@@ -53,6 +59,25 @@ envgen::Policy early_policy_of(const Setup& setup) {
   envgen::Answer answer = setup.planner(bare, setup.request);
   const auto* planned = std::get_if<envgen::Planned>(&answer.outcome);
   return planned != nullptr ? planned->plan.policy : envgen::Policy{};
+}
+
+envgen::Plan plan_of_pass_through(const Setup& setup) {
+  envgen::Snapshot snapshot = setup.base;
+  if (setup.has_hooks) {
+    envgen::Answer answer = collect_and_resolve(snapshot, setup.request);
+    if (auto* planned = std::get_if<envgen::Planned>(&answer.outcome)) {
+      std::erase_if(planned->plan.hooks, [](const envgen::HookGroup& group) {
+        return group.event != envgen::HookEvent::kOnFailure;
+      });
+      return std::move(planned->plan);
+    }
+    if (const auto* error = std::get_if<envgen::Error>(&answer.outcome)) {
+      sys::log::warning(to_line(*error) + "; going on without hooks");
+    }
+    snapshot.paths = {{envgen::kHooksDirectory, {}}};
+  }
+  envgen::Answer answer = envgen::resolve(snapshot, setup.request);
+  return std::move(std::get<envgen::Planned>(answer.outcome).plan);
 }
 
 }  // namespace engine

@@ -18,4 +18,8 @@ lifecycle::event::ClusterReady cluster_ready(const envgen::Plan& plan);
 // The plan may not exist for half an hour, and a stop must be bounded before.
 envgen::Policy early_policy_of(const Setup& setup);
 
+// Of a single command for which nothing has to be resolved. Where it was started before its image's
+// hooks were read, those after a failure are left of them; they lie on the image's own disk.
+envgen::Plan plan_of_pass_through(const Setup& setup);
+
 }  // namespace engine

@@ -22,7 +22,9 @@ struct Setup {
   proc::SavedSignals saved;
   std::vector<int> callers_fds;            // what the caller passed in beyond 0, 1 and 2
   std::vector<std::string> own_variables;  // TRAINIT_<OPTION>: not for the job
-  bool has_hooks = false;  // there may be some (envgen::kHooksDirectory): no pass-through
+  // There may be some (envgen::kHooksDirectory): no pass-through, unless `started`. Then only those
+  // after a failure are left to run.
+  bool has_hooks = false;
   // The single command, where it was started before anything else was looked at (init/early): what
   // is pass-through only. 0: it is still to be started.
   pid_t started = 0;

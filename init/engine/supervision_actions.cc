@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/exit_codes.h"
-#include "envgen/resolve/resolve.h"
 #include "init/engine/monitor/monitor.h"
+#include "init/engine/policies.h"
 #include "init/engine/report/job_messages.h"
 #include "init/engine/supervision.h"
 #include "init/engine/tasks/save.h"
@@ -65,8 +65,7 @@ void Supervisor::start(TaskRef task) {
   record.started_ms = sys::wall_ms();
   const bool resolves = record.kind == TaskKind::kResolve;
   if (resolves && pass_through_) {
-    envgen::Answer answer = envgen::resolve(setup_.base, setup_.request);
-    adopt_plan(std::move(std::get<envgen::Planned>(answer.outcome).plan));
+    adopt_plan(plan_of_pass_through(setup_));
     return post(event::TasksEnded{{{task, {Ending::How::kExited, 0}}}});
   }
   if (!resolves && record.kind != TaskKind::kData && !record.event) return start_process(task);
@@ -148,7 +147,8 @@ void Supervisor::let_go() {
   // it.
   for (const int fd : std::exchange(setup_.callers_fds, {})) ::close(fd);
   // No mount of the caller's is held by us. A plan's relative paths count from our directory.
-  if (pass_through_) std::ignore = ::chdir("/");
+  // Hooks run where the image has them run.
+  if (pass_through_ && !setup_.has_hooks) std::ignore = ::chdir("/");
 }
 
 // The command that init/early started.

@@ -65,7 +65,7 @@ std::vector<TaskKind> preparing_tasks(std::size_t datasets) {
 
 Supervisor::Supervisor(Setup setup)
     : setup_(std::move(setup)),
-      pass_through_(!setup_.planner && !setup_.has_hooks &&
+      pass_through_(!setup_.planner && (!setup_.has_hooks || setup_.started != 0) &&
                     envgen::is_pass_through(setup_.base.env, setup_.request)),
       job_(new_job(setup_)),
       machine_(job_.plan.policy, preparing_tasks(job_.data.size())),
@@ -116,7 +116,9 @@ void Supervisor::begin() {
       sys::log::warning(to_line(status.error()) + ", ignoring");
     }
   }
-  if (!pass_through_) {
+  // In pass-through nothing is looked at before the command runs, but what its hooks have to know.
+  const bool at_once = pass_through_ && !setup_.has_hooks;
+  if (!at_once) {
     setup_.base.facts = sys::gather_facts();
     job_.host = setup_.base.facts.host_name;
     open_run_dir();
@@ -125,7 +127,7 @@ void Supervisor::begin() {
   post(event::Begin{});
   drain();
   if (setup_.received) take_signal(*setup_.received);
-  if (pass_through_) {
+  if (at_once) {
     open_run_dir();
     job_.oom_kills_before = sys::oom_kills();
   }

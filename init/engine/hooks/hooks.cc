@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/exit_codes.h"
+#include "base/hook_condition.h"
 #include "base/text.h"
 #include "base/wire.h"
 #include "init/engine/hooks/hook_exports.h"
@@ -26,6 +27,7 @@
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
+#include "init/sys/path_state.h"
 #include "init/sys/reach.h"
 
 namespace engine {
@@ -61,6 +63,28 @@ bool is_assignment(const envgen::EnvEdit& edit) {
   return edit.kind == envgen::EnvEdit::Kind::kSet && !edit.name.empty() &&
          edit.name.find_first_of(kNoName) == std::string::npos &&
          edit.value.find('\0') == std::string::npos;
+}
+
+bool has_devices() {
+  const envgen::PathState devices = sys::inspect("/dev", true);
+  return std::ranges::any_of(devices.entries, [](const std::string& name) {
+    return hook_condition::is_device(name.c_str());
+  });
+}
+
+// What a hook says of itself. One that cannot be read is left to whoever starts it.
+bool applies(const std::string& path, const envgen::Environ& env) {
+  const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  std::array<char, hook_condition::kMostBytes> head;
+  const ssize_t size = ::read(file.get(), head.data(), head.size());
+  return hook_condition::applies(
+      head.data(), size, [&env](hook_condition::Need need, const hook_condition::Word& word) {
+        using hook_condition::Need;
+        const std::string_view name(word.text, static_cast<std::size_t>(word.size));
+        if (need == Need::kNodes) return env.get_or("TRAINIT_NODE_COUNT", "1") != "1";
+        if (need == Need::kRanks) return env.get_or("TRAINIT_LOCAL_WORLD_SIZE", "1") != "1";
+        return need == Need::kDevices ? has_devices() : !env.get_or(name, "").empty();
+      });
 }
 
 class Worker {
@@ -154,6 +178,7 @@ std::optional<Failure> Worker::run_hook(const std::string& path) {
   Hook hook;
   hook.path = path;
   hook.name = path.substr(path.rfind('/') + 1);
+  if (path != group_.script && !applies(path, env_)) return std::nullopt;
   output_.begin(hook.name);
   const auto file = HookFile::make(run_dir_, name_of(group_.event));
   if (!file && !std::exchange(no_file_reported_, true)) {

@@ -33,7 +33,7 @@ envgen::Environ common_env(const Job& job, const StartContext& context, bool for
   add_data_env(job.data, env);
   for (const envgen::EnvEdit& edit : job.exports) env.apply(edit);
   // A job in pass-through is never started again, and sees what exec would have shown it.
-  if (!context.pass_through) {
+  if (!context.pass_through || !for_job) {
     env.set("TRAINIT_RESTART_COUNT", std::to_string(context.restarts));
   }
   return env;

@@ -13,6 +13,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 
 #include "tests/rules/job.h"
 #include "tests/rules/shell.h"
@@ -84,19 +86,90 @@ TEST_P(Early, SearchesThePathAsExecvpDoes) {
   EXPECT_THAT(odd.err, HasSubstr("empty command name"));
 }
 
-// Hooks are main()'s to find, and to run first.
-TEST_P(Early, IsNotForAnImageWithHooks) {
-  const std::string script = "#!/bin/sh\necho hooked >" + path("hooked") + "\n";
-  const Result result = rules::run(after(rules::shell("cat " + path("hooked")), [script] {
+// With the hooks of `sources`, "pre-start.d/10-mark" and its text; its own /etc.
+std::function<void()> install_hooks(std::map<std::string, std::string> sources) {
+  return [sources = std::move(sources)] {
     ::unshare(CLONE_NEWNS);
     ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
     ::mount("tmpfs", "/etc", "tmpfs", 0, "mode=755");
-    fs::create_directories("/etc/trainit/hooks/pre-start.d");
-    std::ofstream("/etc/trainit/hooks/pre-start.d/10-mark") << script;
-    ::chmod("/etc/trainit/hooks/pre-start.d/10-mark", 0755);
-  }));
-  EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_EQ(result.out, "hooked\n");
+    for (const auto& [name, text] : sources) {
+      const fs::path file = "/etc/trainit/hooks/" + name;
+      fs::create_directories(file.parent_path());
+      std::ofstream(file) << text;
+      ::chmod(file.c_str(), 0755);
+    }
+  };
+}
+
+// Hooks that may apply are main()'s to run, and run first.
+TEST_P(Early, IsNotForAnImageWithHooks) {
+  const std::string mark = "echo hooked >>" + path("hooked") + "\n";
+  for (const std::string when : {"", "# trainit-when: nodes HERE\n", "# trainit-when: unknown\n"}) {
+    fs::remove(path("hooked"));
+    const Result result =
+        rules::run(after(rules::shell("cat " + path("hooked")),
+                         install_hooks({{"pre-start.d/10-mark", "#!/bin/sh\n" + when + mark}})));
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.out, "hooked\n") << when;
+  }
+  const Result other = rules::run(
+      after(rules::shell("until [ -e " + path("hooked") + " ]; do :; done"),
+            install_hooks({{"post-start.d/10-mark", "#!/bin/sh\n# trainit-when: nodes\n:\n"},
+                           {"post-start.d/20-mark", "#!/bin/sh\n" + mark}})));
+  EXPECT_EQ(other.code, 0) << other.err;
+}
+
+// Of hooks that say that they do not apply, and of those after a failure, nothing is seen before.
+TEST_P(Early, IsForAnImageWhoseHooksDoNotApply) {
+  const std::string mark =
+      "echo $TRAINIT_HOOK $TRAINIT_EXIT_CODE $TRAINIT_RESTART_COUNT "
+      "$TRAINIT_WORLD_SIZE $(pwd) >>" +
+      path("hooked") + "\n";
+  const auto hooks =
+      install_hooks({{"pre-start.d/10-nodes", "#!/bin/sh\n# trainit-when: nodes\n" + mark},
+                     {"pre-start.d/20-set", "#!/bin/sh\n# trainit-when: NOT_SET ranks\n" + mark},
+                     {"on-failure.d/10-say", "#!/bin/sh\n" + mark},
+                     {"on-failure.d/20-nodes", "#!/bin/sh\n# trainit-when: nodes\n" + mark},
+                     {"stall.d/10-say", "#!/bin/sh\n" + mark},
+                     {"README.md", "no hook\n"}});
+  // Started by main() in an image with hooks, it would have TRAINIT_RESTART_COUNT.
+  const Words plain_one = rules::shell("test -z \"$TRAINIT_RESTART_COUNT\"");
+  EXPECT_EQ(rules::run(after(plain_one, hooks)).code, 0);
+  EXPECT_FALSE(fs::exists(path("hooked")));
+  const Result failed = rules::run(after(rules::shell("exit 3"), hooks));
+  EXPECT_EQ(failed.code, 3);
+  EXPECT_THAT(failed.err, HasSubstr("first failure: main exited with code 3"));
+  EXPECT_EQ(read(path("hooked")), "on-failure 3 0 1 " + fs::current_path().string() + "\n");
+}
+
+TEST_P(Early, StopsACommandWhoseImageHasHooksInItsGrace) {
+  Instance instance(after({rules::payload(), "record-signals"},
+                          install_hooks({{"on-failure.d/10-say", "#!/bin/sh\n:\n"}})));
+  await_told("ready-0");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 0);
+  EXPECT_THAT(told("signals-0"), HasSubstr("TERM"));
+}
+
+// They say how the command ends, not whether something has to be resolved before it starts.
+TEST_P(Early, TakesOptionsOfTheEnd) {
+  Spec spec = plain(rules::shell("env | grep -c ^TRAINIT_; exit 3"));
+  spec.env.insert(spec.env.end(), {"TRAINIT_GRACE=28s", "TRAINIT_STOP_SCOPE=tree",
+                                   "TRAINIT_EXIT_CODES=0=4,3=7", "TRAINIT_LOG_FORMAT=json"});
+  const Result result = rules::run(spec);
+  EXPECT_EQ(result.code, 7) << result.err;
+  EXPECT_EQ(result.out, "0\n") << "they are not for the command";
+  EXPECT_THAT(result.err, HasSubstr("\"message\":"));
+  spec.args = {"--", "/bin/true"};
+  EXPECT_EQ(rules::run(spec).code, 4);
+}
+
+TEST_P(Early, RefusesABadOptionBeforeItStartsAnything) {
+  Spec spec = plain(rules::shell("echo started"));
+  spec.env.emplace_back("TRAINIT_GRACE=soon");
+  const Result result = rules::run(spec);
+  EXPECT_EQ(result.code, 125);
+  EXPECT_THAT(result.out, IsEmpty());
 }
 
 TEST_P(Early, TakesAnAbsolutePathWithoutDashes) {

@@ -49,6 +49,22 @@ TEST_F(Hooks, RunOneAfterTheOtherInTheGivenOrder) {
   EXPECT_EQ(read(path("order")), "first\nsecond\nthird\n");
 }
 
+TEST_F(Hooks, AreStartedWhereTheySayThatTheyApply) {
+  script("a", "# trainit-when: nodes WANTED\necho ran");
+  script("b", "# trainit-when: ranks\necho ran");
+  script("c", "# trainit-when: OTHER\necho ran");
+  env_.set("TRAINIT_NODE_COUNT", "1");
+  env_.set("TRAINIT_LOCAL_WORLD_SIZE", "1");
+  env_.set("OTHER", "");
+  EXPECT_EQ(run().log, "");
+  env_.set("TRAINIT_NODE_COUNT", "2");
+  EXPECT_EQ(run().log, "trainit: hook a: ran\n");
+  env_.set("TRAINIT_NODE_COUNT", "1");
+  env_.set("TRAINIT_LOCAL_WORLD_SIZE", "8");
+  env_.set("WANTED", "1");
+  EXPECT_EQ(run().log, "trainit: hook a: ran\ntrainit: hook b: ran\n");
+}
+
 TEST_F(Hooks, GetTheEnvironmentAndAnEmptyFileForExports) {
   env_.set("TRAINIT_NODE_RANK", "1");
   env_.set("TRAINIT_ENV", "/not/this");

@@ -1,0 +1,100 @@
+#pragma once
+// When a hook applies, as its second line says:
+//
+//   #!/bin/sh
+//   # trainit-when: nodes devices TRAINIT_NEED_SHM
+//
+// It runs where one of the words holds: `nodes` (the job has several), `ranks` (this node has
+// several), `devices` (/dev has an accelerator or RDMA), or a variable that is set and not empty. A
+// hook without the line always runs, and so does one with a word that is none of these. Constants
+// and loops alone: what runs before libc includes this too.
+
+namespace hook_condition {
+
+// Of a hook's beginning: the line lies within.
+inline constexpr long kMostBytes = 512;
+
+enum class Need : unsigned char { kNodes, kRanks, kDevices, kVariable, kUnknown };
+
+struct Word {
+  const char* text = nullptr;
+  long size = 0;
+};
+
+constexpr bool is_word(const Word& word, const char* name) {
+  for (long at = 0; at < word.size; ++at) {
+    if (name[at] == '\0' || word.text[at] != name[at]) return false;
+  }
+  return name[word.size] == '\0';
+}
+
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+constexpr Need need_of(const Word& word) {
+  if (is_word(word, "nodes")) return Need::kNodes;
+  if (is_word(word, "ranks")) return Need::kRanks;
+  if (is_word(word, "devices")) return Need::kDevices;
+  for (long at = 0; at < word.size; ++at) {
+    const char c = word.text[at];
+    const bool letter = (c >= 'A' && c <= 'Z') || c == '_';
+    if (!letter && (at == 0 || !is_digit(c))) return Need::kUnknown;
+  }
+  return Need::kVariable;
+}
+
+// Of accelerators; a number comes behind each. No pointers: nobody has relocated them yet.
+inline constexpr char kDevices[][16] = {"nvidia", "davinci", "cambricon_dev"};
+
+// A name in /dev.
+constexpr bool is_device(const char* name) {
+  for (const auto& device : kDevices) {
+    const char* at = name;
+    const char* prefix = device;
+    while (*prefix != '\0' && *at == *prefix) {
+      ++at;
+      ++prefix;
+    }
+    if (*prefix == '\0' && is_digit(*at)) return true;
+  }
+  return is_word({"infiniband", 10}, name);
+}
+
+// Whether `entry`, "NAME=VALUE", sets the variable to more than nothing.
+constexpr bool sets(const char* entry, const Word& name) {
+  for (long at = 0; at < name.size; ++at) {
+    if (entry[at] != name.text[at]) return false;
+  }
+  return entry[name.size] == '=' && entry[name.size + 1] != '\0';
+}
+
+inline constexpr char kKey[] = "# trainit-when:";
+
+// `head`: what the hook begins with, at most kMostBytes. `holds(need, word)` answers for a word.
+template <class Holds>
+constexpr bool applies(const char* head, long size, Holds holds) {
+  long at = 0;
+  while (at < size && head[at] != '\n') ++at;
+  ++at;
+  for (const char* key = kKey; *key != '\0'; ++key, ++at) {
+    if (at >= size || head[at] != *key) return true;
+  }
+  long end = at;
+  while (end < size && head[end] != '\n') ++end;
+  if (end >= size) return true;  // longer than what was read
+  while (at < end) {
+    Word word{head + at, 0};
+    while (at < end && head[at] != ' ') {
+      ++at;
+      ++word.size;
+    }
+    if (word.size == 0) {
+      ++at;
+      continue;
+    }
+    const Need need = need_of(word);
+    if (need == Need::kUnknown || holds(need, word)) return true;
+  }
+  return false;
+}
+
+}  // namespace hook_condition

@@ -1,0 +1,178 @@
+#pragma once
+// The variables of options that change nothing before the command runs: how it is stopped, what its
+// exit code becomes, what our own lines look like. With those of them whose value is certainly a
+// good one a command is started before libc is up; main() reads them for itself. Each value stands
+// here in a small part of its grammar, and whatever else it is is main()'s to accept or to refuse:
+// tests/init/early/early_options_test.cc holds the two together.
+
+#include "init/early/environment_prefixes.h"
+
+namespace early {
+
+enum class Option : unsigned char {
+  kNone,  // no variable of such an option, or not certainly a good value
+  kTaken,
+  kTakenToTheEnd,  // so is the end of a command that ends at once: its code may become another one
+};
+
+// Tables without pointers, which nobody has relocated yet.
+inline constexpr char kStopScopes[][8] = {"main", "group", "tree"};
+inline constexpr char kSecondTerms[][8] = {"kill", "ignore"};
+inline constexpr char kLogFormats[][8] = {"human", "json"};
+inline constexpr char kLogLevels[][8] = {"info", "warning", "error"};
+
+struct KnownSignal {
+  char name[8];
+  int number;
+};
+inline constexpr KnownSignal kKnownSignals[] = {{"TERM", 15}, {"INT", 2},   {"QUIT", 3},
+                                                {"HUP", 1},   {"USR1", 10}, {"USR2", 12}};
+
+// One value, read from the front; 0 bytes are left when it is done.
+class Value {
+ public:
+  constexpr explicit Value(const char* text) : at_(text) {}
+
+  [[nodiscard]] constexpr bool at_end() const { return *at_ == '\0'; }
+
+  constexpr bool take(char wanted) {
+    if (*at_ != wanted) return false;
+    ++at_;
+    return true;
+  }
+
+  // What does not go on as a word.
+  constexpr bool take_word(const char* word) {
+    const char* at = at_;
+    while (*word != '\0') {
+      if (*at++ != *word++) return false;
+    }
+    if (*at >= 'A' && *at <= 'z') return false;
+    at_ = at;
+    return true;
+  }
+
+  // -1: there is none, or it is longer.
+  constexpr int take_number(int most_digits) {
+    int number = 0;
+    int digits = 0;
+    while (*at_ >= '0' && *at_ <= '9') {
+      if (++digits > most_digits) return -1;
+      number = number * 10 + (*at_++ - '0');
+    }
+    return digits > 0 ? number : -1;
+  }
+
+  // In milliseconds; -1.
+  constexpr int take_duration() {
+    const int number = take_number(4);
+    if (number < 0) return -1;
+    if (take_word("ms")) return number;
+    if (take_word("s")) return number * 1000;
+    return take_word("m") ? number * 60'000 : -1;
+  }
+
+  // Its number on every Linux; 0.
+  constexpr int take_signal() {
+    for (const KnownSignal& known : kKnownSignals) {
+      if (take_word(known.name)) return known.number;
+    }
+    return 0;
+  }
+
+ private:
+  const char* at_;
+};
+
+constexpr bool is_duration(Value value) { return value.take_duration() >= 0 && value.at_end(); }
+
+template <int kCount>
+constexpr bool is_one_of(Value value, const char (&words)[kCount][8]) {
+  for (const auto& word : words) {
+    if (value.take_word(word)) return value.at_end();
+  }
+  return false;
+}
+
+// "143=0,1-3=75"
+constexpr bool is_exit_codes(Value value) {
+  constexpr int kMost = 255;
+  do {
+    const int first = value.take_number(3);
+    const int last = value.take('-') ? value.take_number(3) : first;
+    if (first < 0 || last < first || last > kMost || !value.take('=')) return false;
+    const int to = value.take_number(3);
+    if (to < 0 || to > kMost) return false;
+  } while (value.take(','));
+  return value.at_end();
+}
+
+// "TERM=QUIT,USR1=none", each signal once.
+constexpr bool is_signal_map(Value value) {
+  unsigned seen = 0;
+  do {
+    const int from = value.take_signal();
+    if (from == 0 || (seen >> from & 1U) != 0 || !value.take('=')) return false;
+    seen |= 1U << from;
+    if (value.take_signal() == 0 && !value.take_word("none") && !value.take_word("forward")) {
+      return false;
+    }
+  } while (value.take(','));
+  return value.at_end();
+}
+
+// "INT@10s,QUIT@20s", each later than the one before.
+constexpr bool is_escalation(Value value) {
+  int last_ms = -1;
+  do {
+    if (value.take_signal() == 0 || !value.take('@')) return false;
+    const int after_ms = value.take_duration();
+    if (after_ms <= last_ms) return false;
+    last_ms = after_ms;
+  } while (value.take(','));
+  return value.at_end();
+}
+
+// Of `entry`, "NAME=VALUE". Without a value it stands for nothing.
+constexpr Option option_of(const char* entry) {
+  constexpr char kPrefix[] = "TRAINIT_";
+  if (!begins_with(entry, kPrefix)) return Option::kNone;
+  entry += sizeof kPrefix - 1;
+  auto value_of = [entry](const char* name) {
+    const char* at = entry;
+    while (*name != '\0' && *at == *name) {
+      ++at;
+      ++name;
+    }
+    return *name == '\0' && *at == '=' ? at + 1 : nullptr;
+  };
+  auto taken = [](bool good, Option option) { return good ? option : Option::kNone; };
+  if (const char* value = value_of("GRACE")) {
+    return taken(*value == '\0' || is_duration(Value(value)), Option::kTaken);
+  }
+  if (const char* value = value_of("STOP_SCOPE")) {
+    return taken(is_one_of(Value(value), kStopScopes), Option::kTaken);
+  }
+  if (const char* value = value_of("SECOND_TERM")) {
+    return taken(is_one_of(Value(value), kSecondTerms), Option::kTaken);
+  }
+  if (const char* value = value_of("LOG_FORMAT")) {
+    return taken(is_one_of(Value(value), kLogFormats), Option::kTaken);
+  }
+  if (const char* value = value_of("LOG_LEVEL")) {
+    return taken(is_one_of(Value(value), kLogLevels), Option::kTaken);
+  }
+  if (const char* value = value_of("EXIT_CODES")) {
+    return taken(is_exit_codes(Value(value)), Option::kTakenToTheEnd);
+  }
+  if (const char* value = value_of("SIGNAL")) {
+    return taken(is_signal_map(Value(value)), Option::kTaken);
+  }
+  // A step that comes too late for the grace is said.
+  if (const char* value = value_of("ESCALATE")) {
+    return taken(is_escalation(Value(value)), Option::kTakenToTheEnd);
+  }
+  return Option::kNone;
+}
+
+}  // namespace early
