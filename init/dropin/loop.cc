@@ -172,17 +172,6 @@ void Loop::take_terminal() const {
     print_message(flavour_, Event::kNoTerminal, {.error = errno});
 }
 
-// exec gives ignored signals on, so those of the caller are undone one by one.
-void clear_ignored(proc::SavedSignals* saved) {
-  constexpr int kLast = 31;  // real-time ones stay as they are
-  for (int signal = 1; signal <= kLast; ++signal) {
-    const std::uint64_t bit = 1ULL << (signal - 1);
-    if ((saved->ignored & bit) == 0) continue;
-    ::signal(signal, SIG_DFL);
-    saved->ignored &= ~bit;
-  }
-}
-
 int exec_failure_code(Program program, int error) {
   switch (program) {
     case Program::kTini:
@@ -201,12 +190,11 @@ void Loop::be_command() {
   if (directory_.valid()) std::ignore = ::fchdir(directory_.get());
   if (!join_group()) ::_exit(1);
   take_terminal();
-  proc::SavedSignals signals = saved_;
-  if (!flavour_.callers_signals) {
-    signals.mask = 0;
-    clear_ignored(&signals);
+  if (flavour_.callers_signals) {
+    proc::restore_signals(saved_);
+  } else {
+    proc::reset_signals();
   }
-  proc::restore_signals(signals);
   ::execvp(flavour_.command[0], flavour_.command);
   const int error = errno;
   print_message(flavour_, Event::kExecFailed, {.text = flavour_.command[0], .error = error});

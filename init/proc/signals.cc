@@ -23,6 +23,11 @@ constexpr std::uint64_t kAll = ~0ULL;
 
 constexpr std::uint64_t bit(int signal) { return 1ULL << (signal - 1); }
 
+// What a worker outlives: signals that are meant for the job.
+constexpr std::array kOfTheJob = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+// What a terminal sends besides.
+constexpr std::array kOfTerminals = {SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH};
+
 // glibc keeps 32 and 33 to itself: its functions neither block them nor tell about them, and a
 // caller's mask would come back changed.
 std::uint64_t change_mask(int how, std::uint64_t set) {
@@ -65,6 +70,7 @@ bool sent_by_ourselves(const Received& received) {
 // --- Without a signalfd ---
 
 bool handlers_installed = false;
+std::uint64_t ignored_before_handlers = 0;
 
 // Filled by handlers. As each of them blocks all others a wait adds one; the rest is room for a
 // kernel that thinks otherwise.
@@ -93,7 +99,9 @@ void install_handlers() {
   get_action(SIGTERM, &pattern);
   pattern.mask = kAll;
   for (int signal = 1; signal <= kSignals; ++signal) {
-    ::syscall(SYS_rt_sigaction, signal, &pattern, nullptr, sizeof pattern.mask);
+    KernelAction before{};
+    ::syscall(SYS_rt_sigaction, signal, &pattern, &before, sizeof pattern.mask);
+    if (before.handler == SIG_IGN) ignored_before_handlers |= bit(signal);
   }
 }
 
@@ -113,12 +121,13 @@ void wait_for_signals(std::span<pollfd> sources, std::int64_t timeout_ms) {
 void pass_over(int /*signal*/) {}
 
 void restore_dispositions(const SavedSignals& saved) {
-  for (int signal = 1; signal <= kSignals; ++signal) {
-    if ((saved.ignored & bit(signal)) != 0) {
-      set_action(signal, SIG_IGN);
-    } else if (handlers_installed) {
-      set_action(signal, SIG_DFL);
-    }
+  const std::uint64_t ignored = saved.ignored | ignored_before_handlers;
+  // What nobody has changed is inherited as it is.
+  const int first = handlers_installed ? 1 : SIGCHLD;
+  const int last = handlers_installed ? kSignals : SIGCHLD;
+  for (int signal = first; signal <= last; ++signal) {
+    const bool ignore = (ignored & bit(signal)) != 0;
+    if (ignore || handlers_installed) set_action(signal, ignore ? SIG_IGN : SIG_DFL);
   }
 }
 
@@ -137,13 +146,17 @@ SavedSignals take_over_signals() {
   SavedSignals saved;
   saved.mask = change_mask(SIG_SETMASK, kAll);
   KernelAction action{};
-  for (int signal = 1; signal <= kSignals; ++signal) {
+  const auto note = [&](int signal) {
     if (get_action(signal, &action) && action.handler == SIG_IGN) saved.ignored |= bit(signal);
-  }
+  };
+  std::ranges::for_each(kOfTheJob, note);
+  std::ranges::for_each(kOfTerminals, note);
+  action = {};
   // Also for SA_NOCLDWAIT, which reaps by itself too. Only where it is needed: the kernel forgets a
   // SIGCHLD that waits when its default is set again, and with it that a command which was started
   // early has ended.
   const bool known = get_action(SIGCHLD, &action);
+  if (known && action.handler == SIG_IGN) saved.ignored |= bit(SIGCHLD);
   if (!known || action.handler != SIG_DFL || (action.flags & SA_NOCLDWAIT) != 0) {
     set_action(SIGCHLD, SIG_DFL);
   }
@@ -153,6 +166,13 @@ SavedSignals take_over_signals() {
 void restore_signals(const SavedSignals& saved) {
   restore_dispositions(saved);
   change_mask(SIG_SETMASK, saved.mask);
+}
+
+void reset_signals() {
+  restore_dispositions({});
+  constexpr int kLastUsual = 31;
+  for (int signal = 1; signal <= kLastUsual; ++signal) set_action(signal, SIG_DFL);
+  change_mask(SIG_SETMASK, 0);
 }
 
 bool outlives(int signal) {
@@ -166,7 +186,7 @@ void restore_signals_of_worker(const SavedSignals& saved) {
   struct sigaction action{};
   action.sa_handler = pass_over;
   action.sa_flags = SA_RESTART;
-  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2}) {
+  for (const int signal : kOfTheJob) {
     if ((saved.ignored & bit(signal)) == 0) ::sigaction(signal, &action, nullptr);
   }
   change_mask(SIG_SETMASK, saved.mask);

@@ -19,6 +19,8 @@ namespace proc {
 // Bit n-1 stands for signal n, as in the kernel; glibc's sigset_t functions leave out 32 and 33.
 struct SavedSignals {
   std::uint64_t mask = 0;
+  // Of what is asked for later: SIGCHLD, the signals meant for the job, those of a terminal.
+  // Whatever else the caller ignored stays so by itself.
   std::uint64_t ignored = 0;
 };
 
@@ -34,6 +36,9 @@ SavedSignals take_over_signals();
 // In a child, last before exec or before its own work: the dispositions, those of a SignalSource's
 // handlers included, then the mask.
 void restore_signals(const SavedSignals& saved);
+// Instead, where the caller's do not matter: nothing is blocked, and but for real-time signals
+// nothing ignored.
+void reset_signals();
 
 // The same in a worker of ours: a signal that is meant for the job (HUP, INT, QUIT, TERM, USR1,
 // USR2) does not end it. Slurm and others signal each process of a container. What it executes has

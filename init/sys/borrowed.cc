@@ -32,10 +32,10 @@ bool has_other_than_ambient() {
 
 ExecRights exec_rights() {
   ExecRights rights{.secure = ::getauxval(AT_SECURE) != 0,
-                    .uid = ::getuid(),
-                    .effective_uid = ::geteuid(),
-                    .gid = ::getgid(),
-                    .effective_gid = ::getegid()};
+                    .uid = static_cast<uid_t>(::getauxval(AT_UID)),
+                    .effective_uid = static_cast<uid_t>(::getauxval(AT_EUID)),
+                    .gid = static_cast<gid_t>(::getauxval(AT_GID)),
+                    .effective_gid = static_cast<gid_t>(::getauxval(AT_EGID))};
   // Root's own are no gain.
   rights.gains_capabilities = rights.secure && rights.uid != 0 && has_other_than_ambient();
   return rights;

@@ -58,10 +58,35 @@ TEST(TakeOverSignals, SavesMaskAndIgnoredSignalsAndGivesThemBack) {
     const std::uint64_t blocked = status_mask("SigBlk");
     const std::uint64_t ignored = status_mask("SigIgn");
     const proc::SavedSignals saved = proc::take_over_signals();
-    if (saved.mask != blocked || saved.ignored != ignored) return 1;
+    if (saved.mask != blocked || saved.ignored != (bit(SIGHUP) | bit(SIGCHLD))) return 1;
     if (status_mask("SigIgn") != (ignored & ~bit(SIGCHLD))) return 2;
     proc::restore_signals(saved);
     return status_mask("SigBlk") == blocked && status_mask("SigIgn") == ignored ? 0 : 3;
+  });
+  EXPECT_EQ(outcome.code, 0);
+}
+
+TEST(TakeOverSignals, GivesBackWhatWasIgnoredBehindHandlersToo) {
+  const auto outcome = child::run([] {
+    for (const int signal : {SIGHUP, SIGPIPE, SIGCHLD, 41}) ::signal(signal, SIG_IGN);
+    const std::uint64_t ignored = status_mask("SigIgn");
+    const proc::SavedSignals saved = proc::take_over_signals();
+    if (!refuse::calls({SYS_signalfd4}, ENOSYS)) return 9;
+    const proc::SignalSource source;
+    if (source.source().fd >= 0 || status_mask("SigIgn") != 0) return 1;
+    proc::restore_signals(saved);
+    return status_mask("SigIgn") == ignored ? 0 : 2;
+  });
+  EXPECT_EQ(outcome.code, 0);
+}
+
+TEST(ResetSignals, LeavesNothingBlockedAndOnlyRealTimeSignalsIgnored) {
+  const auto outcome = child::run([] {
+    block_as_the_kernel_does(bit(SIGUSR1));
+    for (const int signal : {SIGHUP, SIGPIPE, SIGCHLD, SIGURG, 41}) ::signal(signal, SIG_IGN);
+    proc::take_over_signals();
+    proc::reset_signals();
+    return status_mask("SigBlk") == 0 && status_mask("SigIgn") == bit(41) ? 0 : 1;
   });
   EXPECT_EQ(outcome.code, 0);
 }
