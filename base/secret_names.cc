@@ -56,14 +56,13 @@ bool is_ordinary(const std::string& upper) {
 // Too short to look for inside other words: a part between underscores. AK and SK are Huawei's.
 bool has_part(const std::string& upper) {
   static constexpr std::array<std::string_view, 14> kParts = {
-      "AK",  "SK",  "PWD", "PW",  "PAT",    "KEY",   "AUTH",
-      "DSN", "JWT", "SIG", "SAS", "BEARER", "CREDS", "CRED"};
+      "_AK_",  "_SK_",  "_PWD_", "_PW_",  "_PAT_",    "_KEY_",   "_AUTH_",
+      "_DSN_", "_JWT_", "_SIG_", "_SAS_", "_BEARER_", "_CREDS_", "_CRED_"};
   const std::string framed = "_" + upper + "_";
   // Behind something: "DB_PASS_2"; not a rate, or what is passed through.
   if (upper.contains("_PASS_")) return true;
-  return std::ranges::any_of(kParts, [&framed](std::string_view part) {
-    return framed.contains("_" + std::string(part) + "_");
-  });
+  return std::ranges::any_of(kParts,
+                             [&framed](std::string_view part) { return framed.contains(part); });
 }
 
 }  // namespace

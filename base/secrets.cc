@@ -101,6 +101,12 @@ Span value_of_yaml(std::string_view text, std::size_t begin, std::size_t colon) 
 
 // Where the value of the name that ends at `end` stands; an empty span when it has none.
 Span value_of(std::string_view text, std::size_t begin, std::size_t end, Text kind) {
+  // Most words are parts of paths, or end the text: none of what follows would find a value.
+  const auto is_followed_by = [&](std::string_view set) { return set.contains(text[end]); };
+  if (end == text.size() ||
+      (!is_followed_by("=:") && !is_followed_by(kQuotes) && !is_followed_by(kBlank))) {
+    return {};
+  }
   const std::string_view word = text.substr(begin, end - begin);
   const std::string name = canonical(word);
   const std::size_t closing = after(text, end, kQuotes);

@@ -20,11 +20,14 @@
 namespace cli {
 namespace {
 
-std::vector<std::string> own_variables() {
+// Those that are set.
+std::vector<std::string> own_variables(const envgen::Environ& env) {
   std::vector<std::string> names;
   for (const Option& option : option_table()) {
     // Where this instance is: `trainit status` inside the job needs it.
-    if (has_variable(option) && option.name != "run-dir") names.push_back(variable_name(option));
+    if (!has_variable(option) || option.name == "run-dir") continue;
+    std::string name = variable_name(option);
+    if (env.get(name)) names.push_back(std::move(name));
   }
   return names;
 }
@@ -99,7 +102,7 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
   setup.started = early.started;
   setup.ended_well = early.ended_well;
   if (early.received) setup.received = proc::from_siginfo(early.signal);
-  setup.own_variables = own_variables();
+  setup.own_variables = own_variables(env);
   setup.has_hooks = may_have_hooks(early);
   return engine::supervise(std::move(setup));
 }
