@@ -33,7 +33,8 @@ constexpr std::array kTopics{
     Topic{"lost", bench::lost_signals}, Topic{"ranktable", bench::rank_table},
     Topic{"lines", bench::line_watch},  Topic{"tee", bench::tee},
     Topic{"copy", bench::copy},         Topic{"image", bench::image},
-    Topic{"recovery", bench::recovery},
+    Topic{"recovery", bench::recovery}, Topic{"image-start", bench::start_image},
+    Topic{"stop", bench::stop},         Topic{"prompt", bench::prompt},
 };
 
 std::string absolute(const char* path) {

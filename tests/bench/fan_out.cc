@@ -41,20 +41,26 @@ struct Started {
   double loop_ms = 0;
 };
 
-Started start_ranks(const Field& field, const std::string& payload, int ranks) {
-  constexpr int kRounds = 21;
-  const std::string& folder = field.folder;
+// Into which ranks write their times. Read and write: the read end never sees an end of file
+// between two ranks.
+int open_stamps(const std::string& folder) {
   const std::string fifo_path = folder + "/stamps";
-  const std::string said = folder + "/said";
   setenv("PAYLOAD_STAMP", fifo_path.c_str(), 1);
   setenv("TRAINIT_RUN_DIR", (folder + "/run").c_str(), 1);
   setenv("TRAINIT_LOG_DIR", (folder + "/logs").c_str(), 1);
   unlink(fifo_path.c_str());
-  // Read and write: the read end never sees an end of file between two ranks.
   const int fifo = mkfifo(fifo_path.c_str(), 0600) == 0
                        ? open(fifo_path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK)
                        : -1;
   if (fifo < 0) fail(fifo_path);
+  return fifo;
+}
+
+Started start_ranks(const Field& field, const std::string& payload, int ranks) {
+  constexpr int kRounds = 21;
+  const std::string& folder = field.folder;
+  const std::string said = folder + "/said";
+  const int fifo = open_stamps(folder);
   const std::string table = folder + "/server.json";
   write_server_table(table, ranks);
   const Words ours = {field.trainit,
@@ -74,6 +80,37 @@ Started start_ranks(const Field& field, const std::string& payload, int ranks) {
   }
   close(fifo);
   return {median(our_ms), median(loop_ms)};
+}
+
+// torchrun imports torch first: its few rounds take seconds.
+void beside_torchrun(const Field& field, const std::string& payload) {
+  constexpr int kRounds = 10;
+  constexpr int kTorchRanks = 8;
+  const std::string said = field.folder + "/said";
+  puts("### 8 ranks of PyTorch, beside the torchrun of this machine\n");
+  const pid_t version = start_saying({"torchrun", "--help"}, said);
+  if (finish(version) != 0) {
+    puts("not measured: no torchrun that runs\n");
+    return;
+  }
+  const int fifo = open_stamps(field.folder);
+  const std::string ranks = std::to_string(kTorchRanks);
+  const Words ours = {field.trainit, "--fan-out", "--slots", ranks, "--", payload, "stamp"};
+  // Into files, as ours; PyTorch 1.13 below Python 3.11 starts none that are not redirected.
+  const Words theirs = {"torchrun",      "--standalone", "--nproc_per_node=" + ranks,
+                        "--redirects=1", "--tee=1",      "--log_dir=" + field.folder + "/torchrun",
+                        "--no_python",   payload,        "stamp"};
+  std::vector<double> our_ms;
+  std::vector<double> their_ms;
+  for (int round = 0; round < kRounds; ++round) {
+    our_ms.push_back(time_start(ours, fifo, kTorchRanks, said));
+    their_ms.push_back(time_start(theirs, fifo, kTorchRanks, said));
+  }
+  close(fifo);
+  Table table({"starter", "median ms", "x torchrun"});
+  table.add({"trainit --fan-out", text("%.1f", median(our_ms)), with_spread(our_ms, their_ms)});
+  table.add({"torchrun", text("%.1f", median(their_ms)), "1"});
+  table.print();
 }
 
 }  // namespace
@@ -97,6 +134,7 @@ void fan_out(const Field& field, const std::string& payload) {
   table.add({"one more", text("%.3f", ours_us / 1000), text("%.3f", loop_us / 1000),
              text("%.2f", ours_us / loop_us)});
   table.print();
+  beside_torchrun(field, payload);
 }
 
 }  // namespace bench

@@ -24,9 +24,8 @@
 namespace bench {
 namespace {
 
-char path_variable[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-char home_variable[] = "HOME=/root";
-char* const kEnvironment[] = {path_variable, home_variable, nullptr};
+constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr const char* kHome = "HOME=/root";
 
 std::string quoted(const Words& argv) {
   std::string line;
@@ -64,6 +63,22 @@ double quantile(std::vector<double> values, double part) {
 
 double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
 
+std::string with_spread(const std::vector<double>& values, const std::vector<double>& base) {
+  constexpr std::size_t kBlocks = 10;
+  double low = 1e9;
+  double high = 0;
+  const std::size_t size = values.size() / kBlocks;
+  for (std::size_t block = 0; size > 0 && block < kBlocks; ++block) {
+    const auto from = static_cast<std::ptrdiff_t>(block * size);
+    const auto to = from + static_cast<std::ptrdiff_t>(size);
+    const double now = median({values.begin() + from, values.begin() + to}) /
+                       median({base.begin() + from, base.begin() + to});
+    low = std::min(low, now);
+    high = std::max(high, now);
+  }
+  return text("%.2f (%.2f-%.2f)", median(values) / median(base), low, high);
+}
+
 std::vector<std::size_t> shuffled(std::size_t count) {
   static std::mt19937 random(1);  // NOLINT: the same orders in each run
   std::vector<std::size_t> order(count);
@@ -93,13 +108,17 @@ std::string read_text(const std::string& path) {
   return content;
 }
 
-Command::Command(Words words) : words_(std::move(words)) {
+Command::Command(Words words, Words variables)
+    : words_(std::move(words)), variables_(std::move(variables)) {
   for (std::string& word : words_) argv_.push_back(word.data());
   argv_.push_back(nullptr);
+  variables_.insert(variables_.end(), {kPath, kHome});
+  for (std::string& variable : variables_) environment_.push_back(variable.data());
+  environment_.push_back(nullptr);
 }
 
 void Command::execute() const {
-  execve(path(), argv(), kEnvironment);
+  execve(path(), argv(), environment_.data());
   _exit(127);
 }
 

@@ -21,6 +21,10 @@ std::int64_t now_ns();
 double quantile(std::vector<double> values, double part);
 double median(std::vector<double> values);
 
+// "1.23 (1.10-1.40)": the ratio of the medians, and that in each tenth of the run, lowest and
+// highest: what the machine's noise does to it. The two were measured in the same rounds.
+std::string with_spread(const std::vector<double>& values, const std::vector<double>& base);
+
 // A random order of 0..count-1, another one with each call, the same ones in each run.
 std::vector<std::size_t> shuffled(std::size_t count);
 
@@ -32,7 +36,8 @@ std::string read_text(const std::string& path);  // empty where it cannot be rea
 // A command as exec wants it, built before the clock runs.
 class Command {
  public:
-  explicit Command(Words words);
+  // `variables`, "NAME=VALUE", come beside what all have.
+  explicit Command(Words words, Words variables = {});
   Command(Command&&) = default;
   Command& operator=(Command&&) = default;
   [[nodiscard]] char* const* argv() const { return argv_.data(); }
@@ -42,7 +47,9 @@ class Command {
 
  private:
   Words words_;
+  Words variables_;
   std::vector<char*> argv_;
+  std::vector<char*> environment_;
 };
 
 enum class Place : unsigned char {

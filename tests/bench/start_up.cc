@@ -16,7 +16,6 @@ namespace {
 
 constexpr int kRounds = 1000;
 constexpr int kNapRounds = 300;
-constexpr std::size_t kBlocks = 10;
 
 struct Series {
   std::string name;
@@ -50,22 +49,6 @@ void time_first_instruction(Series* series) {
   if (finish(child) != 0) fail(series->name);
   const std::int64_t came = first.tv_sec * std::int64_t{1'000'000'000} + first.tv_nsec;
   series->command_us.push_back(static_cast<double>(came - begin) / 1e3);
-}
-
-// The ratio in each tenth of the run, lowest and highest: what the machine's noise does to it.
-std::string with_spread(const std::vector<double>& values, const std::vector<double>& base) {
-  double low = 1e9;
-  double high = 0;
-  const std::size_t size = values.size() / kBlocks;
-  for (std::size_t block = 0; block < kBlocks; ++block) {
-    const auto from = static_cast<std::ptrdiff_t>(block * size);
-    const auto to = from + static_cast<std::ptrdiff_t>(size);
-    const double now = median({values.begin() + from, values.begin() + to}) /
-                       median({base.begin() + from, base.begin() + to});
-    low = std::min(low, now);
-    high = std::max(high, now);
-  }
-  return text("%.2f (%.2f-%.2f)", median(values) / median(base), low, high);
 }
 
 Words row(const Series& mine, const Series& nop, const Series* base) {

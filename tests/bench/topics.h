@@ -8,6 +8,9 @@
 namespace bench {
 
 void start_up(const Field& field);      // INIT nop, from before its vfork to its end
+void start_image(const Field& field);   // the same with a grace and hooks
+void stop(const Field& field);          // TERM until the init's end, of a job that is idle
+void prompt(const Field& field);        // help, status and plan
 void idle(const Field& field);          // memory and wake-ups over a process that sleeps
 void orphans(const Field& field);       // CPU for each, zombies seen
 void forward(const Field& field);       // a signal to the init until the handler below it
