@@ -114,6 +114,7 @@ class Supervisor {
   proc::JobControl job_control_;
   StateWriter state_writer_;
   const proc::Received* forwarding_ = nullptr;  // the signal that the current step answers
+  std::int64_t state_due_ms_ = 0;               // what is changed is not written before
   std::uint64_t stops_said_ = 0;  // the stop signals that the log has, see lifecycle::signal_bit
   bool reap_again_ = false;
   bool child_changed_ = false;

@@ -45,6 +45,10 @@ constexpr int kMostDeaths = 256;
 // What is kept of the runtime's own limit (10 s with Docker) for the last of the job's output.
 constexpr std::int64_t kLogsWithinStopMs = 1500;
 
+// So long the state is not written after a plan or a stop: the ranks, or the end of an idle job,
+// come before.
+constexpr std::int64_t kSoonOverMs = 3;
+
 enum class Source : std::uint32_t { kStart, kWorker, kClient, kListener };
 
 Job new_job(const Setup& setup) {
@@ -152,7 +156,8 @@ void Supervisor::turn() {
   }
   link_.turned();
   if (!pass_through_) wait_view_.show(job_, machine_);
-  if (!done_) write_state();  // finish() does it with the code
+  // finish() does it with the code.
+  if (!done_ && sys::monotonic_ms() >= state_due_ms_) write_state();
   if (!std::exchange(child_changed_, false)) return;
   // Last in a turn: what came before has been answered when the shell gets its terminal back.
   for (const pid_t pid : main_pids(job_)) stopped_ms_ += job_control_.stop_with(pid);
@@ -191,12 +196,16 @@ const std::vector<Poller::Watched>& Supervisor::wait() {
   add(state_writer_.control().listener().get(), Source::kListener, 0);
   std::optional<std::int64_t> timeout_ms = timers_.next();
   if (timeout_ms) *timeout_ms -= now_ms();
-  for (const auto due_ms : {workers_.next_deadline(), metrics_due_ms(), wait_view_.due_ms()}) {
+  const auto state_due_ms =
+      state_writer_.due() && state_due_ms_ > 0 ? std::optional(state_due_ms_) : std::nullopt;
+  for (const auto due_ms :
+       {workers_.next_deadline(), metrics_due_ms(), wait_view_.due_ms(), state_due_ms}) {
     if (!due_ms) continue;
     const std::int64_t left_ms = *due_ms - sys::monotonic_ms();
     timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
   }
   if (reap_again_) timeout_ms = 0;
+  timeline_.flush();
   return poller_.wait(signals_, timeout_ms);
 }
 
@@ -247,6 +256,7 @@ void Supervisor::answer_signal(const proc::Received& received) {
     const std::uint64_t bit = lifecycle::signal_bit(received.signal);
     const bool news = (stops_said_ & bit) == 0 || received.signal == SIGINT;
     const bool first = std::exchange(stops_said_, stops_said_ | bit) == 0;
+    if (first) state_due_ms_ = sys::monotonic_ms() + kSoonOverMs;
     if (!pass_through_ && news) {
       sys::log::info(std::string(proc::signal_name(received.signal)) +
                      (first ? " received, stopping" : " received while stopping"));
@@ -356,6 +366,8 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
         starting_text(job_.plan) + (copies ? ", once its data is there" : ""));
   }
   prepare_watches(job_);
+  // Ranks come first: what they start with is the state soon.
+  state_due_ms_ = sys::monotonic_ms() + kSoonOverMs;
   post(cluster_ready(job_.plan));
 }
 
@@ -515,6 +527,7 @@ void Supervisor::finish() {
   // Before the logs, whose reader may take its time: whoever else waits is told the code now.
   state_writer_.note_change();
   write_state();
+  timeline_.flush();
   link_.farewell(exit_code_);
   finish_logs();
   if (counted() != before) {
@@ -546,6 +559,7 @@ void Supervisor::finish() {
 
 int Supervisor::fall_back() {
   sys::log::set_status("");
+  timeline_.flush();
   const bool acts =
       std::ranges::any_of(job_.plan.policy.signals, [](const envgen::SignalRule& rule) {
         return rule.kind == envgen::SignalRule::Kind::kCheckpoint ||

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "init/sys/files.h"
+#include "init/sys/path_state.h"
 
 namespace sys {
 namespace {
@@ -71,25 +71,23 @@ std::optional<std::uint64_t> parse_oom_kills(std::string_view text) {
 }
 
 std::optional<std::uint64_t> oom_kills(const std::string& root) {
-  const envgen::PathState groups = inspect(root + "/proc/self/cgroup", true);
-  std::vector<std::string> files = oom_files(groups.content);
+  const std::string groups = kernel_text(root + "/proc/self/cgroup");
+  std::vector<std::string> files = oom_files(groups);
   // Of the processes in this cgroup itself; the other counts those of cgroups below it too.
-  for (std::string& file : cgroup_files(groups.content, "memory", "", "memory.events.local")) {
+  for (std::string& file : cgroup_files(groups, "memory", "", "memory.events.local")) {
     files.push_back(std::move(file));
   }
   for (const std::string& file : files) {
-    const envgen::PathState state = inspect(root + file, true);
-    if (state.kind != envgen::PathState::Kind::kFile) continue;
-    if (const auto count = parse_oom_kills(state.content)) return count;
+    if (const auto count = parse_oom_kills(kernel_text(root + file))) return count;
   }
   return std::nullopt;
 }
 
 bool oom_kills_group(const std::string& root) {
-  const envgen::PathState groups = inspect(root + "/proc/self/cgroup", true);
-  const auto files = cgroup_files(groups.content, "memory", "", "memory.oom.group");
+  const std::string groups = kernel_text(root + "/proc/self/cgroup");
+  const auto files = cgroup_files(groups, "memory", "", "memory.oom.group");
   return std::ranges::any_of(files, [&root](const std::string& file) {
-    return inspect(root + file, true).content.starts_with('1');
+    return kernel_text(root + file).starts_with('1');
   });
 }
 

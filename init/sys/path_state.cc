@@ -135,6 +135,13 @@ PathState inspect(const std::string& path, bool read_content) {
   return state;
 }
 
+std::string kernel_text(const std::string& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return {};
+  constexpr std::uint64_t kUsualBytes = 1024;
+  return read_file(fd, kUsualBytes).content;
+}
+
 std::string errno_text(int error) {
   // Not strerror: its texts depend on the locale.
   const char* text = ::strerrordesc_np(error);

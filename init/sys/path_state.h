@@ -16,6 +16,9 @@ inline constexpr std::size_t kMaxEntries = 100'000;
 // ENOTDIR counts as absent, as everywhere: "/etc/passwd/x" is not there.
 envgen::PathState inspect(const std::string& path, bool read_content);
 
+// What a file of /proc or of a cgroup holds, which no open can hang on; "" where it cannot be read.
+std::string kernel_text(const std::string& path);
+
 // "errno text (ENAME)"
 std::string errno_text(int error);
 

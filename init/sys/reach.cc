@@ -68,7 +68,7 @@ bool has_list(int fd) {
 // Whether somebody else may write what we or root own.
 bool lets_others_write(int fd, const struct stat& status, const envgen::Identity* job_user) {
   if ((status.st_mode & S_IWOTH) != 0) return true;
-  if (::geteuid() != 0 || (status.st_mode & S_IWGRP) == 0) return false;
+  if ((status.st_mode & S_IWGRP) == 0 || ::geteuid() != 0) return false;
   return status.st_gid != 0 || has_roots_group(job_user) || has_list(fd);
 }
 
@@ -118,8 +118,9 @@ class Walk {
  private:
   [[nodiscard]] std::unexpected<envgen::Error> fail(int error) const;
   [[nodiscard]] std::string shown(const std::string& name) const;
-  // Directory and its status at once; false with errno.
-  bool stand_in(Fd directory);
+  // Directory and its status at once; false with errno. `known`: the status, where it was asked
+  // for.
+  bool stand_in(Fd directory, const struct stat* known = nullptr);
   void push(std::string_view path);
   // Whether only its owner may replace the entry.
   [[nodiscard]] bool is_safe(const struct stat* entry) const;
@@ -156,8 +157,13 @@ std::string Walk::shown(const std::string& name) const {
   return at_.empty() || at_.back() != '/' ? at_ + "/" + name : at_ + name;
 }
 
-bool Walk::stand_in(Fd directory) {
-  if (!directory.valid() || ::fstat(directory.get(), &status_) != 0) return false;
+bool Walk::stand_in(Fd directory, const struct stat* known) {
+  if (!directory.valid()) return false;
+  if (known != nullptr) {
+    status_ = *known;
+  } else if (::fstat(directory.get(), &status_) != 0) {
+    return false;
+  }
   directory_ = std::move(directory);
   return true;
 }
@@ -247,10 +253,11 @@ envgen::Status Walk::enter(const std::string& name) {
     errno = ENOTDIR;
   }
   const int error = errno;
-  if (next.valid() && ::fstat(next.get(), &status) == 0 && name != "..") note_weakness(&status);
+  const bool known = next.valid() && ::fstat(next.get(), &status) == 0;
+  if (known && name != "..") note_weakness(&status);
   at_ = shown(name);
   if (!next.valid()) return fail(error);
-  if (!stand_in(std::move(next))) return fail(errno);
+  if (!stand_in(std::move(next), known ? &status : nullptr)) return fail(errno);
   return {};
 }
 

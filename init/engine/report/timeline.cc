@@ -26,6 +26,7 @@ namespace event = lifecycle::event;
 using lifecycle::Ending;
 
 constexpr off_t kMostBytes = off_t{4} << 20;
+constexpr std::size_t kMostWaiting = 32UL << 10;
 // Someone may send signals for weeks.
 constexpr int kMostSignals = 2000;
 
@@ -46,16 +47,29 @@ void RecordFile::open(const std::string& path) {
   if (!file_.valid()) say_lost(errno);
 }
 
-// In one write. Where there is no room, what was there is whole again.
 void RecordFile::add(std::string_view record) {
   if (!file_.valid()) return;
-  const auto size = static_cast<off_t>(record.size());
+  const auto size = static_cast<off_t>(waiting_.size() + record.size());
   if (end_ + size > kMostBytes) {
+    flush();
     sys::log::warning(path_ + " is as large as it gets, and ends here");
     return file_.reset();
   }
-  const ssize_t count = ::pwrite(file_.get(), record.data(), record.size(), end_);
-  if (count == static_cast<ssize_t>(record.size())) {
+  waiting_ += record;
+  if (waiting_.size() > kMostWaiting) flush();
+}
+
+void RecordFile::flush() {
+  if (waiting_.empty()) return;
+  write(std::exchange(waiting_, {}));
+}
+
+// In one write. Where there is no room, what was there is whole again.
+void RecordFile::write(std::string_view records) {
+  if (!file_.valid()) return;
+  const auto size = static_cast<off_t>(records.size());
+  const ssize_t count = ::pwrite(file_.get(), records.data(), records.size(), end_);
+  if (count == static_cast<ssize_t>(records.size())) {
     end_ += size;
     lost_ = false;
     return;
@@ -274,6 +288,7 @@ void Timeline::finish(const Job& job, const lifecycle::Machine& machine, const s
   if (!open_) return;
   waits("");
   set_node(0, job.host);  // where there never was a plan
+  flush();
   open_ = false;
   if (copy_to.empty()) return;
   // Whoever has asked for the end will not wait long.

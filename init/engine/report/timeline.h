@@ -22,12 +22,16 @@ class RecordFile {
  public:
   // Made anew.
   void open(const std::string& path);
+  // Written by flush(), several in one write.
   void add(std::string_view record);
+  void flush();
 
  private:
+  void write(std::string_view records);
   void say_lost(int error);
 
   std::string path_;
+  std::string waiting_;  // records that are not in the file yet
   sys::Fd file_;
   off_t end_ = 0;  // of the last record
   bool lost_ = false;
@@ -51,6 +55,8 @@ class Timeline {
   void failure_output(const FailureDetail& failure);
   // What a watch or a check has found: `event` names it.
   void note(const char* event, std::string_view text, int rank = -1);
+  // What was recorded since is in the file: before each wait.
+  void flush() { events_.flush(); }
   // The events, the last state and the plan are copied to the directory `copy_to` ("": nowhere)
   // with the rights of the job's user: events.jsonl, state.json and plan.txt, with several nodes
   // events-node1.jsonl and so on; by a worker, which has little time: it may lie on a mount that

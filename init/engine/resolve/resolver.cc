@@ -138,13 +138,49 @@ envgen::Result<std::string> content_of(const envgen::PlannedFile& file) {
                       "mount it there, readable for this user, or name another");
 }
 
+// Where paths lie, one after the other: to a directory of which several are it is walked once. With
+// the rights of the job's user each is reached by itself.
+class Places {
+ public:
+  explicit Places(const std::optional<envgen::Identity>& who) : who_(who) {}
+
+  envgen::Status at(const std::string& path, const sys::ReachRule& rule,
+                    const std::function<envgen::Status(const sys::Reached&)>& work) {
+    if (who_) return sys::with_rights_of(&*who_, path, rule, work);
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const bool plain = !name.empty() && name != "." && name != "..";
+    if (const std::string parent = sys::parent_of(path); !plain || parent != parent_) {
+      sys::ReachRule no_further = rule;
+      no_further.follow_last = false;
+      TRY_ASSIGN(place_, sys::reach(path, no_further));
+      parent_ = plain ? parent : "";
+    } else {
+      place_.name = name;
+    }
+    struct stat status{};
+    const int directory = place_.directory.get();
+    const bool link =
+        rule.follow_last &&
+        ::fstatat(directory, place_.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISLNK(status.st_mode);
+    if (!link) return work(place_);
+    TRY_ASSIGN(const auto target, sys::reach(path, rule));
+    return work(target);
+  }
+
+ private:
+  const std::optional<envgen::Identity>& who_;
+  std::string parent_;
+  sys::Reached place_;
+};
+
 constexpr mode_t kDirectoryMode = 0755;
 constexpr const char* kMaking = "creating a directory";
 
 // One that was there keeps its owner: it may be anybody's. What the job's user may make is that
 // user's work: below a directory of that one any name may lead anywhere.
 envgen::Status make_directory(const envgen::PlannedDirectory& directory,
-                              const std::optional<envgen::Identity>& who) {
+                              const std::optional<envgen::Identity>& who, Places& places) {
   constexpr int kOpen = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   const auto make = [&](const sys::Reached& place) -> envgen::Status {
     if (directory.clean) {
@@ -169,7 +205,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
                         "give the container CAP_CHOWN, or create it for that user");
   };
   const sys::ReachRule rule{.follow_last = !directory.clean, .make_parents = kDirectoryMode};
-  auto done = sys::with_rights_of(who ? &*who : nullptr, directory.path, rule, make);
+  auto done = places.at(directory.path, rule, make);
   if (!done && done.error().what == "following a path") done.error().what = kMaking;
   return done;
 }
@@ -208,10 +244,12 @@ bool holds_logs(const envgen::Plan& plan, const std::string& directory) {
 
 }  // namespace
 
-envgen::Status carry_out_files(const envgen::Plan& plan) {
+namespace {
+
+envgen::Status carry_out_files(const envgen::Plan& plan, Places& places) {
   const auto& who = plan.sandbox.identity;
   for (const envgen::PlannedDirectory& directory : plan.directories) {
-    auto made = make_directory(directory, who);
+    auto made = make_directory(directory, who, places);
     if (!made && holds_logs(plan, directory.path)) {
       made.error().what = "creating the log directory";
       // Without a run directory it is below the working directory.
@@ -229,9 +267,16 @@ envgen::Status carry_out_files(const envgen::Plan& plan) {
     const auto write = [&](const sys::Reached& place) {
       return sys::write_file_atomic(place, file.path, file.mode, content);
     };
-    TRY(sys::with_rights_of(who ? &*who : nullptr, file.path, {}, write));
+    TRY(places.at(file.path, {}, write));
   }
   return {};
+}
+
+}  // namespace
+
+envgen::Status carry_out_files(const envgen::Plan& plan) {
+  Places places(plan.sandbox.identity);
+  return carry_out_files(plan, places);
 }
 
 envgen::Status write_stack_hook(const envgen::Plan& plan, const std::string& run_dir) {
@@ -286,10 +331,13 @@ void complete_link(const envgen::Cluster& cluster, envgen::NodeLink& link) {
 }
 
 // For `trainit report`: a job runs without it.
-void keep_plan(const envgen::Plan& plan, const envgen::Snapshot& base) {
+void keep_plan(const envgen::Plan& plan, const envgen::Snapshot& base, Places& ours) {
   if (base.facts.run_dir.empty()) return;
   const std::string path = base.facts.run_dir + "/" + kPlanFile;
-  auto status = sys::write_file_atomic(path, 0644, envgen::plan_to_text(plan, base.env));
+  const std::string text = envgen::plan_to_text(plan, base.env);
+  auto status = ours.at(path, {}, [&](const sys::Reached& place) {
+    return sys::write_file_atomic(place, path, 0644, text);
+  });
   if (!status) sys::log::debug(to_line(status.error()) + ", ignoring");
 }
 
@@ -319,7 +367,11 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
       return fail(exit_code::kOwnFailure, status.error());
     }
   }
-  if (auto status = carry_out_files(plan); !status)
+  const std::optional<envgen::Identity> nobody_else;
+  Places ours(nobody_else);
+  Places theirs(plan.sandbox.identity);
+  Places& places = plan.sandbox.identity ? theirs : ours;
+  if (auto status = carry_out_files(plan, places); !status)
     return fail(exit_code::kOwnFailure, status.error());
   if (plan.observe.stacks) {
     if (auto status = write_stack_hook(plan, base.facts.run_dir); !status) {
@@ -343,7 +395,7 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
     complete_link(*plan.cluster, *plan.link);
   }
   fill_start_values(plan, restarts);
-  keep_plan(plan, base);
+  keep_plan(plan, base, ours);
   return send(std::move(plan)) ? 0 : exit_code::kOwnFailure;
 }
 

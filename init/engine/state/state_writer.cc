@@ -1,5 +1,6 @@
 #include "init/engine/state/state_writer.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -72,12 +73,35 @@ void StateWriter::open(const envgen::Environ& env) {
 void StateWriter::write(const JobReport& report, bool last) {
   if (!due()) return;
   changed_ = false;
-  const std::string path = run_dir_.path + "/" + kStateFile;
-  auto status = sys::write_file_atomic(path, 0644, state_to_json(report));
+  auto status = replace(kStateFile, state_to_json(report));
   if (!status && !lost_) sys::log::warning(to_line(status.error()) + ", ignoring");
   lost_ = !status;  // a full disk is said once, not at each change
   // The last word counts more than its atomicity.
-  if (!status && last) write_in_place(path, report);
+  if (!status && last) write_in_place(run_dir_.path + "/" + kStateFile, report);
+}
+
+namespace {
+
+// One that was taken away and made again is another directory.
+bool is_still(const sys::Fd& directory, const std::string& path) {
+  struct stat held{};
+  struct stat there{};
+  return ::fstat(directory.get(), &held) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}
+
+}  // namespace
+
+envgen::Status StateWriter::replace(const char* name, std::string_view content) {
+  const std::string path = run_dir_.path + "/" + name;
+  if (is_still(place_.directory, run_dir_.path)) {
+    place_.name = name;
+    return sys::write_file_atomic(place_, path, 0644, content);
+  }
+  auto reached = sys::reach(path);
+  if (!reached) return sys::write_file_atomic(path, 0644, content);  // which says why
+  place_ = std::move(*reached);
+  return sys::write_file_atomic(place_, path, 0644, content);
 }
 
 std::optional<std::int64_t> StateWriter::metrics_due_ms(bool watched) const {
@@ -91,8 +115,7 @@ std::optional<std::int64_t> StateWriter::metrics_due_ms(bool watched) const {
 void StateWriter::write_metrics(const JobReport& report) {
   metrics_changed_ = false;
   metrics_ms_ = sys::monotonic_ms();
-  const std::string path = run_dir_.path + "/" + kMetricsFile;
-  auto status = sys::write_file_atomic(path, 0644, metrics_text(report, sys::wall_ms()));
+  auto status = replace(kMetricsFile, metrics_text(report, sys::wall_ms()));
   if (!status) sys::log::debug(to_line(status.error()) + ", ignoring");
 }
 

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/environ.h"
 #include "init/engine/control/control.h"
 #include "init/engine/state/state.h"
 #include "init/sys/facts.h"
+#include "init/sys/reach.h"
 
 namespace engine {
 
@@ -45,7 +47,11 @@ class StateWriter {
   void close();
 
  private:
+  // Replaces a file of the run directory.
+  envgen::Status replace(const char* name, std::string_view content);
+
   sys::RunDir run_dir_;
+  sys::Reached place_;  // the run directory, so that not each write walks there
   std::string own_dir_;
   ControlServer control_;
   bool changed_ = true;

@@ -84,7 +84,17 @@ TEST_F(Records, BeginAnew) {
   EXPECT_EQ(text(), "");
   file.add("1\n");
   file.add("23\n");
+  file.flush();
   EXPECT_EQ(text(), "1\n23\n");
+  file.flush();
+  EXPECT_EQ(text(), "1\n23\n");
+}
+
+TEST_F(Records, AreNotKeptBackWithoutBound) {
+  RecordFile file;
+  file.open(path("file"));
+  for (int i = 0; i < 100; ++i) file.add(std::string(1000, 'x'));
+  EXPECT_GT(text().size(), 30'000U);
 }
 
 TEST_F(Records, EndAtFourMegabytes) {
@@ -104,9 +114,13 @@ TEST_F(Records, AreWholeWhereThereIsNoRoomAndSayItOnce) {
     sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
     RecordFile file;
     file.open(path("file"));
-    file.add(std::string(50, '1'));
-    for (int i = 0; i < 3; ++i) file.add(std::string(60, '2'));
-    file.add("3");
+    const auto write = [&file](const std::string& record) {
+      file.add(record);
+      file.flush();
+    };
+    write(std::string(50, '1'));
+    for (int i = 0; i < 3; ++i) write(std::string(60, '2'));
+    write("3");
     return 0;
   });
   EXPECT_EQ(text(), std::string(50, '1') + "3");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -66,6 +67,26 @@ TEST_F(StateWriter, ReplacesTheStateWhereThereIsRoom) {
   if (skipped_) GTEST_SKIP() << "mounting takes root";
   EXPECT_EQ(report.exit_code, 3);
   EXPECT_THAT(report.failure.last_lines, SizeIs(10));
+}
+
+TEST_F(StateWriter, FollowsADirectoryThatWasMadeAnew) {
+  for (const bool moved : {false, true}) {
+    ::mkdir(path("run").c_str(), 0755);
+    engine::StateWriter writer;
+    writer.open(envgen::Environ({"TRAINIT_RUN_DIR=" + path("run")}));
+    writer.write(running(), false);
+    if (moved) {
+      std::filesystem::rename(path("run"), path("moved"));
+    } else {
+      std::filesystem::remove_all(path("run"));
+    }
+    ::mkdir(path("run").c_str(), 0755);
+    writer.note_change();
+    writer.write(ended(0), false);
+    auto report = engine::state_from_json(read(path("run/state.json")), "state.json");
+    ASSERT_TRUE(report) << to_line(report.error());
+    EXPECT_EQ(report->phase, "exited");
+  }
 }
 
 TEST_F(StateWriter, KeepsTheOldStateOnAFullDiskUntilTheLast) {
