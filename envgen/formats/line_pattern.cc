@@ -1,9 +1,11 @@
 #include "envgen/formats/line_pattern.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
+#include "base/byte_search.h"
 #include "base/printed_text.h"
 #include "base/text.h"
 
@@ -32,20 +34,28 @@ std::size_t digits_at(std::string_view text, std::size_t at) {
 
 // Takes a decimal off the front of `text`.
 std::optional<std::int64_t> take_decimal(std::string_view& text) {
-  const std::size_t digits = digits_at(text, 0);
-  if (digits > kMostDigits) return std::nullopt;
   std::int64_t value = 0;
-  std::size_t at = 0;
-  for (; at < digits; ++at) value = value * 10 + (text[at] - '0');
+  std::size_t digits = 0;
+  for (; digits < text.size() && is_digit(text[digits]); ++digits) {
+    if (digits == kMostDigits) return std::nullopt;
+    value = value * 10 + (text[digits] - '0');
+  }
+  std::size_t end = digits;
   std::size_t decimals = 0;
   // The point of "12." ends a sentence.
-  if (at < text.size() && text[at] == '.') decimals = digits_at(text, at + 1);
-  if (digits + decimals == 0) return std::nullopt;
-  for (std::size_t i = 0; i < kDecimals; ++i) {
-    value = value * 10 + (i < decimals ? text[at + 1 + i] - '0' : 0);
+  if (end + 1 < text.size() && text[end] == '.' && is_digit(text[end + 1])) {
+    for (++end; end < text.size() && is_digit(text[end]); ++end) {
+      if (decimals == kDecimals) continue;
+      value = value * 10 + (text[end] - '0');
+      ++decimals;
+    }
+  } else if (digits == 0) {
+    return std::nullopt;
   }
-  text.remove_prefix(at + (decimals > 0 ? 1 + decimals : 0));
-  return value;
+  constexpr std::array<std::int64_t, kDecimals + 1> kScale{1'000'000, 100'000, 10'000, 1000,
+                                                           100,       10,      1};
+  text.remove_prefix(end);
+  return value * kScale[decimals];
 }
 
 // The same of a count, with its groups of three or up to the first of them.
@@ -79,6 +89,13 @@ bool ends_number(std::string_view rest) {
 // Takes `literal` off the front of `text`, where a blank stands for a run of them.
 bool take_literal(std::string_view literal, std::string_view& text) {
   std::size_t at = 0;
+  // As it stands, in most lines; only the blank at its end may be a run.
+  if (text.starts_with(literal)) {
+    at = literal.size();
+    while (literal.ends_with(' ') && at < text.size() && is_blank(text[at])) ++at;
+    text.remove_prefix(at);
+    return true;
+  }
   for (const char c : literal) {
     if (at == text.size() || (c == ' ' ? !is_blank(text[at]) : c != text[at])) return false;
     ++at;
@@ -151,11 +168,33 @@ std::optional<LineNumbers> match_at(const LinePattern& pattern, std::string_view
   return numbers;
 }
 
-std::size_t find_in(std::string_view text, std::string_view word, std::size_t from) {
-  if (from >= text.size()) return std::string_view::npos;
-  const void* found = ::memmem(text.data() + from, text.size() - from, word.data(), word.size());
-  if (found == nullptr) return std::string_view::npos;
-  return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+// Back from the anchor to where the head begins, over a literal of which a blank may be many; npos:
+// it does not fit.
+std::size_t head_begin(const LinePattern& pattern, std::string_view line, std::size_t anchor) {
+  const std::string_view before = std::string_view(pattern.head).substr(0, pattern.anchor_at);
+  if (line.substr(0, anchor).ends_with(before)) return anchor - before.size();
+  std::size_t begin = anchor;
+  for (std::size_t i = before.size(); i > 0; --i) {
+    const char c = before[i - 1];
+    if (begin == 0 || (c == ' ' ? !is_blank(line[begin - 1]) : c != line[begin - 1])) {
+      return std::string_view::npos;
+    }
+    --begin;
+    while (c == ' ' && begin > 0 && is_blank(line[begin - 1])) --begin;
+  }
+  return begin;
+}
+
+// The same as match_line() in a line without escapes, whose first anchor is at `from` or behind it.
+std::optional<LineNumbers> match_plain(const LinePattern& pattern, std::string_view line,
+                                       std::size_t from) {
+  for (std::size_t at = find_word(line, pattern.anchor, from); at != std::string_view::npos;
+       at = find_word(line, pattern.anchor, at + 1)) {
+    const std::size_t begin = head_begin(pattern, line, at);
+    if (begin == std::string_view::npos) continue;
+    if (const auto numbers = match_at(pattern, line.substr(begin))) return numbers;
+  }
+  return std::nullopt;
 }
 
 // The first end of a line from there on; the text's size: there is none.
@@ -224,6 +263,7 @@ Result<LinePattern> parse_line_pattern(std::string_view text, std::span<const Li
   }
   if (pattern.parts.empty()) return bad("there is none of " + names_text(known));
   pattern.anchor = anchor_of(pattern.head);
+  pattern.anchor_at = pattern.head.find(pattern.anchor);
   if (pattern.anchor.empty()) return bad("no text before the first number");
   for (const LinePattern::Part& part : pattern.parts) {
     if (!part.behind.empty() && is_digit(part.behind[0])) return bad("a digit behind a number");
@@ -237,29 +277,8 @@ std::optional<std::int64_t> parse_decimal(std::string_view text) {
 }
 
 std::optional<LineNumbers> match_line(const LinePattern& pattern, std::string_view line) {
-  std::string plain;
-  if (line.find('\033') != std::string_view::npos) {
-    plain = plain_text(line);
-    line = plain;
-  }
-  const std::size_t before_anchor = pattern.head.find(pattern.anchor);
-  for (std::size_t at = find_in(line, pattern.anchor, 0); at != std::string_view::npos;
-       at = find_in(line, pattern.anchor, at + 1)) {
-    // Back to where the head would begin: over a literal of which a blank may be many.
-    std::size_t begin = at;
-    for (std::size_t i = before_anchor; i > 0 && begin <= at; --i) {
-      const char c = pattern.head[i - 1];
-      if (begin == 0 || (c == ' ' ? !is_blank(line[begin - 1]) : c != line[begin - 1])) {
-        begin = at + 1;  // it does not fit here
-      } else {
-        --begin;
-        while (c == ' ' && begin > 0 && is_blank(line[begin - 1])) --begin;
-      }
-    }
-    if (begin > at) continue;
-    if (const auto numbers = match_at(pattern, line.substr(begin))) return numbers;
-  }
-  return std::nullopt;
+  if (line.find('\033') == std::string_view::npos) return match_plain(pattern, line, 0);
+  return match_plain(pattern, plain_text(line), 0);
 }
 
 void LineScanner::add(std::string_view bytes, const Found& found) {
@@ -290,22 +309,24 @@ void LineScanner::forget() {
 void LineScanner::search(std::string_view lines, const Found& found) const {
   std::vector<std::size_t> next(patterns_.size(), 0);
   for (std::size_t i = 0; i < patterns_.size(); ++i) {
-    next[i] = find_in(lines, patterns_[i].anchor, 0);
+    next[i] = find_word(lines, patterns_[i].anchor, 0);
   }
   std::size_t from = 0;
   while (true) {
     const auto first = std::ranges::min_element(next);
     if (first == next.end() || *first == std::string_view::npos) return;
-    const std::size_t begin = from + behind_last_break(lines.substr(from, *first - from));
-    const std::size_t end = first_break(lines, *first);
-    const std::string_view line = lines.substr(begin, end - begin);
-    from = end;
+    const LineAround around = line_around(lines, from, *first);
+    const std::string_view line = lines.substr(around.begin, around.end - around.begin);
+    from = around.end;
     for (std::size_t i = 0; i < patterns_.size(); ++i) {
-      if (next[i] >= end) continue;
+      if (next[i] >= around.end) continue;
       if (line.size() <= kMostWatchedLineBytes) {
-        if (const auto numbers = match_line(patterns_[i], line)) found(i, *numbers);
+        const auto numbers = around.escaped
+                                 ? match_line(patterns_[i], line)
+                                 : match_plain(patterns_[i], line, next[i] - around.begin);
+        if (numbers) found(i, *numbers);
       }
-      next[i] = find_in(lines, patterns_[i].anchor, end);
+      next[i] = find_word(lines, patterns_[i].anchor, around.end);
     }
   }
 }

@@ -42,7 +42,8 @@ struct LinePattern {
   };
   std::string head;
   std::vector<Part> parts;
-  std::string anchor;  // a piece of `head`: a line without it is none
+  std::string anchor;         // a piece of `head`: a line without it is none
+  std::size_t anchor_at = 0;  // in `head`
 
   [[nodiscard]] bool has(std::size_t number) const;
 };

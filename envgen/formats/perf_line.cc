@@ -7,8 +7,8 @@ namespace envgen {
 namespace {
 
 constexpr const char* kReading = "reading the pattern of the performance watch";
-constexpr int kDecimals = 6;
-constexpr std::int64_t kMillion = 1'000'000;
+constexpr std::int64_t kThousand = 1000;
+constexpr std::int64_t kMillion = kThousand * kThousand;
 constexpr std::size_t kHardware = 0;
 constexpr std::size_t kE2e = 1;
 constexpr std::array<LineNumber, 2> kNumbers{LineNumber{.name = "hardware", .decimal = true},
@@ -20,10 +20,10 @@ std::int64_t PerfTimes::ratio_ppm() const {
   std::int64_t ratio = hardware / e2e;
   if (ratio >= kMillion) return kMillion * kMillion;
   std::int64_t rest = hardware % e2e;
-  // Digit by digit: the product would not fit.
-  for (int i = 0; i < kDecimals; ++i) {
-    rest *= 10;
-    ratio = ratio * 10 + rest / e2e;
+  // In two steps: a decimal has 15 digits, and the whole product would not fit.
+  for (int i = 0; i < 2; ++i) {
+    rest *= kThousand;
+    ratio = ratio * kThousand + rest / e2e;
     rest %= e2e;
   }
   return ratio;

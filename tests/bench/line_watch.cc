@@ -19,8 +19,10 @@ constexpr int kRounds = 5;
 struct Way {
   const char* name;
   Words options;
-  int every;  // of so many lines one tells the times of an iteration
+  int every;            // of so many lines one tells the times of an iteration
+  std::size_t without;  // the way that reads the same without a watch
   std::vector<double> ms = {};
+  std::vector<double> ratios = {};  // to the tee without the watch, of the same round
 };
 
 double run_once(const Field& field, const Way& way) {
@@ -63,21 +65,25 @@ void line_watch(const Field& field) {
   const Words steps = {"--log-prefix=1", "--progress=iteration hardware time is {step}.",
                        "--progress=saved at step {saved}"};
   std::array ways = {
-      Way{"no tee", {}, 100},
-      Way{"tee, prefix", {"--log-prefix=1"}, 100},
-      Way{"tee, prefix, performance; 1 line of 100", watch, 100},
-      Way{"tee, prefix, performance; 1 line of 2", watch, 2},
-      Way{"tee, prefix, progress, 2 patterns; 1 line of 100", steps, 100},
-      Way{"tee, prefix, progress, 2 patterns; 1 line of 2", steps, 2},
+      Way{"no tee", {}, 100, 1},
+      Way{"tee, prefix; 1 line of 100", {"--log-prefix=1"}, 100, 1},
+      Way{"tee, prefix; 1 line of 2", {"--log-prefix=1"}, 2, 2},
+      Way{"tee, prefix, performance; 1 line of 100", watch, 100, 1},
+      Way{"tee, prefix, performance; 1 line of 2", watch, 2, 2},
+      Way{"tee, prefix, progress, 2 patterns; 1 line of 100", steps, 100, 1},
+      Way{"tee, prefix, progress, 2 patterns; 1 line of 2", steps, 2, 2},
   };
   for (int round = 0; round < kRounds; ++round) {
-    for (Way& way : ways) way.ms.push_back(run_once(field, way));
+    for (const std::size_t index : shuffled(ways.size())) {
+      ways[index].ms.push_back(run_once(field, ways[index]));
+    }
+    for (Way& way : ways) way.ratios.push_back(way.ms.back() / ways[way.without].ms.back());
   }
-  const double without = median(ways[1].ms);
-  Table table({"output", "MB/s", "time / tee without the watch"});
+  Table table({"output", "MB/s", "time / tee without the watch", "paired, least to most"});
   for (const Way& way : ways) {
-    const double ms = median(way.ms);
-    table.add({way.name, text("%.0f", kMegabytes * 1000 / ms), text("%.2f", ms / without)});
+    table.add({way.name, text("%.0f", kMegabytes * 1000 / median(way.ms)),
+               text("%.2f", median(way.ratios)),
+               text("%.2f to %.2f", quantile(way.ratios, 0), quantile(way.ratios, 1))});
   }
   table.print();
   printf("The search by itself: %.0f MB/s with 1 line of 100, %.0f with 1 of 2.\n\n", scan(100),

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "envgen/formats/perf_line.h"
@@ -46,34 +47,72 @@ LineReader::LineReader(std::shared_ptr<LineBoard> board, const envgen::Observati
   scanners_.assign(2 * board_->size(), envgen::LineScanner(std::move(patterns)));
 }
 
+// What the lines of a piece tell, behind what the board has: it is told at their end, because a
+// store that others see costs as much as the search.
+struct LineReader::Told {
+  explicit Told(const LineSlot& slot)
+      : perf_lines(slot.perf_lines),
+        above(slot.above),
+        crossings(slot.crossings),
+        steps(slot.steps),
+        step(slot.step) {}
+
+  std::uint64_t perf_lines;
+  envgen::PerfTimes times;
+  std::int64_t ratio_ppm = 0;
+  std::uint32_t above;
+  std::uint32_t crossings;
+  std::uint64_t steps;
+  std::int64_t step;
+  std::optional<std::int64_t> saved;
+};
+
 void LineReader::add(std::size_t process, std::size_t stream, std::string_view bytes) {
   if (process >= board_->size() || stream > 1) return;
   LineSlot& slot = board_->slot(process);
+  Told told(slot);
   auto take = [&](std::size_t pattern, const envgen::LineNumbers& numbers) {
-    if (pattern < perf_patterns_) return take_times(slot, numbers);
+    if (pattern < perf_patterns_) return take_times(told, numbers);
     const envgen::ProgressPattern& progress = progress_[pattern - perf_patterns_];
     const std::int64_t step = step_of(progress, numbers);
     if (progress.saved) {
-      slot.saved = step;
-      slot.saved_ms = sys::monotonic_ms();
-    } else if (slot.steps == 0 || slot.step != step) {
-      slot.step = step;
-      ++slot.steps;
+      told.saved = step;
+    } else if (told.steps == 0 || told.step != step) {
+      told.step = step;
+      ++told.steps;
     }
   };
   scanners_[2 * process + stream].add(bytes, take);
+  tell(slot, told);
 }
 
-void LineReader::take_times(LineSlot& slot, const envgen::LineNumbers& numbers) const {
+void LineReader::take_times(Told& told, const envgen::LineNumbers& numbers) const {
   const auto times = envgen::perf_times(numbers);
   if (!times) return;
-  const std::int64_t ratio_ppm = times->ratio_ppm();
-  slot.hardware = times->hardware;
-  slot.e2e = times->e2e;
-  slot.ratio_ppm = ratio_ppm;
-  slot.above = ratio_ppm > threshold_ppm_ ? slot.above + 1 : 0;
-  if (slot.above == count_) ++slot.crossings;
-  ++slot.perf_lines;
+  told.times = *times;
+  told.ratio_ppm = times->ratio_ppm();
+  told.above = told.ratio_ppm > threshold_ppm_ ? told.above + 1 : 0;
+  if (told.above == count_) ++told.crossings;
+  ++told.perf_lines;
+}
+
+void LineReader::tell(LineSlot& slot, const Told& told) {
+  if (told.perf_lines != slot.perf_lines) {
+    slot.hardware = told.times.hardware;
+    slot.e2e = told.times.e2e;
+    slot.ratio_ppm = told.ratio_ppm;
+    slot.above = told.above;
+    slot.crossings = told.crossings;
+    slot.perf_lines = told.perf_lines;
+  }
+  if (told.steps != slot.steps) {
+    slot.step = told.step;
+    slot.steps = told.steps;
+  }
+  if (told.saved) {
+    slot.saved = *told.saved;
+    slot.saved_ms = sys::monotonic_ms();
+  }
 }
 
 void LineReader::forget(std::size_t process, std::size_t stream) {

@@ -64,7 +64,9 @@ class LineReader {
   void forget(std::size_t process, std::size_t stream);
 
  private:
-  void take_times(LineSlot& slot, const envgen::LineNumbers& numbers) const;
+  struct Told;
+  void take_times(Told& told, const envgen::LineNumbers& numbers) const;
+  static void tell(LineSlot& slot, const Told& told);
 
   std::shared_ptr<LineBoard> board_;
   std::int64_t threshold_ppm_;
