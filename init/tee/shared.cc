@@ -148,12 +148,14 @@ void Shared::take_over() {
   }
 }
 
-void Shared::begin(std::size_t process, Stream stream) {
+std::span<char> Shared::begin(std::size_t process, Stream stream) {
   Board* one = board(process, stream);
-  if (one == nullptr) return;
+  if (one == nullptr) return {};
   const std::uint32_t sequence = one->sequence.load(std::memory_order_relaxed);
   if (sequence % 2 == 0) one->sequence.store(sequence + 1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  const auto at = static_cast<std::size_t>(one->bytes.load(std::memory_order_relaxed) % kRingBytes);
+  return {ring(process, stream) + at, kRingBytes - at};
 }
 
 void Shared::add(std::size_t process, Stream stream, std::string_view bytes, std::int64_t now_ms) {
@@ -163,9 +165,12 @@ void Shared::add(std::size_t process, Stream stream, std::string_view bytes, std
     const std::uint64_t total = one->bytes.load(std::memory_order_relaxed) + bytes.size();
     const std::string_view last = bytes.substr(bytes.size() - std::min(bytes.size(), kRingBytes));
     const auto at = static_cast<std::size_t>((total - last.size()) % kRingBytes);
-    const std::size_t first = std::min(last.size(), kRingBytes - at);
-    std::memcpy(ring(process, stream) + at, last.data(), first);
-    std::memcpy(ring(process, stream), last.data() + first, last.size() - first);
+    char* const bytes_of = ring(process, stream);
+    if (bytes_of + at != last.data()) {
+      const std::size_t first = std::min(last.size(), kRingBytes - at);
+      std::memcpy(bytes_of + at, last.data(), first);
+      std::memcpy(bytes_of, last.data() + first, last.size() - first);
+    }
     one->last_ms.store(now_ms, std::memory_order_relaxed);
     one->bytes.store(total, std::memory_order_release);
   }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,8 +56,10 @@ class Shared {
   void open(std::size_t process, Stream stream);
   // Makes whole what a writer before us, which was killed, left half done.
   void take_over();
-  // Before each read; add(), with nothing if need be, comes behind it.
-  void begin(std::size_t process, Stream stream);
+  // Before each read: where it puts the next bytes, so that they need not be copied there, up to
+  // the end of the ring. add(), with nothing if need be, comes behind it, and takes them as they
+  // lie there or copies what lies elsewhere. They stay until the next begin() of the stream.
+  std::span<char> begin(std::size_t process, Stream stream);
   void add(std::size_t process, Stream stream, std::string_view bytes, std::int64_t now_ms);
   void hold(std::size_t process, Stream stream, bool held);
   void end(std::size_t process, Stream stream);

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/text.h"
@@ -87,7 +88,6 @@ class Tee {
   Cursor err_cursor_;
   std::vector<Input> inputs_;
   std::vector<pollfd> polled_;
-  std::vector<char> chunk_ = std::vector<char>(kReadBytes);
   int life_;
   int before_;
   std::int64_t patience_ms_;
@@ -253,13 +253,13 @@ void Tee::wait() {
 }
 
 bool Tee::read(Input& input) {
-  shared_.begin(input.process, input.stream);
+  const std::span<char> room = shared_.begin(input.process, input.stream);
   ssize_t size = 0;
   do {
-    size = ::read(input.fd, chunk_.data(), chunk_.size());
+    size = ::read(input.fd, room.data(), std::min(room.size(), kReadBytes));
   } while (size < 0 && errno == EINTR);
   const int error = errno;
-  const std::string_view bytes(chunk_.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  const std::string_view bytes(room.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
   shared_.add(input.process, input.stream, bytes, now_ms_);
   if (bytes.empty()) {
     if (size < 0 && error == EAGAIN) return false;

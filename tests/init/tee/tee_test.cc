@@ -6,10 +6,12 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -135,6 +137,29 @@ TEST(TeeShared, IsReadAndTakenOverWhereAWriterDiedHalfWay) {
   shared->begin(0, Stream::kOut);
   shared->add(0, Stream::kOut, " again", 2);
   EXPECT_EQ(shared->output_tail(0), "whole again");
+}
+
+TEST(TeeShared, WhatIsReadIntoItIsNotCopied) {
+  auto shared = Shared::make(1);
+  ASSERT_TRUE(shared);
+  std::string all;
+  constexpr std::size_t kPiece = 50'000;  // the ring's end comes in the middle of one
+  for (char letter = 'a'; letter < 'p'; ++letter) {
+    for (std::size_t left = kPiece; left > 0;) {
+      const std::span<char> room = shared->begin(0, Stream::kOut);
+      ASSERT_FALSE(room.empty());
+      const std::size_t size = std::min(left, room.size());
+      std::ranges::fill(room.first(size), letter);
+      shared->add(0, Stream::kOut, {room.data(), size}, 1);
+      left -= size;
+    }
+    all.append(kPiece, letter);
+    ASSERT_EQ(shared->output_tail(0), all.substr(all.size() - std::min(all.size(), kRingBytes)));
+  }
+  shared->begin(0, Stream::kOut);
+  shared->add(0, Stream::kOut, "from elsewhere", 1);
+  EXPECT_TRUE(shared->output_tail(0).ends_with("from elsewhere"));
+  EXPECT_EQ(shared->seen(0).bytes, all.size() + 14);
 }
 
 // --- Lines ---
