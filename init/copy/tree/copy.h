@@ -19,6 +19,10 @@ namespace copy {
 envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
                                const SharedCounters& counters);
 
+// How many entries it holds, with its root. Of files it asks nothing but their names.
+envgen::Result<std::uint64_t> count_entries(const Root& tree, const Options& options,
+                                            const SharedCounters& counters);
+
 // Makes `tree`, which is nobody else's and may be what an earlier run left, a copy of `source`.
 // `state_dir`, on the same file system, is its scratch space, and gets the manifest ("manifest",
 // see init/copy/manifest.h). What is proven of an earlier run is kept. Processes that it starts die

@@ -194,10 +194,9 @@ envgen::Result<Scan> run_rounds(CopyJob& job, const std::string& tree) {
   return std::unexpected(changes_all_the_time(job));
 }
 
-}  // namespace
-
-envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
-                               const SharedCounters& counters) {
+// A look through a tree. `counts`: see CopyJob.
+envgen::Result<Sums> look_through(const Root& source, bool counts, const Options& options,
+                                  const SharedCounters& counters) {
   TRY_ASSIGN(auto header, make_shared_header());
   CopyJob job;
   job.source = source.path;
@@ -206,19 +205,33 @@ envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
   job.counters = &counters.get();
   job.header = header.get();
   job.finalize = true;
+  job.counts = counts;
+  TRY(run_pass(job, pool_size(options.workers), {&kRoot, 1}, false, work_on));
+  return job.header->sums.value();
+}
+
+}  // namespace
+
+envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
+                               const SharedCounters& counters) {
   counters.get().phase = Phase::kScanning;
   // What is found while it is looked for: the total of before is none of this look's.
   for (auto* count : {&counters.get().entries, &counters.get().bytes, &counters.get().total_entries,
                       &counters.get().total_bytes}) {
     count->store(0);
   }
-  TRY(run_pass(job, pool_size(options.workers), {&kRoot, 1}, false, work_on));
-  const Sums sums = job.header->sums.value();
+  TRY_ASSIGN(const auto sums, look_through(source, false, options, counters));
   counters.get().total_entries = sums.size.entries;
   counters.get().total_bytes = sums.size.bytes;
   counters.get().entries = 0;
   counters.get().bytes = 0;
   return Scan{sums.digest, sums.size};
+}
+
+envgen::Result<std::uint64_t> count_entries(const Root& tree, const Options& options,
+                                            const SharedCounters& counters) {
+  TRY_ASSIGN(const auto sums, look_through(tree, true, options, counters));
+  return sums.size.entries;
 }
 
 envgen::Result<Scan> run_copy_job(const Root& source, const std::string& tree,

@@ -112,16 +112,32 @@ envgen::Status compare_touched(Worker& worker, const envgen::ManifestLine& line)
   return same ? envgen::Status() : not_as_noted(worker, "other bytes than the source has");
 }
 
+// A file is asked by its name, in one call of the system; what else is to be asked of needs to be
+// open, as does what has too long a path for a call.
+envgen::Status look_at(Worker& worker, const envgen::ManifestLine& line, sys::Fd& opened,
+                       struct stat& status) {
+  using envgen::ManifestType;
+  const int root = worker.source.get();
+  const bool file = line.type == ManifestType::kFile || line.type == ManifestType::kPart;
+  if (file && !worker.path.empty() && worker.path.size() < PATH_MAX) {
+    const int done = ::fstatat(root, worker.path.c_str(), &status, AT_SYMLINK_NOFOLLOW);
+    return done == 0 ? envgen::Status() : not_opened(worker, errno);
+  }
+  if (!worker.path.empty()) opened = open_below(root, worker.path, O_PATH);
+  if (!worker.path.empty() && !opened.valid()) return not_opened(worker, errno);
+  const int entry = worker.path.empty() ? root : opened.get();
+  if (::fstat(entry, &status) != 0) return not_as_noted(worker, sys::errno_text(errno));
+  return {};
+}
+
 // By what the file system says of it; see standing.h.
 envgen::Status check_standing_line(Worker& worker, const envgen::ManifestLine& line) {
   using envgen::ManifestType;
   const Standing& standing = *worker.job.standing;
   sys::Fd below;
-  if (!worker.path.empty()) below = open_below(worker.source.get(), worker.path, O_PATH);
-  if (!worker.path.empty() && !below.valid()) return not_opened(worker, errno);
-  const int entry = worker.path.empty() ? worker.source.get() : below.get();
   struct stat status{};
-  if (::fstat(entry, &status) != 0) return not_as_noted(worker, sys::errno_text(errno));
+  TRY(look_at(worker, line, below, status));
+  const int entry = worker.path.empty() ? worker.source.get() : below.get();
   const bool root = line.path.empty() || !worker.job.only.empty();
   const bool touched = to_ns(status.st_ctim) > standing.published_ns && !(root && standing.moved);
   if (line.type == ManifestType::kPart) {
@@ -266,10 +282,12 @@ envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
   if (standing == nullptr) warn_of_memory(job, tree);
   Options all = options;
   all.filter = {};
-  TRY_ASSIGN(auto scan, scan_tree(root, all, counters));
-  if (scan.size.entries == noted) return {};
+  // Each line has been looked at: what is left to know is that there is nothing else.
+  counters.get().entries = 0;
+  TRY_ASSIGN(const auto found, count_entries(root, all, counters));
+  if (found == noted) return {};
   return envgen::fail("checking a copy by its manifest", tree,
-                      std::to_string(scan.size.entries) + " entries, not " + std::to_string(noted),
+                      std::to_string(found) + " entries, not " + std::to_string(noted),
                       "remove it, and copy again");
 }
 

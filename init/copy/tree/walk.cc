@@ -128,6 +128,11 @@ envgen::Status do_entry(Worker& worker, const DirectoryPair& directories, const 
   }
   if (type == DT_DIR) return do_subdirectory(worker, directories, name);
   if (type != DT_REG && type != DT_LNK) return refuse(worker, type);
+  if (worker.job.counts) {
+    ++worker.sums.size.entries;
+    worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
+    return {};
+  }
   if (worker.job.finalize) return check_unchanged(worker, directories, name);
   return type == DT_LNK ? copy_link(worker, directories, name)
                         : copy_file(worker, directories, name);

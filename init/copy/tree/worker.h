@@ -61,6 +61,7 @@ struct CopyJob {
   envgen::ProofRules rules;
   bool compare = false;   // what is there is proven by its contents
   bool finalize = false;  // look whether the source is what was copied, and finish directories
+  bool counts = false;    // of that no more than how many entries there are
 };
 
 // What of a directory is not begun.

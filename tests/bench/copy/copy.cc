@@ -163,6 +163,33 @@ void measure_shape(const Field& field, const TreeShape& shape, const std::string
   remove_tree(in_memory);
 }
 
+// How long it takes to find that neither a source nor its copy has changed. What proves as much
+// asks each file for its size and times, in both trees; who only reads the names proves nothing.
+void measure_proof(const Field& field, const std::string& memory) {
+  if (!is_wanted("proof")) return;
+  const TreeShape shape{.name = "proof", .files = is_quick() ? 10'000 : 100'000, .bytes = 1 << 10};
+  const std::string from = memory + "/source";
+  const std::string to = memory + "/copy";
+  make_tree(from, shape);
+  const std::string ours = field.trainit + " copy --headroom 0% " + from + " " + to;
+  const auto both = [&](const std::string& look) {
+    return "find " + from + " -printf '" + look + "' && find " + to + " -printf '" + look + "'";
+  };
+  std::vector<Way> ways = {{"trainit copy, unchanged", ours, true},
+                           {"find: the names in both trees", both("")},
+                           {"find: size and time in both trees", both("%s %T@ %C@\\n")}};
+  measure({"/bin/sh", "-c", ours}, field.folder + "/said");
+  for (int round = 0; round < (is_quick() ? 3 : 5); ++round) {
+    for (const std::size_t index : shuffled(ways.size())) {
+      const Words command = {"/bin/sh", "-c", ways[index].command};
+      ways[index].ms.push_back(measure(command, field.folder + "/said").wall_ms);
+    }
+    for (Way& way : ways) way.ratios.push_back(way.ms.back() / ways[0].ms.back());
+  }
+  show(ways, text("### Nothing has changed: %d files, tmpfs", shape.files));
+  for (const char* name : {"/source", "/copy", "/.trainit-copy.copy"}) remove_tree(memory + name);
+}
+
 std::int64_t pss_kb(pid_t pid) { return field_of(proc_path(pid, "smaps_rollup"), "Pss"); }
 
 // The most that all processes of a copy had together.
@@ -218,6 +245,7 @@ void copy(const Field& field) {
       {.name = "mixed", .files = 60'000 / part},
   };
   for (const TreeShape& shape : shapes) measure_shape(field, shape, disk, memory);
+  measure_proof(field, memory);
   measure_memory(field, memory);
   umount(memory.c_str());
 }
