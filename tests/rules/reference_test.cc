@@ -160,6 +160,7 @@ TEST_F(Reference, TablesOfTheDocumentAreThese) {
   const std::string page = std::string(TRAINIT_SOURCE_DIR) + "/docs/reference.md";
   std::string text = read(page);
   const std::string tables = form("markdown");
+  const bool rewrites = std::getenv("TRAINIT_UPDATE_GOLDEN") != nullptr;
   const std::size_t options = tables.find("\n### ");
   ASSERT_NE(options, std::string::npos);
   struct Part {
@@ -176,11 +177,12 @@ TEST_F(Reference, TablesOfTheDocumentAreThese) {
     const std::size_t end = text.find(part.end, begin);
     ASSERT_NE(end, std::string::npos) << part.end;
     const std::size_t size = end - begin + (part.end.starts_with("\n\n") ? 1 : 0);
-    if (std::getenv("TRAINIT_UPDATE_GOLDEN") == nullptr)
+    if (!rewrites) {
       EXPECT_EQ(text.substr(begin, size), part.wanted);
+    }
     text.replace(begin, size, part.wanted);
   }
-  if (std::getenv("TRAINIT_UPDATE_GOLDEN") != nullptr) std::ofstream(page) << text;
+  if (rewrites) std::ofstream(page) << text;
 }
 
 TEST_F(Reference, SaysWhatItHas) {
