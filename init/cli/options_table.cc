@@ -435,10 +435,10 @@ constexpr Option kSandbox[] = {
 constexpr Option kDatasets[] = {
     common(row<kData, &DataRequest::specs>(
         "data", "SRC[=DST]", "dataset that is copied to fast local storage first; repeatable")),
-    needs(kDataset,
-          of(kJob | kCache, row<kPath, &DataRequest::root>(
-                                "data-root", "DIR", "existing directory for the node's cache of datasets",
-                                "the first that has room"))),
+    needs(kDataset, of(kJob | kCache, row<kPath, &DataRequest::root>(
+                                          "data-root", "DIR",
+                                          "existing directory for the node's cache of datasets",
+                                          "the first that has room"))),
     needs(kDataset, row<kAnyText, &DataRequest::version>(
                         "data-version", "TEXT",
                         "version of the datasets: while it is the same they are not looked at")),
