@@ -409,7 +409,10 @@ std::optional<std::uint32_t> ipv4_number(std::string_view text) {
   const char* end = at + text.size();
   std::uint32_t number = 0;
   for (int part = 0; part < 4; ++part) {
-    if (part > 0 && (at == end || *at++ != '.')) return std::nullopt;
+    if (part > 0) {
+      if (at == end || *at != '.') return std::nullopt;
+      ++at;
+    }
     const char* start = at;
     std::uint32_t value = 0;
     while (at < end && *at >= '0' && *at <= '9' && at - start < 3) {

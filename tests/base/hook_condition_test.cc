@@ -55,9 +55,7 @@ TEST(HookCondition, WithoutWordsNeverHolds) {
 
 TEST(HookCondition, IsNoneWhereItCannotBeUnderstood) {
   for (const char* text :
-       {"", "\n", "#!/bin/sh", "#!/bin/sh\n",
-        "\x7f"
-        "ELF\n# trainit-when",
+       {"", "\n", "#!/bin/sh", "#!/bin/sh\n", "\177ELF\n# trainit-when",
         "#!/bin/sh\n# trainit-when: nodes", "#!/bin/sh\n# trainit-when: node\n",
         "#!/bin/sh\n# trainit-when: nodes,ranks\n", "#!/bin/sh\n# trainit-when: 1A\n",
         "#!/bin/sh\n# trainit-when:\tnodes\n", "#!/bin/sh\n# trainit-when: nodes\r\n"}) {
