@@ -5,9 +5,10 @@
 //   # trainit-when: nodes devices TRAINIT_NEED_SHM
 //
 // It runs where one of the words holds: `nodes` (the job has several), `ranks` (this node has
-// several), `devices` (/dev has an accelerator or RDMA), or a variable that is set and not empty. A
-// hook without the line always runs, and so does one with a word that is none of these. Constants
-// and loops alone: what runs before libc includes this too.
+// several), `devices` (/dev has an accelerator or RDMA), or a variable of the hook's environment
+// that is set and not empty. A hook without the line or without a word always runs, and so does one
+// with a word that is none of these. Constants and loops alone: what runs before libc includes this
+// too.
 
 namespace hook_condition {
 
@@ -45,6 +46,20 @@ constexpr Need need_of(const Word& word) {
 // Of accelerators; a number comes behind each. No pointers: nobody has relocated them yet.
 inline constexpr char kDevices[][16] = {"nvidia", "davinci", "cambricon_dev"};
 
+// Variables that each hook is given, whatever the caller's environment has.
+inline constexpr char kGiven[][32] = {
+    "TRAINIT_PLATFORM",   "TRAINIT_FRAMEWORK",  "TRAINIT_NODE_RANK",
+    "TRAINIT_NODE_COUNT", "TRAINIT_WORLD_SIZE", "TRAINIT_LOCAL_WORLD_SIZE",
+    "TRAINIT_LOG_DIR",    "TRAINIT_RUN_DIR",    "TRAINIT_RESTART_COUNT",
+    "TRAINIT_HOOK",       "TRAINIT_ENV",        "TRAINIT_PID"};
+
+constexpr bool is_given(const Word& word) {
+  for (const auto& name : kGiven) {
+    if (is_word(word, name)) return true;
+  }
+  return false;
+}
+
 // A name in /dev.
 constexpr bool is_device(const char* name) {
   for (const auto& device : kDevices) {
@@ -81,6 +96,7 @@ constexpr bool applies(const char* head, long size, Holds holds) {
   long end = at;
   while (end < size && head[end] != '\n') ++end;
   if (end >= size) return true;  // longer than what was read
+  bool any = false;
   while (at < end) {
     Word word{head + at, 0};
     while (at < end && head[at] != ' ') {
@@ -91,10 +107,11 @@ constexpr bool applies(const char* head, long size, Holds holds) {
       ++at;
       continue;
     }
+    any = true;
     const Need need = need_of(word);
     if (need == Need::kUnknown || holds(need, word)) return true;
   }
-  return false;
+  return !any;
 }
 
 }  // namespace hook_condition

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <compare>
 #include <numeric>
-#include <type_traits>
 #include <unordered_map>
 
 #include "base/text.h"
@@ -23,29 +23,21 @@ struct Named {
 struct Numbered {
   std::uint32_t number;
   std::uint32_t index;
+
+  auto operator<=>(const Numbered&) const = default;
 };
 
-std::uint32_t hash_of(const Named& name) {
-  return static_cast<std::uint32_t>(std::hash<std::string_view>()(name.text));
-}
-std::uint32_t hash_of(const Numbered& item) {
-  constexpr std::uint32_t kSpread = 0x9E3779B1;  // a prime near 2^32 by the golden ratio
-  const std::uint32_t product = item.number * kSpread;
-  return product ^ product >> 15;
-}
 bool same(const Named& a, const Named& b) { return a.hash == b.hash && a.text == b.text; }
-bool same(const Numbered& a, const Numbered& b) { return a.number == b.number; }
 
 // Calls found(item, first) for each that equals an earlier one. A table of places, by hash:
 // sorting addresses of one network means comparing long prefixes.
-template <class Item, class F>
-void find_duplicates(std::vector<Item>& items, const F& found) {
+template <class F>
+void find_duplicates(std::vector<Named>& items, const F& found) {
   std::vector<std::uint32_t> places(std::bit_ceil(2 * items.size() + 1), kNone);
   for (std::uint32_t at = 0; at < items.size(); ++at) {
-    Item& item = items[at];
-    const std::uint32_t hash = hash_of(item);
-    if constexpr (std::is_same_v<Item, Named>) item.hash = hash;
-    std::size_t place = hash & (places.size() - 1);
+    Named& item = items[at];
+    item.hash = static_cast<std::uint32_t>(std::hash<std::string_view>()(item.text));
+    std::size_t place = item.hash & (places.size() - 1);
     while (places[place] != kNone && !same(items[places[place]], item)) {
       place = (place + 1) & (places.size() - 1);
     }
@@ -59,11 +51,23 @@ void find_duplicates(std::vector<Item>& items, const F& found) {
 
 using Duplicates = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // index, of the first
 
-template <class Item>
-void add_duplicates(std::vector<Item> items, Duplicates& duplicates) {
-  find_duplicates(items, [&](const Item& item, const Item& first) {
+void add_duplicates(std::vector<Named> items, Duplicates& duplicates) {
+  find_duplicates(items, [&](const Named& item, const Named& first) {
     duplicates.emplace_back(item.index, first.index);
   });
+}
+
+// Sorted: whoever writes the table could choose numbers that meet in a table of places.
+void add_duplicates(std::vector<Numbered> items, Duplicates& duplicates) {
+  std::ranges::sort(items);
+  std::size_t first = 0;
+  for (std::size_t at = 1; at < items.size(); ++at) {
+    if (items[at].number == items[first].number) {
+      duplicates.emplace_back(items[at].index, items[first].index);
+    } else {
+      first = at;
+    }
+  }
 }
 
 // In order of index.

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -246,19 +247,24 @@ bool has_standard_fds() {
   return true;
 }
 
-// Calls `each` with each name of a directory until it says false; false then, and where the
-// directory cannot be read.
+// Calls `each` with each name of a directory, and whether it may be a link, until it says false;
+// false then, and where the directory cannot be read.
 template <class Each>
 bool each_name(long directory, Each each) {
   constexpr int kLengthAt = 16;  // of struct linux_dirent64
+  constexpr int kTypeAt = 18;
   constexpr int kNameAt = 19;
+  constexpr char kUnknownType = 0;
+  constexpr char kLinkType = 10;
   alignas(8) char buffer[2048];
   while (true) {
     const long size = call(__NR_getdents64, directory, address(buffer), sizeof buffer);
     if (size <= 0) return size == 0;
     for (long at = 0; at < size;) {
       const char* name = buffer + at + kNameAt;
-      if (!equal(name, ".") && !equal(name, "..") && !each(name)) return false;
+      const char type = buffer[at + kTypeAt];
+      const bool link = type == kUnknownType || type == kLinkType;
+      if (!equal(name, ".") && !equal(name, "..") && !each(name, link)) return false;
       at += *reinterpret_cast<const unsigned short*>(buffer + at + kLengthAt);
     }
   }
@@ -280,45 +286,73 @@ bool holds(hook_condition::Need need, const hook_condition::Word& word, char** e
   using hook_condition::Need;
   if (need == Need::kNodes || need == Need::kRanks) return false;
   if (need == Need::kDevices) {
-    return !each_name_of("/dev", [](const char* name) { return !hook_condition::is_device(name); });
+    return !each_name_of(
+        "/dev", [](const char* name, bool /*link*/) { return !hook_condition::is_device(name); });
   }
+  if (hook_condition::is_given(word)) return true;
   for (; *envp != nullptr; ++envp) {
     if (hook_condition::sets(*envp, word)) return true;
   }
   return false;
 }
 
+// Nobody but root and we may change it: the rest is for main() to judge. Of a directory, on the
+// file system of /etc: another one may hang, and we would with it.
+bool is_plainly_ours(long fd, dev_t device) {
+  struct stat status{};
+  if (call(__NR_fstat, fd, address(&status)) != 0) return false;
+  if (status.st_uid != 0 && status.st_uid != static_cast<uid_t>(call(__NR_geteuid))) return false;
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return false;
+  if (S_ISDIR(status.st_mode)) return status.st_dev == device;
+  return S_ISREG(status.st_mode) && (status.st_mode & S_IXUSR) != 0;
+}
+
 bool may_apply(long directory, const char* name, char** envp) {
-  constexpr int kOpen = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  constexpr int kOpen = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   const long hook = call(__NR_openat, directory, address(name), kOpen);
   if (hook < 0) return true;
   char head[hook_condition::kMostBytes];
-  const long size = call(__NR_read, hook, address(head), sizeof head);
+  const long size =
+      is_plainly_ours(hook, 0) ? call(__NR_read, hook, address(head), sizeof head) : -1;
   call(__NR_close, hook);
   return hook_condition::applies(head, size, [envp](hook_condition::Need need, const auto& word) {
     return holds(need, word, envp);
   });
 }
 
+// Whether none of an event's hooks may have to run, or `later`: whether they are such that PID 1
+// itself can look at them after a failure.
+bool passes(long hooks, const char* event, bool later, dev_t device, char** envp) {
+  constexpr int kMostHooks = 256;  // more are main()'s to refuse
+  const long directory = call(__NR_openat, hooks, address(event), kOpenDirectory | O_NOFOLLOW);
+  if (directory < 0) return false;
+  int count = 0;
+  const bool passed =
+      is_plainly_ours(directory, device) && each_name(directory, [&](const char* hook, bool link) {
+        if (link || ++count > kMostHooks) return false;
+        return later || !may_apply(directory, hook, envp);
+      });
+  call(__NR_close, directory);
+  return passed;
+}
+
 // False where a hook may have to run before the command, or while it does: these are main()'s.
 // What is for a failure or a stall comes later; `any` says that there may be such ones.
 bool leaves_start_alone(char** envp, bool& any) {
-  const long hooks = call(__NR_openat, AT_FDCWD, address(kHooksDirectory), kOpenDirectory);
+  const long hooks =
+      call(__NR_openat, AT_FDCWD, address(kHooksDirectory), kOpenDirectory | O_NOFOLLOW);
   if (hooks == -ENOENT) return true;
   if (hooks < 0) return false;
   any = true;
-  const bool alone = each_name(hooks, [&](const char* name) {
-    if (equal(name, "on-failure.d") || equal(name, "stall.d") || equal(name, "README.md")) {
-      return true;
-    }
-    if (!equal(name, "pre-start.d")) return false;
-    const long directory = call(__NR_openat, hooks, address(name), kOpenDirectory);
-    if (directory < 0) return false;
-    const bool none =
-        each_name(directory, [&](const char* hook) { return !may_apply(directory, hook, envp); });
-    call(__NR_close, directory);
-    return none;
-  });
+  struct stat etc{};
+  const bool alone = call(__NR_newfstatat, AT_FDCWD, address("/etc"), address(&etc), 0) == 0 &&
+                     is_plainly_ours(hooks, etc.st_dev) &&
+                     each_name(hooks, [&](const char* name, bool link) {
+                       if (equal(name, "README.md")) return !link;
+                       const bool later = equal(name, "on-failure.d") || equal(name, "stall.d");
+                       if (!later && !equal(name, "pre-start.d")) return false;
+                       return passes(hooks, name, later, etc.st_dev, envp);
+                     });
   call(__NR_close, hooks);
   return alone;
 }

@@ -262,7 +262,8 @@ bool Tee::read(Input& input) {
   const std::string_view bytes(room.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
   shared_.add(input.process, input.stream, bytes, now_ms_);
   if (bytes.empty()) {
-    if (size < 0 && error == EAGAIN) return false;
+    // EFAULT: there was no memory for the page that it goes to.
+    if (size < 0 && (error == EAGAIN || error == EFAULT)) return false;
     close(input);  // a terminal whose last user has gone says EIO
     return false;
   }

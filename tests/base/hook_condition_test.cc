@@ -49,8 +49,9 @@ TEST(HookCondition, HoldsWhereAnyWordDoes) {
   EXPECT_FALSE(applies(text, {.variable = "NEED_B"}));
 }
 
-TEST(HookCondition, WithoutWordsNeverHolds) {
-  EXPECT_FALSE(applies("#!/bin/sh\n# trainit-when:\n", {true, true, true, "A"}));
+TEST(HookCondition, WithoutWordsAlwaysHolds) {
+  EXPECT_TRUE(applies("#!/bin/sh\n# trainit-when:\n", {}));
+  EXPECT_TRUE(applies("#!/bin/sh\n# trainit-when:  \n", {}));
 }
 
 TEST(HookCondition, IsNoneWhereItCannotBeUnderstood) {

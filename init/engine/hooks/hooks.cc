@@ -141,6 +141,7 @@ class Worker {
   void send(Kind kind, const News& news) const {
     send_message(messages_, static_cast<std::uint32_t>(kind), envgen::to_wire(news));
   }
+  [[nodiscard]] envgen::Status is_ours(const std::string& path) const;
   std::optional<Failure> run_hook(const std::string& path);
   envgen::Status start(Hook& hook, const HookFile* file);
   void watch(Hook& hook);
@@ -174,11 +175,23 @@ class Worker {
   bool stop_reported_ = false;
 };
 
+envgen::Status Worker::is_ours(const std::string& path) const {
+  if (::geteuid() != 0) return {};
+  return sys::check_ours_alone(path, job_ ? &*job_ : nullptr);
+}
+
 std::optional<Failure> Worker::run_hook(const std::string& path) {
   Hook hook;
   hook.path = path;
   hook.name = path.substr(path.rfind('/') + 1);
-  if (path != group_.script && !applies(path, env_)) return std::nullopt;
+  if (path != group_.script) {
+    // What a file says that others may change decides nothing.
+    if (auto ours = is_ours(path); !ours) {
+      ours.error().what = "starting " + title(hook);
+      return Failure{exit_code::kOwnFailure, std::move(ours.error())};
+    }
+    if (!applies(path, env_)) return std::nullopt;
+  }
   output_.begin(hook.name);
   const auto file = HookFile::make(run_dir_, name_of(group_.event));
   if (!file && !std::exchange(no_file_reported_, true)) {
@@ -202,9 +215,7 @@ std::optional<Failure> Worker::run_hook(const std::string& path) {
 
 envgen::Status Worker::start(Hook& hook, const HookFile* file) {
   // Right before it runs; what passes nobody can change any more.
-  if (::geteuid() == 0) {
-    TRY(sys::check_ours_alone(hook.path, job_ ? &*job_ : nullptr));
-  }
+  TRY(is_ours(hook.path));
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return envgen::fail("", hook.path, sys::errno_text(errno), "raise RLIMIT_NOFILE (ulimit -n)");

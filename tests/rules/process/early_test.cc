@@ -11,10 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <tuple>
 
 #include "tests/rules/job.h"
 #include "tests/rules/shell.h"
@@ -104,7 +106,10 @@ std::function<void()> install_hooks(std::map<std::string, std::string> sources) 
 // Hooks that may apply are main()'s to run, and run first.
 TEST_P(Early, IsNotForAnImageWithHooks) {
   const std::string mark = "echo hooked >>" + path("hooked") + "\n";
-  for (const std::string when : {"", "# trainit-when: nodes HERE\n", "# trainit-when: unknown\n"}) {
+  // TRAINIT_NODE_COUNT: what each hook is given counts as well.
+  for (const std::string when :
+       {"", "# trainit-when: nodes HERE\n", "# trainit-when: unknown\n",
+        "# trainit-when: nodes TRAINIT_NODE_COUNT\n", "# trainit-when:\n"}) {
     fs::remove(path("hooked"));
     const Result result =
         rules::run(after(rules::shell("cat " + path("hooked")),
@@ -117,6 +122,24 @@ TEST_P(Early, IsNotForAnImageWithHooks) {
             install_hooks({{"post-start.d/10-mark", "#!/bin/sh\n# trainit-when: nodes\n:\n"},
                            {"post-start.d/20-mark", "#!/bin/sh\n" + mark}})));
   EXPECT_EQ(other.code, 0) << other.err;
+}
+
+// A condition is no way to switch off what others may change: main() refuses it.
+TEST_P(Early, BelievesNoHookThatOthersMayChange) {
+  const auto hooks =
+      install_hooks({{"pre-start.d/10-check", "#!/bin/sh\n# trainit-when: nodes\nexit 1\n"}});
+  const Words changes = {"chmod 777 /etc/trainit/hooks/pre-start.d/10-check",
+                         "chown 1234 /etc/trainit/hooks/pre-start.d/10-check",
+                         "chmod 777 /etc/trainit/hooks/pre-start.d"};
+  for (const std::string& change : changes) {
+    const Result result = rules::run(after(rules::shell("echo started"), [hooks, change] {
+      hooks();
+      std::ignore = ::system(change.c_str());
+    }));
+    EXPECT_EQ(result.code, 125) << change;
+    EXPECT_THAT(result.out, IsEmpty()) << change;
+    EXPECT_THAT(result.err, HasSubstr("others may change it")) << change;
+  }
 }
 
 // Of hooks that say that they do not apply, and of those after a failure, nothing is seen before.
