@@ -11,12 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
-#include <tuple>
+#include <vector>
 
 #include "tests/rules/job.h"
 #include "tests/rules/shell.h"
@@ -91,9 +90,10 @@ TEST_P(Early, SearchesThePathAsExecvpDoes) {
 // With the hooks of `sources`, "pre-start.d/10-mark" and its text; its own /etc.
 std::function<void()> install_hooks(std::map<std::string, std::string> sources) {
   return [sources = std::move(sources)] {
-    ::unshare(CLONE_NEWNS);
-    ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
-    ::mount("tmpfs", "/etc", "tmpfs", 0, "mode=755");
+    const bool own = ::unshare(CLONE_NEWNS) == 0 &&
+                     ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                     ::mount("tmpfs", "/etc", "tmpfs", 0, "mode=755") == 0;
+    if (!own) ::_exit(99);
     for (const auto& [name, text] : sources) {
       const fs::path file = "/etc/trainit/hooks/" + name;
       fs::create_directories(file.parent_path());
@@ -128,17 +128,21 @@ TEST_P(Early, IsNotForAnImageWithHooks) {
 TEST_P(Early, BelievesNoHookThatOthersMayChange) {
   const auto hooks =
       install_hooks({{"pre-start.d/10-check", "#!/bin/sh\n# trainit-when: nodes\nexit 1\n"}});
-  const Words changes = {"chmod 777 /etc/trainit/hooks/pre-start.d/10-check",
-                         "chown 1234 /etc/trainit/hooks/pre-start.d/10-check",
-                         "chmod 777 /etc/trainit/hooks/pre-start.d"};
-  for (const std::string& change : changes) {
-    const Result result = rules::run(after(rules::shell("echo started"), [hooks, change] {
-      hooks();
-      std::ignore = ::system(change.c_str());
-    }));
-    EXPECT_EQ(result.code, 125) << change;
-    EXPECT_THAT(result.out, IsEmpty()) << change;
-    EXPECT_THAT(result.err, HasSubstr("others may change it")) << change;
+  const std::string directory = "/etc/trainit/hooks/pre-start.d";
+  const std::string hook = directory + "/10-check";
+  const std::vector<std::function<int()>> changes = {
+      [hook] { return ::chmod(hook.c_str(), 0777); },
+      [hook] { return ::chown(hook.c_str(), 1234, 0); },
+      [directory] { return ::chmod(directory.c_str(), 0777); }};
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const Result result =
+        rules::run(after(rules::shell("echo started"), [hooks, change = changes[i]] {
+          hooks();
+          if (change() != 0) ::_exit(99);
+        }));
+    EXPECT_EQ(result.code, 125) << i;
+    EXPECT_THAT(result.out, IsEmpty()) << i;
+    EXPECT_THAT(result.err, HasSubstr("others may change it")) << i;
   }
 }
 
