@@ -21,6 +21,7 @@ string(JOIN ":" not_emulated
        Profile.NewerCallsThan* Profile.OfContradictoryRules* Profile.TwoAnswersToTheSame*
        Profile.NoProgramCouldStart* Clone3.StaysAsTheProfileSaysOtherwise
        Reap.TellsCodesAndSignalsApart TakeOverSignals.BlocksAll* TakeOverSignals.SavesMask*
+       TakeOverSignals.GivesBackWhatWasIgnored* ResetSignals.LeavesNothingBlocked*
        Spawn.ExitCodesAndSignals* Spawn.TheTaskHasTheCallersSignals* */ReadSignals.GivesEachOfABurst/*
        */ReadSignals.LeavesAWorkerNoHandler* */ReadSignals.WaitsForASignal/* */ReadSignals.FaultsThatOthersSend*
        Reap.DoesWithoutWaitid Reap.SaysThatItCannotWaitAtAll BecomeSubreaper.* Reap.TakesChildrenThatEndWithoutASignalToo Spawn.SharingMemoryReports*
