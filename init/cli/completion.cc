@@ -211,7 +211,11 @@ constexpr std::string_view kBashJob = R"(      # Behind its options stands a com
             continue
             ;;
         esac
-        if ((i <= COMP_CWORD)) && declare -F _command_offset >/dev/null; then _command_offset "$i"; else compopt -o default; fi
+        if ((i <= COMP_CWORD)) && declare -F _command_offset >/dev/null; then
+          _command_offset "$i"
+        else
+          compopt -o default
+        fi
         return
       done
       [[ $word == -* ]] || mapfile -t COMPREPLY < <(compgen -c -- "$word")
@@ -443,7 +447,8 @@ end
 
 // fish runs what stands in ( ) to complete it.
 constexpr std::string_view kFishProgram =
-    R"(complete -c trainit -n '__trainit_is first run' -f -a '(string match -q "*(*" -- (commandline -ct); or __fish_complete_command)'
+    "complete -c trainit -n '__trainit_is first run' -f -a "
+    R"('(string match -q "*(*" -- (commandline -ct); or __fish_complete_command)'
 )";
 
 }  // namespace

@@ -56,12 +56,25 @@ int open_stamps(const std::string& folder) {
   return fifo;
 }
 
+// In ms, of each by turns: the first starter's, then the second's.
+std::array<std::vector<double>, 2> time_in_turn(const Field& field,
+                                                const std::array<Words, 2>& starters, int ranks,
+                                                int rounds) {
+  const std::string said = field.folder + "/said";
+  const int fifo = open_stamps(field.folder);
+  std::array<std::vector<double>, 2> ms;
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < ms.size(); ++i) {
+      ms[i].push_back(time_start(starters[i], fifo, ranks, said));
+    }
+  }
+  close(fifo);
+  return ms;
+}
+
 Started start_ranks(const Field& field, const std::string& payload, int ranks) {
   constexpr int kRounds = 21;
-  const std::string& folder = field.folder;
-  const std::string said = folder + "/said";
-  const int fifo = open_stamps(folder);
-  const std::string table = folder + "/server.json";
+  const std::string table = field.folder + "/server.json";
   write_server_table(table, ranks);
   const Words ours = {field.trainit,
                       "--platform=bare",
@@ -72,13 +85,7 @@ Started start_ranks(const Field& field, const std::string& payload, int ranks) {
                       "stamp"};
   const Words loop = {field.self, "--program", "fork-exec", std::to_string(ranks),
                       payload,    "stamp"};
-  std::vector<double> our_ms;
-  std::vector<double> loop_ms;
-  for (int round = 0; round < kRounds; ++round) {
-    our_ms.push_back(time_start(ours, fifo, ranks, said));
-    loop_ms.push_back(time_start(loop, fifo, ranks, said));
-  }
-  close(fifo);
+  const auto [our_ms, loop_ms] = time_in_turn(field, {ours, loop}, ranks, kRounds);
   return {median(our_ms), median(loop_ms)};
 }
 
@@ -93,20 +100,13 @@ void beside_torchrun(const Field& field, const std::string& payload) {
     puts("not measured: no torchrun that runs\n");
     return;
   }
-  const int fifo = open_stamps(field.folder);
   const std::string ranks = std::to_string(kTorchRanks);
   const Words ours = {field.trainit, "--fan-out", "--slots", ranks, "--", payload, "stamp"};
   // Into files, as ours; PyTorch 1.13 below Python 3.11 starts none that are not redirected.
   const Words theirs = {"torchrun",      "--standalone", "--nproc_per_node=" + ranks,
                         "--redirects=1", "--tee=1",      "--log_dir=" + field.folder + "/torchrun",
                         "--no_python",   payload,        "stamp"};
-  std::vector<double> our_ms;
-  std::vector<double> their_ms;
-  for (int round = 0; round < kRounds; ++round) {
-    our_ms.push_back(time_start(ours, fifo, kTorchRanks, said));
-    their_ms.push_back(time_start(theirs, fifo, kTorchRanks, said));
-  }
-  close(fifo);
+  const auto [our_ms, their_ms] = time_in_turn(field, {ours, theirs}, kTorchRanks, kRounds);
   Table table({"starter", "median ms", "x torchrun"});
   table.add({"trainit --fan-out", text("%.1f", median(our_ms)), with_spread(our_ms, their_ms)});
   table.add({"torchrun", text("%.1f", median(their_ms)), "1"});

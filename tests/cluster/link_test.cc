@@ -113,8 +113,10 @@ TEST_F(LinkTest, WhatPassesWithinTheTimeoutChangesNothingAndACheckpointIsOneOnAl
   lasts(1s);
   connect(0);
   const bool cut = iptables(2, {"-A", "OUTPUT", "-d", address_of(0), "-j", "DROP"});
-  if (cut) lasts(2500ms);
-  if (cut) EXPECT_TRUE(iptables(2, {"-F", "OUTPUT"}));
+  if (cut) {
+    lasts(2500ms);
+    EXPECT_TRUE(iptables(2, {"-F", "OUTPUT"}));
+  }
   signal_pid1(2, SIGUSR2);
 
   EXPECT_THAT(wait_for_all(), Each(75)) << logs();

@@ -15,8 +15,10 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <sstream>
 #include <vector>
 
+#include "base/hook_condition.h"
 #include "tests/rules/job.h"
 #include "tests/rules/shell.h"
 
@@ -122,6 +124,21 @@ TEST_P(Early, IsNotForAnImageWithHooks) {
             install_hooks({{"post-start.d/10-mark", "#!/bin/sh\n# trainit-when: nodes\n:\n"},
                            {"post-start.d/20-mark", "#!/bin/sh\n" + mark}})));
   EXPECT_EQ(other.code, 0) << other.err;
+}
+
+// Else a hook with the name of one in its condition would not run before the command.
+TEST_P(Early, KnowsWhatEachHookIsGiven) {
+  const auto hooks = install_hooks(
+      {{"pre-start.d/10-tell",
+        "#!/bin/sh\nenv | sed -n 's/^\\(TRAINIT_[A-Z_]*\\)=.*/\\1/p' >" + path("given") + "\n"}});
+  EXPECT_EQ(rules::run(after(rules::shell(":"), hooks)).code, 0);
+  std::istringstream names(read(path("given")));
+  int count = 0;
+  for (std::string name; std::getline(names, name); ++count) {
+    const hook_condition::Word word{name.data(), static_cast<long>(name.size())};
+    EXPECT_TRUE(hook_condition::is_given(word)) << name;
+  }
+  EXPECT_GT(count, 8);
 }
 
 // A condition is no way to switch off what others may change: main() refuses it.
