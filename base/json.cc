@@ -497,6 +497,12 @@ Writer& Writer::null() {
   return *this;
 }
 
+Writer& Writer::literal(std::string_view text) {
+  before_value();
+  out_ += text;
+  return *this;
+}
+
 // Recurses at most Document::kMaxDepth levels.
 Writer& Writer::copy(const Value& value) {  // NOLINT(misc-no-recursion)
   switch (value.type()) {
@@ -505,9 +511,7 @@ Writer& Writer::copy(const Value& value) {  // NOLINT(misc-no-recursion)
     case Type::kBool:
     case Type::kInteger:
     case Type::kFloat:
-      before_value();
-      out_ += value.text();
-      return *this;
+      return literal(value.text());
     case Type::kString:
       return string(value.text());
     case Type::kArray:

@@ -108,6 +108,7 @@ class Writer {
   Writer& integer(std::int64_t value);
   Writer& boolean(bool value);
   Writer& null();
+  Writer& literal(std::string_view text);  // a value's text as it stands, which is JSON
   Writer& copy(const Value& value);     // a parsed value and all below it, numbers by their literal
   [[nodiscard]] std::string take() &&;  // the text, with a final newline when pretty
 

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "base/lazy_text.h"
 
 namespace envgen {
 
 struct Device {
   int physical_id = 0;  // the number npu-smi shows on the host, /dev/davinci<N>
   int rank = 0;         // job-wide, 0 .. world size - 1
-  std::string ip;       // of the device's own NIC; "" when not told. May be several, by commas.
 
   bool operator==(const Device&) const = default;
 };
@@ -37,11 +37,12 @@ struct Node {
 };
 
 struct Cluster {
-  std::vector<Node> nodes;  // in node-rank order
-  std::string rank_table;   // the text every rank reads, "" without one
-  int world_size = 0;       // ranks of the whole job: the sum of the slots
-  std::string master_addr;  // where ranks meet, "" when the platform does not say
-  int master_port = 0;      // 0 when the platform does not say
+  std::vector<Node> nodes;             // in node-rank order
+  LazyText rank_table;                 // what every rank reads, "" without one
+  std::uint64_t device_addresses = 0;  // a digest of them in rank order, where a table tells them
+  int world_size = 0;                  // ranks of the whole job: the sum of the slots
+  std::string master_addr;             // where ranks meet, "" when the platform does not say
+  int master_port = 0;                 // 0 when the platform does not say
 
   bool operator==(const Cluster&) const = default;
 };

@@ -145,7 +145,9 @@ void wait_for_and_end_workers(const Inputs& inputs, const SshSetup& setup,
   add_directory(setup, plan);
   if (!setup.key.empty()) plan.files.push_back({key_copy(setup), 0600, "", setup.key});
   PlannedFile file{setup.directory + "/peers", 0644, "", ""};
-  for (const std::string& host : hosts) file.content += host + "\n";
+  std::string peers;
+  for (const std::string& host : hosts) peers += host + "\n";
+  file.content = std::move(peers);
 
   PeerWait wait;
   wait.hosts = hosts;

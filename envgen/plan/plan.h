@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/environ.h"
+#include "base/lazy_text.h"
 #include "base/policy.h"
 #include "base/result.h"
 #include "envgen/formats/cluster.h"
@@ -22,7 +23,7 @@ namespace envgen {
 struct PlannedFile {
   std::string path;
   std::uint32_t mode = 0644;
-  std::string content;
+  LazyText content;
   std::string copy_of =
       {};  // its content is this file's instead, whose bytes no plan holds (a key)
 

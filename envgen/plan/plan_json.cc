@@ -17,7 +17,6 @@ namespace envgen {
 static void fields(FieldVisitor& v, Device& device) {
   v("rank", device.rank);
   v("device_id", device.physical_id);
-  v("device_ip", device.ip);
 }
 
 static void fields(FieldVisitor& v, Node& node) {
@@ -42,7 +41,8 @@ static void fields(FieldVisitor& v, PlannedDirectory& directory) {
 static void fields(FieldVisitor& v, PlannedFile& file) {
   v("path", file.path);
   v("mode", file.mode);
-  v("content", file.content, {.masked = true});
+  std::string content = file.content.text();
+  v("content", content, {.masked = true});
 }
 
 // What a plan says of its link: not what only the resolver knows.
@@ -302,7 +302,7 @@ std::string plan_to_text(const Plan& plan, const Environ& base) {
     text += "directory " + directory.path + (directory.clean ? ", emptied first\n" : "\n");
   }
   for (const PlannedFile& file : plan.files) {
-    text += "writes " + file.path + ", " + std::to_string(file.content.size()) + " bytes\n";
+    text += "writes " + file.path + "\n";
   }
   for (const std::string& script : plan.leave_scripts) {
     text += "first sources " + script + (plan.shell.empty() ? ", but there is no shell\n" : "\n");

@@ -70,16 +70,13 @@ Result<std::optional<int>> rank_start_of(const Inputs& inputs) {
               "set it to the rank of this node's first device");
 }
 
-// What stands in an answer that is asked only for what it wants: nothing depends on the text.
-constexpr const char* kNoText = "{}";
-
 // Reads the table into the memo, unless it is there. An answer where that is one already.
 std::optional<Location> read_into(TableMemo& memo, const Inputs& inputs, const std::string& path,
                                   const PathState& state, RankOrder order) {
   const std::string_view text = state.content;
   const bool same = memo.text.data() == text.data() && memo.text.size() == text.size();
   if (memo.table && memo.nodes && same && memo.order == order) return {};
-  memo = {.text = text, .order = order, .only_wants = memo.only_wants};
+  memo = {.text = text, .order = order};
   Wait wait{path, "", inputs.request().rank_table_timeout_ms};
   auto parsed = RankTable::parse(text, path);
   if (!parsed) {
@@ -93,19 +90,9 @@ std::optional<Location> read_into(TableMemo& memo, const Inputs& inputs, const s
   if (!converted) return converted.error();
   memo.findings = std::move(converted->warnings);
   memo.nodes = std::move(converted->nodes);
-  memo.table = std::move(*parsed);
+  memo.device_addresses = converted->device_addresses;
+  memo.table = std::make_shared<RankTable>(std::move(*parsed));
   return {};
-}
-
-// The text, where an answer needs it: as much again as has been read.
-Result<std::string> text_of(TableMemo& memo) {
-  if (memo.only_wants) return kNoText;
-  std::string text;
-  // Its indent makes it longer than most; what is left over is never touched, unlike by growing.
-  text.reserve(memo.text.size() * 3);
-  TRY(memo.table->write(memo.order, [&text](std::string_view piece) { text += piece; }));
-  memo.table.reset();
-  return text;
 }
 
 Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_order,
@@ -126,8 +113,6 @@ Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_or
     if (!warnings) return warnings.error();
     memo.warnings = std::move(*warnings);
   }
-  auto text = text_of(memo);
-  if (!text) return text.error();
 
   ResolvedCluster resolved;
   for (Node& node : *memo.nodes) {
@@ -136,7 +121,8 @@ Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_or
   }
   resolved.cluster.nodes = std::move(*memo.nodes);
   memo.nodes.reset();
-  resolved.cluster.rank_table = std::move(*text);
+  resolved.cluster.device_addresses = memo.device_addresses;
+  resolved.cluster.rank_table = text_of(memo.table, order);
   resolved.local_node = std::move(*local_node);
   resolved.platform = std::move(platform);
   resolved.waits.push_back({path, "", inputs.request().rank_table_timeout_ms});

@@ -1,6 +1,8 @@
 #pragma once
 // The cluster of a rank table. Shared by the platforms that read one.
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,12 +21,11 @@ namespace envgen {
 struct TableMemo {
   std::string_view text = {};  // its own; where it stands in the snapshot tells it from others
   RankOrder order = RankOrder::kPodIndex;
-  std::optional<RankTable> table = {};
+  std::shared_ptr<const RankTable> table = {};
   std::vector<Finding> findings = {};
   std::optional<std::vector<std::string>> warnings = {};
   std::optional<std::vector<Node>> nodes = {};  // nothing while an answer has them
-  // The answer is asked only for what it wants: it may lack the text of the table.
-  bool only_wants = false;
+  std::uint64_t device_addresses = 0;
 
   // The nodes of an answer that is not needed any more. Locating sets anew what planning changes.
   void take_back(std::vector<Node>&& lent);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <tuple>
 #include <utility>
 
 #include "envgen/ranktable/ranktable_impl.h"
@@ -284,9 +285,10 @@ Status rank_rows(const std::string& where, RankOrder order, Table& table) {
 
 }  // namespace
 
-std::vector<Node> RankTable::nodes_of(Ranked ranked) {
+void RankTable::take_nodes(Ranked ranked, ConvertedTable& into) {
   const Table* table = ranked.analysis.table;
-  return table == nullptr ? std::move(ranked.nodes) : ranktable::make_nodes(*table);
+  into.nodes = table == nullptr ? std::move(ranked.nodes) : ranktable::make_nodes(*table);
+  into.device_addresses = table == nullptr ? 0 : ranktable::address_digest(*table);
 }
 
 void RankTable::write(const Ranked& ranked, const json::Sink& sink) const {
@@ -298,7 +300,7 @@ void RankTable::write(const Ranked& ranked, const json::Sink& sink) const {
   if (!table->is_template1()) {
     ranktable::write_template1(tree, *table, out);
   } else if (impl_->scanned) {
-    ranktable::copy_scanned(impl_->text, tree, out);
+    ranktable::rewrite_scanned(tree, *table, out);
   } else {
     ranktable::rewrite_template1(*root, table->format, out);
   }
@@ -345,7 +347,7 @@ Result<RankTable::Ranked> RankTable::rank(RankOrder order, std::vector<Finding>&
 Result<ConvertedTable> RankTable::convert_nodes(RankOrder order) const {
   ConvertedTable converted;
   TRY_ASSIGN(auto ranked, rank(order, converted.warnings));
-  converted.nodes = nodes_of(std::move(ranked));
+  take_nodes(std::move(ranked), converted);
   return converted;
 }
 
@@ -353,7 +355,7 @@ Result<ConvertedTable> RankTable::convert(RankOrder order) const {
   ConvertedTable converted;
   TRY_ASSIGN(auto ranked, rank(order, converted.warnings));
   write(ranked, [&](std::string_view piece) { converted.text += piece; });
-  converted.nodes = nodes_of(std::move(ranked));
+  take_nodes(std::move(ranked), converted);
   return converted;
 }
 
@@ -368,6 +370,15 @@ Status RankTable::write(RankOrder order, const json::Sink& sink) const {
   TRY_ASSIGN(auto ranked, rank(order, warnings));
   write(ranked, sink);
   return {};
+}
+
+LazyText text_of(std::shared_ptr<const RankTable> table, RankOrder order) {
+  LazyText text([table, order](const LazyText::Sink& sink) {
+    std::ignore = table->write(order, sink);  // it was converted in this order before
+  });
+  // Its text is the one that was read, which need not stay.
+  if (table->format() == TableFormat::kRankList) return text.text();
+  return text;
 }
 
 std::vector<Finding> check_device_groups(const std::vector<Node>& nodes) {

@@ -11,6 +11,7 @@
 // In 1.x, template 2 and lab every scalar is a JSON string; HCCL refuses integers. Source: HCCL's
 // topoinfo_ranktable parsers and its cluster_info_config documents.
 
+#include <cstdint>
 #include <expected>
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/lazy_text.h"
 #include "base/result.h"
 #include "envgen/formats/cluster.h"
 
@@ -63,6 +65,7 @@ struct ConvertedTable {
   std::vector<Node> nodes;        // in node-rank order; one per pod, or per server without pods
   std::string text;               // template 1 as JSON text (2.0: the input unchanged)
   std::vector<Finding> warnings;  // what was repaired or should be known
+  std::uint64_t device_addresses = 0;  // a digest of them in rank order; 0 where none is told
 };
 
 class RankTable {
@@ -93,7 +96,7 @@ class RankTable {
   [[nodiscard]] Result<ConvertedTable> convert_nodes(RankOrder order) const;
   // What a conversion warns of, or why there is none.
   [[nodiscard]] Result<std::vector<Finding>> warnings(RankOrder order) const;
-  // The text alone, piece by piece, as nobody may need it whole.
+  // The text alone, piece by piece.
   [[nodiscard]] Status write(RankOrder order, const json::Sink& sink) const;
 
   struct Impl;
@@ -101,11 +104,14 @@ class RankTable {
  private:
   struct Ranked;
   [[nodiscard]] Result<Ranked> rank(RankOrder order, std::vector<Finding>& warnings) const;
-  static std::vector<Node> nodes_of(Ranked ranked);
+  static void take_nodes(Ranked ranked, ConvertedTable& into);
   void write(const Ranked& ranked, const json::Sink& sink) const;
   explicit RankTable(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// The same as a text that keeps its table.
+LazyText text_of(std::shared_ptr<const RankTable> table, RankOrder order);
 
 // The limits of the MindSpore Ascend document: 1, 2, 4 or 8 devices on one machine, 8 n across
 // machines, two and four devices inside one of the groups 0-3 and 4-7.

@@ -2,87 +2,15 @@
 // hashes: nothing is quadratic in the number of devices.
 
 #include <algorithm>
-#include <bit>
 #include <compare>
 #include <numeric>
 #include <unordered_map>
 
-#include "base/text.h"
+#include "envgen/ranktable/ranktable_duplicates.h"
 #include "envgen/ranktable/ranktable_impl.h"
 
 namespace envgen::ranktable {
 namespace {
-
-struct Named {
-  std::string_view text;
-  std::uint32_t index;  // of the row, owner or whatever is named
-  std::uint32_t hash = 0;
-};
-
-// The addresses of nearly all devices, which cost less as numbers.
-struct Numbered {
-  std::uint32_t number;
-  std::uint32_t index;
-
-  auto operator<=>(const Numbered&) const = default;
-};
-
-bool same(const Named& a, const Named& b) { return a.hash == b.hash && a.text == b.text; }
-
-// Calls found(item, first) for each that equals an earlier one. A table of places, by hash:
-// sorting addresses of one network means comparing long prefixes.
-template <class F>
-void find_duplicates(std::vector<Named>& items, const F& found) {
-  std::vector<std::uint32_t> places(std::bit_ceil(2 * items.size() + 1), kNone);
-  for (std::uint32_t at = 0; at < items.size(); ++at) {
-    Named& item = items[at];
-    item.hash = static_cast<std::uint32_t>(std::hash<std::string_view>()(item.text));
-    std::size_t place = item.hash & (places.size() - 1);
-    while (places[place] != kNone && !same(items[places[place]], item)) {
-      place = (place + 1) & (places.size() - 1);
-    }
-    if (places[place] == kNone) {
-      places[place] = at;
-    } else {
-      found(item, items[places[place]]);
-    }
-  }
-}
-
-using Duplicates = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // index, of the first
-
-void add_duplicates(std::vector<Named> items, Duplicates& duplicates) {
-  find_duplicates(items, [&](const Named& item, const Named& first) {
-    duplicates.emplace_back(item.index, first.index);
-  });
-}
-
-// Sorted: whoever writes the table could choose numbers that meet in a table of places.
-void add_duplicates(std::vector<Numbered> items, Duplicates& duplicates) {
-  std::ranges::sort(items);
-  std::size_t first = 0;
-  for (std::size_t at = 1; at < items.size(); ++at) {
-    if (items[at].number == items[first].number) {
-      duplicates.emplace_back(items[at].index, items[first].index);
-    } else {
-      first = at;
-    }
-  }
-}
-
-// In order of index.
-template <class F>
-void report_duplicates(Duplicates duplicates, const F& report) {
-  std::ranges::sort(duplicates);
-  for (auto [index, first] : duplicates) report(index, first);
-}
-
-template <class F>
-void each_duplicate(std::vector<Named> names, const F& report) {
-  Duplicates duplicates;
-  add_duplicates(std::move(names), duplicates);
-  report_duplicates(std::move(duplicates), report);
-}
 
 // Template 1 lists a server once; a name that returns there is refused, and another server.
 void number_servers(Table& table) {
@@ -134,150 +62,13 @@ void check_names(const Table& table, Report& report) {
   check(std::move(pods), "pod-name-duplicate", "pod_name");
 }
 
-// What is between the commas; as in HCCL a comma at the end adds nothing.
-template <class F>
-std::size_t each_address(std::string_view list, const F& visit) {
-  std::size_t count = 0;
-  while (!list.empty()) {
-    visit(take_part(list, ','));
-    ++count;
-  }
-  return count;
-}
-
-// A device without an address: HCCL needs none inside one server or one super pod, nor where the
-// host's network is used.
-void check_missing_address(const Table& table, const Row& row, Report& report) {
-  const Owner& owner = table.owners[row.owner];
-  bool needed = table.servers > 1 && owner.host_ip.empty() && table.super_pods != 1;
-  bool key_needed =
-      !row.has_ip() && (table.format == TableFormat::kLab ||
-                        (table.format == TableFormat::kTemplate2 && table.owners.size() > 1));
-  if (!needed && !key_needed) return;
-  report.add(needed ? Severity::kRefused : Severity::kRepaired, "device-ip-missing", [&] {
-    return Details{
-        .place = table.place(row).at("device_ip"),
-        .found = row.has_ip() ? "an empty device_ip" : "no device_ip",
-        .fix = needed ? "with more than one server each device needs its NIC's address (hccn_tool "
-                        "-i N -ip -g), or the server a host_ip"
-                      : "HCCL wants the key in this template; template 1 does not"};
-  });
-}
-
-void check_invalid_address(const Table& table, const Row& row, std::string_view address,
-                           Report& report) {
-  report.add(Severity::kRefused, "device-ip-invalid", [&] {
-    return Details{.place = table.place(row).at("device_ip"),
-                   .found = show(address) + ", which is no address",
-                   .fix = "write the address of the device's NIC: hccn_tool -i " +
-                          std::to_string(row.device_id == kNone ? 0 : row.device_id) +
-                          " -ip -g prints it on the host"};
-  });
-}
-
-void check_address_count(const Table& table, const Row& row, std::size_t count,
-                         std::size_t expected, Report& report) {
-  if (count > 1 && !table.is_template1()) {
-    report.add(Severity::kRepaired, "device-ip-list", [&] {
-      return Details{
-          .place = table.place(row).at("device_ip"),
-          .found = std::to_string(count) + " addresses, of which this template takes one",
-          .fix = "convert it to template 1, which takes several"};
-    });
-  }
-  if (count == expected) return;
-  report.add(Severity::kRefused, "device-ip-count", [&] {
-    return Details{.place = table.place(row).at("device_ip"),
-                   .found = std::to_string(count) + " addresses, and the first device has " +
-                            std::to_string(expected),
-                   .fix = "HCCL wants the same number for each device"};
-  });
-}
-
-void check_addresses(const Table& table, Report& report) {
-  std::vector<Numbered> numbers;
-  numbers.reserve(table.rows.size());
-  std::vector<Named> names;  // those that are no plain IPv4 addresses
-  std::size_t expected = 0;
-  IpFamily family = IpFamily::kNone;
-  for (std::uint32_t i = 0; i < table.rows.size(); ++i) {
-    const Row& row = table.rows[i];
-    if (row.ip().empty()) check_missing_address(table, row, report);
-    std::size_t count = each_address(row.ip(), [&](std::string_view address) {
-      const auto number = ipv4_number(address);
-      const IpFamily own = number ? IpFamily::kIpv4 : ip_family(address);
-      if (own == IpFamily::kNone) return check_invalid_address(table, row, address, report);
-      if (number) {
-        numbers.push_back({.number = *number, .index = i});
-      } else {
-        names.push_back({.text = address, .index = i});
-      }
-      if (family == IpFamily::kNone) family = own;
-      if (own == family || table.servers < 2) return;
-      report.add(Severity::kRefused, "ip-family", [&] {
-        return Details{.place = table.place(row).at("device_ip"),
-                       .found = show(address) + ", of another address family than the first",
-                       .fix = "use IPv4 for all devices, or IPv6 for all"};
-      });
-    });
-    count = std::max<std::size_t>(count, 1);  // HCCL keeps an invalid one for a device without
-    if (i == 0) expected = count;
-    check_address_count(table, row, count, expected, report);
-  }
-  Duplicates duplicates;
-  add_duplicates(std::move(numbers), duplicates);
-  add_duplicates(std::move(names), duplicates);
-  report_duplicates(std::move(duplicates), [&](std::uint32_t index, std::uint32_t first) {
-    report.add(Severity::kRefused, "device-ip-duplicate", [&] {
-      return Details{.place = table.place(table.rows[index]).at("device_ip"),
-                     .found = show(table.rows[index].ip()) + ", as " +
-                              table.place(table.rows[first]).at("device_ip"),
-                     .fix = "each device has a NIC of its own: correct the address"};
-    });
-  });
-}
-
-// HCCL uses the hosts' network when the first device has no address and its server a host_ip,
-// and then wants a host_ip of every server. Conversion may put any server first.
-bool uses_host_network(const Table& table) {
-  if (table.servers < 2) return false;
-  auto by_host = [&table](const Row& row) {
-    return row.ip().empty() && !table.owners[row.owner].host_ip.empty();
-  };
-  if (table.is_template1()) return !table.rows.empty() && by_host(table.rows[0]);
-  return std::ranges::any_of(table.rows, by_host);
-}
-
-void check_hosts(const Table& table, Report& report) {
-  bool by_host = uses_host_network(table);
-  IpFamily family = IpFamily::kNone;
-  for (const Owner& owner : table.owners) {
-    if (by_host && owner.host_ip.empty()) {
-      report.add(Severity::kRefused, "host-ip-mixed", [&] {
-        return Details{.place = table.place(owner).at("host_ip"),
-                       .found = "no host_ip, while the first server has one and no device_ip",
-                       .fix = "give every server a host_ip, or every device a device_ip"};
-      });
-    }
-    IpFamily own = owner.host_ip.empty() ? IpFamily::kNone : ip_family(owner.host_ip);
-    if (own == IpFamily::kNone) continue;
-    if (family == IpFamily::kNone) family = own;
-    if (own == family || table.servers < 2) continue;
-    report.add(Severity::kRefused, "ip-family", [&] {
-      return Details{.place = table.place(owner).at("host_ip"),
-                     .found = show(owner.host_ip) + ", of another address family than the first",
-                     .fix = "use IPv4 for all servers, or IPv6 for all"};
-    });
-  }
-}
-
 void check_devices(const Table& table, Report& report) {
   std::vector<std::uint64_t> seen(table.servers);
   std::vector<std::uint32_t> counts(table.servers);
   for (const Row& row : table.rows) {
     const Owner& owner = table.owners[row.owner];
     ++counts[owner.server];
-    if (row.device_id == kNone) continue;
+    if (row.device_id == Row::kNoDevice) continue;
     std::uint64_t bit = 1ULL << row.device_id;
     if ((seen[owner.server] & bit) != 0) {
       report.add(Severity::kRefused, "device-duplicate", [&] {

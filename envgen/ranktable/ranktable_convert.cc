@@ -1,13 +1,21 @@
 // Writing template 1, and the nodes it means.
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
 #include <unordered_set>
 #include <utility>
 
+#include "base/content_hash.h"
 #include "envgen/ranktable/ranktable_impl.h"
 
 namespace envgen::ranktable {
 namespace {
+
+constexpr std::string_view kDeviceId = "device_id";
+constexpr std::string_view kDeviceIp = "device_ip";
+constexpr std::string_view kRankId = "rank_id";
+constexpr std::array<std::string_view, 3> kNewDevice = {kDeviceId, kDeviceIp, kRankId};
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& keys, std::string_view key) {
@@ -116,21 +124,72 @@ std::vector<Server> servers_by_rank(const Table& table) {
   return servers;
 }
 
-// A rank_id in a template 2 has no meaning there, and another one here.
-void write_new_device(json::Writer& writer, const Table& table, std::uint32_t index,
-                      std::string& digits) {
-  const Row& row = table.rows[index];
-  constexpr std::array<std::string_view, 3> kOwn = {"device_id", "device_ip", "rank_id"};
-  writer.begin_object();
-  digits = std::to_string(row.device_id);
-  writer.key("device_id").string(digits);
-  if (row.has_ip()) writer.key("device_ip").string(row.ip());
-  digits = std::to_string(row.rank);
-  writer.key("rank_id").string(digits);
-  if (!table.row_sources.empty()) {
-    for (Value member : table.row_sources[index]) {
-      if (!contains(kOwn, member.key())) write_member(writer, member, kDeviceStrings);
+// A device's text where all have the same keys: only their values differ.
+class DeviceText {
+ public:
+  explicit DeviceText(std::span<const std::string_view> keys) {
+    constexpr int kDepth = 4;  // the root, server_list, a server, its devices
+    constexpr std::string_view kValue = "?";
+    json::Writer sample;
+    for (int level = 0; level < kDepth; ++level) sample.begin_array();
+    sample.begin_object();
+    for (std::string_view key : keys) sample.key(key).string(kValue);
+    sample.end_object();
+    end_ = std::move(sample).take();
+    end_.pop_back();  // the last line's end
+    end_.erase(0, end_.find('{'));
+    for (std::string_view key : keys) {
+      const std::size_t value = end_.find(kValue);
+      parts_.push_back({.before = end_.substr(0, value), .member = member_of(key)});
+      end_.erase(0, value + kValue.size());
     }
+  }
+
+  void write(json::Writer& out, const Table& table, const Row& row) {
+    text_.clear();
+    for (const Part& part : parts_) {
+      text_ += part.before;
+      if (part.member == nullptr) {
+        Table::IpText buffer;
+        text_ += table.ip(row, buffer);
+      } else {
+        std::array<char, std::numeric_limits<std::uint32_t>::digits10 + 1> digits;
+        const std::uint32_t number = part.member(row);
+        text_.append(digits.begin(), std::to_chars(digits.begin(), digits.end(), number).ptr);
+      }
+    }
+    text_ += end_;
+    out.literal(text_);
+  }
+
+ private:
+  using Member = std::uint32_t (*)(const Row&);  // nullptr: the address
+
+  static Member member_of(std::string_view key) {
+    if (key == kDeviceIp) return nullptr;
+    if (key == kDeviceId) return [](const Row& row) { return std::uint32_t{row.device_id}; };
+    if (key == kRankId) return [](const Row& row) { return row.rank; };
+    return [](const Row& row) { return row.super_device_id; };
+  }
+
+  struct Part {
+    std::string before;
+    Member member;
+  };
+  std::vector<Part> parts_;
+  std::string end_;
+  std::string text_;
+};
+
+// A rank_id in a template 2 has no meaning there, and another one here.
+void write_new_device(json::Writer& writer, const Table& table, std::uint32_t index) {
+  const Row& row = table.rows[index];
+  writer.begin_object();
+  writer.key(kDeviceId).string(std::to_string(row.device_id));
+  if (row.ip_kind != IpKind::kAbsent) writer.key(kDeviceIp).string(table.ip(row));
+  writer.key(kRankId).string(std::to_string(row.rank));
+  for (Value member : table.row_sources[index]) {
+    if (!contains(kNewDevice, member.key())) write_member(writer, member, kDeviceStrings);
   }
   writer.end_object();
 }
@@ -140,12 +199,28 @@ bool is_instance_key(std::string_view key, TableFormat format) {
   return contains(kOwn, key) || (key == "rank_id" && format == TableFormat::kLab);
 }
 
+// Of a scanned table, whose devices have no keys but these.
+struct NewDevices {
+  DeviceText full{kNewDevice};
+  DeviceText without_ip{std::array{kDeviceId, kRankId}};
+
+  void write(json::Writer& writer, const Table& table, const Server& server) {
+    for (std::uint32_t index : server.rows) {
+      const Row& row = table.rows[index];
+      (row.ip_kind == IpKind::kAbsent ? without_ip : full).write(writer, table, row);
+    }
+  }
+};
+
 void write_new_server(json::Writer& writer, const Table& table, const Server& server,
-                      std::string& digits) {
+                      NewDevices& scanned) {
   writer.begin_object();
   writer.key("server_id").string(table.owners[server.owners.front()].server_id);
   writer.key("device").begin_array();
-  for (std::uint32_t row : server.rows) write_new_device(writer, table, row, digits);
+  if (table.row_sources.empty()) scanned.write(writer, table, server);
+  if (!table.row_sources.empty()) {
+    for (std::uint32_t row : server.rows) write_new_device(writer, table, row);
+  }
   writer.end_array();
   if (table.owner_sources.empty()) {
     writer.end_object();
@@ -180,9 +255,7 @@ Node make_node(const Owner& owner) {
 }
 
 Device make_device(const Row& row) {
-  return {.physical_id = static_cast<int>(row.device_id),
-          .rank = static_cast<int>(row.rank),
-          .ip = std::string(row.ip())};
+  return {.physical_id = static_cast<int>(row.device_id), .rank = static_cast<int>(row.rank)};
 }
 
 // The position of each owner's node, in the order of their lowest ranks. In a lab table an
@@ -206,6 +279,7 @@ std::vector<std::uint32_t> node_positions(const Table& table, std::vector<Node>&
 // other formats it is the rank order.
 std::vector<Node> make_nodes(const Table& table) {
   std::vector<Node> nodes;
+  nodes.reserve(table.format == TableFormat::kLab ? table.servers : table.owners.size());
   std::vector<std::uint32_t> position = node_positions(table, nodes);
   auto node_of = [&](const Row& row) -> Node& {
     bool by_server = table.format == TableFormat::kLab;
@@ -224,15 +298,73 @@ std::vector<Node> make_nodes(const Table& table) {
   return nodes;
 }
 
+std::uint64_t address_digest(const Table& table) {
+  std::string all;  // the numbers of those that are one, and texts behind their size
+  all.reserve(table.rows.size() * sizeof(Row::ip));
+  const auto add = [&all](std::uint32_t number) {
+    all.append(reinterpret_cast<const char*>(&number), sizeof number);
+  };
+  bool told = false;
+  for (std::uint32_t index : rows_by_rank(table)) {
+    const Row& row = table.rows[index];
+    if (row.ip_kind == IpKind::kNumber) {
+      add(row.ip);
+      told = true;
+      continue;
+    }
+    const std::string text = table.ip(row);
+    add(static_cast<std::uint32_t>(text.size()));
+    all += text;
+    told = told || !text.empty();
+  }
+  return told ? hash_of(all) : 0;
+}
+
+void rewrite_scanned(const Value* super_pods, const Table& table, json::Writer& writer) {
+  DeviceText device(table.keys.device);
+  std::size_t row = 0;
+  const auto write_server = [&](std::uint32_t index) {
+    const Owner& owner = table.owners[index];
+    writer.begin_object();
+    for (std::string_view key : table.keys.server) {
+      writer.key(key);
+      if (key == "server_id") writer.string(owner.server_id);
+      if (key == "container_ip") writer.string(owner.container_ip);
+      if (key != "device") continue;
+      writer.begin_array();
+      for (; row < table.rows.size() && table.rows[row].owner == index; ++row) {
+        device.write(writer, table, table.rows[row]);
+      }
+      writer.end_array();
+    }
+    writer.end_object();
+  };
+  writer.begin_object();
+  for (std::string_view key : table.keys.top) {
+    writer.key(key);
+    if (key == "status") writer.string("completed");
+    if (key == "version") {
+      writer.string(table.format == TableFormat::kTemplate1SuperPod ? "1.2" : "1.0");
+    }
+    if (key == "server_count") writer.string(std::to_string(table.owners.size()));
+    if (key == "super_pod_list") write_super_pods(writer, *super_pods);
+    if (key != "server_list") continue;
+    writer.begin_array();
+    for (std::uint32_t i = 0; i < table.owners.size(); ++i) write_server(i);
+    writer.end_array();
+  }
+  writer.end_object();
+}
+
 void write_template1(const Value* root, const Table& table, json::Writer& writer) {
   std::vector<Server> servers = servers_by_rank(table);
-  std::string digits;
+  NewDevices scanned;
   writer.begin_object();
   writer.key("status").string("completed");
   writer.key("version").string("1.0");
   writer.key("server_count").string(std::to_string(servers.size()));
   writer.key("server_list").begin_array();
-  for (const Server& server : servers) write_new_server(writer, table, server, digits);
+  for (const Server& server : servers) write_new_server(writer, table, server, scanned);
   writer.end_array();
   if (root != nullptr) {
     for (Value member : *root) {

@@ -2,10 +2,13 @@
 // The inside of ranktable.h, shared by ranktable*.cc only. A table is read into flat rows, one per
 // device; checks and conversion work on rows, and make strings only for what they report.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <string>
@@ -85,6 +88,8 @@ std::optional<std::uint32_t> decimal(std::string_view text);
 enum class IpFamily : unsigned char { kNone, kIpv4, kIpv6 };
 // The number of "10.0.0.1", in the one way of writing it.
 std::optional<std::uint32_t> ipv4_number(std::string_view text);
+// The same of what begins at `at`, which is behind it then.
+std::optional<std::uint32_t> ipv4_at(const char*& at, const char* end);
 IpFamily ip_family(std::string_view text);  // as HCCL reads it: inet_pton, "%zone" allowed
 
 // Fills `values[i]` with the member called `names[i]`, in one pass. Two members of one name are
@@ -116,19 +121,28 @@ std::optional<Value> read_list(const Field& field, std::string_view rule, std::s
 
 constexpr std::uint32_t kNone = 0xFFFFFFFF;
 
+// How a device's address is kept: nearly all are plain IPv4 ones, which are less and compare faster
+// as numbers.
+enum class IpKind : unsigned char {
+  kAbsent,  // no such key
+  kNumber,  // an IPv4 address in the one way of writing it
+  kText,    // anything else, in Table::addresses; the empty text, too
+};
+
 // A device. There are 800,000 of them in a large table: each byte here is a megabyte there.
 struct Row {
-  const char* ip_at = nullptr;  // nullptr: no such key
-  std::uint32_t ip_size = 0;
-  std::uint32_t owner = 0;     // in Table::owners
-  std::uint32_t position = 0;  // in the owner's list
-  std::uint32_t device_id = kNone;
+  static constexpr std::uint8_t kNoDevice = 0xFF;
+
+  std::uint32_t ip = 0;     // kNumber: it; kText: its place in Table::addresses
+  std::uint32_t owner = 0;  // in Table::owners
   std::uint32_t rank = kNone;
   std::uint32_t super_device_id = kNone;
+  std::uint16_t position = 0;  // in the owner's list; the last one counts for all behind it
+  std::uint8_t device_id = kNoDevice;
+  IpKind ip_kind = IpKind::kAbsent;
 
-  [[nodiscard]] bool has_ip() const { return ip_at != nullptr; }
-  [[nodiscard]] std::string_view ip() const {
-    return has_ip() ? std::string_view(ip_at, ip_size) : std::string_view();
+  static std::uint16_t position_of(std::size_t place) {
+    return static_cast<std::uint16_t>(std::min<std::size_t>(place, 0xFFFF));
   }
 };
 
@@ -142,17 +156,46 @@ struct Owner {  // a server of template 1, an instance of template 2 and lab
   std::uint32_t server = 0;    // the same number for the same server_id, 0 .. Table::servers - 1
 };
 
-// Its texts are views into what was read.
+// The keys of a scanned template 1 as it lists them, in each of its servers and devices alike.
+struct KeyOrder {
+  std::vector<std::string_view> top = {};
+  std::vector<std::string_view> server = {};
+  std::vector<std::string_view> device = {};
+};
+
+// Its texts are views: into what was read, or into `store`.
 struct Table {
   TableFormat format = TableFormat::kUnknown;
   std::vector<Owner> owners;
-  std::vector<Row> rows;  // an owner's rows are adjacent, owners in order
+  std::vector<Row> rows;                         // an owner's rows are adjacent, owners in order
+  std::vector<std::string_view> addresses = {};  // those that are no numbers
   // Where they stand, for the keys that HCCL does not know; empty when there are none.
   std::vector<Value> owner_sources = {};
   std::vector<Value> row_sources = {};
+  // Of a scanned table, which needs its text no more.
+  KeyOrder keys = {};
+  std::unique_ptr<std::pmr::monotonic_buffer_resource> store = {};
   std::uint32_t servers = 0;
   std::uint32_t super_pods = 0;
   bool has_gaps = false;  // something listed could not be read: counts then mean nothing
+
+  void set_ip(Row& row, std::string_view text) {
+    const auto number = ipv4_number(text);
+    row.ip_kind = number ? IpKind::kNumber : IpKind::kText;
+    row.ip = number.value_or(static_cast<std::uint32_t>(addresses.size()));
+    if (!number) addresses.push_back(text);
+  }
+  // Written into `buffer` where it is a number; "" for none.
+  using IpText = std::array<char, sizeof "255.255.255.255">;
+  [[nodiscard]] std::string_view ip(const Row& row, IpText& buffer) const;
+  [[nodiscard]] std::string ip(const Row& row) const {
+    IpText buffer;
+    return std::string(ip(row, buffer));
+  }
+  [[nodiscard]] bool lacks_ip(const Row& row) const {
+    return row.ip_kind == IpKind::kAbsent ||
+           (row.ip_kind == IpKind::kText && addresses[row.ip].empty());
+  }
 
   [[nodiscard]] bool is_template1() const {
     return format == TableFormat::kTemplate1 || format == TableFormat::kTemplate1SuperPod;
@@ -182,17 +225,17 @@ inline constexpr std::array<std::string_view, 9> kDeviceStrings = {
 Table read_servers(const Value& root, TableFormat format, Report& report);
 Table read_groups(const Value& root, TableFormat format, Report& report);
 void check_table(const std::optional<Value>& super_pods, Table& table, Report& report);
+void check_addresses(const Table& table, Report& report);
+void check_hosts(const Table& table, Report& report);
 
-// A table of which reading has nothing to report, without a tree of its values; views into `text`.
+// A table of which reading has nothing to report, without a tree of its values.
 struct Scanned {
   Table table;
-  std::string_view super_pods = {};  // the text of super_pod_list, not yet known to be JSON
+  std::string_view super_pods = {};  // in the text: super_pod_list, not yet known to be JSON
 };
-// A complete template 1 or 2 of the keys that HCCL knows. Nothing for any other text, which may be
-// as good: it is read by its tree.
+// A complete template 1 or 2 of the keys that HCCL knows, in a template 1 always in one order.
+// Nothing for any other text, which may be as good: it is read by its tree.
 std::optional<Scanned> scan_table(std::string_view text);
-// Writes the text of a scanned template 1.
-void copy_scanned(std::string_view text, const Value* super_pods, json::Writer& out);
 
 // The indices of texts in the order of these.
 std::vector<std::uint32_t> by_text(std::span<const std::string_view> texts);
@@ -216,9 +259,11 @@ std::expected<std::vector<Node>, Details> rank_list_nodes(std::vector<RankListRo
 
 // Rows have their ranks.
 std::vector<Node> make_nodes(const Table& table);
+std::uint64_t address_digest(const Table& table);  // in rank order; 0 where none is told
 void write_super_pods(json::Writer& out, const Value& list);
 // A template 1 is written as it stands, but for its numbers.
 void rewrite_template1(const Value& root, TableFormat format, json::Writer& out);
+void rewrite_scanned(const Value* super_pods, const Table& table, json::Writer& out);
 // One of the others as template 1. `root`: for the keys that HCCL does not know.
 void write_template1(const Value* root, const Table& table, json::Writer& out);
 

@@ -360,9 +360,8 @@ std::expected<std::vector<Node>, Details> rank_list_nodes(std::vector<RankListRo
       at = static_cast<std::uint32_t>(nodes.size());
       nodes.push_back(make_node(rows[rank]));
     }
-    nodes[at].devices.push_back({.physical_id = static_cast<int>(rows[rank].device_id),
-                                 .rank = static_cast<int>(rank),
-                                 .ip = ""});
+    nodes[at].devices.push_back(
+        {.physical_id = static_cast<int>(rows[rank].device_id), .rank = static_cast<int>(rank)});
   }
   return nodes;
 }

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "envgen/ranktable/ranktable_impl.h"
@@ -101,7 +102,7 @@ void read_device_id(const Field& field, TableFormat format, Row& row, Report& re
   constexpr Range kRange = {.low = 0, .high = kMaxDeviceId, .rule = "device-id-range"};
   auto device_id = read_number(field, Need::kRequired, kRange, report);
   if (!device_id) return;
-  row.device_id = *device_id;
+  row.device_id = static_cast<std::uint8_t>(*device_id);
   if (format != TableFormat::kTemplate2 || *device_id <= kMaxDeviceIdTemplate2) return;
   report.add(Severity::kRepaired, "device-id-range", [&] {
     return Details{.place = field.place.at(field.name),
@@ -128,12 +129,10 @@ void read_device(const Value& device, std::size_t position, Table& table, Report
   auto field = [&](DeviceField which) {
     return Field{.value = values[which], .place = place, .name = kDeviceStrings[which]};
   };
-  Row row{.owner = owner, .position = static_cast<std::uint32_t>(position)};
+  Row row{.owner = owner, .position = Row::position_of(position)};
   read_device_id(field(kDeviceId), table.format, row, report);
   if (values[kDeviceIp]) {
-    const auto ip = read_string(field(kDeviceIp), Need::kOptional, report).value_or("");
-    row.ip_at = ip.data();
-    row.ip_size = static_cast<std::uint32_t>(ip.size());
+    table.set_ip(row, read_string(field(kDeviceIp), Need::kOptional, report).value_or(""));
   }
   for (DeviceField port : {kDevicePort, kDeviceVnicPort, kHostPort, kBackupDevicePort}) {
     if (values[port]) read_number(field(port), Need::kOptional, kPort, report);
@@ -404,9 +403,7 @@ std::optional<std::uint32_t> decimal(std::string_view text) {
   return static_cast<std::uint32_t>(number);
 }
 
-std::optional<std::uint32_t> ipv4_number(std::string_view text) {
-  const char* at = text.data();
-  const char* end = at + text.size();
+std::optional<std::uint32_t> ipv4_at(const char*& at, const char* end) {
   std::uint32_t number = 0;
   for (int part = 0; part < 4; ++part) {
     if (part > 0) {
@@ -422,7 +419,25 @@ std::optional<std::uint32_t> ipv4_number(std::string_view text) {
     if (at == start || zeros || value > 255) return std::nullopt;
     number = number << 8 | value;
   }
-  return at == end ? std::optional(number) : std::nullopt;
+  return number;
+}
+
+std::optional<std::uint32_t> ipv4_number(std::string_view text) {
+  const char* at = text.data();
+  const char* end = at + text.size();
+  const auto number = ipv4_at(at, end);
+  return at == end ? number : std::nullopt;
+}
+
+std::string_view Table::ip(const Row& row, IpText& buffer) const {
+  if (row.ip_kind == IpKind::kAbsent) return "";
+  if (row.ip_kind == IpKind::kText) return addresses[row.ip];
+  char* at = buffer.data();
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    at = std::to_chars(at, buffer.data() + buffer.size(), row.ip >> shift & 0xFF).ptr;
+    if (shift > 0) *at++ = '.';
+  }
+  return {buffer.data(), at};
 }
 
 IpFamily ip_family(std::string_view text) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
+#include <memory_resource>
 
 #include "envgen/ranktable/ranktable_impl.h"
 
@@ -23,19 +25,28 @@ constexpr std::array<bool, 256> kPlain = [] {
   return plain;
 }();
 
-// Of a dozen bytes, for which memcmp takes as long to be called as this does.
+template <class Word>
+Word word_at(const char* at) {
+  Word word = 0;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// Of a dozen bytes, for which memcmp takes as long to be called as this does. The last word may
+// overlap the one before.
 bool same_bytes(const char* a, const char* b, std::size_t size) {
-  for (; size >= 8; a += 8, b += 8, size -= 8) {
-    std::uint64_t left = 0;
-    std::uint64_t right = 0;
-    std::memcpy(&left, a, 8);
-    std::memcpy(&right, b, 8);
-    if (left != right) return false;
+  constexpr std::size_t kWord = sizeof(std::uint64_t);
+  if (size < kWord) {
+    for (; size > 0; ++a, ++b, --size) {
+      if (*a != *b) return false;
+    }
+    return true;
   }
-  for (; size > 0; ++a, ++b, --size) {
-    if (*a != *b) return false;
+  for (std::size_t at = 0; at + kWord < size; at += kWord) {
+    if (word_at<std::uint64_t>(a + at) != word_at<std::uint64_t>(b + at)) return false;
   }
-  return true;
+  const std::size_t last = size - kWord;
+  return word_at<std::uint64_t>(a + last) == word_at<std::uint64_t>(b + last);
 }
 
 // Over strict JSON. Each function is false where the text is not what it reads.
@@ -66,6 +77,26 @@ class Cursor {
     const char* start = at_;
     while (at_ < end_ && kPlain[static_cast<unsigned char>(*at_)]) ++at_;
     return {start, at_};
+  }
+  // An address that is all of a string; else nothing is taken.
+  bool ipv4(std::uint32_t& number) {
+    const char* at = at_;
+    const auto found = ipv4_at(at, end_);
+    if (!found || at == end_ || *at != '"') return false;
+    at_ = at;
+    number = *found;
+    return true;
+  }
+  // Digits, as decimal() takes them.
+  bool decimal(std::uint32_t& number) {
+    constexpr std::ptrdiff_t kMaxDigits = 10;
+    const char* start = at_;
+    std::uint64_t value = 0;
+    while (at_ < end_ && *at_ >= '0' && *at_ <= '9' && at_ - start < kMaxDigits) {
+      value = value * 10 + static_cast<std::uint64_t>(*at_++ - '0');
+    }
+    number = static_cast<std::uint32_t>(value);
+    return at_ > start && (*start != '0' || at_ == start + 1) && value < kNone;
   }
   bool string(std::string_view& text) {
     if (!eat('"')) return false;
@@ -124,12 +155,22 @@ class Keys {
     const auto which = static_cast<std::size_t>(found - names_.begin());
     if (found == names_.end() || has(which)) return std::nullopt;
     seen_ |= 1U << which;
+    order_[count_++] = *found;
     return which;
   }
   [[nodiscard]] bool has(std::size_t which) const { return (seen_ >> which & 1U) != 0; }
+  // Of all objects of a kind: the first one's order becomes that of them all.
+  bool in_order(std::vector<std::string_view>& order) const {
+    const std::span own(order_.data(), count_);
+    if (order.empty()) order.assign(own.begin(), own.end());
+    return std::ranges::equal(own, order);
+  }
 
  private:
+  static constexpr std::size_t kMostKeys = 8;
   std::span<const std::string_view> names_;
+  std::array<std::string_view, kMostKeys> order_;
+  std::size_t count_ = 0;
   unsigned seen_ = 0;
 };
 
@@ -141,12 +182,27 @@ class Scanner {
     // Room that is not touched costs nothing, growing does: no device and no server is shorter.
     table().rows.reserve(text_.size() / sizeof(Row));
     table().owners.reserve(text_.size() / sizeof(Owner));
+    table().store = std::make_unique<std::pmr::monotonic_buffer_resource>();
     if (in_.next() != '{' || !root() || !in_.at_end()) return std::nullopt;
     return std::move(scanned_);
   }
 
  private:
   Table& table() { return scanned_.table; }
+
+  // The text may end before the table does.
+  std::string_view keep(std::string_view text) {
+    if (text.empty()) return "";
+    auto* bytes = static_cast<char*>(table().store->allocate(text.size(), 1));
+    std::ranges::copy(text, bytes);
+    return {bytes, text.size()};
+  }
+  bool name(std::string_view& kept, std::size_t most = kMaxNameBytes) {
+    std::string_view text;
+    if (!in_.string(text) || text.size() > most) return false;
+    kept = keep(text);
+    return true;
+  }
 
   bool root() {
     static constexpr std::array<std::string_view, 7> kNames = {
@@ -184,7 +240,8 @@ class Scanner {
     }
     if (version == "1.2") table().format = TableFormat::kTemplate1SuperPod;
     const bool known = version == "1.2" || (version == "1.0" && !keys.has(4));
-    return known && keys.has(2) && keys.has(3) && !keys.has(5) && count == table().owners.size();
+    return known && keys.has(2) && keys.has(3) && !keys.has(5) && count == table().owners.size() &&
+           keys.in_order(table().keys.top);
   }
 
   bool group() {
@@ -228,9 +285,9 @@ class Scanner {
     const bool read = in_.object([&](std::string_view key) {
       switch (keys.take(key).value_or(kNames.size())) {
         case 0:
-          return in_.string(owner.pod_name) && owner.pod_name.size() <= kMaxNameBytes;
+          return name(owner.pod_name);
         case 1:
-          return in_.string(owner.server_id) && owner.server_id.size() <= kMaxNameBytes;
+          return name(owner.server_id);
         case 2:
           return devices();
         default:
@@ -250,34 +307,32 @@ class Scanner {
     const bool read = in_.object([&](std::string_view key) {
       switch (keys.take(key).value_or(kNames.size())) {
         case 0:
-          return in_.string(owner.server_id) && owner.server_id.size() <= kMaxNameBytes;
+          return name(owner.server_id);
         case 1:
           return devices();
         case 2:
-          return in_.string(owner.container_ip);
+          return name(owner.container_ip, std::string_view::npos);
         default:
           return false;
       }
     });
     table().owners.back() = owner;
-    return read && !owner.server_id.empty() && keys.has(1);
+    return read && !owner.server_id.empty() && keys.has(1) && keys.in_order(table().keys.server);
   }
 
   bool devices() {
-    Row row{.owner = static_cast<std::uint32_t>(table().owners.size() - 1)};
-    const Row empty = row;
-    std::uint32_t position = 0;
+    const Row empty{.owner = static_cast<std::uint32_t>(table().owners.size() - 1)};
+    std::size_t position = 0;
     return in_.array([&] {
-      row = empty;
-      row.position = position++;
+      Row row = empty;
       const char* start = in_.place();
       bool read = device_as_before(row);
       if (!read) {
         row = empty;
-        row.position = position - 1;
         in_.go_to(start);
         read = device(row);
       }
+      row.position = Row::position_of(position++);
       if (read) table().rows.push_back(row);
       return read;
     });
@@ -285,19 +340,21 @@ class Scanner {
 
   enum Field : std::size_t { kDeviceId, kDeviceIp, kRankId, kSuperDeviceId, kFields };
 
-  bool take(Row& row, Field field, std::string_view text) const {
+  // At a string's content; behind it afterwards.
+  bool take(Row& row, Field field) {
     if (field == kDeviceIp) {
-      row.ip_at = text.data();
-      row.ip_size = static_cast<std::uint32_t>(text.size());
+      row.ip_kind = IpKind::kNumber;
+      if (!in_.ipv4(row.ip)) table().set_ip(row, keep(in_.plain()));
       return true;
     }
-    const auto value = decimal(text);
-    if (!value) return false;
-    if (field == kRankId) row.rank = *value;
-    if (field == kSuperDeviceId) row.super_device_id = *value;
-    if (field == kDeviceId) row.device_id = *value;
-    const bool template2 = scanned_.table.format == TableFormat::kTemplate2;
-    return field != kDeviceId || *value <= (template2 ? kMaxDeviceIdTemplate2 : kMaxDeviceId);
+    std::uint32_t value = 0;
+    if (!in_.decimal(value)) return false;
+    if (field == kRankId) row.rank = value;
+    if (field == kSuperDeviceId) row.super_device_id = value;
+    if (field != kDeviceId) return true;
+    row.device_id = static_cast<std::uint8_t>(value);
+    const bool template2 = table().format == TableFormat::kTemplate2;
+    return value <= (template2 ? kMaxDeviceIdTemplate2 : kMaxDeviceId);
   }
 
   bool device(Row& row) {
@@ -310,20 +367,21 @@ class Scanner {
     shape_.fields.clear();
     const bool read = in_.object([&](std::string_view key) {
       const auto which = keys.take(key);
-      std::string_view value;
-      if (!which || !in_.string(value)) return false;
-      shape_.fields.push_back({.before = {mark, value.begin()}, .field = Field{*which}});
-      mark = value.end();
-      return take(row, Field{*which}, value);
+      if (!which || !in_.eat('"')) return false;
+      shape_.fields.push_back({.before = {mark, in_.place()}, .field = Field{*which}});
+      if (!take(row, Field{*which})) return false;
+      mark = in_.place();
+      return in_.eat(std::string_view("\""));
     });
     shape_.end = {mark, in_.place()};
-    return read && keys.has(kDeviceId) && (template2 || keys.has(kRankId));
+    if (!read || !keys.has(kDeviceId)) return false;
+    return template2 || (keys.has(kRankId) && keys.in_order(table().keys.device));
   }
 
   // Nearly all devices have the bytes of the one before, but for the values.
   bool device_as_before(Row& row) {
     for (const Shape::Part& part : shape_.fields) {
-      if (!in_.eat(part.before) || !take(row, part.field, in_.plain())) return false;
+      if (!in_.eat(part.before) || !take(row, part.field)) return false;
     }
     return !shape_.fields.empty() && in_.eat(shape_.end);
   }
@@ -351,41 +409,8 @@ class Scanner {
   std::vector<std::string_view> groups_;
 };
 
-// Its objects are of strings, objects and arrays. Recurses as deep as a table is.
-// NOLINTNEXTLINE(misc-no-recursion)
-void copy(Cursor& in, const Value* super_pods, json::Writer& out) {
-  std::string_view text;
-  if (in.next() == '[') {
-    out.begin_array();
-    in.array([&] {  // NOLINT(misc-no-recursion)
-      copy(in, super_pods, out);
-      return true;
-    });
-    out.end_array();
-  } else if (in.next() == '{') {
-    out.begin_object();
-    in.object([&](std::string_view key) {  // NOLINT(misc-no-recursion)
-      out.key(key);
-      if (key == "super_pod_list") {
-        write_super_pods(out, *super_pods);
-        return in.skip_array(text);
-      }
-      copy(in, super_pods, out);
-      return true;
-    });
-    out.end_object();
-  } else if (in.string(text)) {
-    out.string(text);
-  }
-}
-
 }  // namespace
 
 std::optional<Scanned> scan_table(std::string_view text) { return Scanner(text).scan(); }
-
-void copy_scanned(std::string_view text, const Value* super_pods, json::Writer& out) {
-  Cursor in(text);
-  copy(in, super_pods, out);
-}
 
 }  // namespace envgen::ranktable

@@ -125,7 +125,7 @@ Context context_of(const envgen::Plan& plan, const envgen::Environ& env) {
     if (context.log_dir.empty()) context.log_dir = process.log.substr(0, process.log.rfind('/'));
   }
   if (plan.cluster) {
-    context.rank_table = plan.cluster->rank_table;
+    context.rank_table = plan.cluster->rank_table.text();
     add_peers(plan, context);
   } else {
     add_told_peers(plan.hook_env, context);

@@ -150,10 +150,8 @@ int write_pieces(int fd, const Producer& content) {
   return error;
 }
 
-namespace {
-
-envgen::Status write_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
-                            const Producer& content) {
+envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
+                                 const Producer& content) {
   constexpr int kAttempts = 16;
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   std::string temporary;
@@ -170,13 +168,11 @@ envgen::Status write_atomic(const Reached& place, const std::string& path, std::
   return fail_errno(kWriting, path, error);
 }
 
-}  // namespace
-
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  const Producer& content) {
   auto reached = reach(path);
   if (!reached) return explained(kWriting, std::move(reached.error()));
-  return write_atomic(*reached, path, mode, content);
+  return write_file_atomic(*reached, path, mode, content);
 }
 
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
@@ -186,7 +182,7 @@ envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
 
 envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
                                  std::string_view content) {
-  return write_atomic(place, path, mode, [content](const Sink& sink) { sink(content); });
+  return write_file_atomic(place, path, mode, [content](const Sink& sink) { sink(content); });
 }
 
 bool overwrite_file(const std::string& path, std::string_view content) {

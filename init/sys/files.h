@@ -29,6 +29,8 @@ using Sink = std::function<void(std::string_view)>;
 using Producer = std::function<void(const Sink&)>;
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  const Producer& content);
+envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
+                                 const Producer& content);
 // To a descriptor that may block: 0 or an errno, after which no piece is written.
 int write_pieces(int fd, const Producer& content);
 

@@ -93,7 +93,8 @@ PathState read_file(const Fd& fd, std::uint64_t size_hint) {
     if (content.size() > envgen::kMaxInputBytes) return too_large(content.size());
     if (count == 0) break;
   }
-  content.shrink_to_fit();
+  // To shrink is to copy: not for the byte that told the end.
+  if (content.capacity() - content.size() > kPage) content.shrink_to_fit();
   state.size_bytes = content.size();
   return state;
 }

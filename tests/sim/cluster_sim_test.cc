@@ -232,9 +232,10 @@ class Fit {
     launchers_ += launches ? 1 : 0;
     for (const envgen::PlannedFile& file : plan.files) {
       if (file.path.find("hostfile") == std::string::npos) continue;
-      same(file.path, file.content);
-      auto dialect = envgen::guess_dialect(file.content);
-      envgen::Hostfile parsed = envgen::parse_hostfile(file.content, dialect);
+      const std::string content = file.content.text();
+      same(file.path, content);
+      auto dialect = envgen::guess_dialect(content);
+      envgen::Hostfile parsed = envgen::parse_hostfile(content, dialect);
       EXPECT_TRUE(parsed.findings.empty()) << to_line(parsed.findings[0]);
       int slots = 0;
       for (const envgen::HostfileEntry& entry : parsed.entries) slots += entry.slots;
@@ -242,7 +243,7 @@ class Fit {
       EXPECT_EQ(static_cast<int>(parsed.entries.size()), job_.rank_nodes);
       auto text = envgen::render_hostfile(parsed.entries, dialect);
       ASSERT_TRUE(text);
-      EXPECT_EQ(*text, file.content) << "render(parse(x)) == x";
+      EXPECT_EQ(*text, content) << "render(parse(x)) == x";
     }
     if (!launches) return;
     ASSERT_TRUE(plan.peers);

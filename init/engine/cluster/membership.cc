@@ -69,7 +69,6 @@ void add_common(Into& hash, const envgen::Node& node) {
   for (const envgen::Device& device : node.devices) {
     hash.add(device.physical_id);
     hash.add(device.rank);
-    hash.add(device.ip);
   }
 }
 
@@ -83,6 +82,7 @@ void add_all_common(Into& into, const envgen::Cluster& cluster) {
     into.add(node.port);
   }
   into.add(cluster.world_size);
+  into.add(static_cast<std::int64_t>(cluster.device_addresses));
 }
 
 // Without their place: a node that nothing names cannot be told from another.
@@ -132,7 +132,9 @@ std::uint64_t cluster_id(const envgen::Cluster& cluster) {
     }
     hash.add(node.port);
   }
-  hash.add(cluster.rank_table);
+  envgen::ContentHash table;
+  cluster.rank_table.write([&table](std::string_view piece) { table.update(piece); });
+  hash.add(static_cast<std::int64_t>(table.value()));
   hash.add(cluster.world_size);
   hash.add(cluster.master_addr);
   hash.add(cluster.master_port);

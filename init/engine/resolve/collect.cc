@@ -64,18 +64,13 @@ envgen::Answer collect_and_resolve(envgen::Snapshot& snapshot, const envgen::Req
   envgen::Answer answer;
   const std::optional<envgen::Identity> job = job_of(request);
   envgen::TableMemo memo;
-  memo.only_wants = true;
   for (int round = 0; round < kMostRounds; ++round) {
     answer = envgen::resolve(snapshot, request, &memo);
     const std::vector<envgen::Want> wants = std::move(answer.wants);
-    if (wants.empty() && !memo.table) return answer;
+    if (wants.empty()) return answer;
     auto* planned = std::get_if<envgen::Planned>(&answer.outcome);
     if (planned != nullptr && planned->plan.cluster) {
       memo.take_back(std::move(planned->plan.cluster->nodes));
-    }
-    if (wants.empty()) {
-      memo.only_wants = false;
-      return envgen::resolve(snapshot, request, &memo);
     }
     answer = {};  // the plan of a large job is not held beside the next one
     for (const envgen::Want& want : wants) {

@@ -125,10 +125,12 @@ class Waiting {
 
 namespace {
 
-envgen::Result<std::string> content_of(const envgen::PlannedFile& file) {
+envgen::Result<envgen::LazyText> content_of(const envgen::PlannedFile& file) {
   if (file.copy_of.empty()) return file.content;
   envgen::PathState state = sys::inspect(file.copy_of, true);
-  if (state.kind == envgen::PathState::Kind::kFile) return std::move(state.content);
+  if (state.kind == envgen::PathState::Kind::kFile) {
+    return envgen::LazyText(std::move(state.content));
+  }
   const bool absent = state.kind == envgen::PathState::Kind::kAbsent;
   return envgen::fail("copying to " + file.path, file.copy_of,
                       absent ? "no such file"
@@ -264,8 +266,9 @@ envgen::Status carry_out_files(const envgen::Plan& plan, Places& places) {
   }
   for (const envgen::PlannedFile& file : plan.files) {
     TRY_ASSIGN(auto content, content_of(file));
+    const auto pieces = [&content](const sys::Sink& sink) { content.write(sink); };
     const auto write = [&](const sys::Reached& place) {
-      return sys::write_file_atomic(place, file.path, file.mode, content);
+      return sys::write_file_atomic(place, file.path, file.mode, pieces);
     };
     TRY(places.at(file.path, {}, write));
   }

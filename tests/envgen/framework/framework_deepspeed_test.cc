@@ -29,7 +29,7 @@ const std::vector<std::string> kTyped = {"deepspeed", "train.py", "--deepspeed_c
 
 std::string file(const Plan& plan, std::string_view path) {
   for (const PlannedFile& planned : plan.files) {
-    if (planned.path == path) return planned.content;
+    if (planned.path == path) return planned.content.text();
   }
   return "(no file)";
 }

@@ -130,7 +130,7 @@ LauncherCase task_with_table(int local, int rank) {
   launcher_case.request.device_ids = DeviceIds::kPhysical;
   launcher_case.request.work_dir = "/srv/job";
   launcher_case.resolved.cluster.rank_table = "{}";
-  launcher_case.resolved.cluster.nodes[0].devices = {{4, 0, ""}, {5, 1, ""}};
+  launcher_case.resolved.cluster.nodes[0].devices = {{4, 0}, {5, 1}};
   return launcher_case;
 }
 

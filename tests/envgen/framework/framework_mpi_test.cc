@@ -43,7 +43,7 @@ LauncherCase train(const std::vector<int>& slots, int node_rank) {
 
 std::string file(const Plan& plan, std::string_view path) {
   for (const PlannedFile& planned : plan.files) {
-    if (planned.path == path) return planned.content;
+    if (planned.path == path) return planned.content.text();
   }
   return "(no file)";
 }

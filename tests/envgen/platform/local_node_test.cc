@@ -15,7 +15,7 @@ Node node(std::string pod, std::string server, std::string host_ip, std::string 
           .server_id = std::move(server),
           .host_ip = std::move(host_ip),
           .container_ip = std::move(container_ip),
-          .devices = {{0, first_rank, ""}, {1, first_rank + 1, ""}}};
+          .devices = {{0, first_rank}, {1, first_rank + 1}}};
 }
 
 std::vector<Node> two_pods_on_one_host() {

@@ -152,7 +152,7 @@ TEST(GenerateRankTable, PassesTheCheckWithAndWithoutAddresses) {
     ASSERT_TRUE(converted);
     ASSERT_EQ(converted->nodes.size(), 1U);
     EXPECT_EQ(converted->nodes[0].devices[15].rank, 15);
-    EXPECT_EQ(converted->nodes[0].devices[15].ip, addresses.empty() ? "" : "10.0.0.2");
+    EXPECT_EQ(converted->text.contains("\"10.0.0.2\""), !addresses.empty());
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
@@ -20,15 +21,16 @@ constexpr std::string_view kTemplate2 =
     R"({"pod_name":"job-9","server_id":"10.0.0.1","devices":[{"device_id":"0","device_ip":)"
     R"("192.1.0.2"},{"device_id":"1","device_ip":"192.2.0.2"}]}]}]})";
 
-// Its keys in another order, and blanks.
+// Its keys in another order than usual, and blanks.
 constexpr std::string_view kTemplate1 = R"({
   "version": "1.0", "server_count": "2",
   "server_list": [
-    {"device": [{"device_id": "0", "device_ip": "192.1.0.1", "rank_id": "2"},
-                {"device_ip": "192.2.0.1", "rank_id": "3", "device_id": "1"}],
+    {"device": [{"device_ip": "192.1.0.1", "rank_id": "2", "device_id": "0"},
+                {"device_ip": "192.2.0.1", "rank_id": "3","device_id": "1"}],
      "container_ip": "172.16.0.1", "server_id": "10.0.0.2"},
-    {"server_id": "10.0.0.1", "device": [{"device_id": "0", "device_ip": "192.1.0.2",
-      "rank_id": "0"}, {"device_id": "1", "device_ip": "192.2.0.2", "rank_id": "1"}]}],
+    {"device": [{"device_ip": "192.1.0.2", "rank_id": "0", "device_id": "0"},
+                {"device_ip": "192.2.0.2", "rank_id": "1", "device_id": "1"}],
+     "container_ip": "172.16.0.2", "server_id": "10.0.0.1"}],
   "status": "completed"
 })";
 
@@ -137,10 +139,75 @@ TEST(RankTableScan, LeavesToTheTreeWhatHasFindingsOrOtherKeys) {
   EXPECT_FALSE(scans(std::string(kTemplate2) + '\0'));
   EXPECT_FALSE(scans("\xEF\xBB\xBF" + std::string(kTemplate2)));
   EXPECT_FALSE(scans(with(kTemplate1, R"("1.0")", R"("1.1")")));
+  // What is written has the order of its keys, and that is kept once for all.
+  EXPECT_FALSE(scans(with(kTemplate1, R"("rank_id": "0", "device_id": "0")",
+                          R"("device_id": "0", "rank_id": "0")")));
+  EXPECT_FALSE(scans(with(kTemplate1, R"("container_ip": "172.16.0.2", )", "")));
   EXPECT_FALSE(scans(with(kTemplate1, R"("rank_id": "2")", R"("rank_id": "2", "x": "")")));
   EXPECT_FALSE(scans(with(kSuperPods, R"("1.2")", R"("1.0")")));
   for (std::size_t size = 0; size < kTemplate2.size(); ++size) {
     EXPECT_FALSE(scans(kTemplate2.substr(0, size)));
+  }
+}
+
+// More devices than are compared by sorting, in more networks than one.
+std::string large_table(std::uint32_t devices) {
+  std::string text = R"({"status":"completed","version":"1.0","server_count":")" +
+                     std::to_string(devices) + R"(","server_list":[)";
+  for (std::uint32_t i = 0; i < devices; ++i) {
+    const std::string low = std::to_string(i / 256 % 256) + "." + std::to_string(i % 256);
+    text += (i == 0 ? "" : ",") + std::string(R"({"server_id":"s)") + std::to_string(10000 + i) +
+            R"(","device":[{"device_id":"0","device_ip":"192.)" + std::to_string(i % 3) + "." +
+            low + R"(","rank_id":")" + std::to_string(i) + "\"}]}";
+  }
+  return text + "]}";
+}
+
+TEST(RankTableScan, ALargeTableIsWhatItsTreeIs) {
+  const std::string text = large_table(5000);
+  EXPECT_TRUE(expect_same_by_tree(text));
+  EXPECT_TRUE(RankTable::parse(text, "t")->check().empty());
+  for (std::string_view ip : {"192.2.0.2", "192.1.0.1,192.1.0.1", "fe80::1", ""}) {
+    const std::string changed = with(text, "\"192.0.18.117\"", '"' + std::string(ip) + '"');
+    EXPECT_TRUE(expect_same_by_tree(changed)) << ip;
+    EXPECT_FALSE(RankTable::parse(changed, "t")->check().empty()) << ip;
+  }
+}
+
+TEST(RankTableScan, AddressesOfMoreNetworksThanAreKeptAreSorted) {
+  std::string text = large_table(5000);
+  std::uint32_t network = 0;
+  for (std::size_t at = 0; (at = text.find("\"192.", at)) != std::string::npos; ++at, ++network) {
+    const std::size_t rest = text.find('.', at + 5);
+    text.replace(at, rest - at,
+                 '"' + std::to_string(1 + network / 256) + "." + std::to_string(network % 256));
+  }
+  EXPECT_TRUE(RankTable::parse(text, "t")->check().empty());
+  const std::string twice = with(text, "\"1.1.0.1\"", "\"1.0.0.0\"");
+  const std::vector<Finding> findings = RankTable::parse(twice, "t")->check();
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].rule, "device-ip-duplicate");
+  EXPECT_EQ(findings[0].place, "server_list[1].device[0].device_ip");
+}
+
+TEST(RankTableText, OutlivesWhatItWasReadFrom) {
+  const std::string rank_list =
+      R"({"status":"completed","version":"2.0","rank_count":1,"rank_list":[{"rank_id":0,)"
+      R"("local_id":0,"device_id":0,"level_list":[{"net_layer":0,"net_instance_id":"a",)"
+      R"("net_type":"TOPO_FILE_DESC","net_attr":"","rank_addr_list":[]}]}]})";
+  const std::string by_tree = with(kTemplate1, "status", R"(st\u0061tus)");
+  for (std::string_view original : {kTemplate2, kTemplate1, kSuperPods, std::string_view(by_tree),
+                                    std::string_view(rank_list)}) {
+    auto text = std::make_unique<std::string>(original);
+    auto table = RankTable::parse(*text, "t");
+    ASSERT_TRUE(table) << original;
+    const std::string converted = table->convert(RankOrder::kServerId)->text;
+    const LazyText lazy =
+        text_of(std::make_shared<RankTable>(std::move(*table)), RankOrder::kServerId);
+    text->assign(text->size(), 'x');
+    text.reset();
+    EXPECT_EQ(lazy.text(), converted);
+    EXPECT_EQ(lazy.text(), converted);
   }
 }
 

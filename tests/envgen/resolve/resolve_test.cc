@@ -401,7 +401,7 @@ TEST(Hccn, ABareHostWithoutATableUsesItsOwnDevices) {
   Plan plan = plan_of(snapshot, request);
   EXPECT_EQ(plan.platform, "bare");
   ASSERT_THAT(plan.processes, SizeIs(2));
-  EXPECT_THAT(plan.files[0].content, HasSubstr("192.168.2.1"));
+  EXPECT_THAT(plan.files[0].content.text(), HasSubstr("192.168.2.1"));
 
   snapshot.env = Environ({"ASCEND_VISIBLE_DEVICES=7", "ASCEND_VISIBLE_DEVICES=Ascend910-0,npu-1"});
   EXPECT_THAT(plan_of(snapshot, request).processes, SizeIs(2));

@@ -39,6 +39,7 @@ const std::vector<std::function<void(envgen::Cluster&)>> kDifferences = {
     [](auto& cluster) { cluster.nodes[1].port = 2222; },
     [](auto& cluster) { cluster.nodes[1].devices.push_back({}); },
     [](auto& cluster) { cluster.world_size = 3; },
+    [](auto& cluster) { cluster.device_addresses = 1; },
 };
 
 TEST(ClusterId, TellsDifferentClustersApart) {
