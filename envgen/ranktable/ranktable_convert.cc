@@ -4,7 +4,6 @@
 #include <charconv>
 #include <limits>
 #include <unordered_set>
-#include <utility>
 
 #include "base/content_hash.h"
 #include "envgen/ranktable/ranktable_impl.h"
@@ -281,20 +280,17 @@ std::vector<Node> make_nodes(const Table& table) {
   std::vector<Node> nodes;
   nodes.reserve(table.format == TableFormat::kLab ? table.servers : table.owners.size());
   std::vector<std::uint32_t> position = node_positions(table, nodes);
-  auto node_of = [&](const Row& row) -> Node& {
-    bool by_server = table.format == TableFormat::kLab;
-    return nodes[position[by_server ? table.owners[row.owner].server : row.owner]];
-  };
-  auto add = [&](const Row& row) { node_of(row).devices.push_back(make_device(row)); };
-  for (Node& node : nodes) node.slots = 0;
-  for (const Row& row : table.rows) ++node_of(row).slots;
-  for (Node& node : nodes)
-    node.devices.reserve(static_cast<std::size_t>(std::exchange(node.slots, 0)));
-  if (table.is_template1()) {
-    for (const Row& row : table.rows) add(row);
-  } else {
-    for (std::uint32_t row : rows_by_rank(table)) add(table.rows[row]);
+  const bool by_server = table.format == TableFormat::kLab;
+  for (std::size_t at = 0; at < table.rows.size();) {
+    const std::uint32_t owner = table.rows[at].owner;
+    std::size_t end = at;
+    while (end < table.rows.size() && table.rows[end].owner == owner) ++end;
+    auto& devices = nodes[position[by_server ? table.owners[owner].server : owner]].devices;
+    devices.reserve(devices.size() + end - at);
+    for (; at < end; ++at) devices.push_back(make_device(table.rows[at]));
   }
+  if (table.is_template1()) return nodes;
+  for (Node& node : nodes) std::ranges::sort(node.devices, {}, &Device::rank);
   return nodes;
 }
 

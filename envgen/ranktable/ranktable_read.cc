@@ -404,19 +404,27 @@ std::optional<std::uint32_t> decimal(std::string_view text) {
 }
 
 std::optional<std::uint32_t> ipv4_at(const char*& at, const char* end) {
+  // Looked at only to its end, which need not be asked for where there is room for the longest.
+  const auto digit = [&at, end](bool roomy) -> std::uint32_t {
+    return roomy || at < end ? static_cast<unsigned char>(*at) - unsigned{'0'} : 10U;
+  };
+  const bool roomy = end - at > static_cast<std::ptrdiff_t>(sizeof(Table::IpText));
   std::uint32_t number = 0;
   for (int part = 0; part < 4; ++part) {
     if (part > 0) {
       if (at == end || *at != '.') return std::nullopt;
       ++at;
     }
-    const char* start = at;
-    std::uint32_t value = 0;
-    while (at < end && *at >= '0' && *at <= '9' && at - start < 3) {
-      value = value * 10 + static_cast<std::uint32_t>(*at++ - '0');
+    std::uint32_t value = digit(roomy);
+    if (value > 9) return std::nullopt;
+    ++at;
+    for (int more = 0; more < 2 && value != 0; ++more) {
+      const std::uint32_t next = digit(roomy);
+      if (next > 9) break;
+      value = value * 10 + next;
+      ++at;
     }
-    const bool zeros = at - start > 1 && *start == '0';
-    if (at == start || zeros || value > 255) return std::nullopt;
+    if (value > 255) return std::nullopt;
     number = number << 8 | value;
   }
   return number;
