@@ -61,6 +61,7 @@ envgen::Status read_beginning(CopyJob& job) {
 
 // What only one run uses.
 envgen::Status clear_scratch(const CopyJob& job) {
+  TRY(remove_parts(job.state));
   for (const char* name : {"/links", "/trash", "/late"}) {
     const std::string path = job.state + name;
     TRY(remove_tree(path, job.options->keep));

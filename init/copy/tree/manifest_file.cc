@@ -7,8 +7,9 @@
 #include <cerrno>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "init/copy/tree/contents.h"
+#include "init/copy/tree/directory.h"
 #include "init/sys/files.h"
 
 namespace copy {
@@ -21,8 +22,10 @@ envgen::Status not_written(const std::string& where) {
                       "make room there, and let it be written");
 }
 
+constexpr std::string_view kPart = "manifest.";
+
 std::string part_path(const std::string& directory, int number) {
-  return directory + "/manifest." + std::to_string(number);
+  return directory + "/" + std::string(kPart) + std::to_string(number);
 }
 
 sys::Fd open_new(const std::string& path) {
@@ -49,6 +52,25 @@ envgen::Status ManifestFile::flush() {
     return not_written("the copy's directory");
   text_.clear();
   return {};
+}
+
+envgen::Status remove_parts(const std::string& directory) {
+  const auto not_removed = [&directory]() -> envgen::Status {
+    return envgen::fail("removing the manifests of an earlier run", directory,
+                        sys::errno_text(errno), "remove it");
+  };
+  const sys::Fd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!opened.valid()) return not_removed();
+  DirectoryReader reader;
+  std::vector<Name> names;
+  for (;;) {
+    if (!reader.read(opened.get(), names)) return not_removed();
+    if (names.empty()) return {};
+    for (const Name& name : names) {
+      if (!std::string_view(name.text).starts_with(kPart)) continue;
+      if (::unlinkat(opened.get(), name.c_str(), 0) != 0) return not_removed();
+    }
+  }
 }
 
 envgen::Status join_manifests(const std::string& directory, int count, std::uint32_t mode) {

@@ -25,6 +25,8 @@ class ManifestFile {
   std::string text_;
 };
 
+// Those of a run that was killed: a process that is never started makes none in their place.
+envgen::Status remove_parts(const std::string& directory);
 // Makes `<directory>/manifest` of those of `count` processes, and removes these.
 envgen::Status join_manifests(const std::string& directory, int count, std::uint32_t mode);
 

@@ -33,6 +33,30 @@ class CopyResume : public copy_job::Fill {
   }
 };
 
+// A run that was killed had more processes than could be started this time: what its last ones have
+// noted is of that run.
+TEST_F(CopyResume, AManifestOfAnEarlierRunIsNoPartOfThisOne) {
+  make("echo x >file");
+  age();
+  ASSERT_EQ(::mkdir(state().c_str(), 0700), 0);
+  write("state/manifest.7", "f 1 1 644 1 - of-an-earlier-run\n");
+  options_.workers = 8;
+  const auto outcome = child::run([this] {
+    // The limit is one of all processes of a user: this one has no others.
+    const uid_t nobody_else = 100'000 + static_cast<uid_t>(::getpid());
+    constexpr rlimit kFew{3, 3};
+    for (const std::string& ours : {path(""), state(), state() + "/manifest.7"}) {
+      if (::chown(ours.c_str(), nobody_else, nobody_else) != 0) return 77;
+    }
+    if (::setrlimit(RLIMIT_NPROC, &kFew) != 0 || ::setuid(nobody_else) != 0) return 77;
+    return fill() ? 0 : 1;
+  });
+  if (outcome.code == 77) GTEST_SKIP() << "may not be another user";
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(shell("grep -c of-an-earlier-run '" + state() + "/manifest' || true"), "0\n");
+  EXPECT_EQ(shell("cat '" + tree() + "/file'"), "x\n");
+}
+
 TEST_F(CopyResume, KeepsWhatIsProven) {
   make("mkdir a b; for i in {1..300}; do echo $i >a/$i; done; echo 1 >b/x; ln -s x b/l");
   age();
