@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <new>
 #include <string_view>
 
 namespace copy {
@@ -46,7 +48,16 @@ bool write_all(int file, const char* from, std::uint64_t size, std::uint64_t at)
 }  // namespace
 
 FileCopier::FileCopier(std::atomic<std::uint64_t>& moved)
-    : buffer_(new char[kBuffer]), moved_(&moved) {}
+    : buffer_(make_buffer()), moved_(&moved) {}
+
+void FileCopier::Unmap::operator()(char* buffer) const { ::munmap(buffer, kBuffer); }
+
+FileCopier::Buffer FileCopier::make_buffer() {
+  void* memory =
+      ::mmap(nullptr, kBuffer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  return Buffer(static_cast<char*>(memory));
+}
 
 std::uint64_t FileCopier::move_in_kernel(const ByteRange& range) {
   std::uint64_t at = range.begin;
@@ -103,7 +114,7 @@ Moved FileCopier::move_data(const ByteRange& range) {
 }
 
 Moved FileCopier::compare(const ByteRange& range, envgen::ContentHash& hash, bool& same) {
-  if (other_ == nullptr) other_.reset(new char[kBuffer]);
+  if (other_ == nullptr) other_ = make_buffer();
   same = true;
   for (std::uint64_t at = range.begin; at < range.end;) {
     const std::uint64_t size = std::min(kBuffer, range.end - at);

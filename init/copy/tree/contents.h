@@ -48,8 +48,15 @@ class FileCopier {
   // As far as the kernel copies it by itself; the rest is for `move`, which knows what fails.
   std::uint64_t move_in_kernel(const ByteRange& range);
 
-  std::unique_ptr<char[]> buffer_;
-  std::unique_ptr<char[]> other_;
+  // Of whole pages: what the kernel copies to an address that is none takes half as long again.
+  struct Unmap {
+    void operator()(char* buffer) const;
+  };
+  using Buffer = std::unique_ptr<char, Unmap>;
+  static Buffer make_buffer();
+
+  Buffer buffer_;
+  Buffer other_;
   std::atomic<std::uint64_t>* moved_;
   bool may_clone_ = true;
   bool kernel_moves_ = true;

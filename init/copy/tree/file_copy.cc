@@ -26,6 +26,7 @@ constexpr std::uint64_t kBlock = 512;
 constexpr std::uint64_t kWorthCloning = 1ULL << 20U;
 // The other files of its directory are worth to be given away meanwhile.
 constexpr std::uint64_t kWorthSharing = 1ULL << 20U;
+constexpr std::uint64_t kWorthReadingAhead = 1ULL << 20U;
 
 // A file that is changed within a tick of its clock after it was read has the same ctime then: what
 // was changed just now is looked at when the tick is over.
@@ -275,6 +276,12 @@ envgen::Status copy_small(Worker& worker, const DirectoryPair& directories, Pair
                     verify ? std::optional(hash) : std::nullopt);
 }
 
+// A large file is read from its begin to its end, or a part of it: the kernel may read on further
+// than it would by itself. What is small it has read by then.
+void read_ahead(int file, std::uint64_t size) {
+  if (size >= kWorthReadingAhead) ::posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
+}
+
 // A file system that does not know a size says 0, as /proc does.
 envgen::Status check_empty(Worker& worker, int file) {
   char byte = 0;
@@ -375,6 +382,7 @@ envgen::Status copy_file(Worker& worker, const DirectoryPair& directories, const
   pair.from = from.get();
   pair.size = static_cast<std::uint64_t>(status.st_size);
   pair.sparse = static_cast<std::uint64_t>(status.st_blocks) * kBlock < pair.size;
+  read_ahead(pair.from, pair.size);
   if (pair.size >= kWorthSharing) {
     TRY(share_rest(worker, 1));
   }
@@ -424,6 +432,7 @@ envgen::Status copy_range(Worker& worker, const Item& item) {
   pair.state = item.source;
   pair.first = item.first;
   pair.last = item.last;
+  read_ahead(pair.from, pair.size);
   return copy_parts(worker, pair);
 }
 
