@@ -465,7 +465,7 @@ constexpr Option kDatasets[] = {
               "data-timeout", "DURATION", "how long the copy of a dataset may take", "none")),
     needs(kDataset, row<kNumber<0, 64>, &DataRequest::workers>(
                         "data-workers", "N", "number of processes that copy a dataset",
-                        "4 a CPU, from 8 to 32")),
+                        "up to 4 a CPU, from 8 to 32")),
     needs(kDataset, of(kJob | kCache, row<kHeadroom, &DataRequest::headroom>(
                                           "data-headroom", "SIZE",
                                           "part of the cache's disk that stays free", "5%"))),
@@ -505,7 +505,7 @@ constexpr Option kOthers[] = {
     of(kDoctor, flag(row<kTime, &Options::check_timeout_ms>(
                     "timeout", "DURATION", "how long a check may take; all run at once", "30s"))),
     of(kCopy, row<kNumber<1, 64>, &DataRequest::workers>(
-                  "workers", "N", "number of processes that copy", "4 a CPU, from 8 to 32")),
+                  "workers", "N", "number of processes that copy", "up to 4 a CPU, from 8 to 32")),
     of(kCopy, row<kHeadroom, &DataRequest::headroom>("headroom", "SIZE",
                                                      "part of the disk that stays free", "5%")),
     of(kCopy, row<kTime, &DataRequest::timeout_ms>("timeout", "DURATION",

@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <array>
 
+#include "tests/bench/copy/copy_floor.h"
 #include "tests/bench/copy/copy_trees.h"
+#include "tests/bench/copy/slow_disk.h"
 #include "tests/bench/harness.h"
 
 namespace bench {
@@ -165,6 +167,14 @@ constexpr std::array kPrograms{
     Program{"print", print},
     Program{"copy-raw",
             [](int argc, char** argv) { return argc == 3 ? copy_raw(argv[1], argv[2]) : 2; }},
+    Program{"copy-floor",
+            [](int argc, char** argv) {
+              return argc == 4 ? copy_floor(argv[1], argv[2], atoi(argv[3])) : 2;
+            }},
+    Program{"slow-disk",
+            [](int argc, char** argv) {
+              return argc == 3 ? serve_slow_disk(argv[1], atoi(argv[2])) : 2;
+            }},
     Program{"sleep", [](int, char**) -> int { sleep_on(); }},
 };
 

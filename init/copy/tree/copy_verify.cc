@@ -230,7 +230,7 @@ envgen::Status check_pieces(Worker& worker) {
   worker.source.reset(::open(worker.job.source.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!worker.source.valid()) return cannot_read(worker, errno);
   for (;;) {
-    TRY_ASSIGN(auto item, worker.list.take());
+    TRY_ASSIGN(auto item, worker.list.take(worker.number));
     if (!item) break;
     TRY(check_piece(worker, item->first, item->last));
   }

@@ -27,6 +27,7 @@ constexpr std::uint64_t kWorthCloning = 1ULL << 20U;
 // The other files of its directory are worth to be given away meanwhile.
 constexpr std::uint64_t kWorthSharing = 1ULL << 20U;
 constexpr std::uint64_t kWorthReadingAhead = 1ULL << 20U;
+constexpr std::uint64_t kPieceSize = 1ULL << 20U;  // of a part, between two looks at who waits
 
 // A file that is changed within a tick of its clock after it was read has the same ctime then: what
 // was changed just now is looked at when the tick is over.
@@ -143,41 +144,62 @@ envgen::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin,
                       "look whether the memory and the disk of this machine are in order");
 }
 
-// The parts that are not there yet; those at the end are given to who has nothing to do.
+// Gives files of the directory to those who have nothing to do, and then, where `divides`, half of
+// the parts that are left behind `part`.
+envgen::Status share_parts(Worker& worker, Pair& pair, std::uint64_t part, bool divides) {
+  TRY(share_rest(worker, 1));
+  if (!divides || pair.last - part < 2 || !worker.list.hungry()) return {};
+  const std::uint64_t middle = part + ((pair.last - part + 1) / 2);
+  Item item;
+  item.kind = ItemKind::kRange;
+  item.fresh = pair.fresh;
+  item.first = middle;
+  item.last = pair.last;
+  item.source = pair.state;
+  item.path = worker.path;
+  TRY(worker.list.push(item));
+  pair.last = middle;
+  pair.divided = true;
+  return {};
+}
+
+// Those who only write one file wait for each other, on a CPU, as a local file system lets in one
+// at a time: it is divided where who writes it waits for the storage, or has something to compute.
+// That is seen in the middle of a part, too: a slow file system takes long for one.
+envgen::Status copy_part(Worker& worker, Pair& pair, std::uint64_t part, std::uint64_t* hash) {
+  const std::uint64_t end = std::min((part + 1) * kPartSize, pair.size);
+  Pair bytes = pair;
+  bytes.fresh = pair.fresh || !worker.job.compare;
+  const bool whole = worker.job.options->verify || !bytes.fresh;
+  for (std::uint64_t at = part * kPartSize; at < end;) {
+    const bool divides = whole || worker.waits.look(sys::monotonic_ms());
+    TRY(share_parts(worker, pair, part, divides));
+    const std::uint64_t piece = whole ? end : std::min(at + kPieceSize, end);
+    TRY(copy_bytes(worker, bytes, at, piece, hash));
+    at = piece;
+  }
+  return {};
+}
+
+// The parts that are not there yet.
 envgen::Status copy_parts(Worker& worker, Pair& pair) {
   const CopyJob& job = worker.job;
   std::vector<bool> done;
   if (!pair.fresh && !job.compare) done = job.journal->done(pair.state, parts_of(pair.size));
+  worker.waits.forget();
   for (std::uint64_t part = pair.first; part < pair.last; ++part) {
-    // Writers of one file wait for each other, on a CPU: other files first, and CPUs to spare.
-    TRY(share_rest(worker, 1));
-    if (pair.last - part > 1 && worker.list.hungry() && worker.list.busy() < worker.writers) {
-      const std::uint64_t middle = part + ((pair.last - part + 1) / 2);
-      Item item;
-      item.kind = ItemKind::kRange;
-      item.fresh = pair.fresh;
-      item.first = middle;
-      item.last = pair.last;
-      item.source = pair.state;
-      item.path = worker.path;
-      TRY(worker.list.push(item));
-      pair.last = middle;
-      pair.divided = true;
-    }
     const std::uint64_t begin = part * kPartSize;
-    const std::uint64_t end = std::min(begin + kPartSize, pair.size);
+    const std::uint64_t size = std::min(kPartSize, pair.size - begin);
     if (!done.empty() && done.at(part)) {
-      job.counters->bytes.fetch_add(end - begin, std::memory_order_relaxed);
-      job.counters->kept_bytes.fetch_add(end - begin, std::memory_order_relaxed);
+      job.counters->bytes.fetch_add(size, std::memory_order_relaxed);
+      job.counters->kept_bytes.fetch_add(size, std::memory_order_relaxed);
       continue;
     }
     std::uint64_t hash = 0;
-    Pair bytes = pair;
-    bytes.fresh = pair.fresh || !job.compare;
-    TRY(copy_bytes(worker, bytes, begin, end, &hash));
+    TRY(copy_part(worker, pair, part, &hash));
     TRY(job.journal->add(pair.state, part));
     if (!job.options->verify) continue;
-    TRY(note_part(worker, begin, end - begin, hash));
+    TRY(note_part(worker, begin, size, hash));
   }
   return {};
 }

@@ -28,7 +28,8 @@ envgen::Status remove_tree(const std::string& path, const Keep& keep) {
     return sys::remove_tree(path);
   }
   TRY_ASSIGN(auto header, make_shared_header());
-  return run_worker_pool(1, header->failure, [&path](int) { return sys::remove_tree(path); }, keep);
+  return run_worker_pool(
+      {}, header->failure, [&path](int) { return sys::remove_tree(path); }, keep);
 }
 
 envgen::Status check_room(const CopyJob& job) {
@@ -96,7 +97,12 @@ envgen::Status run_pass(const CopyJob& job, int size, std::span<const Item> item
   const auto begun = [&job] {
     if (job.options->report) job.options->report(*job.counters);
   };
-  return run_worker_pool(size, job.header->failure, work, [&job] { return check(job); }, begun);
+  const Pool pool{.size = size,
+                  .first = first_of_pool(job.options->workers),
+                  .gate = &job.header->work.gate,
+                  .useful = [&list] { return !list.hungry(); },
+                  .begun = begun};
+  return run_worker_pool(pool, job.header->failure, work, [&job] { return check(job); });
 }
 
 }  // namespace copy

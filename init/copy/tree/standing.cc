@@ -22,8 +22,9 @@ int workers_for(const std::string& manifest, int asked) {
   constexpr off_t kForOne = 65536;  // bytes of the manifest
   struct stat status{};
   if (::stat(manifest.c_str(), &status) != 0) return asked;
-  return std::min(pool_size(asked),
-                  static_cast<int>(std::min<off_t>(status.st_size / kForOne, 63)) + 1);
+  const int worthwhile = static_cast<int>(std::min<off_t>(status.st_size / kForOne, 63)) + 1;
+  if (asked == 0 && worthwhile > available_cpus()) return 0;
+  return std::min(pool_size(asked), worthwhile);
 }
 
 }  // namespace

@@ -295,7 +295,7 @@ envgen::Status work_on(Worker& worker) {
   worker.source = open_source_root(worker);
   if (!worker.source.valid()) return cannot_read(worker, errno);
   for (;;) {
-    TRY_ASSIGN(auto item, worker.list.take());
+    TRY_ASSIGN(auto item, worker.list.take(worker.number));
     if (!item) break;
     TRY(do_item(worker, *item));
   }

@@ -72,6 +72,7 @@ envgen::Result<WorkList> WorkList::create(const std::string& directory, WorkStat
   state->busy = 0;
   state->items = 0;
   state->waiting = 0;
+  state->gate.reset();
   return WorkList(std::move(file), state);
 }
 
@@ -134,14 +135,24 @@ envgen::Result<std::optional<Item>> WorkList::pop() {
               rest.substr(header.path_size, header.names_size)};
 }
 
-envgen::Result<std::optional<Item>> WorkList::take() {
+bool WorkList::end() {
+  if (state_->busy != 0 || state_->items.load(std::memory_order_relaxed) != 0) return false;
+  state_->gate.open();
+  ::pthread_cond_broadcast(&state_->wake);
+  return true;
+}
+
+envgen::Result<std::optional<Item>> WorkList::take(int number) {
+  if (working_) {
+    const Lock lock(state_->mutex);
+    working_ = false;
+    --state_->busy;
+    if (end()) return std::nullopt;
+  }
+  state_->gate.pass(static_cast<std::uint32_t>(number));
   const Lock lock(state_->mutex);
-  if (std::exchange(working_, false)) --state_->busy;
   while (state_->items.load(std::memory_order_relaxed) == 0) {
-    if (state_->busy == 0) {
-      ::pthread_cond_broadcast(&state_->wake);
-      return std::nullopt;
-    }
+    if (end()) return std::nullopt;
     state_->waiting.fetch_add(1, std::memory_order_relaxed);
     ::pthread_cond_wait(&state_->wake, &state_->mutex);
     state_->waiting.fetch_sub(1, std::memory_order_relaxed);

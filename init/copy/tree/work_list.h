@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "init/copy/tree/gate.h"
 #include "init/sys/fd.h"
 
 namespace copy {
@@ -41,6 +42,7 @@ struct WorkState {
   std::atomic<std::uint32_t> busy;
   std::atomic<std::uint32_t> items;
   std::atomic<std::uint32_t> waiting;
+  Gate gate;
 };
 
 class WorkList {
@@ -50,16 +52,17 @@ class WorkList {
   static envgen::Result<WorkList> create(const std::string& directory, WorkState* state);
 
   envgen::Status push(const Item& item);
-  // Waits until there is something, or nothing any more: nullopt. Whoever takes again has done what
-  // it took before. The item's views live until the next call.
-  envgen::Result<std::optional<Item>> take();
+  // For the process `number`. Waits until that may work and there is something, or nothing any
+  // more: nullopt. Whoever takes again has done what it took before. The item's views live until
+  // the next call.
+  envgen::Result<std::optional<Item>> take(int number);
   // Somebody has nothing to do: what can be divided should be.
   [[nodiscard]] bool hungry() const;
-  // How many have something to do.
-  [[nodiscard]] std::uint32_t busy() const { return state_->busy.load(std::memory_order_relaxed); }
 
  private:
   WorkList(sys::Fd file, WorkState* state) : file_(std::move(file)), state_(state) {}
+  // Nobody has anything to do any more, and there is nothing: all are to end.
+  bool end();
   envgen::Result<std::optional<Item>> pop();
 
   sys::Fd file_;

@@ -98,8 +98,6 @@ Worker::Worker(const CopyJob& what, WorkList& work, int index)
       number(index),
       uid(::geteuid()),
       gid(::getegid()),
-      writers(static_cast<std::uint32_t>(what.options->workers > 0 ? what.options->workers
-                                                                   : available_cpus())),
       copier(what.counters->bytes) {}
 
 }  // namespace copy

@@ -21,6 +21,7 @@
 #include "init/copy/tree/journal.h"
 #include "init/copy/tree/manifest_file.h"
 #include "init/copy/tree/options.h"
+#include "init/copy/tree/pool_load.h"
 #include "init/copy/tree/tree_digest.h"
 #include "init/copy/tree/work_list.h"
 #include "init/copy/tree/worker_pool.h"
@@ -79,8 +80,7 @@ struct Worker {
   int number;
   uid_t uid;
   gid_t gid;
-  std::uint32_t writers;  // at most so many are busy when the bytes of a file are shared
-  sys::Fd source;         // O_PATH
+  sys::Fd source;  // O_PATH
   // See foreign_source.h: the entries in hand are read as the job's user; all of the source is.
   bool foreign = false;
   bool foreign_way = false;
@@ -100,6 +100,7 @@ struct Worker {
   std::string acl = std::string(4096, '\0');  // the attribute of a file
   std::optional<dev_t> no_acls;               // a file system that has none
   FileCopier copier;
+  OwnWaits waits;  // while it copies a large file
   ManifestFile manifest;
   int read_flags = O_RDONLY | O_NOATIME | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
 };

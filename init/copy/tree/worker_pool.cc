@@ -14,9 +14,12 @@
 #include <cstring>
 #include <exception>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/signal_name.h"
+#include "init/copy/tree/pool_load.h"
 #include "init/proc/signals.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
@@ -25,7 +28,7 @@
 namespace copy {
 namespace {
 
-constexpr int kTickMs = 200;
+constexpr std::int64_t kTickMs = 200;
 constexpr int kMostWorkers = 64;
 constexpr std::int64_t kDyingMs = 1000;  // one that hangs in the kernel is left behind
 constexpr int kFailed = 1;
@@ -34,6 +37,7 @@ struct Member {
   pid_t pid = -1;
   bool ended = false;
 };
+using Members = std::vector<Member>;
 
 void write_failure(FailureSlot& slot, const envgen::Error& error) {
   if (slot.claimed.exchange(1) != 0) return;
@@ -100,7 +104,7 @@ envgen::Status ending_of(int status) {
 }
 
 // Reaps who has ended. The first bad ending is the result.
-envgen::Status reap(std::vector<Member>& members) {
+envgen::Status reap(Members& members) {
   envgen::Status result;
   for (Member& member : members) {
     if (member.ended) continue;
@@ -115,11 +119,11 @@ envgen::Status reap(std::vector<Member>& members) {
   return result;
 }
 
-bool all_ended(const std::vector<Member>& members) {
+bool all_ended(const Members& members) {
   return std::ranges::all_of(members, [](const Member& member) { return member.ended; });
 }
 
-void end_all(std::vector<Member>& members) {
+void end_all(Members& members) {
   for (const Member& member : members) {
     if (!member.ended) ::kill(member.pid, SIGKILL);
   }
@@ -131,21 +135,107 @@ void end_all(std::vector<Member>& members) {
   }
 }
 
-envgen::Status watch(std::vector<Member>& members, int alive, const FailureSlot& slot,
-                     const std::function<envgen::Status()>& tick) {
+class RunningPool {
+ public:
+  RunningPool(const Pool& pool, FailureSlot& slot, const std::function<envgen::Status(int)>& body)
+      : pool_(pool), slot_(slot), body_(body), load_(available_cpus()) {}
+
+  envgen::Status begin();
+  envgen::Status watch(const std::function<envgen::Status()>& tick);
+  void end() { end_all(members_); }
+
+ private:
+  envgen::Status start_until(int count);
+  void wait(std::int64_t until_ms);
+  void adapt();
+  [[nodiscard]] bool adapts() const { return pool_.first > 0 && pool_.first < pool_.size; }
+
+  const Pool& pool_;
+  FailureSlot& slot_;
+  const std::function<envgen::Status(int)>& body_;
+  PoolLoad load_;
+  pid_t parent_ = ::getpid();
+  Members members_;
+  // One for each time that some were started: hung up when the last of those has ended.
+  std::vector<sys::Fd> alive_;
+  int limit_ = 0;
+  bool may_start_ = true;
+};
+
+envgen::Status RunningPool::start_until(int count) {
+  if (!may_start_ || std::cmp_greater_equal(members_.size(), count)) return {};
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return envgen::fail("starting a copy", "", sys::errno_text(errno), "allow more open files");
+  }
+  alive_.emplace_back(ends[0]);
+  const sys::Fd theirs(ends[1]);
+  while (std::cmp_less(members_.size(), count)) {
+    const auto number = static_cast<int>(members_.size());
+    const pid_t pid = ::fork();
+    if (pid == 0) work(number, parent_, slot_, body_);
+    if (pid > 0) {
+      members_.push_back({.pid = pid});
+      continue;
+    }
+    may_start_ = false;
+    // With one that works there is a copy, if a slow one.
+    if (!members_.empty()) break;
+    return envgen::fail("starting a copying process", "", sys::errno_text(errno),
+                        "allow more processes");
+  }
+  return {};
+}
+
+envgen::Status RunningPool::begin() {
+  members_.reserve(static_cast<std::size_t>(pool_.size));
+  limit_ = adapts() ? pool_.first : pool_.size;
+  if (adapts()) pool_.gate->reset(static_cast<std::uint32_t>(limit_));
+  TRY(start_until(limit_));
+  if (pool_.begun) pool_.begun();
+  return {};
+}
+
+void RunningPool::wait(std::int64_t until_ms) {
+  if (alive_.empty()) {
+    ::poll(nullptr, 0, 1);  // between their last close and their end
+    return;
+  }
+  std::vector<pollfd> ends;
+  ends.reserve(alive_.size());
+  for (const sys::Fd& alive : alive_) ends.push_back({alive.get(), POLLIN, 0});
+  const std::int64_t wait_ms = std::clamp<std::int64_t>(until_ms - sys::monotonic_ms(), 1, kTickMs);
+  ::poll(ends.data(), ends.size(), static_cast<int>(wait_ms));
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (ends[i].revents != 0) alive_[i].reset();
+  }
+  std::erase_if(alive_, [](const sys::Fd& alive) { return !alive.valid(); });
+}
+
+void RunningPool::adapt() {
+  std::vector<pid_t> working;
+  for (const Member& member : members_) {
+    if (!member.ended && std::cmp_less(working.size(), limit_)) working.push_back(member.pid);
+  }
+  const int wanted = load_.look(working, sys::monotonic_ms(), pool_.useful());
+  const int limit = std::clamp(wanted, pool_.first, pool_.size);
+  // Without those that cannot be started it goes on.
+  std::ignore = start_until(limit);
+  pool_.gate->set(static_cast<std::uint32_t>(limit_), static_cast<std::uint32_t>(limit));
+  limit_ = limit;
+}
+
+envgen::Status RunningPool::watch(const std::function<envgen::Status()>& tick) {
   std::int64_t next_tick = sys::monotonic_ms() + kTickMs;
   for (;;) {
-    // Hung up when the last of them has ended.
-    pollfd end{.fd = alive, .events = POLLIN, .revents = 0};
-    const std::int64_t wait = std::clamp<std::int64_t>(next_tick - sys::monotonic_ms(), 1, kTickMs);
-    ::poll(&end, 1, static_cast<int>(wait));
-    envgen::Status ending = reap(members);
-    if (slot.ready.load(std::memory_order_acquire) != 0) {
-      return std::unexpected(read_failure(slot));
+    wait(adapts() ? std::min(next_tick, load_.next_look_ms()) : next_tick);
+    envgen::Status ending = reap(members_);
+    if (slot_.ready.load(std::memory_order_acquire) != 0) {
+      return std::unexpected(read_failure(slot_));
     }
     if (!ending) return ending;
-    if (all_ended(members)) return {};
-    if (end.revents != 0) ::poll(nullptr, 0, 1);  // between its last close and its end
+    if (all_ended(members_)) return {};
+    if (adapts() && sys::monotonic_ms() >= load_.next_look_ms()) adapt();
     if (sys::monotonic_ms() < next_tick) continue;
     next_tick = sys::monotonic_ms() + kTickMs;
     TRY(tick());
@@ -161,44 +251,25 @@ int available_cpus() {
 
 int pool_size(int asked) {
   if (asked > 0) return std::min(asked, kMostWorkers);
-  // They wait for the storage more than they compute: with cold caches, or a source on the network,
-  // several of them per CPU are several times as fast, and otherwise cost nothing.
+  // With cold caches, or a source on the network, they wait for the storage more than they compute,
+  // and several of them per CPU are several times as fast.
   constexpr int kPerCpu = 4;
   constexpr int kLeast = 8;
   constexpr int kMost = 32;
   return std::clamp(kPerCpu * available_cpus(), kLeast, kMost);
 }
 
-envgen::Status run_worker_pool(int size, FailureSlot& slot,
+int first_of_pool(int asked) { return asked > 0 ? 0 : available_cpus(); }
+
+envgen::Status run_worker_pool(const Pool& pool, FailureSlot& slot,
                                const std::function<envgen::Status(int worker)>& body,
-                               const std::function<envgen::Status()>& tick,
-                               const std::function<void()>& begun) {
+                               const std::function<envgen::Status()>& tick) {
   slot.claimed = 0;
   slot.ready = 0;
-  int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return envgen::fail("starting a copy", "", sys::errno_text(errno), "allow more open files");
-  }
-  sys::Fd alive(ends[0]);
-  sys::Fd held(ends[1]);
-  std::vector<Member> members;
-  members.reserve(static_cast<std::size_t>(size));
-  const pid_t parent = ::getpid();
-  envgen::Status result;
-  for (int worker = 0; worker < size && result; ++worker) {
-    const pid_t pid = ::fork();
-    if (pid == 0) work(worker, parent, slot, body);
-    if (pid > 0) members.push_back({pid, false});
-    // With one that works there is a copy, if a slow one.
-    if (pid < 0 && members.empty()) {
-      result = envgen::fail("starting a copying process", "", sys::errno_text(errno),
-                            "allow more processes");
-    }
-  }
-  held.reset();
-  if (result && begun) begun();
-  if (result) result = watch(members, alive.get(), slot, tick);
-  end_all(members);
+  RunningPool running(pool, slot, body);
+  envgen::Status result = running.begin();
+  if (result) result = running.watch(tick);
+  running.end();
   return result;
 }
 

@@ -15,6 +15,7 @@
 
 #include "tests/bench/copy/copy_trees.h"
 #include "tests/bench/copy/fresh_disk.h"
+#include "tests/bench/copy/slow_disk.h"
 #include "tests/bench/proc_files.h"
 #include "tests/bench/topics.h"
 
@@ -57,6 +58,12 @@ std::vector<Way> ways_of(const Field& field, bool large) {
       {"cp -a", "cp -a $FROM $TO"},
       {"tar | tar", "mkdir $TO && tar -C $FROM -cf - . | tar -C $TO -xf -"},
   };
+  const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+  if (!large) {
+    // 8 calls for each file, which nothing can do without that copies it.
+    ways.push_back({text("floor: 8 calls a file, %ld processes", cpus),
+                    field.self + text(" --program copy-floor $FROM $TO %ld", cpus)});
+  }
   if (large) {
     ways.push_back({"raw read/write loop", field.self + " --program copy-raw $FROM $TO"});
   }
@@ -66,7 +73,6 @@ std::vector<Way> ways_of(const Field& field, bool large) {
                     "RCLONE_CONFIG=/dev/null rclone -q copy --transfers 8 $FROM $TO"});
   }
   if (is_installed("fpsync")) {
-    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     ways.push_back({text("fpsync -n %ld", cpus),
                     text("fpsync -t %s/fpsync -n %ld $FROM/ $TO/", field.folder.c_str(), cpus)});
   }
@@ -190,6 +196,47 @@ void measure_proof(const Field& field, const std::string& memory) {
   for (const char* name : {"/source", "/copy", "/.trainit-copy.copy"}) remove_tree(memory + name);
 }
 
+// One large file to a file system that takes long for each write, and many writes at a time: as one
+// on the network. The floor is that of so many processes that each write a part of it.
+void measure_streams(const Field& field, const std::string& memory) {
+  if (!is_wanted("streams")) return;
+  constexpr int kWriteUs = 20'000;
+  constexpr int kBlocks = 2048;  // of 256 KiB
+  constexpr int kStreams = 8;
+  const SlowDisk slow(field.self, memory + "/slow", kWriteUs);
+  if (!slow.is_there()) {
+    printf("\nstreams: not measured, FUSE is not to be had here\n");
+    return;
+  }
+  const std::string from = memory + "/source";
+  const TreeShape shape{.name = "streams", .files = 1, .bytes = kBlocks * (256LL << 10)};
+  make_tree(from, shape);
+  const std::string file = "/part-00000/sample-0000000";
+  const std::string begin = "mkdir -p $TO/part-00000 && truncate -s " +
+                            std::to_string(shape.bytes) + " $TO" + file + " && ";
+  const auto streams = [&](int count) {
+    return begin + text(
+                       "for i in $(seq 0 %d); do dd if=$FROM%s of=$TO%s bs=256k count=%d "
+                       "skip=$((i*%d)) seek=$((i*%d)) conv=notrunc status=none & done; wait",
+                       count - 1, file.c_str(), file.c_str(), kBlocks / count, kBlocks / count,
+                       kBlocks / count);
+  };
+  std::vector<Way> ways = {{"trainit copy", field.trainit + " copy --headroom 0% $FROM $TO", true},
+                           {"floor: 8 dd, a part each", streams(kStreams)},
+                           {"2 dd, a part each", streams(2)}};
+  const int rounds = is_quick() ? 2 : 5;
+  for (int round = 0; round < rounds; ++round) {
+    const Route route{.from = memory, .to = slow.mount_point()};
+    for (const std::size_t index : shuffled(ways.size())) {
+      ways[index].ms.push_back(time_of(field, ways[index], route, from));
+    }
+    for (Way& way : ways) way.ratios.push_back(way.ms.back() / ways[0].ms.back());
+  }
+  show(ways, text("### A file of %lld MB to a file system that takes %d ms for each write",
+                  static_cast<long long>(shape.bytes / 1'000'000), kWriteUs / 1000));
+  remove_tree(from);
+}
+
 std::int64_t pss_kb(pid_t pid) { return field_of(proc_path(pid, "smaps_rollup"), "Pss"); }
 
 // The most that all processes of a copy had together.
@@ -246,6 +293,7 @@ void copy(const Field& field) {
   };
   for (const TreeShape& shape : shapes) measure_shape(field, shape, disk, memory);
   measure_proof(field, memory);
+  measure_streams(field, memory);
   measure_memory(field, memory);
   umount(memory.c_str());
 }
