@@ -46,6 +46,7 @@ void NonblockingWriter::open_stream(int standard_fd, mode_t type, dev_t device) 
     const std::string path = "/proc/self/fd/" + std::to_string(standard_fd);
     fd_.reset(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
     way_ = Way::kWrite;
+    takes_pages_ = fd_.valid() && type == S_IFIFO;
     if (fd_.valid()) return;
   }
   fd_.reset(::fcntl(standard_fd, F_DUPFD_CLOEXEC, 3));
@@ -108,8 +109,9 @@ ssize_t NonblockingWriter::write_once(std::string_view bytes) {
   return -1;
 }
 
-ssize_t NonblockingWriter::write(std::string_view bytes) {
-  // A worker has SIGPIPE as the caller left it, and a reader that went away must not kill it.
+// A worker has SIGPIPE as the caller left it, and a reader that went away must not kill it.
+template <class Call>
+ssize_t NonblockingWriter::without_sigpipe(const Call& call) {
   sigset_t pipe_signal;
   sigset_t before;
   ::sigemptyset(&pipe_signal);
@@ -117,7 +119,7 @@ ssize_t NonblockingWriter::write(std::string_view bytes) {
   ::sigprocmask(SIG_BLOCK, &pipe_signal, &before);
   ssize_t count = 0;
   do {
-    count = write_once(bytes);
+    count = call();
   } while (count < 0 && errno == EINTR);
   const int error = errno;
   if (::sigismember(&before, SIGPIPE) == 0) {
@@ -126,6 +128,20 @@ ssize_t NonblockingWriter::write(std::string_view bytes) {
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
   }
   errno = error;
+  return count;
+}
+
+ssize_t NonblockingWriter::write(std::string_view bytes) {
+  return without_sigpipe([&] { return write_once(bytes); });
+}
+
+ssize_t NonblockingWriter::tee(int pipe, std::size_t most) {
+  errno = EINVAL;
+  if (!takes_pages_) return -1;
+  const ssize_t count =
+      without_sigpipe([&] { return ::tee(pipe, fd_.get(), most, SPLICE_F_NONBLOCK); });
+  // What we tee from is no pipe, or a filter does not let us.
+  if (count < 0 && errno != EAGAIN && errno != EPIPE) takes_pages_ = false;
   return count;
 }
 

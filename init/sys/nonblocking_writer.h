@@ -23,6 +23,9 @@ class NonblockingWriter {
 
   // How much was taken; -1 with errno: EAGAIN when the reader must read first. SIGPIPE never comes.
   ssize_t write(std::string_view bytes);
+  // Of a pipe to a pipe, without a copy: how much of what `pipe` holds was taken, while it still
+  // holds all of it. -1 where nothing was; EAGAIN: the reader must read first, or there is nothing.
+  ssize_t tee(int pipe, std::size_t most);
   // What was written into it, by anybody, and not read yet; nothing where that cannot be known.
   [[nodiscard]] std::optional<std::size_t> unread() const;
   // What to poll for POLLOUT; -1: it takes nothing, ever.
@@ -35,11 +38,14 @@ class NonblockingWriter {
   enum class Way : unsigned char { kNone, kWrite, kSend, kSplice, kPoll };
 
   void open_stream(int standard_fd, mode_t type, dev_t device);
+  template <class Call>
+  static ssize_t without_sigpipe(const Call& call);
   ssize_t write_once(std::string_view bytes);
   ssize_t splice_some(std::string_view bytes);
 
   Fd fd_;
   Way way_ = Way::kNone;
+  bool takes_pages_ = false;  // a pipe, whose description is ours
   Fd splice_in_;
   Fd splice_out_;
 };

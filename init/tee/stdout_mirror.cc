@@ -86,6 +86,17 @@ void StdoutMirror::pass(std::string_view bytes) {
   if (full_ || gone_) drop_all();
 }
 
+std::size_t StdoutMirror::take_pages(int pipe, std::size_t most) {
+  if (pending() > 0 || unsaid_ > 0 || waits_ || gone_) return 0;
+  const ssize_t count = writer_.tee(pipe, most);
+  return count > 0 ? static_cast<std::size_t>(count) : 0;
+}
+
+void StdoutMirror::passed(std::string_view bytes) {
+  written_ += bytes.size();
+  at_line_start_ = bytes.ends_with('\n');
+}
+
 void StdoutMirror::count_lost(std::string_view bytes) {
   dropped_ += bytes.size();
   if (lost_ != nullptr) lost_->add(bytes);

@@ -31,6 +31,10 @@ class StdoutMirror {
   void flush();
   // Both, without a copy of what is taken now.
   void pass(std::string_view bytes);
+  // Takes what `pipe` holds as it is, without a copy, where nothing has to go out before: how much,
+  // while the pipe still holds it. 0: pass() it. passed() is to be told of it when it is read.
+  std::size_t take_pages(int pipe, std::size_t most);
+  void passed(std::string_view bytes);
   // There is something to write: what to poll for POLLOUT, or -1.
   [[nodiscard]] int waits_for() const { return pending() > 0 && !waits_ ? writer_.fd() : -1; }
   [[nodiscard]] std::size_t pending() const { return front_.size() + queue_.size() - head_; }

@@ -26,6 +26,9 @@ namespace logtee {
 namespace {
 
 constexpr std::size_t kReadBytes = 128U << 10;
+// From there on what is to be shown as it comes is taken without a copy. A pipe has few places for
+// what is taken so, however short it is: lines would fill it that a write puts together.
+constexpr std::size_t kBulkBytes = 32U << 10;
 // A line without an end is shown after this time: somebody may wait for an answer, or want to know
 // where it hangs. What writes in the meantime tears no line; a bar is not torn by anything.
 constexpr std::int64_t kPartialMs = 5000;
@@ -49,6 +52,8 @@ struct Input {
   bool held = false;  // by the reader: the end of its line may have been written long ago
   bool terminal = false;
   std::int64_t sized_ms = 0;
+  bool bulk = false;       // the last read brought much
+  std::size_t passed = 0;  // of what its pipe holds, these are on our stdout or stderr already
 
   [[nodiscard]] std::int64_t partial_until_ms() const {
     return partial_since_ms + (lines->draws() ? kBarMs : kPartialMs);
@@ -253,10 +258,14 @@ void Tee::wait() {
 }
 
 bool Tee::read(Input& input) {
+  if (input.bulk && input.passed == 0 && input.mirror != nullptr && !input.lines) {
+    input.passed = input.mirror->take_pages(input.fd, kReadBytes);
+  }
   const std::span<char> room = shared_.begin(input.process, input.stream);
+  const std::size_t most = input.passed > 0 ? input.passed : kReadBytes;
   ssize_t size = 0;
   do {
-    size = ::read(input.fd, room.data(), std::min(room.size(), kReadBytes));
+    size = ::read(input.fd, room.data(), std::min(room.size(), most));
   } while (size < 0 && errno == EINTR);
   const int error = errno;
   const std::string_view bytes(room.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
@@ -268,7 +277,13 @@ bool Tee::read(Input& input) {
     return false;
   }
   if (input.log != nullptr) input.log->write(bytes, now_ms_);
-  if (input.mirror != nullptr) show(input, bytes);
+  input.bulk = bytes.size() >= kBulkBytes;
+  if (input.passed > 0) {
+    input.mirror->passed(bytes);
+    input.passed -= bytes.size();
+  } else if (input.mirror != nullptr) {
+    show(input, bytes);
+  }
   if (scan_) scan_(input.process, input.stream, bytes);
   return true;
 }

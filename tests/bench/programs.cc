@@ -1,5 +1,6 @@
 #include "tests/bench/programs.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "tests/bench/copy/copy_floor.h"
 #include "tests/bench/copy/copy_trees.h"
@@ -151,6 +153,29 @@ int print(int argc, char** argv) {
   return 0;
 }
 
+// tee-floor FILE: what a tee cannot do without. What comes goes to stdout without a copy, and with
+// one into memory, where its end is looked for, and from there to the file, to which it is
+// appended.
+int tee_floor(int argc, char** argv) {
+  constexpr std::size_t kAtOnce = 128 << 10;
+  if (argc < 2) return 2;
+  fcntl(STDIN_FILENO, F_SETPIPE_SZ, 256 << 10);
+  const int file = open(argv[1], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const std::unique_ptr<char, decltype(&free)> buffer(
+      static_cast<char*>(aligned_alloc(4096, kAtOnce)), free);
+  for (;;) {
+    ssize_t left = tee(STDIN_FILENO, STDOUT_FILENO, kAtOnce, 0);
+    if (left <= 0) return left == 0 ? 0 : 1;
+    while (left > 0) {
+      const ssize_t count = read(STDIN_FILENO, buffer.get(), static_cast<std::size_t>(left));
+      if (count <= 0 || write(file, buffer.get(), static_cast<std::size_t>(count)) != count) {
+        return 1;
+      }
+      left -= count;
+    }
+  }
+}
+
 struct Program {
   const char* name;
   int (*run)(int argc, char** argv);
@@ -165,6 +190,7 @@ constexpr std::array kPrograms{
     Program{"burst", burst},
     Program{"train", train},
     Program{"print", print},
+    Program{"tee-floor", tee_floor},
     Program{"copy-raw",
             [](int argc, char** argv) { return argc == 3 ? copy_raw(argv[1], argv[2]) : 2; }},
     Program{"copy-floor",

@@ -25,6 +25,7 @@ struct Way {
   std::string name;
   std::string pipeline;
   std::vector<double> megabytes_per_second = {};
+  std::vector<double> ratios = {};  // to tee(1) in the same round
 };
 
 void measure_throughput(const Field& field) {
@@ -33,26 +34,32 @@ void measure_throughput(const Field& field) {
   const std::string trainit = "TRAINIT_RUN_DIR=" + field.folder +
                               "/run TRAINIT_LOG_DIR=" + field.folder + "/tee-logs " +
                               field.trainit + " ";
-  std::vector<Way> ways = {{"print | tee FILE", print + " | tee " + file + " | cat > /dev/null"},
-                           {"print | cat", print + " | cat | cat > /dev/null"},
-                           {"trainit --output tee -- print",
-                            trainit + "--output tee -- " + print + " | cat > /dev/null"},
-                           {"the same with a prefix", trainit + "--output tee --log-prefix 1 -- " +
-                                                          print + " | cat > /dev/null"},
-                           {"trainit -- print", trainit + "-- " + print + " | cat > /dev/null"}};
+  std::vector<Way> ways = {
+      {"print | tee FILE", print + " | tee " + file + " | cat > /dev/null"},
+      {"print | cat", print + " | cat | cat > /dev/null"},
+      {"print | floor: tee(2), read, write",
+       print + " | " + field.self + " --program tee-floor " + file + " | cat > /dev/null"},
+      {"trainit --output tee -- print",
+       trainit + "--output tee -- " + print + " | cat > /dev/null"},
+      {"the same with a prefix",
+       trainit + "--output tee --log-prefix 1 -- " + print + " | cat > /dev/null"},
+      {"trainit -- print", trainit + "-- " + print + " | cat > /dev/null"}};
   for (int round = 0; round < kRounds; ++round) {
-    for (Way& way : ways) {
+    for (const std::size_t index : shuffled(ways.size())) {
+      Way& way = ways[index];
       const Run run = measure({"/bin/sh", "-c", way.pipeline}, field.folder + "/said");
       way.megabytes_per_second.push_back(static_cast<double>(kBytes) / 1e3 / run.wall_ms);
       unlink(file.c_str());
       measure({"/bin/rm", "-rf", field.folder + "/tee-logs"}, "/dev/null");
     }
+    const double reference = ways[0].megabytes_per_second.back();
+    for (Way& way : ways) way.ratios.push_back(way.megabytes_per_second.back() / reference);
   }
-  Table table({"way", "MB/s", "x tee(1)"});
-  const double reference = median(ways[0].megabytes_per_second);
+  Table table({"way", "MB/s", "x tee(1)", "paired, least to most"});
   for (const Way& way : ways) {
-    const double value = median(way.megabytes_per_second);
-    table.add({way.name, text("%.0f", value), text("%.2f", value / reference)});
+    table.add({way.name, text("%.0f", median(way.megabytes_per_second)),
+               text("%.2f", median(way.ratios)),
+               text("%.2f to %.2f", quantile(way.ratios, 0), quantile(way.ratios, 1))});
   }
   table.print();
 }

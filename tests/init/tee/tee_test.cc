@@ -356,6 +356,57 @@ TEST_F(TeeReader, WaitsForTheOneWhoWritesBefore) {
   EXPECT_EQ(drain(pipe_, mirror_).size(), put_);
 }
 
+TEST_F(TeeReader, GetsWhatAPipeHoldsWithoutACopy) {
+  child::Pipe source = child::make_pipe();
+  child::say(source.in.get(), "first\nsecond");
+  EXPECT_EQ(mirror_.take_pages(source.out.get(), 6), 6U);
+  EXPECT_EQ(child::read_now(pipe_.out.get()), "first\n");
+  std::array<char, 6> head{};
+  ASSERT_EQ(::read(source.out.get(), head.data(), head.size()), 6) << "it is still there";
+  mirror_.passed({head.data(), head.size()});
+  EXPECT_EQ(mirror_.written(), 6U);
+  EXPECT_EQ(mirror_.take_pages(source.out.get(), 100), 6U);
+  EXPECT_EQ(child::read_now(pipe_.out.get()), "second");
+}
+
+TEST_F(TeeReader, GetsWhatIsKeptForItBeforeWhatAPipeHolds) {
+  child::Pipe source = child::make_pipe();
+  child::say(source.in.get(), "late\n");
+  put_while_not_held(1000);
+  EXPECT_EQ(mirror_.take_pages(source.out.get(), 100), 0U);
+  EXPECT_EQ(drain(pipe_, mirror_).size(), put_);
+  EXPECT_EQ(mirror_.take_pages(source.out.get(), 100), 5U);
+}
+
+TEST_F(TeeReader, WhosePipeIsFullTakesNoPages) {
+  child::Pipe source = child::make_pipe();
+  child::say(source.in.get(), "text");
+  const std::string full(static_cast<std::size_t>(::fcntl(pipe_.in.get(), F_GETPIPE_SZ)), 'x');
+  mirror_.pass(full);
+  ASSERT_EQ(mirror_.pending(), 0U);
+  EXPECT_EQ(mirror_.take_pages(source.out.get(), 100), 0U);
+  EXPECT_EQ(child::read_now(pipe_.out.get()), full);
+}
+
+TEST(TeeEcho, TakesNoPagesWhereItIsNoPipe) {
+  child::Pipe source = child::make_pipe();
+  child::say(source.in.get(), "text");
+  const sys::Fd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  StdoutMirror mirror(null.get(), kPatienceMs);
+  EXPECT_EQ(mirror.take_pages(source.out.get(), 100), 0U);
+  EXPECT_EQ(child::read_now(source.out.get()), "text");
+}
+
+TEST(TeeEcho, TakesNoPagesWhereNobodyCanRead) {
+  child::Pipe source = child::make_pipe();
+  child::say(source.in.get(), "text");
+  child::Pipe pipe = child::make_pipe();
+  StdoutMirror mirror(pipe.in.get(), kPatienceMs);
+  pipe.out.reset();
+  EXPECT_EQ(mirror.take_pages(source.out.get(), 100), 0U);
+  EXPECT_EQ(child::read_now(source.out.get()), "text");
+}
+
 TEST(TeeEcho, IsDeadWhereNobodyCanRead) {
   child::Pipe pipe = child::make_pipe();
   StdoutMirror mirror(pipe.in.get(), kPatienceMs);
