@@ -2,9 +2,12 @@
 // without it, and how much of that is the search for the line, in one process.
 
 #include <stdio.h>
+#include <string.h>
 
 #include <array>
+#include <charconv>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "envgen/formats/perf_line.h"
@@ -36,8 +39,8 @@ double run_once(const Field& field, const Way& way) {
   return static_cast<double>(now_ns() - begin) / 1e6;
 }
 
-// MB/s of the scanner alone, over pieces as the tee reads them.
-double scan(int every) {
+// As the tee reads them.
+std::string piece_of_lines(int every) {
   std::string piece;
   for (int line = 1; piece.size() < (1 << 16); ++line) {
     piece += line % every == 0
@@ -45,15 +48,47 @@ double scan(int every) {
                  : text("2026-11-20 10:00:%02d INFO step %d loss 2.%06d this is what a line is\n",
                         line % 60, line, line);
   }
-  envgen::LineScanner scanner({*envgen::parse_perf_pattern("")});
+  return piece;
+}
+
+// MB/s of `search` alone, which adds to `found`.
+template <class Search>
+double speed_of(int every, const Search& search) {
+  const std::string piece = piece_of_lines(every);
   std::int64_t found = 0;
   std::size_t bytes = 0;
   const std::int64_t begin = now_ns();
-  for (; bytes < (std::size_t{kMegabytes} << 20); bytes += piece.size()) {
-    scanner.add(piece, [&found](std::size_t, const envgen::LineNumbers&) { ++found; });
-  }
+  for (; bytes < (std::size_t{kMegabytes} << 20); bytes += piece.size()) search(piece, found);
   if (found == 0) fail("nothing was found");
   return static_cast<double>(bytes) / (1 << 20) / (static_cast<double>(now_ns() - begin) / 1e9);
+}
+
+double scan(int every) {
+  envgen::LineScanner scanner({*envgen::parse_perf_pattern("")});
+  return speed_of(every, [&scanner](const std::string& piece, std::int64_t& found) {
+    scanner.add(piece, [&found](std::size_t, const envgen::LineNumbers&) { ++found; });
+  });
+}
+
+// What nothing can do without that reads these lines: their ends, the begin of each, two numbers.
+double floor_of_scan(int every) {
+  return speed_of(every, [](const std::string& piece, std::int64_t& found) {
+    constexpr std::string_view kHead = "this iteration hardware time is ";
+    constexpr std::string_view kBetween = " and e2e time is ";
+    for (const char* at = piece.data(); at < piece.data() + piece.size();) {
+      const auto rest = static_cast<std::size_t>(piece.data() + piece.size() - at);
+      const auto* end = static_cast<const char*>(memchr(at, '\n', rest));
+      if (end == nullptr) break;
+      if (std::string_view(at, end).starts_with(kHead)) {
+        double hardware = 0;
+        double e2e = 0;
+        const auto first = std::from_chars(at + kHead.size(), end, hardware);
+        std::from_chars(first.ptr + kBetween.size(), end, e2e);
+        if (hardware > 0 && e2e > 0) ++found;
+      }
+      at = end + 1;
+    }
+  });
 }
 
 }  // namespace
@@ -86,8 +121,11 @@ void line_watch(const Field& field) {
                text("%.2f to %.2f", quantile(way.ratios, 0), quantile(way.ratios, 1))});
   }
   table.print();
-  printf("The search by itself: %.0f MB/s with 1 line of 100, %.0f with 1 of 2.\n\n", scan(100),
+  printf("The search by itself: %.0f MB/s with 1 line of 100, %.0f with 1 of 2.\n", scan(100),
          scan(2));
+  printf(
+      "Floor, ends of lines and two numbers: %.0f MB/s with 1 line of 100, %.0f with 1 of 2.\n\n",
+      floor_of_scan(100), floor_of_scan(2));
 }
 
 }  // namespace bench
