@@ -104,6 +104,9 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
   if (early.received) setup.received = proc::from_siginfo(early.signal);
   setup.own_variables = own_variables(env);
   setup.has_hooks = may_have_hooks(early);
+#if !defined(__SANITIZE_ADDRESS__)  // which looks for leaks at the end
+  setup.ends_process = true;
+#endif
   return engine::supervise(std::move(setup));
 }
 

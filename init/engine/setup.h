@@ -33,6 +33,8 @@ struct Setup {
   // What to do where the job's command is no program at all: "did you mean `trainit status`?"
   std::string command_hint;
   const char* termination_log = "/dev/termination-log";
+  // The process is over with the job: the kernel takes down what it holds, and faster.
+  bool ends_process = false;
   // Called before each step of the machine: for tests that make the engine fail.
   std::function<void(const lifecycle::Event&)> before_step;
   // Instead of envgen::resolve, with a look at what it wants: for tests that bring their own plan,

@@ -1,7 +1,8 @@
 #pragma once
 // The class behind supervise(): what it knows and its steps. The loop, which turns what happens
 // into events, and what is left behind are in supervisor.cc, the machine's actions in
-// supervision_actions.cc. What concerns a worker is with that worker: it is known here by the list.
+// supervision_actions.cc, the end in supervision_end.cc. What concerns a worker is with that
+// worker: it is known here by the list.
 
 #include <cstdint>
 #include <deque>
@@ -83,6 +84,7 @@ class Supervisor {
   void add_output(JobReport& report) const;
   // True: a process has been stopped by a signal, or continued, since.
   bool look_for_paused();
+  void continue_stopped();
   void finish_logs();
   void finish();
   int fall_back();

@@ -14,11 +14,8 @@
 #include "envgen/resolve/resolve.h"
 #include "init/engine/control/control.h"
 #include "init/engine/control/control_answers.h"
-#include "init/engine/fallback/fallback.h"
-#include "init/engine/fallback/fallback_job.h"
 #include "init/engine/monitor/membership_watch.h"
 #include "init/engine/monitor/monitor.h"
-#include "init/engine/monitor/saved_step.h"
 #include "init/engine/policies.h"
 #include "init/engine/report/job_messages.h"
 #include "init/engine/supervision.h"
@@ -41,9 +38,6 @@ namespace event = lifecycle::event;
 // Bounds of one turn, so that neither a signal storm nor a fork bomb starves the other sources.
 constexpr std::size_t kMostSignals = 64;
 constexpr int kMostDeaths = 256;
-
-// What is kept of the runtime's own limit (10 s with Docker) for the last of the job's output.
-constexpr std::int64_t kLogsWithinStopMs = 1500;
 
 // So long the state is not written after a plan or a stop: the ranks, or the end of an idle job,
 // come before.
@@ -142,12 +136,16 @@ void Supervisor::turn() {
   const std::vector<Poller::Watched>& ready = wait();
   // Signals first: a stop request must not wait behind a thousand deaths.
   std::array<proc::Received, kMostSignals> room;
-  for (const proc::Received& received : signals_.read(room)) take_signal(received);
+  for (const proc::Received& received : signals_.read(room)) {
+    if (received.signal != SIGCHLD) stopper_.continue_stopped();
+    take_signal(received);
+  }
   for (const event::TimerFired& due : timers_.take_due(now_ms())) post(due);
   workers_.tend(sys::monotonic_ms());
   for (const Poller::Watched& one : ready) wake(one);
   if (reap_again_) reap();
   drain();
+  continue_stopped();
   if (diagnosis_.advance(job_, machine_)) state_writer_.note_change();
   if (child_changed_ && look_for_paused()) state_writer_.note_change();
   if (auto verdict = diagnosis_.take_verdict()) {
@@ -177,6 +175,13 @@ bool Supervisor::look_for_paused() {
   return changed;
 }
 
+void Supervisor::continue_stopped() {
+  const auto due_ms = stopper_.continue_due_ms();
+  if (!due_ms) return;
+  if (main_pids(job_).empty()) return stopper_.leave_stopped();
+  if (sys::monotonic_ms() >= *due_ms) stopper_.continue_stopped();
+}
+
 const std::vector<Poller::Watched>& Supervisor::wait() {
   if (!settled_ && machine_.phase() == lifecycle::Phase::kRunning) {
     settled_ = true;
@@ -198,8 +203,8 @@ const std::vector<Poller::Watched>& Supervisor::wait() {
   if (timeout_ms) *timeout_ms -= now_ms();
   const auto state_due_ms =
       state_writer_.due() && state_due_ms_ > 0 ? std::optional(state_due_ms_) : std::nullopt;
-  for (const auto due_ms :
-       {workers_.next_deadline(), metrics_due_ms(), wait_view_.due_ms(), state_due_ms}) {
+  for (const auto due_ms : {workers_.next_deadline(), metrics_due_ms(), wait_view_.due_ms(),
+                            state_due_ms, stopper_.continue_due_ms()}) {
     if (!due_ms) continue;
     const std::int64_t left_ms = *due_ms - sys::monotonic_ms();
     timeout_ms = std::min(timeout_ms.value_or(left_ms), left_ms);
@@ -449,7 +454,6 @@ void Supervisor::drain() {
     report_kills(job_, next, actions);
     for (const lifecycle::Action& one : actions) perform(one);
     if (!text.empty()) diagnosis_.say_behind(text);
-    stopper_.end_step();
     timeline_.stepped(next, actions, before.phase, job_, machine_);
     events_.pop_front();
   }
@@ -501,92 +505,13 @@ void Supervisor::add_output(JobReport& report) const {
   }
 }
 
-// A stop has a deadline that is not ours, also one that came when all was over.
-void Supervisor::finish_logs() {
-  if (machine_.stopped() || stops_said_ != 0) return tees_.finish(kLogsWithinStopMs);
-  tees_.finish(kLogsWithinStopMs, [this](pollfd& end) {
-    std::array<pollfd, 2> both = {signals_.source(), end};
-    signals_.wait(both, -1);
-    end = both[1];
-    std::array<proc::Received, kMostSignals> room;
-    return std::ranges::any_of(signals_.read(room), [this](const proc::Received& received) {
-      const bool stops = asks_to_stop(received.signal, true);
-      return std::holds_alternative<Stop>(
-          meaning_of(received.signal, job_.plan.policy.signals, stops));
-    });
-  });
-}
-
-void Supervisor::finish() {
-  diagnosis_.finish(job_, machine_);
-  report_saved(job_, machine_, tees_.seen(), timeline_, termination_log());
-  auto counted = [this] {
-    return std::pair(tees_.bytes_seen(), tees_.lost() != nullptr ? tees_.lost()->lines() : 0);
-  };
-  const auto before = counted();
-  // Before the logs, whose reader may take its time: whoever else waits is told the code now.
-  state_writer_.note_change();
-  write_state();
-  timeline_.flush();
-  link_.farewell(exit_code_);
-  finish_logs();
-  if (counted() != before) {
-    state_writer_.note_change();
-    write_state();
-  }
-  timeline_.finish(job_, machine_, setup_.request.observe.timeline, setup_.saved);
-  state_writer_.close();
-  // Not in pass-through, whose exit is as quick as its command's.
-  if (!pass_through_ && job_.first_failure.empty()) {
-    const std::string warning = oom_warning(job_, sys::oom_kills());
-    if (!warning.empty()) sys::log::warning(warning);
-  }
-  const int given = given_code(job_.plan.policy.exit_codes, exit_code_);
-  if (given != exit_code_) {
-    sys::log::info("exit code " + std::to_string(exit_code_) + ", given as " +
-                   std::to_string(given) + " (--exit-codes)");
-  } else if (!pass_through_ && says_exit_code(job_, exit_code_)) {
-    sys::log::info("exit code " + std::to_string(exit_code_));
-  }
-  if (pid1_) {
-    ::kill(-1, SIGKILL);
-  } else if (post_stop_killed_) {
-    orphan_reaper_.kill_rest();
-  }
-}
-
-// --- When this file itself fails ---
-
-int Supervisor::fall_back() {
-  sys::log::set_status("");
-  timeline_.flush();
-  const bool acts =
-      std::ranges::any_of(job_.plan.policy.signals, [](const envgen::SignalRule& rule) {
-        return rule.kind == envgen::SignalRule::Kind::kCheckpoint ||
-               rule.kind == envgen::SignalRule::Kind::kFile;
-      });
-  if (acts) {
-    sys::log::warning(
-        "no checkpoint is asked for and no file made for a signal any more (--signal): TERM and "
-        "INT stop the job");
-  }
-  const Evidence evidence{.job = job_,
-                          .machine = machine_,
-                          .waiting = events_,
-                          .job_control = job_control_,
-                          .grace_ms = job_.plan.policy.grace_ms,
-                          .signals = job_.plan.policy.signals,
-                          .resolve_code = resolve_code_,
-                          .exit_code = done_ ? std::optional(exit_code_) : std::nullopt};
-  const auto settled = settled_code(evidence);
-  const int code = settled ? *settled : reap_and_forward(signals_, fallback_job_of(evidence));
-  tees_.finish(kLogsWithinStopMs);
-  return given_code(job_.plan.policy.exit_codes, code);
-}
-
 int supervise(Setup setup) {
   try {
-    return Supervisor(std::move(setup)).run();
+    const bool ends_process = setup.ends_process;
+    Supervisor supervisor(std::move(setup));
+    const int code = supervisor.run();
+    if (ends_process) ::_exit(code);
+    return code;
   } catch (const std::exception& error) {
     sys::log::error(std::string("internal error, before anything started: ") + error.what());
     return exit_code::kOwnFailure;

@@ -32,7 +32,7 @@ int wait_id(idtype_t type, id_t id, siginfo_t* info, int options);
 Reaped reap(int limit);
 
 // pids whose parent is this process, zombies included. From /proc; empty where that is not mounted.
-// A child that ends while the kernel lists them may hide others: ask again after reaping.
+// The kernel's list is whole while none of them is reaped, which nobody but we does.
 std::vector<pid_t> children_of_self();
 // The same by reading all of /proc: for kernels without CONFIG_PROC_CHILDREN, and gVisor.
 std::vector<pid_t> children_by_scan();

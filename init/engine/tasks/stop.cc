@@ -4,17 +4,24 @@
 #include <unistd.h>
 
 #include "init/proc/terminal.h"
+#include "init/sys/clock.h"
 
 namespace engine {
 
 using envgen::StopScope;
+
+namespace {
+
+constexpr std::int64_t kMomentMs = 2;
+
+}  // namespace
 
 void Stopper::begin_step() {
   groups_.clear();
   trees_.clear();
 }
 
-void Stopper::end_step() {
+void Stopper::continue_stopped() {
   if (to_continue_.empty()) return;
   const auto below = proc::descendants(to_continue_.front().spared);
   for (const proc::Member& member : below.value_or(std::vector<proc::Member>())) {
@@ -23,11 +30,20 @@ void Stopper::end_step() {
   for (const StopTarget& target : to_continue_) {
     if (!below && proc::is_stopped(target.main)) ::kill(target.main, SIGCONT);
   }
+  leave_stopped();
+}
+
+void Stopper::leave_stopped() {
   to_continue_.clear();
+  continue_due_ms_.reset();
 }
 
 void Stopper::send(const StopTarget& target) {
-  if (target.signal != SIGKILL) to_continue_.push_back(target);
+  if (target.signal != SIGKILL) {
+    to_continue_.push_back(target);
+    to_continue_.back().forwarded = nullptr;  // it lives as long as the step
+    continue_due_ms_ = sys::monotonic_ms() + kMomentMs;
+  }
   switch (target.scope) {
     case StopScope::kMain:
       return send_to_main(target);

@@ -316,17 +316,14 @@ std::vector<pid_t> Tees::pids() const {
   return pids;
 }
 
-// The quick look may miss a child while another one ends.
 bool Tees::are_all_children(pid_t beside) const {
   std::vector<pid_t> tees = pids();
   if (beside > 0) tees.push_back(beside);
-  auto only_tees = [&tees](const std::vector<pid_t>& children) {
-    return !children.empty() && std::ranges::all_of(children, [&tees](pid_t child) {
-      return std::ranges::find(tees, child) != tees.end();
-    });
-  };
-  return !tees.empty() && only_tees(proc::children_of_self()) &&
-         only_tees(proc::children_by_scan());
+  if (tees.empty()) return false;
+  const std::vector<pid_t> children = proc::children_of_self();
+  return !children.empty() && std::ranges::all_of(children, [&tees](pid_t child) {
+    return std::ranges::find(tees, child) != tees.end();
+  });
 }
 
 }  // namespace engine

@@ -1,0 +1,112 @@
+// The end: what is written last, whom it waits for, and what is left where the supervisor fails.
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "init/engine/fallback/fallback.h"
+#include "init/engine/fallback/fallback_job.h"
+#include "init/engine/monitor/saved_step.h"
+#include "init/engine/policies.h"
+#include "init/engine/report/job_messages.h"
+#include "init/engine/supervision.h"
+#include "init/engine/tasks/signal_rules.h"
+#include "init/sys/cgroup.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+// What is kept of the runtime's own limit (10 s with Docker) for the last of the job's output.
+constexpr std::int64_t kLogsWithinStopMs = 1500;
+
+constexpr std::size_t kMostSignals = 64;  // of one look
+
+}  // namespace
+
+// A stop has a deadline that is not ours, also one that came when all was over.
+void Supervisor::finish_logs() {
+  if (machine_.stopped() || stops_said_ != 0) return tees_.finish(kLogsWithinStopMs);
+  tees_.finish(kLogsWithinStopMs, [this](pollfd& end) {
+    std::array<pollfd, 2> both = {signals_.source(), end};
+    signals_.wait(both, -1);
+    end = both[1];
+    std::array<proc::Received, kMostSignals> room;
+    return std::ranges::any_of(signals_.read(room), [this](const proc::Received& received) {
+      const bool stops = asks_to_stop(received.signal, true);
+      return std::holds_alternative<Stop>(
+          meaning_of(received.signal, job_.plan.policy.signals, stops));
+    });
+  });
+}
+
+void Supervisor::finish() {
+  diagnosis_.finish(job_, machine_);
+  report_saved(job_, machine_, tees_.seen(), timeline_, termination_log());
+  auto counted = [this] {
+    return std::pair(tees_.bytes_seen(), tees_.lost() != nullptr ? tees_.lost()->lines() : 0);
+  };
+  const auto before = counted();
+  // Before the logs, whose reader may take its time: whoever else waits is told the code now.
+  state_writer_.note_change();
+  write_state();
+  timeline_.flush();
+  link_.farewell(exit_code_);
+  finish_logs();
+  if (counted() != before) {
+    state_writer_.note_change();
+    write_state();
+  }
+  timeline_.finish(job_, machine_, setup_.request.observe.timeline, setup_.saved);
+  state_writer_.close();
+  // Not in pass-through, whose exit is as quick as its command's.
+  if (!pass_through_ && job_.first_failure.empty()) {
+    const std::string warning = oom_warning(job_, sys::oom_kills());
+    if (!warning.empty()) sys::log::warning(warning);
+  }
+  const int given = given_code(job_.plan.policy.exit_codes, exit_code_);
+  if (given != exit_code_) {
+    sys::log::info("exit code " + std::to_string(exit_code_) + ", given as " +
+                   std::to_string(given) + " (--exit-codes)");
+  } else if (!pass_through_ && says_exit_code(job_, exit_code_)) {
+    sys::log::info("exit code " + std::to_string(exit_code_));
+  }
+  // With PID 1 the kernel ends all.
+  if (!pid1_ && post_stop_killed_) orphan_reaper_.kill_rest();
+}
+
+// --- When the supervisor itself fails ---
+
+int Supervisor::fall_back() {
+  sys::log::set_status("");
+  timeline_.flush();
+  const bool acts =
+      std::ranges::any_of(job_.plan.policy.signals, [](const envgen::SignalRule& rule) {
+        return rule.kind == envgen::SignalRule::Kind::kCheckpoint ||
+               rule.kind == envgen::SignalRule::Kind::kFile;
+      });
+  if (acts) {
+    sys::log::warning(
+        "no checkpoint is asked for and no file made for a signal any more (--signal): TERM and "
+        "INT stop the job");
+  }
+  const Evidence evidence{.job = job_,
+                          .machine = machine_,
+                          .waiting = events_,
+                          .job_control = job_control_,
+                          .grace_ms = job_.plan.policy.grace_ms,
+                          .signals = job_.plan.policy.signals,
+                          .resolve_code = resolve_code_,
+                          .exit_code = done_ ? std::optional(exit_code_) : std::nullopt};
+  const auto settled = settled_code(evidence);
+  const int code = settled ? *settled : reap_and_forward(signals_, fallback_job_of(evidence));
+  tees_.finish(kLogsWithinStopMs);
+  return given_code(job_.plan.policy.exit_codes, code);
+}
+
+}  // namespace engine
