@@ -1,13 +1,10 @@
 #include "init/sys/memory.h"
 
-#include <elf.h>
 #include <malloc.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
-#include <span>
 
 namespace sys {
 namespace {
@@ -31,20 +28,7 @@ void release(std::uintptr_t first, std::uintptr_t size) {
 
 void release_start_memory() {
   ::malloc_trim(0);
-  const std::uintptr_t table = ::getauxval(AT_PHDR);
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
-  const std::span segments(reinterpret_cast<const Elf64_Phdr*>(table), ::getauxval(AT_PHNUM));
-  std::uintptr_t base = 0;  // of a program that may lie anywhere
-  for (const Elf64_Phdr& segment : segments) {
-    if (segment.p_type == PT_PHDR) base = table - segment.p_vaddr;
-  }
-  for (const Elf64_Phdr& segment : segments) {
-    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
-    const std::uintptr_t start = segment.p_vaddr + base;
-    const std::uintptr_t first = start / page * page;
-    release(first, start + segment.p_memsz - first);
-  }
   release_stack(page);
 }
 
