@@ -2,6 +2,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 
@@ -23,6 +24,9 @@ namespace {
 // Those that are set.
 std::vector<std::string> own_variables(const envgen::Environ& env) {
   std::vector<std::string> names;
+  const bool any = std::ranges::any_of(
+      env.entries(), [](const std::string& entry) { return entry.starts_with("TRAINIT_"); });
+  if (!any) return names;
   for (const Option& option : option_table()) {
     // Where this instance is: `trainit status` inside the job needs it.
     if (!has_variable(option) || option.name == "run-dir") continue;

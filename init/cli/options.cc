@@ -105,8 +105,21 @@ envgen::Status apply_option(const Option& option, Options& options, std::string_
   return {};
 }
 
-envgen::Status apply_variables(const envgen::Environ& env, Options& options) {
+constexpr std::string_view kVariablePrefix = "TRAINIT_";
+
+// Few of many: each option looks through them.
+envgen::Environ own_part(const envgen::Environ& env) {
+  std::vector<std::string> own;
+  for (const std::string& entry : env.entries()) {
+    if (entry.starts_with(kVariablePrefix)) own.push_back(entry);
+  }
+  return envgen::Environ(std::move(own));
+}
+
+envgen::Status apply_variables(const envgen::Environ& all, Options& options) {
   if (options.command == kCopy) return {};  // they are of a job's datasets
+  const envgen::Environ env = own_part(all);
+  if (env.entries().empty()) return {};
   for (const Option& option : option_table()) {
     if (!has_variable(option) || (option.commands & options.command) == 0) continue;
     std::string name = variable_name(option);
@@ -147,7 +160,7 @@ std::string Option::accepts() const {
 }
 
 std::string variable_name(const Option& option) {
-  std::string name = "TRAINIT_";
+  std::string name(kVariablePrefix);
   for (char c : option.name) {
     name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   }
@@ -157,26 +170,27 @@ std::string variable_name(const Option& option) {
 bool has_variable(const Option& option) { return !option.flag_only; }
 
 std::vector<std::string> variable_warnings(const envgen::Environ& env) {
-  constexpr std::string_view kPrefix = "TRAINIT_";
   // Ours, but no option's: hooks and jobs have them, and what these start.
   constexpr std::string_view kEndedWith = "TRAINIT_EXIT_CODE";
   constexpr std::string_view kCopied = "TRAINIT_DATASET_";
   constexpr std::size_t kEditEvery = 4;
+  const envgen::Environ own = own_part(env);
+  if (own.entries().empty()) return {};
   std::vector<std::string> names;
   for (const Option& option : option_table()) {
     if (has_variable(option)) names.push_back(variable_name(option));
   }
   const WordList known(names.begin(), names.end());
   std::vector<std::string> warnings;
-  for (const std::string_view entry : env.entries()) {
+  for (const std::string_view entry : own.entries()) {
     const std::string_view name = entry.substr(0, entry.find('='));
     const bool is_set = entry.size() > name.size() + 1;
     const bool is_ours = name == kEndedWith || name.starts_with(kCopied);
-    if (!name.starts_with(kPrefix) || !is_set || is_ours) continue;
-    const std::size_t length = name.size() - kPrefix.size();
+    if (!is_set || is_ours || std::ranges::find(known, name) != known.end()) continue;
+    const std::size_t length = name.size() - kVariablePrefix.size();
     const std::string_view guess =
         envgen::nearest_within(name, known, std::clamp<std::size_t>(length / kEditEvery, 1, 2));
-    if (guess.empty() || guess == name) continue;
+    if (guess.empty()) continue;
     warnings.push_back(concat({name, " is no option's variable: did you mean ", guess, "?"}));
   }
   return warnings;
