@@ -21,6 +21,7 @@
 #include "init/engine/resolve/resolver.h"
 #include "init/engine/setup.h"
 #include "init/engine/state/state_writer.h"
+#include "init/engine/tasks/env_files.h"
 #include "init/engine/tasks/job.h"
 #include "init/engine/tasks/orphan_reaper.h"
 #include "init/engine/tasks/start.h"
@@ -103,6 +104,7 @@ class Supervisor {
   std::vector<DataTask*> data_;  // as in job_.data
   Tees& tees_;
   ChildWorker& trigger_;  // makes a trigger file
+  EnvFiles& env_files_;
   LinkTask& link_;
   StackDump& stacks_;
   HookTasks hooks_;
@@ -110,6 +112,7 @@ class Supervisor {
   OrphanReaper orphan_reaper_;
   WaitView wait_view_;
   std::deque<lifecycle::Event> events_;
+  std::optional<envgen::Environ> common_;  // of the main tasks that start in this step
   proc::SignalSource signals_;
   Poller poller_;
   Timers timers_;

@@ -101,8 +101,11 @@ envgen::Result<pid_t> Supervisor::start_resolver() {
 void Supervisor::start_process(TaskRef task) {
   TaskRecord& record = job_.records[task.index];
   if (record.kind == TaskKind::kMain && setup_.started > 0) return adopt_started(task);
-  proc::SpawnSpec spec = spec_of(job_, record, start_context());
   const bool main = record.kind == TaskKind::kMain;
+  StartContext context = start_context();
+  if (main && !common_) common_ = common_env(job_, context, true);
+  if (main) context.common = &*common_;
+  proc::SpawnSpec spec = spec_of(job_, record, context);
   if (main && !pass_through_) {
     tees_.begin(job_.plan, setup_.saved, line_scan(job_));
     tees_.give(static_cast<std::size_t>(record.process), spec);
@@ -116,6 +119,7 @@ void Supervisor::start_process(TaskRef task) {
   if (main) job_control_.started(spawned->pending);
   record.pid = spawned->pid;
   record.start_pipe = std::move(spawned->start_pipe);
+  env_files_.note_start(record);
 }
 
 StartContext Supervisor::start_context() const {

@@ -25,6 +25,9 @@ namespace {
 // What is kept of the runtime's own limit (10 s with Docker) for the last of the job's output.
 constexpr std::int64_t kLogsWithinStopMs = 1500;
 
+// So long the end waits for files that were to be written behind the start.
+constexpr std::int64_t kFilesMs = 1000;
+
 constexpr std::size_t kMostSignals = 64;  // of one look
 
 }  // namespace
@@ -57,6 +60,7 @@ void Supervisor::finish() {
   write_state();
   timeline_.flush();
   link_.farewell(exit_code_);
+  env_files_.finish(kFilesMs);
   finish_logs();
   if (counted() != before) {
     state_writer_.note_change();

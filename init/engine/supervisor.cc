@@ -78,6 +78,7 @@ Supervisor::Supervisor(Setup setup)
       resolver_(workers_.add<Resolver>([this](ResolverNews news) { take_news(std::move(news)); })),
       tees_(workers_.add<Tees>([this] { return !main_pids(job_).empty(); })),
       trigger_(workers_.add<ChildWorker>()),
+      env_files_(workers_.add<EnvFiles>(context_)),
       link_(workers_.add<LinkTask>(context_, workers_.add<LauncherNews>(context_),
                                    [this] { return now_ms(); })),
       stacks_(workers_.add<StackDump>(context_)),
@@ -120,15 +121,13 @@ void Supervisor::begin() {
     setup_.base.facts = sys::gather_facts();
     job_.host = setup_.base.facts.host_name;
     open_run_dir();
-    job_.oom_kills_before = sys::oom_kills();
   }
   post(event::Begin{});
   drain();
   if (setup_.received) take_signal(*setup_.received);
-  if (at_once) {
-    open_run_dir();
-    job_.oom_kills_before = sys::oom_kills();
-  }
+  if (at_once) open_run_dir();
+  // While the resolver works, and before the ranks run.
+  job_.oom_kills_before = sys::oom_kills();
   write_state();
 }
 
@@ -453,6 +452,7 @@ void Supervisor::drain() {
     if (std::holds_alternative<event::ClusterReady>(next)) name_records(job_, machine_);
     report_kills(job_, next, actions);
     for (const lifecycle::Action& one : actions) perform(one);
+    common_.reset();
     if (!text.empty()) diagnosis_.say_behind(text);
     timeline_.stepped(next, actions, before.phase, job_, machine_);
     events_.pop_front();

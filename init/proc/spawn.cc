@@ -22,7 +22,6 @@
 #include <utility>
 
 #include "base/exit_codes.h"
-#include "base/secrets.h"
 #include "envgen/formats/cpu_list.h"
 #include "init/proc/terminal.h"
 #include "init/sandbox/apply.h"
@@ -31,7 +30,6 @@
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 #include "init/sys/open_log.h"
-#include "init/sys/reach.h"
 
 namespace proc {
 namespace {
@@ -145,38 +143,6 @@ envgen::Status redirect(const SpawnSpec& spec) {
   return envgen::fail(kWhat, "/dev/null", sys::errno_text(errno), "the image needs /dev/null");
 }
 
-// One line each, whatever the value holds.
-std::string environment_lines(const std::vector<char*>& environment) {
-  std::string lines;
-  for (const char* entry : environment) {
-    if (entry == nullptr) continue;
-    for (const char c : envgen::masked_entry(entry)) {
-      if (c == '\n') {
-        lines += "\\n";
-      } else if (c == '\r') {
-        lines += "\\r";
-      } else if (c == '\\') {
-        lines += "\\\\";
-      } else {
-        lines += c;
-      }
-    }
-    lines += '\n';
-  }
-  return lines;
-}
-
-void save_environment(const SpawnSpec& spec, const std::vector<char*>& environment) {
-  const std::string& path = spec.env_file;
-  if (path.empty()) return;
-  constexpr std::uint32_t kMode = 0600;
-  auto saved = sys::with_rights_of(other_user(spec), path, {}, [&](const sys::Reached& place) {
-    return sys::write_file_atomic(place, path, kMode, environment_lines(environment));
-  });
-  if (!saved && saved.error().what == "following a path") saved.error().what = "writing a file";
-  if (!saved) sys::log::warning(envgen::to_line(saved.error()) + "; starting without it");
-}
-
 envgen::Status change_directory(const std::string& path) {
   if (path.empty() || ::chdir(path.c_str()) == 0) return {};
   const int error = errno;
@@ -240,7 +206,6 @@ envgen::Status prepare(const ChildContext& child) {
   if (spec.foreground) take_terminal(child.parent_group);
   TRY(redirect(spec));
   if (spec.inherited_fds > 0) child.program.set_listen_pid(::getpid());
-  save_environment(spec, child.program.environment());
   bind_to(spec);
   // Before the sandbox, which may take /proc/self and the limit on descriptors that it needs.
   if (!spec.callers_fds) close_the_rest(child.start_fd, spec.inherited_fds);

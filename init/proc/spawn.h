@@ -30,7 +30,6 @@ struct SpawnSpec {
   bool no_input = false;     // stdin is /dev/null also where the output is inherited
   int output_fd = -1;        // instead of log_path: stdout and stderr are this descriptor,
   int error_fd = -1;         // or stderr this one
-  std::string env_file;      // the environment is saved there, secrets masked; "" = no
   // setsid; our own process group; neither: a process group of its own.
   bool new_session = false;
   bool callers_group = false;
@@ -43,11 +42,11 @@ struct SpawnSpec {
                                  // refuses is a warning, and it runs as it is
   bool share_memory = false;     // vfork: faster, and we stand still until the program runs; not
                                  // with a sandbox
-  // What the program is confined to; nullptr = nothing. Output and environment file are opened by
-  // us before, the working directory is entered by the confined user.
+  // What the program is confined to; nullptr = nothing. The output is opened by us before, the
+  // working directory is entered by the confined user.
   const envgen::Sandbox* sandbox = nullptr;
 };
-// A relative log_path or env_file counts from our directory, a relative argv[0] from `cwd`. The
+// A relative log_path counts from our directory, a relative argv[0] from `cwd`. The
 // child sees no descriptor but 0, 1, 2 and those: never one of ours.
 
 struct Spawned {

@@ -17,6 +17,7 @@ envgen::Facts gather_facts();
 // RUN_DIR holds state.json, control and what the plan moves there. Ours while `lock` is held.
 struct RunDir {
   std::string path;  // "" when none is usable
+  Fd directory;      // itself
   Fd lock;           // not valid: another instance has it, or there is none
   std::string note;  // why a candidate was passed over; "" when the first one was taken
 };

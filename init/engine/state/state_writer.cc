@@ -61,6 +61,7 @@ void StateWriter::open(const envgen::Environ& env) {
     if (::mkdtemp(own.data()) != nullptr) own_dir_ = std::move(own);
   }
   if (!run_dir_.lock.valid()) return;
+  place_.directory = std::move(run_dir_.directory);
   metrics_ms_ = sys::monotonic_ms();
   auto control = ControlServer::open(run_dir_.path);
   if (!control) {

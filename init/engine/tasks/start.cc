@@ -79,11 +79,11 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
   const bool apart = !alone || (foreign && !context.pid1);
   proc::SpawnSpec spec;
   spec.argv = process.argv;
-  spec.env = common_env(job, context, of_job);
+  spec.env =
+      of_job && context.common != nullptr ? *context.common : common_env(job, context, of_job);
   for (const envgen::EnvEdit& edit : process.env) spec.env.apply(edit);
   spec.cwd = process.cwd == context.base.facts.cwd ? "" : process.cwd;
   spec.log_path = process.log;
-  spec.env_file = process.env_file;
   spec.cpus = process.cpus;
   spec.no_input = !main;
   spec.new_session = apart;

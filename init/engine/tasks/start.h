@@ -18,8 +18,9 @@ struct StartContext {
   bool pid1 = false;
   bool pass_through = false;
   bool callers_group = false;  // proc::JobControl::in_callers_group: for a single main process
-  int exit_code = 0;           // the job's, for post-stop processes
-  std::uint32_t restarts = 0;  // so far
+  const envgen::Environ* common = nullptr;  // common_env() for the job, where it is known
+  int exit_code = 0;                        // the job's, for post-stop processes
+  std::uint32_t restarts = 0;               // so far
 };
 
 // The environment of all that an instance starts: the base's with the plan's edits, where the data

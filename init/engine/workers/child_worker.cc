@@ -1,8 +1,12 @@
 #include "init/engine/workers/child_worker.h"
 
+#include <poll.h>
 #include <signal.h>
 
+#include <cerrno>
 #include <utility>
+
+#include "init/sys/clock.h"
 
 namespace engine {
 
@@ -46,6 +50,16 @@ void ChildWorker::reaped(const proc::Death& death) {
   adopt(0);
   deadline_ms_.reset();
   on_exit(death);
+}
+
+void ChildWorker::await(std::int64_t most_ms) const {
+  if (pid_ <= 0 || !messages_) return;
+  pollfd end{messages_->pipe().get(), 0, 0};
+  const std::int64_t until_ms = sys::monotonic_ms() + most_ms;
+  for (std::int64_t left_ms = most_ms; left_ms > 0; left_ms = until_ms - sys::monotonic_ms()) {
+    const int ready = ::poll(&end, 1, static_cast<int>(left_ms));
+    if (ready >= 0 || errno != EINTR) return;
+  }
 }
 
 envgen::Status ChildWorker::fork(const std::string& what, const proc::SavedSignals& saved,

@@ -44,6 +44,8 @@ class ChildWorker {
   virtual void read();
   // In each turn. One that has missed its deadline gets SIGKILL.
   virtual void tend(std::int64_t now_ms);
+  // Waits for the end of one that nobody hears any more, at most so long: before our own.
+  void await(std::int64_t most_ms) const;
   // The machine has taken a step.
   virtual void stepped() {}
   // A child of ours has ended. What this worker has said is taken before its end.

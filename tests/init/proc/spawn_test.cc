@@ -299,30 +299,6 @@ TEST_F(Spawn, ADeletedDirectoryIsNoObstacle) {
   EXPECT_EQ(ran.code, 7);
 }
 
-TEST_F(Spawn, TheEnvironmentIsSavedWithoutSecretsALineEach) {
-  proc::SpawnSpec spec =
-      command({"true"}, {"PATH=/usr/bin:/bin", "RANK_ID=3", "API_TOKEN=hidden", "TEXT=a\nb\\c\rd"});
-  spec.env_file = path("rank-3.env");
-  EXPECT_EQ(run_task(spec).trouble, "");
-  EXPECT_EQ(read(spec.env_file),
-            "PATH=/usr/bin:/bin\nRANK_ID=3\nAPI_TOKEN=***\nTEXT=a\\nb\\\\c\\rd\n");
-  struct stat status{};
-  ASSERT_EQ(::stat(spec.env_file.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0600U);
-}
-
-TEST_F(Spawn, AnEnvironmentThatCannotBeSavedIsAWarning) {
-  proc::SpawnSpec spec = command({"sh", "-c", "echo runs"});
-  spec.env_file = path("no/rank.env");
-  spec.log_path = path("rank.log");
-  const Ran ran = run_task(spec);
-  EXPECT_EQ(ran.trouble, "");
-  EXPECT_EQ(ran.err, "trainit: warning: writing a file: " + path("no/rank.env") +
-                         ": found No such file or directory (ENOENT); create the directory first; "
-                         "starting without it\n");
-  EXPECT_EQ(read(path("rank.log")), "runs\n");
-}
-
 // pid, parent, group, session, terminal, its foreground group
 std::vector<std::string> fields_of_stat(const std::string& stat) {
   std::istringstream stream(stat.substr(stat.rfind(')') + 4));
