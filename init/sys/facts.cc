@@ -3,13 +3,10 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -21,7 +18,6 @@
 #include <climits>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -65,71 +61,15 @@ std::optional<std::string> address_text(const sockaddr& address) {
   return std::nullopt;
 }
 
-// Of all interfaces but the loopback.
-std::optional<std::string> address_text(const nlmsghdr& message) {
-  // The kernel gives it this number in each network namespace.
-  constexpr unsigned kLoopback = 1;
-  const auto& head = *static_cast<const ifaddrmsg*>(NLMSG_DATA(&message));
-  if (head.ifa_index == kLoopback) return std::nullopt;
-  const void* found = nullptr;
-  auto left = static_cast<int>(IFA_PAYLOAD(&message));
-  for (const rtattr* at = IFA_RTA(&head); RTA_OK(at, left); at = RTA_NEXT(at, left)) {
-    // Of a line between two, IFA_ADDRESS is the other end.
-    if (at->rta_type == IFA_LOCAL || (at->rta_type == IFA_ADDRESS && found == nullptr)) {
-      found = RTA_DATA(at);
-    }
-  }
-  if (found == nullptr) return std::nullopt;
-  sockaddr_storage address{};
-  address.ss_family = head.ifa_family;
-  if (head.ifa_family == AF_INET) {
-    std::memcpy(&reinterpret_cast<sockaddr_in&>(address).sin_addr, found, sizeof(in_addr));
-  } else if (head.ifa_family == AF_INET6) {
-    std::memcpy(&reinterpret_cast<sockaddr_in6&>(address).sin6_addr, found, sizeof(in6_addr));
-  }
-  return address_text(reinterpret_cast<const sockaddr&>(address));
-}
-
-// getifaddrs() asks for all that is known of each interface first. False where this was no answer.
-bool ask_for_addresses(std::vector<std::string>* result) {
-  const Fd kernel(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  struct {
-    nlmsghdr head;
-    ifaddrmsg body;
-  } request{{sizeof request, RTM_GETADDR, NLM_F_REQUEST | NLM_F_DUMP, 1, 0}, {}};
-  if (::send(kernel.get(), &request, sizeof request, 0) != sizeof request) return false;
-  alignas(nlmsghdr) std::array<char, 16384> bytes;
-  while (true) {
-    sockaddr_nl sender{};
-    socklen_t size = sizeof sender;
-    const ssize_t count = ::recvfrom(kernel.get(), bytes.data(), bytes.size(), MSG_TRUNC,
-                                     reinterpret_cast<sockaddr*>(&sender), &size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0 || count > std::ssize(bytes)) return false;
-    if (sender.nl_pid != 0) continue;  // not the kernel
-    auto left = static_cast<std::size_t>(count);
-    const auto* message = reinterpret_cast<const nlmsghdr*>(bytes.data());
-    for (; NLMSG_OK(message, left); message = NLMSG_NEXT(message, left)) {
-      if (message->nlmsg_type == NLMSG_DONE) return true;
-      if (message->nlmsg_type != RTM_NEWADDR) return false;
-      if (auto text = address_text(*message)) result->push_back(std::move(*text));
-    }
-  }
-}
-
-void list_addresses(std::vector<std::string>* result) {
+std::vector<std::string> interface_addresses() {
+  std::vector<std::string> result;
   ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) return;
+  if (::getifaddrs(&first) != 0) return result;
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(first, &::freeifaddrs);
   for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
     if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_LOOPBACK) != 0) continue;
-    if (auto text = address_text(*each->ifa_addr)) result->push_back(std::move(*text));
+    if (auto text = address_text(*each->ifa_addr)) result.push_back(std::move(*text));
   }
-}
-
-std::vector<std::string> interface_addresses() {
-  std::vector<std::string> result;
-  if (!ask_for_addresses(&result)) list_addresses(&result);
   std::ranges::sort(result);
   const auto doubles = std::ranges::unique(result);
   result.erase(doubles.begin(), doubles.end());
