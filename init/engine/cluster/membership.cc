@@ -135,6 +135,7 @@ std::uint64_t cluster_id(const envgen::Cluster& cluster) {
   envgen::ContentHash table;
   cluster.rank_table.write([&table](std::string_view piece) { table.update(piece); });
   hash.add(static_cast<std::int64_t>(table.value()));
+  hash.add(static_cast<std::int64_t>(cluster.device_addresses));
   hash.add(cluster.world_size);
   hash.add(cluster.master_addr);
   hash.add(cluster.master_port);
