@@ -89,6 +89,7 @@ void Supervisor::finish() {
 int Supervisor::fall_back() {
   sys::log::set_status("");
   timeline_.flush();
+  stopper_.continue_stopped();
   const bool acts =
       std::ranges::any_of(job_.plan.policy.signals, [](const envgen::SignalRule& rule) {
         return rule.kind == envgen::SignalRule::Kind::kCheckpoint ||

@@ -14,7 +14,9 @@ namespace engine {
 namespace {
 
 // The processes come first.
-constexpr std::int64_t kMomentMs = 3;
+constexpr std::int64_t kBehindStartMs = 3;
+// A mount that hangs must not be waited for as long as it does.
+constexpr std::int64_t kLongestMs = 10'000;
 
 bool has_file(const Job& job, const TaskRecord& record) {
   const envgen::Process* process = planned(job, record);
@@ -64,29 +66,43 @@ void write_env_files(const Job& job, const StartContext& context) {
 void EnvFiles::note_start(const TaskRecord& record) {
   if (!has_file(context_.job, record)) return;
   again_ = pid_ > 0;
-  if (!again_ && !deadline_ms_) deadline_ms_ = sys::monotonic_ms() + kMomentMs;
+  if (!again_ && !begin_ms_) begin_ms_ = sys::monotonic_ms() + kBehindStartMs;
+}
+
+std::optional<std::int64_t> EnvFiles::deadline_ms() const {
+  return begin_ms_ ? begin_ms_ : deadline_ms_;
 }
 
 void EnvFiles::tend(std::int64_t now_ms) {
-  if (deadline_ms_ && now_ms >= *deadline_ms_) write();
+  if (begin_ms_ && now_ms >= *begin_ms_) write();
+  ChildWorker::tend(now_ms);
 }
 
 void EnvFiles::write() {
-  deadline_ms_.reset();
+  begin_ms_.reset();
   auto status = fork("saving the environments", context_.saved, [this](int /*fd*/) {
     write_env_files(context_.job, context_.start_context());
     return 0;
   });
   if (!status) return sys::log::warning(to_line(status.error()) + ", ignoring");
   context_.job.helpers.push_back(pid_);
+  deadline_ms_ = sys::monotonic_ms() + kLongestMs;
+}
+
+void EnvFiles::on_overdue() {
+  sys::log::warning("saving the environments: not done after " + std::to_string(kLongestMs / 1000) +
+                    " s, ignoring");
 }
 
 void EnvFiles::on_exit(const proc::Death& /*death*/) {
-  if (std::exchange(again_, false)) deadline_ms_ = sys::monotonic_ms();
+  if (std::exchange(again_, false)) begin_ms_ = sys::monotonic_ms();
 }
 
 void EnvFiles::finish(std::int64_t most_ms) {
-  if (deadline_ms_ || again_) write();
+  await(most_ms);
+  if (!begin_ms_ && !again_) return;
+  kill();  // one at a time: the last one's files count
+  write();
   await(most_ms);
 }
 

@@ -3,6 +3,7 @@
 // so a worker writes them behind the start; and their directory may be on a mount that hangs.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "init/engine/tasks/worker_context.h"
@@ -16,18 +17,21 @@ class EnvFiles : public ChildWorker {
 
   // A process of the plan was started.
   void note_start(const TaskRecord& record);
+  [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;
   void tend(std::int64_t now_ms) override;
   // Before the end: writes what is still to be written, and waits for it, at most so long.
   void finish(std::int64_t most_ms);
 
  protected:
+  void on_overdue() override;
   void on_exit(const proc::Death& death) override;
 
  private:
   void write();
 
   const WorkerContext& context_;
-  bool again_ = false;  // others were started while it wrote
+  std::optional<std::int64_t> begin_ms_;  // when to write
+  bool again_ = false;                    // others were started while it wrote
 };
 
 // One line each, whatever the value holds; without secrets.
