@@ -302,7 +302,8 @@ std::string plan_to_text(const Plan& plan, const Environ& base) {
     text += "directory " + directory.path + (directory.clean ? ", emptied first\n" : "\n");
   }
   for (const PlannedFile& file : plan.files) {
-    text += "writes " + file.path + "\n";
+    const auto size = file.content.size();
+    text += "writes " + file.path + (size ? ", " + std::to_string(*size) + " bytes\n" : "\n");
   }
   for (const std::string& script : plan.leave_scripts) {
     text += "first sources " + script + (plan.shell.empty() ? ", but there is no shell\n" : "\n");

@@ -10,6 +10,8 @@ TEST(LazyText, IsTheTextThatItIsGiven) {
   EXPECT_TRUE(LazyText("").empty());
   EXPECT_EQ(LazyText().text(), "");
   EXPECT_FALSE(LazyText("a").empty());
+  EXPECT_EQ(LazyText("ab").size(), 2U);
+  EXPECT_EQ(LazyText("").size(), 0U);
   EXPECT_EQ(LazyText(std::string("a\0b", 3)).text(), std::string("a\0b", 3));
 }
 
@@ -21,6 +23,7 @@ TEST(LazyText, IsMadeEachTimeThatItIsWritten) {
     sink("bc");
   });
   EXPECT_FALSE(text.empty());
+  EXPECT_FALSE(text.size());
   EXPECT_EQ(made, 0);
   std::vector<std::string> pieces;
   text.write([&pieces](std::string_view piece) { pieces.emplace_back(piece); });
