@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "base/text.h"
 
@@ -75,7 +76,7 @@ std::optional<Location> read_into(TableMemo& memo, const Inputs& inputs, const s
                                   const PathState& state, RankOrder order) {
   const std::string_view text = state.content;
   const bool same = memo.text.data() == text.data() && memo.text.size() == text.size();
-  if (memo.table && memo.nodes && same && memo.order == order) return {};
+  if (!memo.rank_table.empty() && memo.nodes && same && memo.order == order) return {};
   memo = {.text = text, .order = order};
   Wait wait{path, "", inputs.request().rank_table_timeout_ms};
   auto parsed = RankTable::parse(text, path);
@@ -91,7 +92,7 @@ std::optional<Location> read_into(TableMemo& memo, const Inputs& inputs, const s
   memo.findings = std::move(converted->warnings);
   memo.nodes = std::move(converted->nodes);
   memo.device_addresses = converted->device_addresses;
-  memo.table = std::make_shared<RankTable>(std::move(*parsed));
+  memo.rank_table = text_of(std::make_shared<RankTable>(std::move(*parsed)), order);
   return {};
 }
 
@@ -122,7 +123,7 @@ Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_or
   resolved.cluster.nodes = std::move(*memo.nodes);
   memo.nodes.reset();
   resolved.cluster.device_addresses = memo.device_addresses;
-  resolved.cluster.rank_table = text_of(memo.table, order);
+  resolved.cluster.rank_table = memo.rank_table;
   resolved.local_node = std::move(*local_node);
   resolved.platform = std::move(platform);
   resolved.waits.push_back({path, "", inputs.request().rank_table_timeout_ms});
@@ -133,7 +134,7 @@ Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_or
 }  // namespace
 
 void TableMemo::take_back(std::vector<Node>&& lent) {
-  if (table && !nodes) nodes = std::move(lent);
+  if (!rank_table.empty() && !nodes) nodes = std::move(lent);
 }
 
 Result<std::vector<std::string>> table_warnings(const std::vector<Finding>& findings,

@@ -2,12 +2,12 @@
 // The cluster of a rank table. Shared by the platforms that read one.
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/lazy_text.h"
 #include "base/result.h"
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/platform_facts.h"
@@ -21,7 +21,7 @@ namespace envgen {
 struct TableMemo {
   std::string_view text = {};  // its own; where it stands in the snapshot tells it from others
   RankOrder order = RankOrder::kPodIndex;
-  std::shared_ptr<const RankTable> table = {};
+  LazyText rank_table = {};  // what every rank reads; "" while there is no table
   std::vector<Finding> findings = {};
   std::optional<std::vector<std::string>> warnings = {};
   std::optional<std::vector<Node>> nodes = {};  // nothing while an answer has them
