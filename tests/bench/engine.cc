@@ -31,7 +31,7 @@ Engine::Engine(const std::string& folder) : folder_(folder + "/engine"), said_(f
   }
   if (runs({"docker", "version"}, said_)) return;
   started_ = true;
-  runs({kScript, "start", folder_}, said_);
+  runs({"env", "TRAINIT_ENGINE_NETWORK=host", kScript, "start", folder_}, said_);
   const std::string host = first_line(folder_ + "/host");
   if (host.empty()) {
     missing_ = "no Docker engine: " + first_line(said_);

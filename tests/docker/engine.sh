@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# A Docker engine for the container tests: engine.sh start DIR [DOCKERD_ARGUMENT...], engine.sh stop DIR
+# A Docker engine for the container tests:
+#   engine.sh start DIR [DOCKERD_ARGUMENT...]
+#   engine.sh stop DIR
 # start: an engine that answers is used as it is; else one of our own is started, with everything of
-#   its own in private directories, and with these arguments. Prints the DOCKER_HOST to use and writes it to DIR/host. Without
-#   an engine: exit 1 with TRAINIT_DOCKER_MUST_WORK=1, else an empty DIR/host, and the tests skip.
+#   its own in private directories and in a network namespace of its own, and with these arguments.
+#   Prints the DOCKER_HOST to use and writes it to DIR/host. Without an engine: exit 1 with
+#   TRAINIT_DOCKER_MUST_WORK=1, else an empty DIR/host, and the tests skip.
 # stop: ends the engine that start started, by its own pid, and removes its directories.
 set -eu
 
@@ -11,6 +14,9 @@ state_dir=$(realpath -m "${2:?a directory for the state}")
 data_dir=$state_dir/data
 dockerd_arguments=("${@:3}")
 ready_seconds=60
+# TRAINIT_ENGINE_NETWORK=host: in the machine's network, for a build that fetches packages.
+own_network=(unshare --net)
+if [ "${TRAINIT_ENGINE_NETWORK:-}" = host ]; then own_network=(); fi
 
 no_engine() {
   echo "engine: no Docker engine: $1" >&2
@@ -26,16 +32,17 @@ use() { # host
 }
 
 # No default bridge and no rules of iptables: the tests use no network, or one that they make, whose
-# containers talk to each other alone. So nothing of the machine's own network changes. dockerd
-# chooses overlay2 where the file system can carry it, and vfs, which copies, where it cannot: on
-# overlayfs inside a container. Images of a GB are for the build tree's disk, not for a /tmp in
-# memory.
+# containers talk to each other alone. The engine has a network namespace of its own: nothing of the
+# machine's network changes, and no rule of the machine cuts the bridges of the tests (an engine
+# leaves FORWARD dropped even when it has ended). dockerd chooses overlay2 where the file system can
+# carry it, and vfs, which copies, where it cannot: on overlayfs inside a container. Images of a GB
+# are for the build tree's disk, not for a /tmp in memory.
 start_own() { # private directory
   local log=$1/log pid follower
   : >"$log"  # there for tail, however late dockerd's shell comes to it
-  dockerd --host="unix://$1/docker.sock" --data-root="$data_dir" --exec-root="$1/exec" \
-    --pidfile="$1/pid" --bridge=none --iptables=false --ip6tables=false --ip-forward=false \
-    --ip-masq=false "${dockerd_arguments[@]}" >>"$log" 2>&1 </dev/null &
+  "${own_network[@]}" dockerd --host="unix://$1/docker.sock" --data-root="$data_dir" \
+    --exec-root="$1/exec" --pidfile="$1/pid" --bridge=none --iptables=false --ip6tables=false \
+    --ip-forward=false --ip-masq=false "${dockerd_arguments[@]}" >>"$log" 2>&1 </dev/null &
   pid=$!
   # Ends at the line, at dockerd's death, or in time; never by counting sleeps.
   exec 3< <(exec timeout "$ready_seconds" tail -n +1 -f -s 0.1 --pid="$pid" "$log")
