@@ -7,8 +7,9 @@
 namespace envgen {
 namespace {
 
+// The sign first: it is somewhere else in most entries.
 bool names(std::string_view entry, std::string_view name) {
-  return entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=';
+  return entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name);
 }
 
 }  // namespace

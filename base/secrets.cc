@@ -206,6 +206,12 @@ std::string masked_entry(std::string_view entry) {
   return std::string(name) + "=" + masked_value(name, entry.substr(equals + 1));
 }
 
+const std::string& EntryMask::of(const std::string& entry) {
+  auto [known, is_new] = known_.try_emplace(entry);
+  if (is_new) known->second = masked_entry(entry);
+  return known->second;
+}
+
 std::vector<std::string> masked_arguments(const std::vector<std::string>& arguments) {
   std::vector<std::string> masked;
   masked.reserve(arguments.size());

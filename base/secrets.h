@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/secret_addresses.h"
@@ -23,6 +24,16 @@ std::string mask_printed(std::string_view text);
 // as for a command, "--token VALUE" leave.
 std::string masked_value(std::string_view name, std::string_view value);
 std::string masked_entry(std::string_view entry);
+
+// masked_entry() for many environments that have most in common, as those of the ranks of a node:
+// each entry is looked at once.
+class EntryMask {
+ public:
+  const std::string& of(const std::string& entry);
+
+ private:
+  std::unordered_map<std::string, std::string> known_;
+};
 
 // The same for a command: --password=X, --token X, NAME=X for env(1), scripts of `sh -c`, the
 // operand of `login`.

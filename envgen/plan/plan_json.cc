@@ -84,21 +84,37 @@ struct EnvDelta {
   std::set<std::string> unset;
 };
 
-EnvDelta delta_of(const Plan& plan, const Process& process, const Environ& base) {
-  std::vector<EnvEdit> edits = plan.env;
-  edits.insert(edits.end(), process.env.begin(), process.env.end());
-  Environ edited = base;
-  for (const EnvEdit& edit : edits) edited.apply(edit);
-  EnvDelta delta;
-  for (const EnvEdit& edit : edits) {
-    auto before = base.get(edit.name);
-    auto after = edited.get(edit.name);
-    if (before && !after) delta.unset.insert(edit.name);
-    if (!after || before == after) continue;
-    delta.set[edit.name] = masked_value(edit.name, *after);
+// Those of one plan after the other: what its processes have in common is done once.
+class Deltas {
+ public:
+  Deltas(const Plan& plan, const Environ& base) : plan_(plan), base_(base), common_(base) {
+    for (const EnvEdit& edit : plan.env) common_.apply(edit);
   }
-  return delta;
-}
+
+  EnvDelta of(const Process& process) {
+    Environ edited = common_;
+    for (const EnvEdit& edit : process.env) edited.apply(edit);
+    EnvDelta delta;
+    for (const EnvEdit& edit : plan_.env) note(edit.name, edited, delta);
+    for (const EnvEdit& edit : process.env) note(edit.name, edited, delta);
+    return delta;
+  }
+
+ private:
+  void note(const std::string& name, const Environ& edited, EnvDelta& delta) {
+    auto before = base_.get(name);
+    auto after = edited.get(name);
+    if (before && !after) delta.unset.insert(name);
+    if (!after || before == after) return;
+    const std::string& masked = mask_.of(name + "=" + std::string(*after));
+    delta.set[name] = masked.substr(name.size() + 1);
+  }
+
+  const Plan& plan_;
+  const Environ& base_;
+  Environ common_;
+  EntryMask mask_;
+};
 
 void write_cluster(json::Writer& out, const Plan& plan) {
   out.key("cluster");
@@ -142,9 +158,8 @@ void write_hooks(json::Writer& out, const Plan& plan) {
   out.end_array();
 }
 
-void write_process(json::Writer& out, const Plan& plan, const Process& process,
-                   const Environ& base) {
-  EnvDelta delta = delta_of(plan, process, base);
+void write_process(json::Writer& out, const Process& process, Deltas& deltas) {
+  const EnvDelta delta = deltas.of(process);
   out.begin_object();
   out.key("name").string(process.name);
   JsonOut(out).add("argv", masked_arguments(process.argv));
@@ -169,10 +184,10 @@ void write_process(json::Writer& out, const Plan& plan, const Process& process,
   out.end_object();
 }
 
-void write_processes(json::Writer& out, std::string_view key, const Plan& plan,
-                     const std::vector<Process>& processes, const Environ& base) {
+void write_processes(json::Writer& out, std::string_view key, const std::vector<Process>& processes,
+                     Deltas& deltas) {
   out.key(key).begin_array();
-  for (const Process& process : processes) write_process(out, plan, process, base);
+  for (const Process& process : processes) write_process(out, process, deltas);
   out.end_array();
 }
 
@@ -190,9 +205,8 @@ void write_waits(json::Writer& out, const Plan& plan) {
   out.end_array();
 }
 
-void add_process_text(std::string& text, const Plan& plan, const Process& process,
-                      const Environ& base) {
-  EnvDelta delta = delta_of(plan, process, base);
+void add_process_text(std::string& text, const Process& process, Deltas& deltas) {
+  const EnvDelta delta = deltas.of(process);
   text += "  " + process.name;
   if (process.device >= 0) text += " (device " + std::to_string(process.device) + ")";
   text += ":";
@@ -260,9 +274,10 @@ std::string plan_to_json(const Plan& plan, const Environ& base) {
     v.add("leave_scripts", plan.leave_scripts);
     v.add("scripts", plan.scripts);
   }
-  write_processes(out, "processes", plan, plan.processes, base);
-  write_processes(out, "services", plan, plan.services, base);
-  write_processes(out, "post_stop", plan, plan.post_stop, base);
+  Deltas deltas(plan, base);
+  write_processes(out, "processes", plan.processes, deltas);
+  write_processes(out, "services", plan.services, deltas);
+  write_processes(out, "post_stop", plan.post_stop, deltas);
   if (!plan.sandbox.empty()) {
     out.key("sandbox");
     write_sandbox(out, plan.sandbox);
@@ -323,18 +338,19 @@ std::string plan_to_text(const Plan& plan, const Environ& base) {
   text += "starts " + std::to_string(plan.processes.size()) +
           (plan.processes.size() == 1 ? " process" : " processes") + "\n";
   if (!plan.sandbox.empty()) text += "  confined: " + sandbox_text(plan.sandbox) + "\n";
-  for (const Process& process : plan.processes) add_process_text(text, plan, process, base);
+  Deltas deltas(plan, base);
+  for (const Process& process : plan.processes) add_process_text(text, process, deltas);
   if (plan.free_master_port) {
     text +=
         "the port where the ranks meet is one that is free at the start; --master-port names one\n";
   }
   for (const Process& process : plan.services) {
     text += "beside them\n";
-    add_process_text(text, plan, process, base);
+    add_process_text(text, process, deltas);
   }
   for (const Process& process : plan.post_stop) {
     text += "afterwards\n";
-    add_process_text(text, plan, process, base);
+    add_process_text(text, process, deltas);
   }
   add_hooks_text(text, plan);
   text += policy_text(plan.policy);

@@ -81,6 +81,11 @@ class Supervisor {
     return state_writer_.is_second() ? nullptr : setup_.termination_log;
   }
   void write_state();
+  // The state is written soon, not now: ranks that start, or the end of an idle job, come before.
+  void hold_state() {
+    constexpr std::int64_t kSoonOverMs = 3;
+    state_due_ms_ = sys::monotonic_ms() + kSoonOverMs;
+  }
   [[nodiscard]] std::optional<std::int64_t> metrics_due_ms() const;
   void add_output(JobReport& report) const;
   // True: a process has been stopped by a signal, or continued, since.

@@ -109,6 +109,7 @@ void Supervisor::start_process(TaskRef task) {
   if (main && !pass_through_) {
     tees_.begin(job_.plan, setup_.saved, line_scan(job_));
     tees_.give(static_cast<std::size_t>(record.process), spec);
+    hold_state();
   }
   auto spawned = proc::spawn(spec, setup_.saved);
   if (main) {

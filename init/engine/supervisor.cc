@@ -39,10 +39,6 @@ namespace event = lifecycle::event;
 constexpr std::size_t kMostSignals = 64;
 constexpr int kMostDeaths = 256;
 
-// So long the state is not written after a plan or a stop: the ranks, or the end of an idle job,
-// come before.
-constexpr std::int64_t kSoonOverMs = 3;
-
 enum class Source : std::uint32_t { kStart, kWorker, kClient, kListener };
 
 Job new_job(const Setup& setup) {
@@ -260,7 +256,7 @@ void Supervisor::answer_signal(const proc::Received& received) {
     const std::uint64_t bit = lifecycle::signal_bit(received.signal);
     const bool news = (stops_said_ & bit) == 0 || received.signal == SIGINT;
     const bool first = std::exchange(stops_said_, stops_said_ | bit) == 0;
-    if (first) state_due_ms_ = sys::monotonic_ms() + kSoonOverMs;
+    if (first) hold_state();
     if (!pass_through_ && news) {
       sys::log::info(std::string(proc::signal_name(received.signal)) +
                      (first ? " received, stopping" : " received while stopping"));
@@ -370,8 +366,7 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
         starting_text(job_.plan) + (copies ? ", once its data is there" : ""));
   }
   prepare_watches(job_);
-  // Ranks come first: what they start with is the state soon.
-  state_due_ms_ = sys::monotonic_ms() + kSoonOverMs;
+  hold_state();
   post(cluster_ready(job_.plan));
 }
 

@@ -26,6 +26,16 @@ TEST(Secrets, AreMaskedByName) {
   EXPECT_EQ(masked_entry("no assignment"), "no assignment");
 }
 
+TEST(Secrets, OfManyEnvironmentsAreMaskedAsThoseOfOne) {
+  EntryMask mask;
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(mask.of("HF_TOKEN=abc"), "HF_TOKEN=***");
+    EXPECT_EQ(mask.of("HF_HOME=abc"), "HF_HOME=abc");
+    EXPECT_EQ(mask.of("no assignment"), "no assignment");
+    EXPECT_EQ(mask.of("RANK=" + std::to_string(rank)), "RANK=" + std::to_string(rank));
+  }
+}
+
 TEST(Secrets, InAddressesAreMasked) {
   EXPECT_EQ(masked_entry("http_proxy=http://bob:x@p:80"), "http_proxy=http://***@p:80");
   EXPECT_EQ(mask_url_credentials("a s3://k:s@b/p?x=a@b http://h/u@v c"),

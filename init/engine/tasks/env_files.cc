@@ -13,8 +13,8 @@
 namespace engine {
 namespace {
 
-// The processes come first.
-constexpr std::int64_t kBehindStartMs = 3;
+// The processes come first: so long behind the last that was started.
+constexpr std::int64_t kBehindStartMs = 20;
 // A mount that hangs must not be waited for as long as it does.
 constexpr std::int64_t kLongestMs = 10'000;
 
@@ -23,12 +23,11 @@ bool has_file(const Job& job, const TaskRecord& record) {
   return process != nullptr && !process->env_file.empty();
 }
 
-}  // namespace
-
-std::string environment_lines(const envgen::Environ& env) {
+// A line each, whatever a value holds.
+std::string lines_of(const envgen::Environ& env, envgen::EntryMask& mask) {
   std::string lines;
   for (const std::string& entry : env.entries()) {
-    for (const char c : envgen::masked_entry(entry)) {
+    for (const char c : mask.of(entry)) {
       if (c == '\n') {
         lines += "\\n";
       } else if (c == '\r') {
@@ -44,11 +43,17 @@ std::string environment_lines(const envgen::Environ& env) {
   return lines;
 }
 
+}  // namespace
+
 void write_env_files(const Job& job, const StartContext& context) {
   constexpr std::uint32_t kMode = 0600;
+  const envgen::Environ common = common_env(job, context, true);
+  StartContext shared = context;
+  shared.common = &common;
+  envgen::EntryMask mask;
   for (const TaskRecord& record : job.records) {
     if (!has_file(job, record) || record.started_ms == 0) continue;
-    proc::SpawnSpec spec = spec_of(job, record, context);
+    proc::SpawnSpec spec = spec_of(job, record, shared);
     if (spec.inherited_fds > 0 && record.pid > 0) {
       spec.env.set("LISTEN_PID", std::to_string(record.pid));
     }
@@ -56,7 +61,7 @@ void write_env_files(const Job& job, const StartContext& context) {
     const envgen::Identity* who =
         spec.sandbox != nullptr && spec.sandbox->identity ? &*spec.sandbox->identity : nullptr;
     auto saved = sys::with_rights_of(who, path, {}, [&](const sys::Reached& place) {
-      return sys::write_file_atomic(place, path, kMode, environment_lines(spec.env));
+      return sys::write_file_atomic(place, path, kMode, lines_of(spec.env, mask));
     });
     if (!saved && saved.error().what == "following a path") saved.error().what = "writing a file";
     if (!saved) sys::log::warning(to_line(saved.error()) + ", ignoring");
@@ -66,7 +71,7 @@ void write_env_files(const Job& job, const StartContext& context) {
 void EnvFiles::note_start(const TaskRecord& record) {
   if (!has_file(context_.job, record)) return;
   again_ = pid_ > 0;
-  if (!again_ && !begin_ms_) begin_ms_ = sys::monotonic_ms() + kBehindStartMs;
+  if (!again_) begin_ms_ = sys::monotonic_ms() + kBehindStartMs;
 }
 
 std::optional<std::int64_t> EnvFiles::deadline_ms() const {

@@ -34,10 +34,8 @@ class EnvFiles : public ChildWorker {
   bool again_ = false;                    // others were started while it wrote
 };
 
-// One line each, whatever the value holds; without secrets.
-std::string environment_lines(const envgen::Environ& env);
-
-// Writes the file of each process that has one and was started.
+// Writes the file of each process that has one and was started: a line a variable, whatever its
+// value holds, without secrets.
 void write_env_files(const Job& job, const StartContext& context);
 
 }  // namespace engine
