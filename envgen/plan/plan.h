@@ -17,6 +17,7 @@
 #include "envgen/plan/observation.h"
 #include "envgen/plan/request.h"
 #include "envgen/plan/sandbox.h"
+#include "envgen/plan/warm.h"
 
 namespace envgen {
 
@@ -171,6 +172,7 @@ struct Plan {
   Sandbox sandbox;                 // of `processes`
   Policy policy;
   Observation observe;
+  WarmPlan warm;
   std::vector<Dataset> datasets;  // copied beside the resolver, as `data` says; PID 1 has them from
   DataRequest data;               // its own request
   std::vector<Wait> waits;

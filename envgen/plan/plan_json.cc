@@ -257,6 +257,32 @@ std::string device_wait_text(const Plan& plan) {
          seconds(plan.device_wait->timeout_ms) + "\n";
 }
 
+void write_warm(json::Writer& out, const WarmPlan& warm) {
+  if (warm.modules.empty()) return;
+  out.key("warm").begin_object();
+  JsonOut v(out);
+  v.add("modules", warm.modules);
+  v.add("free", warm.free);
+  out.key("cold").string(warm.cold);
+  out.end_object();
+}
+
+std::string warm_text(const Plan& plan) {
+  if (plan.warm.modules.empty()) return {};
+  std::string ranks;
+  for (std::size_t i = 0; i < plan.warm.processes.size() && i < plan.processes.size(); ++i) {
+    if (plan.warm.processes[i].operand < 0) continue;
+    ranks += (ranks.empty() ? "" : ", ") + plan.processes[i].name;
+  }
+  if (ranks.empty()) return "a restart is a cold one: " + plan.warm.cold + "\n";
+  std::string modules;
+  for (const std::string& module : plan.warm.modules) {
+    modules += (modules.empty() ? "" : ", ") + module;
+  }
+  if (modules == kWarmAuto) modules = "what the program imports first";
+  return "keeps a process warm for a restart of each of " + ranks + ", with " + modules + "\n";
+}
+
 }  // namespace
 
 std::string plan_to_json(const Plan& plan, const Environ& base) {
@@ -287,6 +313,7 @@ std::string plan_to_json(const Plan& plan, const Environ& base) {
   write_policy(out, plan.policy);
   write_watches(out, plan.observe);
   v.add("device_wait", plan.device_wait, {.omit = true});
+  write_warm(out, plan.warm);
   if (plan.link) v.add("link", ShownLink{*plan.link});
   if (plan.free_master_port) out.key("free_master_port").boolean(true);
   if (plan.observe.preflight != Preflight::kOff) {
@@ -354,7 +381,7 @@ std::string plan_to_text(const Plan& plan, const Environ& base) {
   }
   add_hooks_text(text, plan);
   text += policy_text(plan.policy);
-  text += watches_text(plan.observe) + device_wait_text(plan);
+  text += watches_text(plan.observe) + device_wait_text(plan) + warm_text(plan);
   if (plan.link) {
     text += "link to node 0 at " + plan.link->address + ":" + std::to_string(plan.link->port) +
             (plan.link->stops ? ": a failure on one node stops all"

@@ -51,6 +51,7 @@ void fields(FieldVisitor& v, Plan& plan) {
   v("cluster_id", plan.cluster_id);
   v("policy", plan.policy);
   v("observe", plan.observe);
+  v("warm", plan.warm);
   v("link", plan.link);
   v("env", plan.env);
   v("processes", plan.processes, kProcesses);

@@ -117,6 +117,8 @@ struct Request {
   std::int64_t device_wait_ms = 30'000;               // for others to let go of the devices
   std::int64_t restart_window_ms = 30LL * 60 * 1000;  // for the other nodes to arrive
   std::optional<int> min_nodes;
+  std::vector<std::string> warm;       // modules, or kWarmAuto (envgen/plan/warm.h); empty = none
+  std::vector<std::string> warm_free;  // variables that may be others at a warm restart
 
   std::string terminal;  // beside the job: "1" sshd, "0" none, else a command line; "" = none
 

@@ -23,6 +23,7 @@
 #include "envgen/resolve/output.h"
 #include "envgen/resolve/restart_policy.h"
 #include "envgen/resolve/terminal.h"
+#include "envgen/resolve/warm.h"
 #include "envgen/resolve/watches.h"
 
 namespace envgen {
@@ -314,6 +315,7 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
     plan.cluster = std::move(resolved.cluster);
   }
   plan_watches(inputs, plan);
+  plan_warm(inputs, plan);
   return Planned{std::move(plan)};
 }
 

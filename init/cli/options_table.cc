@@ -130,6 +130,8 @@ constexpr Need kElastic = {{"elastic"},
 constexpr Need kAnyRestart = {{"max-restarts", "elastic"}, [](const Options& o, const Environ&) {
                                 return restarts(o) || elastic(o);
                               }};
+constexpr Need kWarm = {{"warm"},
+                        [](const Options& o, const Environ&) { return !o.request.warm.empty(); }};
 constexpr Need kRendezvous = {
     {"restart-across-nodes", "elastic"},
     [](const Options& o, const Environ&) { return o.request.restart_across_nodes || elastic(o); }};
@@ -371,6 +373,13 @@ constexpr Option kRestart[] = {
     needs(kRendezvous, row<kTime, &Request::restart_window_ms>(
                            "restart-window", "DURATION",
                            "how long nodes wait for each other at a restart", "30m")),
+    needs(kAnyRestart, row<kModules, &Request::warm>(
+                           "warm", "LIST",
+                           "modules that a restarted Python rank has imported before: torch,numpy, "
+                           "or auto")),
+    needs(kWarm,
+          row<kVariables, &Request::warm_free>(
+              "warm-free", "LIST", "variables that may be others at a warm restart: RUN_ID,LOG_*")),
     row<kSwitch, &Policy::elastic>("elastic", "", "restart the job when its list of nodes changes"),
     needs(kElastic, row<kPositive, &Request::min_nodes>(
                         "min-nodes", "N", "nodes that an elastic job waits for", "1")),

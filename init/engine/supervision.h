@@ -28,6 +28,7 @@
 #include "init/engine/tasks/stop.h"
 #include "init/engine/tasks/timers.h"
 #include "init/engine/tasks/worker_context.h"
+#include "init/engine/warm/warm_ranks.h"
 #include "init/engine/workers/tees.h"
 #include "init/engine/workers/worker_list.h"
 #include "init/proc/signals.h"
@@ -66,6 +67,7 @@ class Supervisor {
   envgen::Result<pid_t> start_worker(const TaskRecord& record, std::uint32_t index);
   envgen::Result<pid_t> start_resolver();
   void start_process(lifecycle::TaskRef task);
+  envgen::Result<proc::Spawned> start_main(TaskRecord& record, proc::SpawnSpec& spec);
   [[nodiscard]] StartContext start_context() const;
   void adopt_started(lifecycle::TaskRef task);
   void let_go();
@@ -112,6 +114,7 @@ class Supervisor {
   EnvFiles& env_files_;
   LinkTask& link_;
   StackDump& stacks_;
+  WarmRanks& warm_;
   HookTasks hooks_;
   Diagnosis diagnosis_;
   OrphanReaper orphan_reaper_;

@@ -106,21 +106,26 @@ void Supervisor::start_process(TaskRef task) {
   if (main && !common_) common_ = common_env(job_, context, true);
   if (main) context.common = &*common_;
   proc::SpawnSpec spec = spec_of(job_, record, context);
-  if (main && !pass_through_) {
-    tees_.begin(job_.plan, setup_.saved, line_scan(job_));
-    tees_.give(static_cast<std::size_t>(record.process), spec);
-    hold_state();
-  }
-  auto spawned = proc::spawn(spec, setup_.saved);
-  if (main) {
-    tees_.started(static_cast<std::size_t>(record.process));
-    let_go();
-  }
+  auto spawned = main ? start_main(record, spec) : proc::spawn(spec, setup_.saved);
   if (!spawned) return not_started(task, std::move(spawned.error()));
   if (main) job_control_.started(spawned->pending);
   record.pid = spawned->pid;
   record.start_pipe = std::move(spawned->start_pipe);
   env_files_.note_start(record);
+}
+
+envgen::Result<proc::Spawned> Supervisor::start_main(TaskRecord& record, proc::SpawnSpec& spec) {
+  const auto place = static_cast<std::size_t>(record.process);
+  if (!pass_through_) {
+    tees_.begin(job_.plan, setup_.saved, line_scan(job_));
+    tees_.give(place, spec);
+    hold_state();
+  }
+  auto warm = warm_.hand_over(record, spec);
+  auto spawned = warm ? std::move(*warm) : proc::spawn(spec, setup_.saved);
+  tees_.started(place);
+  let_go();
+  return spawned;
 }
 
 StartContext Supervisor::start_context() const {
@@ -231,7 +236,7 @@ void Supervisor::stop_main(const TaskRecord& record, int signal) {
     if (!is_main(other) && other.pid > 0) order.spared.push_back(other.pid);
   }
   for (const pid_t tee : tees_.pids()) order.spared.push_back(tee);
-  if (job_.link_pid > 0) order.spared.push_back(job_.link_pid);
+  for (const pid_t pid : outliving_pids(job_)) order.spared.push_back(pid);
   stopper_.send(order);
 }
 

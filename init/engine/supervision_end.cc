@@ -59,6 +59,7 @@ void Supervisor::finish() {
   state_writer_.note_change();
   write_state();
   timeline_.flush();
+  warm_.end();
   link_.farewell(exit_code_);
   env_files_.finish(kFilesMs);
   finish_logs();
@@ -89,6 +90,7 @@ void Supervisor::finish() {
 int Supervisor::fall_back() {
   sys::log::set_status("");
   timeline_.flush();
+  warm_.end();
   stopper_.continue_stopped();
   const bool acts =
       std::ranges::any_of(job_.plan.policy.signals, [](const envgen::SignalRule& rule) {

@@ -78,6 +78,7 @@ Supervisor::Supervisor(Setup setup)
       link_(workers_.add<LinkTask>(context_, workers_.add<LauncherNews>(context_),
                                    [this] { return now_ms(); })),
       stacks_(workers_.add<StackDump>(context_)),
+      warm_(workers_.add<WarmRanks>(context_, workers_)),
       hooks_(context_, workers_),
       diagnosis_(workers_, timeline_),
       orphan_reaper_(job_, stopper_, tees_) {
@@ -317,7 +318,7 @@ void Supervisor::reap() {
   if (!ended.ends.empty()) post(std::move(ended));
   // The tee ends behind the job, and finish() waits for it.
   const bool left_alone = machine_.phase() == lifecycle::Phase::kStopping && !reap_again_ &&
-                          main_pids(job_).empty() && tees_.are_all_children(job_.link_pid);
+                          main_pids(job_).empty() && tees_.are_all_children(outliving_pids(job_));
   const bool nothing_adopted = orphan_reaper_.sweep_behind(reaped, reap_again_);
   if (reaped.childless || left_alone || orphan_reaper_.only_refused()) post(event::NothingLeft{});
   if (nothing_adopted) post(event::NothingAdopted{});

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -184,8 +185,9 @@ envgen::Status confine(const SpawnSpec& spec, pid_t parent) {
 
 // The caller's descriptors are those without CLOEXEC; one of ours that stands among them, because
 // the caller left a gap, closes itself.
-void close_the_rest(int start_fd, int inherited_fds) {
-  const std::array<int, 1> keep = {start_fd};
+void close_the_rest(int start_fd, int channel_fd, int inherited_fds) {
+  std::vector<int> keep = {start_fd};
+  if (channel_fd >= 0) keep.push_back(channel_fd);
   sys::close_descriptors(kFirstInherited + inherited_fds, keep);
 }
 
@@ -208,7 +210,8 @@ envgen::Status prepare(const ChildContext& child) {
   if (spec.inherited_fds > 0) child.program.set_listen_pid(::getpid());
   bind_to(spec);
   // Before the sandbox, which may take /proc/self and the limit on descriptors that it needs.
-  if (!spec.callers_fds) close_the_rest(child.start_fd, spec.inherited_fds);
+  if (!spec.callers_fds) close_the_rest(child.start_fd, spec.channel_fd, spec.inherited_fds);
+  if (spec.channel_fd >= 0) ::fcntl(spec.channel_fd, F_SETFD, 0);
   if (spec.sandbox != nullptr) {
     TRY(confine(spec, child.parent));
   }
@@ -371,6 +374,67 @@ envgen::Result<pid_t> fork_worker(const SavedSignals& saved, std::span<const int
   if (pid == 0) run_worker(saved, keep, parent, body);
   ::setpgid(pid, pid);
   return pid;
+}
+
+namespace {
+
+// The standard descriptors of this process, and the end of a start pipe.
+bool send_descriptors(int channel, std::string_view message, int start_fd) {
+  const std::array<int, 4> fds = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, start_fd};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fds)> control{};
+  iovec part{const_cast<char*>(message.data()), message.size()};
+  msghdr packet{};
+  packet.msg_iov = &part;
+  packet.msg_iovlen = 1;
+  packet.msg_control = control.data();
+  packet.msg_controllen = control.size();
+  cmsghdr* head = CMSG_FIRSTHDR(&packet);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = CMSG_LEN(sizeof fds);
+  std::memcpy(CMSG_DATA(head), fds.data(), sizeof fds);
+  return ::sendmsg(channel, &packet, MSG_NOSIGNAL) == static_cast<ssize_t>(message.size());
+}
+
+int carry(const SpawnSpec& spec, pid_t pid, int channel, std::string_view message, int start_fd) {
+  StartFailure failure{exit_code::kOwnFailure, {}};
+  auto ready = redirect(spec);
+  if (ready) {
+    if (const auto* who = other_user(spec)) give_standard_fds(*who, !spec.die_with_parent);
+    if (send_descriptors(channel, message, start_fd)) return 0;
+    failure.error = {"handing a rank over", "the process that stands by", sys::errno_text(errno),
+                     ""};
+  } else {
+    failure.error = std::move(ready.error());
+  }
+  report(start_fd, failure);
+  ::kill(pid, SIGKILL);
+  return failure.exit_code;
+}
+
+}  // namespace
+
+envgen::Result<HandedOver> hand_over(const SpawnSpec& spec, const SavedSignals& saved, pid_t pid,
+                                     int channel, std::string_view message) {
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return envgen::fail("handing a rank over", "pipe", sys::errno_text(errno),
+                        "raise RLIMIT_NOFILE (ulimit -n)");
+  }
+  HandedOver handed;
+  handed.spawned.start_pipe.reset(ends[0]);
+  const sys::Fd start(ends[1]);
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  handed.spawned.pending = pending_signals();
+  handed.spawned.pid = pid;
+  std::vector<int> keep = {channel, start.get()};
+  for (const int fd : {spec.output_fd, spec.error_fd}) {
+    if (fd >= 0) keep.push_back(fd);
+  }
+  TRY_ASSIGN(handed.messenger, fork_worker(saved, keep, [&] {
+               return carry(spec, pid, channel, message, start.get());
+             }));
+  return handed;
 }
 
 }  // namespace proc

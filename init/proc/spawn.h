@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/environ.h"
@@ -36,6 +37,7 @@ struct SpawnSpec {
   bool foreground = false;   // hand it the terminal, where we have it
   int inherited_fds = 0;     // LISTEN_FDS: descriptors 3 .. 3+n-1 are passed, LISTEN_PID set;
                              // those among them that have CLOEXEC are ours and are not passed
+  int channel_fd = -1;       // of ours, and the program's too, by its number
   bool callers_fds = false;  // all that the caller passed in, as exec would; not LISTEN_FDS only
   bool die_with_parent = false;  // PR_SET_PDEATHSIG SIGKILL: for an init that is not PID 1
   std::string cpus;              // those it may use, "0-7,16-23"; "" = ours. What the kernel
@@ -63,6 +65,18 @@ struct Spawned {
 // been taken over. What else goes wrong is a StartFailure in the pipe; the child then exits with
 // its exit_code.
 envgen::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved);
+
+// A program that stands by at the other end of `channel` is handed what `spec` says of standard
+// descriptors, and `message` with them, instead of a fork and an exec. The descriptors 0, 1 and 2
+// come, and one that it closes when it runs: by that read_start tells as of a program. A child
+// opens them, as it would for itself: that may take long. It is the messenger, and ends by itself;
+// where it cannot, it kills the program, whose pid Spawned has.
+struct HandedOver {
+  Spawned spawned;
+  pid_t messenger = -1;
+};
+envgen::Result<HandedOver> hand_over(const SpawnSpec& spec, const SavedSignals& saved, pid_t pid,
+                                     int channel, std::string_view message);
 
 enum class StartState : unsigned char { kPending, kRunning, kFailed };
 StartState read_start(const sys::Fd& start_pipe, StartFailure* failure);

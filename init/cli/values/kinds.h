@@ -79,6 +79,9 @@ inline constexpr Text kHealthChecks = {"all, or a list of ", parse_health_checks
 
 using Lines = Kind<std::vector<std::string>>;
 inline constexpr Lines kChecks = {"a list of ", parse_checks, nullptr, check_names, true};
+inline constexpr Lines kModules = {"auto, or a list of modules such as torch,torch.distributed",
+                                   parse_modules};
+inline constexpr Lines kVariables = {"a list of variables such as RUN_ID,LOG_*", parse_variables};
 inline constexpr Lines kLimit = {"NAME=SOFT[:HARD]", parse_lines};
 inline constexpr Lines kData = {"SRC or SRC=DST, absolute paths", parse_lines};
 inline constexpr Lines kPattern = {"a pattern such as *.tar or train/**", parse_lines};

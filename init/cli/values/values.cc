@@ -11,6 +11,7 @@
 #include "envgen/formats/perf_line.h"
 #include "envgen/formats/progress_line.h"
 #include "envgen/framework/framework.h"
+#include "envgen/plan/warm.h"
 #include "envgen/platform/platform.h"
 #include "init/doctor/doctor.h"
 #include "init/proc/signals.h"
@@ -241,6 +242,60 @@ Parsed<std::uint32_t> parse_umask(std::string_view text) {
   const auto mask = envgen::parse_number<std::uint32_t>(text, 8);
   if (!mask || *mask > 0777) return refused();
   return *mask;
+}
+
+namespace {
+
+bool is_word(std::string_view text) {
+  const auto is_letter = [](char c) {
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  return !text.empty() && is_letter(text.front()) &&
+         std::ranges::all_of(text, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
+bool is_module(std::string_view text) {
+  while (true) {
+    const std::size_t dot = text.find('.');
+    if (!is_word(text.substr(0, dot))) return false;
+    if (dot == std::string_view::npos) return true;
+    text.remove_prefix(dot + 1);
+  }
+}
+
+}  // namespace
+
+Parsed<std::vector<std::string>> parse_modules(std::string_view text) {
+  std::vector<std::string> modules;
+  std::string wrong;
+  const bool good = each_part(text, [&](std::string_view part) {
+    if (!is_module(part)) {
+      wrong = part;
+      return false;
+    }
+    modules.emplace_back(part);
+    return true;
+  });
+  if (!good) return refused(quoted(wrong) + " is no name of a module");
+  const bool automatic = std::ranges::find(modules, envgen::kWarmAuto) != modules.end();
+  if (automatic && modules.size() > 1) return refused("auto stands alone");
+  return modules;
+}
+
+Parsed<std::vector<std::string>> parse_variables(std::string_view text) {
+  std::vector<std::string> names;
+  std::string wrong;
+  const bool good = each_part(text, [&](std::string_view part) {
+    const std::string_view name = part.substr(0, part.size() - (part.ends_with('*') ? 1 : 0));
+    if (!is_word(name)) {
+      wrong = part;
+      return false;
+    }
+    names.emplace_back(part);
+    return true;
+  });
+  if (!good) return refused(quoted(wrong) + " is no name of a variable");
+  return names;
 }
 
 Parsed<std::vector<std::string>> parse_lines(std::string_view text) {

@@ -17,6 +17,7 @@
 #include "base/exit_codes.h"
 #include "base/wire.h"
 #include "envgen/failure/python_hook.h"
+#include "envgen/resolve/warm.h"
 #include "envgen/plan/inputs.h"
 #include "init/engine/cluster/job_secret.h"
 #include "init/engine/cluster/membership.h"
@@ -293,6 +294,15 @@ envgen::Status write_stack_hook(const envgen::Plan& plan, const std::string& run
   return carry_out_files(hook);
 }
 
+envgen::Status write_warm_file(const envgen::Plan& plan) {
+  envgen::Plan file;
+  file.sandbox = plan.sandbox;
+  file.directories = {{plan.warm.directory}};
+  file.files = {{.path = plan.warm.directory + "/" + std::string(envgen::kWarmFile),
+                 .content = std::string(envgen::kWarmPython)}};
+  return carry_out_files(file);
+}
+
 namespace {
 
 // The peers that answered wait for a launcher that will not come: they are told as after a job.
@@ -379,6 +389,12 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
   if (plan.observe.stacks) {
     if (auto status = write_stack_hook(plan, base.facts.run_dir); !status) {
       plan.warnings.push_back(to_line(status.error()) + ", so there are no Python stacks");
+    }
+  }
+  if (!plan.warm.directory.empty()) {
+    if (auto status = write_warm_file(plan); !status) {
+      plan.warnings.push_back(to_line(status.error()) + ", so restarts are cold");
+      plan.warm = {};
     }
   }
   if (plan.peers) {

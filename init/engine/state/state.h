@@ -41,6 +41,8 @@ struct TaskReport {
   std::int64_t step = -1;             // the last one that it told (--progress); -1: none
   std::int64_t saved_step = -1;       // the last one that it told to be saved
   std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: it is not
+  std::string start;  // how it was started again: "warm", "cold: REASON"; "" = not by --warm
+  std::string warm;   // what stands by for its next start; "" = nothing
 };
 inline void fields(envgen::FieldVisitor& v, TaskReport& task) {
   v("name", task.name);
@@ -60,6 +62,8 @@ inline void fields(envgen::FieldVisitor& v, TaskReport& task) {
   v("step", task.step, kKnown);
   v("saved_step", task.saved_step, kKnown);
   v("stalled_since_ms", task.stalled_since_ms, kWallClock);
+  v("start", task.start, {.omit = true});
+  v("warm", task.warm, {.omit = true});
 }
 
 struct DataReport {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -178,6 +180,24 @@ std::string counted_text(const JobReport& report) {
   return ", " + std::to_string(report.counted_restarts) + " of " + most + " counted";
 }
 
+// How ranks were started again and what stands by for them, each text once.
+std::string warm_lines(const JobReport& report) {
+  std::string text;
+  for (const auto& [what, member] : {std::pair("started ", &TaskReport::start),
+                                     std::pair("stands by for ", &TaskReport::warm)}) {
+    std::map<std::string, std::string> tasks;
+    for (const TaskReport& task : report.tasks) {
+      if ((task.*member).empty()) continue;
+      std::string& names = tasks[task.*member];
+      names += (names.empty() ? "" : ", ") + task.name;
+    }
+    for (const auto& [how, names] : tasks) {
+      text += what + sys::printable(names) + ": " + sys::printable(how) + "\n";
+    }
+  }
+  return text;
+}
+
 // What the job is about, beyond its tasks.
 std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
   std::string text;
@@ -204,6 +224,7 @@ std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
     if (report.most_restarts > 0) text += counted_text(report);
     text += "\n";
   }
+  text += warm_lines(report);
   if (!report.hook.empty()) text += "under way: " + sys::printable(report.hook) + "\n";
   if (report.checkpoint_under_way) {
     text += "checkpoint under way" + left_text(report.checkpoint_until_ms, now_ms) + "\n";

@@ -83,6 +83,8 @@ TaskReport task_report(const Job& job, const lifecycle::Task& task, std::size_t 
     report.stalled_since_ms = task.live() ? job.watches[place].stalled_since_ms : 0;
   }
   if (task.kind == TaskKind::kData) report.log = kHookOutput;
+  report.start = record.start;
+  report.warm = record.warm;
   report.started_ms = record.started_ms;
   report.ended_ms = record.ended_ms;
   report.incarnation = static_cast<int>(record.incarnation);
@@ -149,6 +151,12 @@ std::vector<pid_t> main_pids(const Job& job) {
   for (const TaskRecord& record : job.records) {
     if (is_main(record) && record.pid > 0) pids.push_back(record.pid);
   }
+  return pids;
+}
+
+std::vector<pid_t> outliving_pids(const Job& job) {
+  std::vector<pid_t> pids = job.spares;
+  if (job.link_pid > 0) pids.push_back(job.link_pid);
   return pids;
 }
 

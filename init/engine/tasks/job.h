@@ -38,6 +38,8 @@ struct TaskRecord {
   bool stop_sent = false;  // it has had a stop signal
   bool paused = false;     // by SIGSTOP or the like
   bool core = false;
+  std::string start;  // of a main process: how it was started again, "warm" or "cold: REASON"
+  std::string warm;   // what stands by for its next start, "ready: torch, 170 MiB"; "" = nothing
   std::int64_t started_ms = 0;  // wall clock, UTC
   std::int64_t ended_ms = 0;
 };
@@ -93,6 +95,8 @@ struct Job {
   std::string host;  // this node's name
   // Workers that are no tasks and end by themselves: nobody's to sweep while there is time.
   std::vector<pid_t> helpers;
+  // Processes that stand by to be ranks at the next start: neither ranks, nor left behind.
+  std::vector<pid_t> spares;
   pid_t link_pid = 0;  // the one that outlives the tasks: it is neither waited for nor told to stop
 };
 
@@ -103,6 +107,10 @@ const char* kind_name(lifecycle::TaskKind kind);
 bool is_main(const TaskRecord& record);
 // The main processes that live.
 std::vector<pid_t> main_pids(const Job& job);
+
+// Those that outlive the tasks: the link and what stands by. They are neither waited for nor told
+// to stop.
+std::vector<pid_t> outliving_pids(const Job& job);
 
 // What the plan says about this task, nullptr for a task that is not the plan's.
 const envgen::Process* planned(const Job& job, const TaskRecord& record);

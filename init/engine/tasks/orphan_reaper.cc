@@ -23,8 +23,10 @@ constexpr int kMostTurnsWithoutSweep = 64;
 
 bool OrphanReaper::is_ours(pid_t pid) const {
   const std::vector<pid_t> tees = tees_.pids();
+  const std::vector<pid_t> outliving = outliving_pids(job_);
   return std::ranges::find(job_.records, pid, &TaskRecord::pid) != job_.records.end() ||
-         std::ranges::find(tees, pid) != tees.end() || pid == job_.link_pid ||
+         std::ranges::find(tees, pid) != tees.end() ||
+         std::ranges::find(outliving, pid) != outliving.end() ||
          std::ranges::find(job_.helpers, pid) != job_.helpers.end();
 }
 
@@ -86,8 +88,9 @@ void OrphanReaper::note_refused(const std::string& name, pid_t pid) {
 bool OrphanReaper::only_refused() const {
   if (signal_ == 0 || refused_.empty()) return false;
   const std::vector<pid_t> tees = tees_.pids();
+  const std::vector<pid_t> outliving = outliving_pids(job_);
   return std::ranges::all_of(proc::children_of_self(), [&](pid_t pid) {
-    return refused_.contains(pid) || pid == job_.link_pid ||
+    return refused_.contains(pid) || std::ranges::find(outliving, pid) != outliving.end() ||
            std::ranges::find(tees, pid) != tees.end();
   });
 }
@@ -100,7 +103,8 @@ void OrphanReaper::kill_rest() const {
   constexpr std::int64_t kLongestMs = 100;
   const std::int64_t deadline_ms = sys::monotonic_ms() + kLongestMs;
   std::vector<pid_t> tasks = tees_.pids();
-  if (job_.link_pid > 0) tasks.push_back(job_.link_pid);
+  const std::vector<pid_t> outliving = outliving_pids(job_);
+  tasks.insert(tasks.end(), outliving.begin(), outliving.end());
   for (const TaskRecord& record : job_.records) {
     if (record.pid > 0) tasks.push_back(record.pid);
   }

@@ -316,9 +316,9 @@ std::vector<pid_t> Tees::pids() const {
   return pids;
 }
 
-bool Tees::are_all_children(pid_t beside) const {
+bool Tees::are_all_children(std::vector<pid_t> beside) const {
   std::vector<pid_t> tees = pids();
-  if (beside > 0) tees.push_back(beside);
+  tees.insert(tees.end(), beside.begin(), beside.end());
   if (tees.empty()) return false;
   const std::vector<pid_t> children = proc::children_of_self();
   return !children.empty() && std::ranges::all_of(children, [&tees](pid_t child) {

@@ -191,6 +191,8 @@ const Sample kSamples[] = {
     {"restart-window", "1m", "2m", "0",
      [](const Options& o) { return std::to_string(o.request.restart_window_ms); }},
     {"elastic", "1", "0", "x", [](const Options& o) { return text(o.request.policy.elastic); }},
+    {"warm", "torch,numpy", "auto", "torch,,", [](const Options& o) { return last_of(o.request.warm); }},
+    {"warm-free", "RUN_ID,LOG_*", "A", "*", [](const Options& o) { return last_of(o.request.warm_free); }},
     {"min-nodes", "2", "1", "0", [](const Options& o) { return text(o.request.min_nodes); }},
     {"max-duration", "2d", "0", "x",
      [](const Options& o) { return text(o.request.policy.max_duration_ms); }},

@@ -1,0 +1,143 @@
+#include "envgen/resolve/warm.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+
+#include "envgen/plan/command.h"
+#include "envgen/plan/typed_launcher.h"
+
+namespace envgen {
+namespace {
+
+// What is another one at each start, and no module goes by while it is imported: how often the job
+// has started, where the ranks meet, what a socket activation passed to the first start.
+constexpr std::array<std::string_view, 8> kFree = {"TRAINIT_RESTART_COUNT",
+                                                   "TORCHELASTIC_RESTART_COUNT",
+                                                   "MASTER_PORT",
+                                                   "JAX_COORDINATOR_PORT",
+                                                   "JAX_COORDINATOR_ADDRESS",
+                                                   "LISTEN_FDS",
+                                                   "LISTEN_PID",
+                                                   "LISTEN_FDNAMES"};
+
+bool is_free(std::string_view name, const std::vector<std::string>& free) {
+  if (std::ranges::find(kFree, name) != kFree.end()) return true;
+  return std::ranges::any_of(free, [name](std::string_view one) {
+    if (!one.ends_with('*')) return one == name;
+    one.remove_suffix(1);
+    return name.starts_with(one);
+  });
+}
+
+std::string_view name_of_entry(std::string_view entry) { return entry.substr(0, entry.find('=')); }
+
+// Without its options Python loads no sitecustomize, or none from PYTHONPATH; with others it reads
+// its program in another way.
+std::optional<char> hindering_option(const std::vector<std::string>& argv, std::size_t operand) {
+  for (std::size_t i = 1; i < operand; ++i) {
+    const std::string& word = argv[i];
+    if (!word.starts_with('-') || word.starts_with("--")) continue;
+    const std::size_t valued = word.find_first_of("mcWX");
+    const std::size_t at = word.substr(0, valued).find_first_of("EIShVix?");
+    if (at != std::string::npos) return word[at];
+    if ((valued != std::string::npos) && valued + 1 == word.size()) ++i;
+  }
+  return std::nullopt;
+}
+
+// Why it cannot be warm; "" = it can.
+std::string find_cold_reason(const Process& process, WarmProcess& warm) {
+  if (typed_launcher(process.argv) != nullptr) {
+    return "its command is a launcher, which starts the ranks by itself";
+  }
+  const auto python = python_command(process.argv);
+  if (!python || python->text) return "its command is no Python script or module";
+  if (const auto option = hindering_option(process.argv, python->operand)) {
+    return std::string("Python's option -") + *option + " keeps it from loading what warms it";
+  }
+  warm = {.operand = static_cast<int>(python->operand), .module = python->module};
+  return {};
+}
+
+}  // namespace
+
+void plan_warm(const Inputs& inputs, Plan& plan) {
+  const Request& request = inputs.request();
+  const bool restarts = plan.policy.max_restarts > 0 || plan.policy.elastic;
+  if (request.warm.empty()) return;
+  WarmPlan& warm = plan.warm;
+  warm.modules = request.warm;
+  warm.free = request.warm_free;
+  if (!inputs.facts().run_dir.empty()) warm.directory = join_path(inputs.facts().run_dir, "warm");
+  for (const Process& process : plan.processes) {
+    WarmProcess one;
+    std::string reason = restarts ? find_cold_reason(process, one) : "the job is not restarted";
+    if (!reason.empty() && warm.cold.empty()) warm.cold = process.name + ": " + reason;
+    warm.processes.push_back(one);
+  }
+  if (!warm.cold.empty()) {
+    plan.warnings.push_back("--warm: " + warm.cold + ", so a restart of it is a cold one");
+  }
+}
+
+std::string warm_difference(const WarmStart& kept, const WarmStart& now,
+                            const std::vector<std::string>& free) {
+  const auto is_same = [](const WarmStart& a, const WarmStart& b, std::size_t at) {
+    return at < a.argv.size() && at < b.argv.size() && a.argv[at] == b.argv[at];
+  };
+  if (!is_same(kept, now, 0)) return "its interpreter is another one";
+  if (kept.argv != now.argv) return "its command is another one";
+  if (kept.cwd != now.cwd) return "its working directory is another one";
+  if (kept.cpus != now.cpus) return "its CPUs are others";
+  std::set<std::string_view> names;
+  for (const Environ* env : {&kept.env, &now.env}) {
+    for (const std::string& entry : env->entries()) names.insert(name_of_entry(entry));
+  }
+  for (const std::string_view name : names) {
+    if (kept.env.get(name) == now.env.get(name) || is_free(name, free)) continue;
+    return std::string(name) + " is another one";
+  }
+  return {};
+}
+
+std::vector<std::string> warm_edits(const Environ& kept, const Environ& now) {
+  std::vector<std::string> edits;
+  for (const std::string& entry : now.entries()) {
+    const std::string_view name = name_of_entry(entry);
+    if (name.size() < entry.size() && kept.get(name) != now.get(name)) edits.push_back(entry);
+  }
+  for (const std::string& entry : kept.entries()) {
+    const std::string_view name = name_of_entry(entry);
+    if (!name.empty() && !now.get(name)) edits.emplace_back(name);
+  }
+  return edits;
+}
+
+Environ warm_environment(const Environ& env, const WarmPlan& warm, int channel) {
+  Environ result = env;
+  const auto path = env.get("PYTHONPATH");
+  const std::string rest = path ? "=" + std::string(*path) : "-";
+  result.apply({EnvEdit::Kind::kPutInFront, "PYTHONPATH", warm.directory});
+  result.set(kWarmVariable, "probe " + std::to_string(channel) + " " + rest);
+  return result;
+}
+
+std::vector<std::string> warm_command(const std::vector<std::string>& argv,
+                                      const WarmProcess& process) {
+  // What is no use to an older Python, or behind a wrapper that drops PYTHONPATH, ends here.
+  constexpr std::string_view kProbe =
+      "import os, sys\n"
+      "getattr(sys, '_trainit_warm', None) or sys.exit(3)\n"
+      "os.execvpe(sys.argv[1], sys.argv[1:], sys._trainit_warm)\n";
+  std::vector<std::string> command(argv.begin(), argv.begin() + process.operand);
+  if (process.module) command.back().pop_back();  // "-m", "-um"
+  if (command.back() == "--" || command.back() == "-") command.pop_back();
+  command.emplace_back("-c");
+  command.emplace_back(kProbe);
+  command.insert(command.end(), argv.begin(), argv.end());
+  return command;
+}
+
+}  // namespace envgen

@@ -1,0 +1,273 @@
+#include "init/engine/warm/spare.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "base/printed_text.h"
+#include "base/text.h"
+#include "init/sys/clock.h"
+#include "init/sys/log.h"
+#include "init/sys/path_state.h"
+
+namespace engine {
+namespace {
+
+constexpr std::int64_t kImportMs = 10LL * 60 * 1000;  // from a cold network file system
+constexpr std::int64_t kHandOverMs = 5000;  // some milliseconds, where nothing stands still
+constexpr int kMostStarts = 3;              // of those that die or grow
+constexpr std::size_t kPacketBytes = 16U << 10;
+constexpr std::int64_t kGrowthKb = 64 << 10;
+constexpr int kNotLoaded = 3;  // exit code of envgen::warm_command
+
+std::string message_of(const std::vector<std::string>& fields) {
+  std::string message;
+  for (const std::string& field : fields) {
+    if (&field != &fields.front()) message += '\0';
+    message += field;
+  }
+  return message;
+}
+
+std::string_view take_field(std::string_view& packet) { return envgen::take_part(packet, '\0'); }
+
+std::int64_t resident_kb(pid_t pid) {
+  const std::string text = sys::kernel_text("/proc/" + std::to_string(pid) + "/statm");
+  std::string_view rest = text;
+  std::ignore = envgen::take_word(rest);
+  const auto pages = envgen::parse_number<std::int64_t>(envgen::take_word(rest));
+  return pages.value_or(0) * (::sysconf(_SC_PAGESIZE) / 1024);
+}
+
+envgen::WarmStart start_of(const proc::SpawnSpec& spec) {
+  return {.argv = spec.argv, .env = spec.env, .cwd = spec.cwd, .cpus = spec.cpus};
+}
+
+// A module may look at a terminal, and who has it is settled at a start.
+bool has_terminal() {
+  return std::ranges::any_of(std::array{STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
+                             [](int fd) { return ::isatty(fd) == 1; });
+}
+
+}  // namespace
+
+void Spare::note_start(const proc::SpawnSpec& spec) { spec_ = spec; }
+
+envgen::Status Spare::park(const envgen::WarmPlan& warm, const envgen::WarmProcess& process) {
+  const auto failed = [this](const char* where) {
+    const int error = errno;
+    return envgen::fail("keeping " + name_ + " warm", where, sys::errno_text(error), "");
+  };
+  std::array<int, 2> ends{-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return failed("socketpair");
+  }
+  sys::Fd ours(ends[0]);
+  const sys::Fd theirs(ends[1]);
+  const sys::Fd null(::open("/dev/null", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!null.valid()) return failed("/dev/null");
+  kept_ = spec_;
+  confinement_.reset();
+  if (spec_->sandbox != nullptr) confinement_ = *spec_->sandbox;
+  kept_->sandbox = confinement_ ? &*confinement_ : nullptr;
+  proc::SpawnSpec spec = *kept_;
+  for (const char* name : {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}) spec.env.unset(name);
+  kept_->env = spec.env;
+  spec.argv = envgen::warm_command(kept_->argv, process);
+  spec.env = envgen::warm_environment(spec.env, warm, theirs.get());
+  spec.log_path.clear();
+  spec.output_fd = null.get();
+  spec.error_fd = -1;
+  spec.no_input = true;
+  spec.foreground = false;
+  spec.inherited_fds = 0;
+  spec.callers_fds = false;
+  spec.share_memory = false;
+  spec.channel_fd = theirs.get();
+  TRY_ASSIGN(auto spawned, proc::spawn(spec, context_.saved));
+  start_pipe_ = std::move(spawned.start_pipe);
+  socket_ = std::move(ours);
+  pid_ = spawned.pid;
+  context_.job.spares.push_back(pid_);
+  std::vector<std::string> order = {process.module ? "module" : "script",
+                                    kept_->argv[static_cast<std::size_t>(process.operand)]};
+  order.insert(order.end(), warm.modules.begin(), warm.modules.end());
+  const std::string message = message_of(order);
+  ::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  ++starts_;
+  state_ = State::kImporting;
+  reason_.clear();
+  deadline_ms_ = sys::monotonic_ms() + kImportMs;
+  return {};
+}
+
+std::string Spare::unfit(const proc::SpawnSpec& spec, const std::vector<std::string>& free) const {
+  if (state_ == State::kImporting) return "its modules were still being imported";
+  if (state_ != State::kReady) return reason_.empty() ? "none stood by" : reason_;
+  if (spec.callers_group || has_terminal()) return "it has a terminal";
+  const bool confined = spec.sandbox != nullptr;
+  if (confined != confinement_.has_value() || (confined && !(*spec.sandbox == *confinement_)) ||
+      spec.new_session != kept_->new_session) {
+    return "it is confined in another way";
+  }
+  return warm_difference(start_of(*kept_), start_of(spec), free);
+}
+
+envgen::Result<proc::Spawned> Spare::hand_over(const proc::SpawnSpec& spec) {
+  std::vector<std::string> message = {"go"};
+  for (std::string& edit : envgen::warm_edits(kept_->env, spec.env)) {
+    message.push_back(std::move(edit));
+  }
+  auto handed = proc::hand_over(spec, context_.saved, pid_, socket_.get(), message_of(message));
+  if (!handed) {
+    end();
+    return std::unexpected(std::move(handed.error()));
+  }
+  context_.job.helpers.push_back(handed->messenger);
+  std::erase(context_.job.spares, pid_);
+  handed_ = std::exchange(pid_, 0);
+  deadline_ms_ = sys::monotonic_ms() + kHandOverMs;
+  start_pipe_.reset();
+  state_ = State::kNone;
+  starts_ = 0;
+  return std::move(handed->spawned);
+}
+
+void Spare::end(std::string reason) {
+  // It stays among the spares until it is reaped.
+  if (pid_ > 0) ::kill(pid_, SIGKILL);
+  leave();
+  if (state_ != State::kGivenUp) state_ = State::kNone;
+  if (state_ == State::kNone) reason_ = std::move(reason);
+}
+
+void Spare::replace(std::string reason) {
+  if (starts_ >= kMostStarts) return give_up(std::move(reason));
+  end(std::move(reason));
+}
+
+void Spare::give_up(std::string reason) {
+  end();
+  state_ = State::kGivenUp;
+  reason_ = std::move(reason);
+}
+
+void Spare::leave() {
+  if (handed_ == 0) {
+    socket_.reset();
+    deadline_ms_.reset();
+  }
+  start_pipe_.reset();
+}
+
+std::string Spare::text() const {
+  switch (state_) {
+    case State::kNone:
+      return reason_.empty() ? "" : "none: " + reason_;
+    case State::kImporting:
+      return "importing";
+    case State::kReady:
+      return "ready: " + imported_;
+    case State::kGivenUp:
+      return "given up: " + reason_;
+  }
+  return {};
+}
+
+bool Spare::has_grown() const {
+  return state_ == State::kReady && resident_kb(pid_) > ready_kb_ + ready_kb_ / 2 + kGrowthKb;
+}
+
+void Spare::read() {
+  std::array<char, kPacketBytes> room;
+  while (socket_.valid()) {
+    const ssize_t count = ::recv(socket_.get(), room.data(), room.size(), MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) return;
+    if (count <= 0) {
+      // Of one that has become a rank: it runs. Of another one: its death comes.
+      socket_.reset();
+      if (std::exchange(handed_, 0) != 0) deadline_ms_.reset();
+      return;
+    }
+    take({room.data(), static_cast<std::size_t>(count)});
+  }
+}
+
+void Spare::take(std::string_view packet) {
+  const std::string_view word = take_field(packet);
+  const auto text = [&packet] { return envgen::plain_text(take_field(packet)); };
+  if (word == "ready" && state_ == State::kImporting) {
+    constexpr std::int64_t kKbOfMb = 1024;
+    const auto size_kb = envgen::parse_number<std::int64_t>(take_field(packet)).value_or(0);
+    const auto took_ms = envgen::parse_number<std::int64_t>(take_field(packet)).value_or(0);
+    const std::string names = text();
+    const std::string stopped = text();
+    imported_ = names.empty() ? "nothing" : names;
+    imported_ +=
+        ", " + std::to_string(size_kb / kKbOfMb) + " MiB, in " + std::to_string(took_ms) + " ms";
+    if (!stopped.empty()) imported_ += "; what is imported behind " + stopped + " is not";
+    ready_kb_ = resident_kb(pid_);
+    state_ = State::kReady;
+    deadline_ms_.reset();
+    changed_();
+  } else if (word == "cannot" && state_ == State::kImporting) {
+    give_up(text());
+    changed_();
+  } else if (word == "cold" && handed_ != 0) {
+    sys::log::info("warm: " + name_ + " starts cold all the same: " + text());
+  }
+}
+
+void Spare::tend(std::int64_t now_ms) {
+  if (!deadline_ms_ || now_ms < *deadline_ms_) return;
+  deadline_ms_.reset();
+  if (const pid_t pid = std::exchange(handed_, 0); pid != 0) {
+    sys::log::warning("warm: " + name_ + " does not go on as the rank within " +
+                      std::to_string(kHandOverMs / 1000) + " s, and is killed");
+    ::kill(pid, SIGKILL);
+    socket_.reset();
+    return;
+  }
+  give_up("its modules are not imported within 10 minutes");
+  changed_();
+}
+
+void Spare::reaped(const proc::Death& death) {
+  std::erase(context_.job.spares, death.pid);
+  if (death.pid == handed_) {
+    read();  // whether it has been the rank for some time
+    handed_ = 0;
+    socket_.reset();
+    deadline_ms_.reset();
+  }
+  if (pid_ == 0 || death.pid != pid_) return;
+  read();
+  pid_ = 0;
+  const bool died = state_ == State::kImporting || state_ == State::kReady;
+  leave();
+  if (!died) return;
+  // Of the file that warms it (envgen::warm_command, warm.py).
+  const bool refused = !death.signaled && state_ == State::kImporting;
+  std::string how = death.signaled ? std::string(proc::signal_name(death.value)) + " ended it"
+                                   : "it exited with code " + std::to_string(death.value);
+  if (refused && death.value == kNotLoaded) {
+    how = "Python is older than 3.8, or does not load sitecustomize from PYTHONPATH";
+  }
+  if (refused || starts_ >= kMostStarts) {
+    give_up("what stood by does not: " + how);
+  } else {
+    state_ = State::kNone;
+    reason_ = "what stood by has ended: " + how;
+  }
+  changed_();
+}
+
+}  // namespace engine

@@ -1,0 +1,185 @@
+#include "init/engine/warm/warm_ranks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "init/engine/report/timeline.h"
+#include "init/sys/clock.h"
+#include "init/sys/log.h"
+
+namespace engine {
+namespace {
+
+constexpr std::int64_t kLookMs = 5000;
+// Of the container's memory: as much as is free before one begins, and as long as one stands by.
+constexpr std::uint64_t kFreeToBegin = 4;  // a quarter
+constexpr std::uint64_t kFreeToStay = 10;  // a tenth
+
+bool has_room(std::uint64_t part) {
+  const auto room = sys::memory_room();
+  return !room || room->free_bytes >= room->all_bytes / part;
+}
+
+}  // namespace
+
+Spare& WarmRanks::spare_of(const TaskRecord& record) {
+  Spare*& spare = spares_[record.process];
+  if (spare == nullptr) {
+    spare = &workers_.add<Spare>(context_, record.name, [this] { advance(); });
+  }
+  return *spare;
+}
+
+const envgen::WarmProcess* WarmRanks::planned_warm(std::size_t place) const {
+  const envgen::WarmPlan& warm = context_.job.plan.warm;
+  if (place >= warm.processes.size() || warm.directory.empty()) return nullptr;
+  return warm.processes[place].operand < 0 ? nullptr : &warm.processes[place];
+}
+
+std::string WarmRanks::reason_against(Spare& spare, const TaskRecord& record,
+                                      const proc::SpawnSpec& spec) {
+  if (planned_warm(static_cast<std::size_t>(record.process)) == nullptr) {
+    return "its command is none that can be warm";
+  }
+  if (spare.name() != record.name) return "the ranks of this node are others";
+  return spare.unfit(spec, context_.job.plan.warm.free);
+}
+
+std::optional<envgen::Result<proc::Spawned>> WarmRanks::hand_over(TaskRecord& record,
+                                                                  const proc::SpawnSpec& spec) {
+  if (context_.job.plan.warm.modules.empty()) return std::nullopt;
+  Spare& spare = spare_of(record);
+  std::optional<envgen::Result<proc::Spawned>> result;
+  if (context_.machine.restarts() > 0) {
+    std::string reason = reason_against(spare, record, spec);
+    if (reason.empty()) {
+      auto spawned = spare.hand_over(spec);
+      if (spawned) {
+        result = std::move(spawned);
+      } else {
+        reason = to_line(spawned.error());
+      }
+    }
+    record.start = reason.empty() ? "warm" : "cold: " + reason;
+    if (reason.empty()) {
+      warm_.push_back(record.name);
+    } else {
+      spare.end();
+      cold_[reason].push_back(record.name);
+    }
+  }
+  spare.note_start(spec);
+  return result;
+}
+
+void WarmRanks::end() {
+  for (const auto& [place, spare] : spares_) spare->end();
+  deadline_ms_.reset();
+}
+
+// As long as a restart may follow.
+bool WarmRanks::may_stand_by() const {
+  const lifecycle::Machine& machine = context_.machine;
+  switch (machine.phase()) {
+    case lifecycle::Phase::kPreparing:
+    case lifecycle::Phase::kStarting:
+    case lifecycle::Phase::kRunning:
+    case lifecycle::Phase::kCheckpointing:
+    case lifecycle::Phase::kAutoRestart:
+      return !machine.rescheduled();
+    case lifecycle::Phase::kStopping:
+    case lifecycle::Phase::kOnFailure:
+      return machine.would_restart() || machine.replanned();
+    case lifecycle::Phase::kPostStop:
+    case lifecycle::Phase::kHold:
+    case lifecycle::Phase::kExited:
+      break;
+  }
+  return false;
+}
+
+void WarmRanks::stepped() {
+  if (spares_.empty()) return;
+  say_starts();
+  if (!may_stand_by()) return end();
+  advance();
+}
+
+void WarmRanks::advance() {
+  const lifecycle::Machine& machine = context_.machine;
+  const bool may_begin = machine.phase() == lifecycle::Phase::kRunning &&
+                         (machine.may_restart() || context_.job.plan.policy.elastic);
+  const bool busy = std::ranges::any_of(
+      spares_, [](const auto& one) { return one.second->state() == Spare::State::kImporting; });
+  if (may_begin && !busy) {
+    for (const auto& [place, spare] : spares_) {
+      const auto* process = planned_warm(static_cast<std::size_t>(place));
+      const bool free = spare->state() == Spare::State::kNone && spare->pid() == 0;
+      if (process == nullptr || !free) continue;
+      park(*spare, *process);
+      if (spare->state() == Spare::State::kImporting) break;
+    }
+  }
+  tell();
+}
+
+void WarmRanks::park(Spare& spare, const envgen::WarmProcess& process) {
+  if (!deadline_ms_) deadline_ms_ = sys::monotonic_ms() + kLookMs;
+  if (!has_room(kFreeToBegin)) {
+    return spare.end("less than a quarter of the container's memory is free");
+  }
+  if (auto status = spare.park(context_.job.plan.warm, process); !status) {
+    spare.give_up(to_line(status.error()));
+  }
+}
+
+void WarmRanks::tend(std::int64_t now_ms) {
+  if (!deadline_ms_ || now_ms < *deadline_ms_) return;
+  deadline_ms_ = now_ms + kLookMs;
+  bool any = false;
+  for (const auto& [place, spare] : spares_) {
+    any = any || spare->state() != Spare::State::kGivenUp;
+    if (spare->pid() == 0 || spare->state() == Spare::State::kNone) continue;
+    if (!has_room(kFreeToStay)) {
+      spare->end("less than a tenth of the container's memory was free");
+    } else if (spare->has_grown()) {
+      spare->replace("what stood by has grown");
+    }
+  }
+  if (!any || !may_stand_by()) deadline_ms_.reset();
+  advance();
+}
+
+// What a state shows of them, and once why one is given up.
+void WarmRanks::tell() {
+  for (TaskRecord& record : context_.job.records) {
+    const auto found = is_main(record) ? spares_.find(record.process) : spares_.end();
+    if (found == spares_.end() || found->second->text() == record.warm) continue;
+    const Spare& spare = *found->second;
+    record.warm = spare.text();
+    context_.note_change();
+    if (spare.state() == Spare::State::kGivenUp && said_.insert(spare.reason()).second) {
+      sys::log::info("warm: " + record.name + " restarts cold: " + spare.reason());
+    }
+    if (spare.state() == Spare::State::kReady) {
+      sys::log::debug("warm: " + record.name + " is " + record.warm);
+    }
+  }
+}
+
+void WarmRanks::say_starts() {
+  const auto warm = std::exchange(warm_, {});
+  const auto cold = std::exchange(cold_, {});
+  if (warm.empty() && cold.empty()) return;
+  std::vector<std::string> texts;
+  if (!warm.empty()) texts.push_back("warm: " + names_list(warm));
+  for (const auto& [reason, names] : cold) {
+    texts.push_back("cold: " + names_list(names) + ": " + reason);
+  }
+  for (const std::string& text : texts) {
+    sys::log::info("restart, " + text);
+    context_.timeline.note("warm", text);
+  }
+}
+
+}  // namespace engine

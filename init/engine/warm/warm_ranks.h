@@ -1,0 +1,56 @@
+#pragma once
+// Warm restarts (--warm): beside each rank that a Python program is, a process stands by that is
+// the rank of the next start. When one is made, which rank it may be, and what is said of it. They
+// begin one after the other, behind the start of the ranks; they are the first to go where memory
+// becomes short, and go with the job.
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "init/engine/tasks/worker_context.h"
+#include "init/engine/warm/spare.h"
+#include "init/engine/workers/worker_list.h"
+#include "init/proc/spawn.h"
+#include "init/sys/memory.h"
+
+namespace engine {
+
+class WarmRanks : public ChildWorker {
+ public:
+  WarmRanks(const WorkerContext& context, WorkerList& workers)
+      : context_(context), workers_(workers) {}
+
+  // A main process is about to be started as `spec`. The process that becomes it; nullopt: it is
+  // to be started as any other.
+  std::optional<envgen::Result<proc::Spawned>> hand_over(TaskRecord& record,
+                                                         const proc::SpawnSpec& spec);
+  // None stands by any more.
+  void end();
+
+  // Looked at now and then, while one stands by.
+  void tend(std::int64_t now_ms) override;
+  void stepped() override;
+
+ private:
+  Spare& spare_of(const TaskRecord& record);
+  std::string reason_against(Spare& spare, const TaskRecord& record, const proc::SpawnSpec& spec);
+  [[nodiscard]] bool may_stand_by() const;
+  [[nodiscard]] const envgen::WarmProcess* planned_warm(std::size_t place) const;
+  void advance();
+  void park(Spare& spare, const envgen::WarmProcess& process);
+  void tell();
+  void say_starts();
+
+  const WorkerContext& context_;
+  WorkerList& workers_;
+  std::map<int, Spare*> spares_;                          // by the place of their ranks in the plan
+  std::map<std::string, std::vector<std::string>> cold_;  // of this start: ranks by the reason
+  std::vector<std::string> warm_;
+  std::set<std::string> said_;  // why something was given up
+};
+
+}  // namespace engine
