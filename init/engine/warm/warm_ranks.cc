@@ -10,7 +10,7 @@
 namespace engine {
 namespace {
 
-constexpr std::int64_t kLookMs = 5000;
+constexpr std::int64_t kLookMs = 2000;
 // Of the container's memory: as much as is free before one begins, and as long as one stands by.
 constexpr std::uint64_t kFreeToBegin = 4;  // a quarter
 constexpr std::uint64_t kFreeToStay = 10;  // a tenth

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +17,6 @@
 
 namespace {
 
-using rules::EitherWay;
 using rules::Instance;
 using rules::joined;
 using rules::Result;
@@ -57,6 +58,12 @@ def ready(count):
             continue
     return sorted(pids)
 
+def meet(count):
+    import time
+    tell('up-' + rank, '')
+    while not all(os.path.exists(os.environ['PAYLOAD_OUT'] + '/up-%d' % i) for i in range(count)):
+        time.sleep(0.005)
+
 def tell(name, text):
     path = os.path.join(os.environ['PAYLOAD_OUT'], name)
     with open(path + '.new', 'w') as file:
@@ -64,10 +71,10 @@ def tell(name, text):
     os.rename(path + '.new', path)
 )";
 
-// It says when it is imported, which is once a process.
-constexpr const char* kHelper = "import os\npid = os.getpid()\n";
+// What it prints while it is imported is the rank's to print.
+constexpr const char* kHelper = "import os\npid = os.getpid()\nprint('helper is imported')\n";
 
-class Warm : public EitherWay {
+class Warm : public rules::LifecycleTest {
  protected:
   void SetUp() override {
     if (::access("/usr/bin/python3", X_OK) != 0) GTEST_SKIP() << "needs python3";
@@ -77,7 +84,8 @@ class Warm : public EitherWay {
   [[nodiscard]] Spec job(const std::string& program, const Words& options = {},
                          const Words& command = {}) const {
     write("train.py", kPrelude + program);
-    Words words = {"--max-restarts", "3", "--restart-delay", "0", "--restart-verdict", "tell"};
+    Words words = {"--hooks-dir",     path("hooks"), "--max-restarts",    "3",
+                   "--restart-delay", "0",           "--restart-verdict", "tell"};
     words = joined(std::move(words), options);
     words.emplace_back("--");
     words =
@@ -92,7 +100,10 @@ RULES_EITHER_WAY(Warm);
 
 constexpr const char* kFailOnce = R"(
 if start == 0:
-    tell('spares', ' '.join(ready(1)))
+    spares = ready(1)
+    tell('spares', ' '.join(spares))
+    with open('/proc/%s/oom_score_adj' % spares[0]) as file:
+        tell('oom', file.read())
     os._exit(7)
 tell('second', str(os.getpid()) + (' warm' if helper.pid == os.getpid() else ' other'))
 )";
@@ -184,6 +195,7 @@ TEST_P(Warm, WhatStandsByIsTheRankOfTheNextStart) {
   const Result result = rules::run(job(kFailOnce, {"--warm", "helper"}));
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(told("second"), told("spares") + " warm");
+  EXPECT_EQ(told("oom"), "1000\n") << "the kernel takes it first";
   EXPECT_THAT(result.err, HasSubstr("restart, warm: main"));
 }
 
@@ -196,6 +208,7 @@ class AsCold : public Warm {
     std::filesystem::remove_all(path("run"));
     for (int rank = 0; rank < ranks; ++rank) {
       std::filesystem::remove(path("out/facts-" + std::to_string(rank)));
+      std::filesystem::remove(path("out/up-" + std::to_string(rank)));
     }
     const Result result = rules::run(job(program, options, command));
     EXPECT_EQ(result.code, 0) << result.err;
@@ -218,7 +231,8 @@ class AsCold : public Warm {
     const std::string both = "state_has('\"warm\": \"ready', " + std::to_string(ranks) + ")";
     const std::string warm =
         start(joined(options, {"--warm", "helper"}), told_facts(both), ranks, command);
-    const std::string cold = start(options, told_facts("pass"), ranks, command);
+    const std::string cold =
+        start(options, told_facts("meet(" + std::to_string(ranks) + ")"), ranks, command);
     EXPECT_THAT(cold, HasSubstr("main __name__: __main__"));
     EXPECT_EQ(warm, cold);
   }
@@ -246,6 +260,297 @@ TEST_P(AsCold, AsAnotherUserWhoIsConfined) {
   compare({"--fan-out", "--slots", "2", "--output", "files", "--user", "12345:12345", "--rlimit",
            "nofile=512", "--umask", "027", "--oom-score-adj", "300", "--no-new-privs"},
           2);
+}
+
+// --- What starts cold, and why ---
+
+class Cold : public Warm {
+ protected:
+  // A first start that fails when `condition` holds, a second that tells that it was there.
+  [[nodiscard]] Result fail_once(const std::string& condition, const Words& options) const {
+    return rules::run(job(
+        "\nif start == 0:\n    " + condition + "\n    os._exit(7)\ntell('second', str(start))\n",
+        options));
+  }
+};
+RULES_EITHER_WAY(Cold);
+
+constexpr const char* kReady = "ready(1)";
+
+TEST_P(Cold, AVariableThatIsAnotherOne) {
+  hook("pre-start", "echo OMP_NUM_THREADS=1$TRAINIT_RESTART_COUNT >> $TRAINIT_ENV");
+  const Result result = fail_once(kReady, {"--warm", "helper"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("restart, cold: main: OMP_NUM_THREADS is another one"));
+  EXPECT_EQ(told("second"), "1");
+}
+
+TEST_P(Cold, AVariableThatMayBeAnotherOneIsTheNewOne) {
+  hook("pre-start", "echo RUN_ID=1$TRAINIT_RESTART_COUNT >> $TRAINIT_ENV");
+  const Result result = rules::run(
+      job("\nif start == 0:\n    ready(1)\n    os._exit(7)\ntell('second', os.environ['RUN_ID'])\n",
+          {"--warm", "helper", "--warm-free", "RUN_*"}));
+  EXPECT_THAT(result.err, HasSubstr("restart, warm: main"));
+  EXPECT_EQ(told("second"), "11");
+}
+
+TEST_P(Cold, AFailureBeforeTheModulesAreImported) {
+  make_fifo("never");
+  write("lib/slow.py", "open('" + path("never") + "')\n");
+  const Result result = fail_once("state_has('\"warm\": \"importing')", {"--warm", "slow"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("restart, cold: main: its modules were still being imported"));
+}
+
+TEST_P(Cold, AModuleThatCannotBeImported) {
+  const Result result = fail_once("state_has('given up')", {"--warm", "helper,no_such_module"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("warm: main restarts cold: ModuleNotFoundError: No "
+                                          "module named 'no_such_module'"),
+                                HasSubstr("restart, cold: main: ModuleNotFoundError")));
+}
+
+TEST_P(Cold, AModuleThatOpensADevice) {
+  write("lib/device.py", "import os\nfd = os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY)\n");
+  const Result result = fail_once("state_has('given up')", {"--warm", "device"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("its modules open the device /dev/"));
+}
+
+TEST_P(Cold, AModuleThatStartsAProcess) {
+  write("lib/family.py", "import subprocess\nchild = subprocess.Popen(['sleep', '1000'])\n");
+  const Result result = fail_once("state_has('given up')", {"--warm", "family"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("its modules start processes"));
+}
+
+TEST_P(Cold, AModuleBesideTheProgramThatIsAnotherOneByNow) {
+  write("own.py", "value = 'old'\n");
+  const std::string change =
+      "ready(1); open('" + path("own.py") + "', 'w').write('value = \"new one\"')";
+  const Result result =
+      rules::run(job("import own\nif start == 0:\n    " + change +
+                         "\n    os._exit(7)\ntell('second', own.value)\nprint('once')\n",
+                     {"--warm", "own"}));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(told("second"), "new one");
+  EXPECT_THAT(result.err, HasSubstr("warm: main starts cold all the same: " + path("own.py")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("once\n"), Not(HasSubstr("once\nonce"))));
+}
+
+TEST_P(Cold, APythonThatDropsItsPathNeverRunsTheProgramTwice) {
+  write("python3", "#!/bin/sh\nunset PYTHONPATH\nexec /usr/bin/python3 \"$@\"\n", 0755);
+  write("helper.py", kHelper);
+  const std::string count = "open(here + '/runs', 'a').write('run\\n')\n";
+  const Result result =
+      rules::run(job(count + "if start == 0:\n    state_has('given up')\n    os._exit(7)\n",
+                     {"--warm", "helper"}, {path("python3"), path("train.py")}));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(read(path("runs")), "run\nrun\n");
+  EXPECT_THAT(result.err, HasSubstr("does not load sitecustomize from PYTHONPATH"));
+}
+
+TEST_P(Cold, ALauncherAndWhatIsNoPython) {
+  const Words plan = {"plan", "--max-restarts", "1", "--warm", "torch,numpy"};
+  for (const Words& command : {Words{"torchrun", "train.py"}, Words{"/bin/true"}}) {
+    const Result result = tool(joined(joined(plan, {"--"}), command));
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("a restart is a cold one: main: its command is"));
+  }
+  const Words two = joined(plan, {"--fan-out", "--slots", "2", "--", "/usr/bin/python3"});
+  EXPECT_THAT(tool(joined(two, {"-c", "1"})).out, HasSubstr("is no Python script"));
+  EXPECT_THAT(
+      tool(joined(two, {"train.py"})).out,
+      HasSubstr("keeps a process warm for a restart of each of rank-0, rank-1, with torch, numpy"));
+}
+
+// --- One that dies, and what ends it ---
+
+TEST_P(Warm, OneThatDiesIsReplaced) {
+  const Result result = rules::run(job(R"(
+if start == 0:
+    first = ready(1)
+    os.kill(int(first[0]), 9)
+    second = first
+    while second == first or not second:
+        second = ready(1)
+    tell('spares', ' '.join(second))
+    os._exit(7)
+tell('second', str(os.getpid()))
+)",
+                                       {"--warm", "helper"}));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(told("second"), told("spares"));
+  EXPECT_THAT(result.err, Not(HasSubstr("SIGKILL ended it")));
+}
+
+TEST_P(Warm, ThreeThatDieAreTheLast) {
+  const Result result = rules::run(job(R"(
+if start == 0:
+    killed = set()
+    while len(killed) < 3:
+        for pid in set(ready(1)) - killed:
+            os.kill(int(pid), 9)
+            killed.add(pid)
+    state_has('given up')
+    os._exit(7)
+)",
+                                       {"--warm", "helper"}));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("warm: main restarts cold: what stood by does not: "
+                                          "SIGKILL ended it"),
+                                HasSubstr("restart, cold: main")));
+}
+
+TEST_P(Warm, AStopEndsItAtOnceWhateverItDoes) {
+  make_fifo("never");
+  write("lib/slow.py",
+        "import signal\nsignal.signal(15, signal.SIG_IGN)\nopen('" + path("never") + "')\n");
+  Instance instance(
+      job("\nstate_has('\"warm\": \"importing')\ntell('importing', '')\n"
+          "import signal\nsignal.pause()\n",
+          {"--warm", "slow", "--grace", "1h"}));
+  await_told("importing");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143) << instance.err();
+}
+
+TEST_P(Warm, WithoutMemoryNoneStandsByAndThoseThatDoGoFirst) {
+  if (!GetParam()) GTEST_SKIP() << "needs a mount namespace";
+  write("meminfo", "MemTotal: 1000000 kB\nMemAvailable: 500000 kB\n");
+  Spec spec = job(R"(
+def memory(percent):
+    with open(here + '/meminfo', 'r+') as file:
+        file.write('MemTotal: 1000000 kB\nMemAvailable: %06d kB\n' % (percent * 10000))
+if start == 0:
+    ready(1)
+    memory(20)
+    os._exit(7)
+if start == 1:
+    state_has('none: less than a quarter')
+    memory(40)
+    ready(1)
+    memory(5)
+    state_has('none: less than a')
+)",
+                  {"--warm", "helper"});
+  const std::string fake = path("meminfo");
+  spec.before = [fake] {
+    if (::mount(fake.c_str(), "/proc/meminfo", nullptr, MS_BIND, nullptr) != 0) ::_exit(98);
+  };
+  const Result result = rules::run(spec);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("restart, warm: main"));
+}
+
+// --- What --warm auto imports ---
+
+TEST_P(Warm, AutoImportsUpToTheFirstLineThatDoesMore) {
+  write("lib/late.py", "pid = 1\n");
+  write("lib/inner.py", "import os\npid = os.getpid()\n");
+  std::filesystem::create_directories(path("own"));
+  write("own/__init__.py", "from .part import thing\nprint('own is run')\n");
+  write("own/part.py", "import inner\nthing = 1\n");
+  const Spec automatic = job("", {"--warm", "auto"});
+  write("train.py", R"("Trains."
+import sys
+import helper
+from own.part import inner
+LIMIT = 5
+def f():
+    import no_such_module
+if 'late' in sys.modules:
+    import late
+before = set(sys.modules)
+)" + std::string(kPrelude) +
+                        R"(
+if start == 0:
+    ready(1)
+    os._exit(7)
+import late
+tell('second', '%s %s' % (inner.pid == os.getpid(), 'late' in before))
+)");
+  const Result result = rules::run(automatic);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(told("second"), "True False");
+  EXPECT_THAT(result.err, HasSubstr("restart, warm: main"));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("own is run\n"), Not(HasSubstr("own is run\nown"))));
+}
+
+// --- Programs that could tell the difference ---
+
+constexpr const char* kFamily = R"(
+import multiprocessing
+def work(number):
+    return number * number, __name__, sys.argv, sys.path[0], len(sys.path)
+def unload():
+    print('at exit')
+if __name__ == '__main__':
+    import atexit
+    import faulthandler
+    import signal
+    if start == 0:
+        CONDITION
+        os._exit(7)
+    for method in ('fork', 'spawn', 'forkserver'):
+        pool = multiprocessing.get_context(method).Pool(2)
+        print(method, pool.map(work, [1, 2, 3]))
+        pool.close()
+        pool.join()
+    atexit.register(unload)
+    atexit.register(print, 'first at exit')
+    signal.signal(signal.SIGUSR1, lambda *args: print('USR1'))
+    os.kill(os.getpid(), signal.SIGUSR1)
+    faulthandler.dump_traceback(sys.stdout, all_threads=False)
+    sys.stdout.write('not flushed')
+    tell('facts-0', str(multiprocessing.get_start_method()))
+)";
+
+TEST_P(AsCold, WithChildrenAtExitAndSignals) {
+  const auto program = [](const std::string& condition) {
+    std::string text = kFamily;
+    return text.replace(text.find("CONDITION"), 9, condition);
+  };
+  const Words command = {"/usr/bin/python3", path("train.py")};
+  const std::string warm = start({"--warm", "helper"}, program("ready(1)"), 1, command);
+  const std::string cold = start({}, program("pass"), 1, command);
+  EXPECT_THAT(cold, AllOf(HasSubstr("forkserver [(1, '__mp_main__'"), HasSubstr("USR1"),
+                          HasSubstr("first at exit")));
+  EXPECT_EQ(warm, cold);
+}
+
+TEST_P(AsCold, WhenItFails) {
+  // What Python says, and how we say that it ended.
+  const auto lines = [&](const Words& options, const std::string& condition) {
+    std::filesystem::remove_all(path("run"));
+    const Result result = rules::run(job("if start < 3:\n    " + condition + R"(
+def work():
+    if start == 1:
+        raise ValueError('one')
+    if start == 2:
+        import signal
+        os.kill(os.getpid(), signal.SIGINT)
+        signal.pause()
+    sys.exit('three')
+if start == 0:
+    os._exit(7)
+work()
+)",
+                                         options));
+    EXPECT_EQ(result.code, 1) << result.err;
+    std::istringstream stream(result.err);
+    std::string text;
+    for (std::string line; std::getline(stream, line);) {
+      const std::size_t killed = line.find("was killed by SIGINT");
+      if (line.find("trainit:") == std::string::npos) text += line + "\n";
+      if (killed != std::string::npos) text += line.substr(killed, 20) + "\n";
+    }
+    return text;
+  };
+  const std::string cold = lines({}, "pass");
+  EXPECT_THAT(cold, AllOf(HasSubstr("ValueError: one"), HasSubstr("KeyboardInterrupt"),
+                          HasSubstr("was killed by SIGINT"), HasSubstr("three")));
+  EXPECT_EQ(lines({"--warm", "helper"}, "ready(1)"), cold);
 }
 
 }  // namespace
