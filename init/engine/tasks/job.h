@@ -39,7 +39,7 @@ struct TaskRecord {
   bool paused = false;     // by SIGSTOP or the like
   bool core = false;
   std::string start;  // of a main process: how it was started again, "warm" or "cold: REASON"
-  std::string warm;   // what stands by for its next start, "ready: torch, 170 MiB"; "" = nothing
+  std::string warm;   // what stands by for its next start, "ready: pid 9, torch"; "" = nothing
   std::int64_t started_ms = 0;  // wall clock, UTC
   std::int64_t ended_ms = 0;
 };

@@ -172,9 +172,9 @@ std::string Spare::text() const {
     case State::kNone:
       return reason_.empty() ? "" : "none: " + reason_;
     case State::kImporting:
-      return "importing";
+      return "importing: pid " + std::to_string(pid_);
     case State::kReady:
-      return "ready: " + imported_;
+      return "ready: pid " + std::to_string(pid_) + ", " + imported_;
     case State::kGivenUp:
       return "given up: " + reason_;
   }

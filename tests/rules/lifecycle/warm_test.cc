@@ -47,16 +47,15 @@ def state_has(text, count=1):
         time.sleep(0.005)
 
 def ready(count):
-    state_has('"warm": "ready', count)
-    pids = []
-    for pid in filter(str.isdigit, os.listdir('/proc')):
-        try:
-            with open('/proc/%s/environ' % pid, 'rb') as file:
-                if b'TRAINIT_WARM_PARK=' in file.read():
-                    pids.append(pid)
-        except OSError:
-            continue
-    return sorted(pids)
+    import re
+    import time
+    state_has('{')
+    while True:
+        with open(os.environ['TRAINIT_RUN_DIR'] + '/state.json') as file:
+            pids = re.findall('"warm": "ready: pid ([0-9]+)', file.read())
+        if len(pids) >= count:
+            return pids
+        time.sleep(0.005)
 
 def meet(count):
     import time
@@ -372,7 +371,7 @@ if start == 0:
     first = ready(1)
     os.kill(int(first[0]), 9)
     second = first
-    while second == first or not second:
+    while second == first:
         second = ready(1)
     tell('spares', ' '.join(second))
     os._exit(7)
