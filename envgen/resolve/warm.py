@@ -12,6 +12,7 @@ _VARIABLE = 'TRAINIT_WARM_PARK'
 _MOST_BYTES = 1 << 20  # of what modules print
 _MOST_FILES = 200  # of the program's own that are read
 _MOST_FDS = 4
+_STORE_S = 0.5
 
 
 class _Cannot(Exception):
@@ -312,6 +313,34 @@ def _become(fds, texts, oom_score, files):
     return ''
 
 
+def _is_listening(port):
+    for name in ('tcp', 'tcp6'):
+        try:
+            with open('/proc/net/' + name) as file:
+                for line in file:
+                    words = line.split()
+                    if words[3] == '0A' and words[1].endswith(port):
+                        return True
+        except OSError:
+            pass
+    return False
+
+
+def _await_store(time):
+    """Ranks that start at once meet at rank 0's store, which is not there yet: PyTorch's next look
+    is a second later. Of this node's own rank 0 that can be waited for."""
+    variable = os.environ.get
+    if 'torch' not in sys.modules or variable('GROUP_RANK') != '0' or variable('RANK') == '0':
+        return
+    try:
+        port = ':%04X' % int(variable('MASTER_PORT', ''))
+    except ValueError:
+        return
+    until = time.monotonic() + _STORE_S
+    while not _is_listening(port) and time.monotonic() < until:
+        time.sleep(0.002)
+
+
 def _stand_by(fd, initial):
     import _socket
     import time
@@ -355,6 +384,7 @@ def _stand_by(fd, initial):
     os.close(fds[3])  # who started it knows by this that it runs
     if stack_hook:
         exec(stack_hook, {'__file__': stack_hook.co_filename, '__name__': 'sitecustomize'})
+    _await_store(time)
     return missing
 
 
@@ -397,7 +427,12 @@ def _initial_environment():
     """As it was handed to this process: Python may have set LC_CTYPE since."""
     with open('/proc/self/environ', 'rb') as file:
         entries = file.read().split(b'\0')
-    return dict(entry.split(b'=', 1) for entry in entries if b'=' in entry)
+    variables = {}
+    for entry in entries:
+        name, is_set, value = entry.partition(b'=')
+        if is_set:
+            variables.setdefault(name, value)
+    return variables
 
 
 def _begin(order):

@@ -35,6 +35,7 @@ constexpr std::array kTopics{
     Topic{"copy", bench::copy},         Topic{"image", bench::image},
     Topic{"recovery", bench::recovery}, Topic{"image-start", bench::start_image},
     Topic{"stop", bench::stop},         Topic{"prompt", bench::prompt},
+    Topic{"warm", bench::warm},
 };
 
 std::string absolute(const char* path) {

@@ -23,6 +23,7 @@ void tee(const Field& field);           // throughput, and PID 1's part of it
 void copy(const Field& field);          // trainit copy against cp, rsync, rclone, tar, fpsync
 void image(const Field& field);         // bytes in an image, docker run with and without
 void recovery(const Field& field);      // a fault in a job of two containers, beside torchrun
+void warm(const Field& field);          // a restart whose ranks stood by, a cold one, torchrun's
 void fan_out(const Field& field, const std::string& payload);  // ranks against a fork-exec loop
 
 }  // namespace bench

@@ -58,7 +58,10 @@ bool has_terminal() {
 
 }  // namespace
 
-void Spare::note_start(const proc::SpawnSpec& spec) { spec_ = spec; }
+void Spare::note_start(const std::string& name, const proc::SpawnSpec& spec) {
+  name_ = name;
+  spec_ = spec;
+}
 
 envgen::Status Spare::park(const envgen::WarmPlan& warm, const envgen::WarmProcess& process) {
   const auto failed = [this](const char* where) {

@@ -24,12 +24,12 @@ class Spare : public ChildWorker {
  public:
   enum class State : unsigned char { kNone, kImporting, kReady, kGivenUp };
 
-  // `changed` is called when its state is another one. `name`: the rank's.
-  Spare(const WorkerContext& context, std::string name, std::function<void()> changed)
-      : context_(context), name_(std::move(name)), changed_(std::move(changed)) {}
+  // `changed` is called when its state is another one.
+  Spare(const WorkerContext& context, std::function<void()> changed)
+      : context_(context), changed_(std::move(changed)) {}
 
-  // The rank has been started so: the next one that stands by is for this.
-  void note_start(const proc::SpawnSpec& spec);
+  // The rank with this name is started so: the next one that stands by is for this.
+  void note_start(const std::string& name, const proc::SpawnSpec& spec);
   // Starts one, which imports `warm.modules`.
   envgen::Status park(const envgen::WarmPlan& warm, const envgen::WarmProcess& process);
   // Why a rank that starts as `spec` cannot be the one that stands by; "" = it can.

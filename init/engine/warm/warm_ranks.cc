@@ -25,7 +25,7 @@ bool has_room(std::uint64_t part) {
 Spare& WarmRanks::spare_of(const TaskRecord& record) {
   Spare*& spare = spares_[record.process];
   if (spare == nullptr) {
-    spare = &workers_.add<Spare>(context_, record.name, [this] { advance(); });
+    spare = &workers_.add<Spare>(context_, [this] { advance(); });
   }
   return *spare;
 }
@@ -41,7 +41,9 @@ std::string WarmRanks::reason_against(Spare& spare, const TaskRecord& record,
   if (planned_warm(static_cast<std::size_t>(record.process)) == nullptr) {
     return "its command is none that can be warm";
   }
-  if (spare.name() != record.name) return "the ranks of this node are others";
+  if (!spare.name().empty() && spare.name() != record.name) {
+    return "the ranks of this node are others";
+  }
   return spare.unfit(spec, context_.job.plan.warm.free);
 }
 
@@ -68,7 +70,7 @@ std::optional<envgen::Result<proc::Spawned>> WarmRanks::hand_over(TaskRecord& re
       cold_[reason].push_back(record.name);
     }
   }
-  spare.note_start(spec);
+  spare.note_start(record.name, spec);
   return result;
 }
 
@@ -115,6 +117,7 @@ void WarmRanks::advance() {
     for (const auto& [place, spare] : spares_) {
       const auto* process = planned_warm(static_cast<std::size_t>(place));
       const bool free = spare->state() == Spare::State::kNone && spare->pid() == 0;
+      if (process == nullptr) spare->end();
       if (process == nullptr || !free) continue;
       park(*spare, *process);
       if (spare->state() == Spare::State::kImporting) break;
