@@ -12,6 +12,9 @@ _VARIABLE = 'TRAINIT_WARM_PARK'
 _MOST_BYTES = 1 << 20  # of what modules print
 _MOST_FILES = 200  # of the program's own that are read
 _MOST_FDS = 4
+# Calls and decorators at a module's top level that change nothing a module goes by.
+_QUIET = ('getLogger', 'TypeVar', 'field', 'dataclass', 'property', 'staticmethod', 'classmethod',
+          'abstractmethod')
 _STORE_S = 0.5
 
 
@@ -112,13 +115,16 @@ class _Program:
 
     def is_own(self, spec):
         places = [spec.origin or ''] + list(spec.submodule_search_locations or ())
-        return any(place.startswith(root + os.sep) and not (
-            os.sep + 'site-packages' + os.sep in place or os.sep + 'dist-packages' + os.sep in place)
+        return any(place.startswith(root.rstrip('/') + '/') and not (
+            '/site-packages/' in place or '/dist-packages/' in place)
             for place in places for root in self.roots)
 
     def statements(self, path, package):
         path = os.path.realpath(path)
-        if path in self.seen or len(self.seen) >= _MOST_FILES:
+        if path in self.seen:
+            return
+        if len(self.seen) >= _MOST_FILES:
+            self.stopped = path
             return
         self.seen.add(path)
         with open(path, 'rb') as file:
@@ -135,13 +141,11 @@ class _Program:
                     yield from self.follow(one.name, 'import ' + one.name)
             elif kind == 'ImportFrom':
                 yield from self.follow_from(node, package)
-            elif kind == 'Try' and not node.finalbody:
+            elif kind == 'Try' and not node.finalbody and self.are_handlers_quiet(node):
                 yield from self.walk(node.body + node.orelse, path, package)
             elif kind == 'If' and self.names(node.test) <= {'TYPE_CHECKING', 'typing'}:
                 yield from self.walk(node.orelse, path, package)
-            elif kind in ('FunctionDef', 'AsyncFunctionDef', 'ClassDef', 'Pass'):
-                continue
-            elif not self.is_quiet(node, kind):
+            elif not self.is_quiet(node):
                 self.stopped = '%s:%d' % (path, node.lineno)
 
     def follow(self, name, statement):
@@ -189,17 +193,49 @@ class _Program:
                 for one in _Program.nodes(node) if type(one).__name__ != 'Load'}
 
     @staticmethod
-    def is_quiet(node, kind):
+    def calls_nothing(nodes):
+        for node in nodes:
+            for one in _Program.nodes(node):
+                kind = type(one).__name__
+                name = getattr(getattr(one, 'func', None), 'attr', '') or getattr(
+                    getattr(one, 'func', None), 'id', '')
+                if kind in ('Await', 'Yield', 'YieldFrom', 'NamedExpr') or (
+                        kind == 'Call' and name not in _QUIET):
+                    return False
+        return True
+
+    @staticmethod
+    def is_quiet(node):
+        """It defines something, and no code of others is run for it but what _QUIET names."""
+        kind = type(node).__name__
+        if kind == 'Pass':
+            return True
         if kind == 'Expr':
             return type(node.value).__name__ in ('Constant', 'Str')
+        if kind in ('FunctionDef', 'AsyncFunctionDef'):
+            return _Program.calls_nothing([node.args] + [node.returns] * bool(node.returns)) and (
+                _Program.are_decorators_quiet(node))
+        if kind == 'ClassDef':
+            return not node.keywords and _Program.calls_nothing(node.bases) and (
+                _Program.are_decorators_quiet(node)) and all(map(_Program.is_quiet, node.body))
         if kind not in ('Assign', 'AnnAssign'):
             return False
         targets = node.targets if kind == 'Assign' else [node.target]
-        if any(type(target).__name__ != 'Name' for target in targets):
-            return False
-        calls = [one for one in _Program.nodes(node) if type(one).__name__ in (
-            'Call', 'Await', 'Yield', 'YieldFrom', 'NamedExpr')]
-        return all(getattr(getattr(one, 'func', None), 'attr', '') == 'getLogger' for one in calls)
+        return all(type(target).__name__ == 'Name' for target in targets) and (
+            _Program.calls_nothing([node]))
+
+    @staticmethod
+    def are_decorators_quiet(node):
+        for one in node.decorator_list:
+            named = getattr(one, 'func', one)
+            if (getattr(named, 'attr', '') or getattr(named, 'id', '')) not in _QUIET:
+                return False
+        return _Program.calls_nothing(node.decorator_list)
+
+    @staticmethod
+    def are_handlers_quiet(node):
+        return all(_Program.is_quiet(one) or type(one).__name__ in ('Raise', 'Import', 'ImportFrom')
+                   for handler in node.handlers for one in handler.body)
 
 
 def _import_listed(modules):
@@ -208,7 +244,7 @@ def _import_listed(modules):
     return [name.partition('.')[0] for name in modules], ''
 
 
-def _import_found(operand, is_module, roots):
+def _import_found(operand, is_module, roots, kept):
     program = _Program(roots)
     if is_module:
         spec = _find(operand)
@@ -227,39 +263,65 @@ def _import_found(operand, is_module, roots):
         except ImportError:
             continue  # a program may look whether there is one
         names.append(name)
+    for path in program.seen:
+        kept.add(path)
     return names, program.stopped
 
 
-def _import_modules(order):
-    kind, operand, modules = order[0], order[1], order[2:]
-    is_module = kind == 'module'
-    if not is_module and not os.path.isfile(operand):
-        raise _Cannot('its program ' + operand + ' is no file')
-    home = os.getcwd() if is_module else os.path.dirname(os.path.realpath(operand))
-    safe = getattr(sys.flags, 'safe_path', False)
-    if not safe:
-        sys.path.insert(0, home)
-    roots = {home, os.getcwd()}
+class _Kept:
+    """What was there when the modules were imported, and has to be there when the rank starts."""
+
+    def __init__(self, script, cwd):
+        # A file that is as old as this may be another one than what was imported of it.
+        self.begun_ns = _now_ns() - 20000000  # the kernel stamps with its last tick
+        self.script = script and (script, os.path.realpath(script))
+        self.cwd = cwd
+        self.inherited = _inherited()
+        self.stamps = {}
+
+    def add(self, path):
+        stamp = _stamp(path)
+        self.stamps[path] = stamp if stamp and max(stamp[0], stamp[1]) < self.begun_ns else None
+
+    def add_modules(self, roots):
+        """The program's own are compared one by one, packages that are installed by the directory
+        that they are installed into."""
+        below = tuple(root.rstrip('/') + '/' for root in roots)
+        for module in list(sys.modules.values()):
+            path = getattr(module, '__file__', None)
+            if isinstance(path, str) and path.startswith(below):
+                self.add(path)
+        for directory in sys.path:
+            if directory.endswith(('/site-packages', '/dist-packages')):
+                self.add(directory)
+
+    def check_inherited(self):
+        for name, value in _inherited().items():
+            if self.inherited[name] != value:
+                raise _Cannot('its modules change its ' + name)
+
+    def difference(self):
+        if self.script and os.path.realpath(self.script[0]) != self.script[1]:
+            return self.script[0] + ' leads to another file'
+        if _identity(self.cwd) != self.inherited['working directory']:
+            return self.cwd + ' is another directory'
+        for path, stamp in self.stamps.items():
+            if stamp is None or _stamp(path) != stamp:
+                return path + ' is another one'
+        return ''
+
+
+def _now_ns():
+    import time
+    return time.time_ns()
+
+
+def _identity(path):
     try:
-        if modules == ['auto']:
-            names, stopped = _import_found(operand, is_module, roots)
-        else:
-            names, stopped = _import_listed(modules)
-    finally:
-        if not safe:
-            if sys.path[:1] != [home]:
-                raise _Cannot('its modules put another directory in front on sys.path')
-            del sys.path[0]
-    return list(dict.fromkeys(names)), stopped, _own_files(roots)
-
-
-def _own_files(roots):
-    files = {}
-    for module in list(sys.modules.values()):
-        path = getattr(module, '__file__', None)
-        if isinstance(path, str) and path.startswith(tuple(root + os.sep for root in roots)):
-            files[path] = _stamp(path)
-    return files
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _stamp(path):
@@ -267,7 +329,57 @@ def _stamp(path):
         status = os.stat(path)
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
+def _inherited():
+    """What goes on to a command that it executes, and decides where its program is found."""
+    import _signal
+    with open('/proc/self/status') as file:
+        signals = [line for line in file if line.startswith(('SigIgn:', 'SigBlk:'))]
+    with open('/proc/self/limits') as file:
+        limits = file.read()
+    umask = os.umask(0)
+    os.umask(umask)
+    return {'signals': signals, 'limits': limits, 'umask': umask,
+            'alarm': _signal.getitimer(_signal.ITIMER_REAL)[0] > 0,
+            'working directory': _identity('.')}
+
+
+def _is_script(path):
+    """Of a directory and an archive Python runs __main__, and finds modules in them."""
+    for hook in sys.path_hooks:
+        try:
+            hook(path)
+            return False
+        except ImportError:
+            continue
+    return os.path.isfile(path)
+
+
+def _import_modules(order):
+    kind, operand, cwd, modules = order[0], order[1], order[2], order[3:]
+    is_module = kind == 'module'
+    if not is_module and not _is_script(operand):
+        raise _Cannot('its program ' + operand + ' is no script')
+    home = os.getcwd() if is_module else os.path.dirname(os.path.realpath(operand))
+    kept = _Kept('' if is_module else operand, cwd or os.getcwd())
+    safe = getattr(sys.flags, 'safe_path', False)
+    if not safe:
+        sys.path.insert(0, home)
+    roots = {home, os.getcwd()}
+    try:
+        if modules == ['auto']:
+            names, stopped = _import_found(operand, is_module, roots, kept)
+        else:
+            names, stopped = _import_listed(modules)
+        kept.add_modules(roots)
+    finally:
+        if not safe:
+            if sys.path[:1] != [home]:
+                raise _Cannot('its modules put another directory in front on sys.path')
+            del sys.path[0]
+    return list(dict.fromkeys(names)), stopped, kept
 
 
 def _fields(packet):
@@ -275,7 +387,7 @@ def _fields(packet):
 
 
 def _send(channel, *fields):
-    channel.send(b'\0'.join(os.fsencode(str(field)) for field in fields))
+    channel.send(b'\0'.join(str(field).encode('utf-8', 'backslashreplace') for field in fields))
 
 
 def _receive(channel):
@@ -299,18 +411,12 @@ def _edit(environment, edit, to_bytes):
         environment.pop(encode(name), None)
 
 
-def _become(fds, texts, oom_score, files):
-    """The last steps are the rank's own: what it prints is in its log."""
+def _become(fds, oom_score, kept):
     for target in range(3):
         os.dup2(fds[target], target)
         os.close(fds[target])
     _adjust_oom(oom_score)
-    for path, stamp in files.items():
-        if _stamp(path) != stamp:
-            return path + ' is another one'
-    _write(1, texts[0])
-    _write(2, texts[1])
-    return ''
+    return kept.difference()
 
 
 def _is_listening(port):
@@ -319,16 +425,17 @@ def _is_listening(port):
             with open('/proc/net/' + name) as file:
                 for line in file:
                     words = line.split()
-                    if words[3] == '0A' and words[1].endswith(port):
+                    if words[3:4] == ['0A'] and words[1].endswith(port):
                         return True
         except OSError:
             pass
     return False
 
 
-def _await_store(time):
+def _await_store():
     """Ranks that start at once meet at rank 0's store, which is not there yet: PyTorch's next look
     is a second later. Of this node's own rank 0 that can be waited for."""
+    import time
     variable = os.environ.get
     if 'torch' not in sys.modules or variable('GROUP_RANK') != '0' or variable('RANK') == '0':
         return
@@ -338,54 +445,71 @@ def _await_store(time):
         return
     until = time.monotonic() + _STORE_S
     while not _is_listening(port) and time.monotonic() < until:
-        time.sleep(0.002)
+        time.sleep(0.01)
+
+
+def _prepare(channel):
+    """Imports; what the rank needs of it then."""
+    import time
+    oom_score = _adjust_oom(1000)
+    _adjust_oom(oom_score)  # whether that is allowed has to be known now
+    _adjust_oom(1000)
+    _capture()
+    for fd in [os.dup(0) for _ in range(_MOST_FDS)]:
+        os.close(fd)  # there is room for what comes
+    stack_hook = _take_stack_hook()
+    missing = _pass_on()
+    begun = time.monotonic()
+    order, _ = _receive(channel)
+    names, stopped, kept = _import_modules(order)
+    texts = _captured()
+    _check_state()
+    kept.check_inherited()
+    took_ms = int(1000 * (time.monotonic() - begun))
+    return oom_score, stack_hook, missing, texts, kept, (took_ms, ', '.join(names), stopped)
 
 
 def _stand_by(fd, initial):
     import _socket
-    import time
     channel = _socket.socket(fileno=fd)
     os.set_inheritable(fd, False)
+    _send(channel, 'loaded')
     try:
-        oom_score = _adjust_oom(1000)
-        _adjust_oom(oom_score)
-        _adjust_oom(1000)
-        _capture()
         _leave_path(__file__.rsplit('/', 1)[0])
-        stack_hook = _take_stack_hook()
-        missing = _pass_on()
-        begun = time.monotonic()
-        order, _ = _receive(channel)
-        names, stopped, files = _import_modules(order)
-        texts = _captured()
-        _check_state()
+        oom_score, stack_hook, missing, texts, kept, told = _prepare(channel)
     except BaseException as error:
         reason = str(error) if isinstance(error, _Cannot) else '%s: %s' % (
             type(error).__name__, error)
         _send(channel, 'cannot', reason[:1000])
         os._exit(0)
-    _send(channel, 'ready', _size_kb(), int(1000 * (time.monotonic() - begun)), ', '.join(names),
-          stopped)
+    _send(channel, 'ready', _size_kb(), *told)
     (_, *edits), fds = _receive(channel)
+    # From here on it is the rank, and what is raised is the rank's.
     os.set_inheritable(fds[3], False)
     try:
         for edit in edits:
             _edit(os.environ, edit, False)
             _edit(initial, edit, True)
-        reason = _become(fds, texts, oom_score, files)
+        reason = _become(fds, oom_score, kept)
     except Exception as error:
         reason = '%s: %s' % (type(error).__name__, error)
     if reason:
-        _send(channel, 'cold', reason)
-        with open('/proc/self/cmdline', 'rb') as file:
-            command = file.read()[:-1].split(b'\0')
-        os.execvpe(command[0], command, initial)
+        _start_cold(channel, reason, initial)
     channel.close()
     os.close(fds[3])  # who started it knows by this that it runs
+    _write(1, texts[0])
+    _write(2, texts[1])
     if stack_hook:
         exec(stack_hook, {'__file__': stack_hook.co_filename, '__name__': 'sitecustomize'})
-    _await_store(time)
+    _await_store()
     return missing
+
+
+def _start_cold(channel, reason, initial):
+    _send(channel, 'cold', reason)
+    with open('/proc/self/cmdline', 'rb') as file:
+        command = file.read()[:-1].split(b'\0')
+    os.execvpe(command[0], command, initial)
 
 
 def _leave_path(directory):
@@ -448,9 +572,9 @@ def _begin(order):
             if path.startswith('='):
                 environment[name] = path[1:] if environment is os.environ else os.fsencode(path[1:])
         del initial[os.fsencode(_VARIABLE)]
-        return _stand_by(int(fd), initial)
     except BaseException:
         os._exit(3)
+    return _stand_by(int(fd), initial)
 
 
 _order = os.environ.pop(_VARIABLE, None)

@@ -297,9 +297,9 @@ void Supervisor::reap() {
     auto record = std::ranges::find(job_.records, death.pid, &TaskRecord::pid);
     if (record == job_.records.end()) continue;
     auto index = static_cast<std::uint32_t>(record - job_.records.begin());
+    record->pid = 0;
     check_start(index);
     record->start_pipe.reset();
-    record->pid = 0;
     record->core = death.core;
     record->ended_ms = sys::wall_ms();
     Ending ending{death.signaled ? Ending::How::kSignaled : Ending::How::kExited, death.value};
@@ -388,6 +388,8 @@ void Supervisor::check_start(std::uint32_t index) {
         failure.error.fix = setup_.command_hint;
       }
       record.failure = std::move(failure);
+      // A process that could not be handed its work still stands by.
+      if (record.pid > 0 && record.start == kWarmStart) ::kill(record.pid, SIGKILL);
       break;
     }
   }

@@ -396,19 +396,18 @@ bool send_descriptors(int channel, std::string_view message, int start_fd) {
   return ::sendmsg(channel, &packet, MSG_NOSIGNAL) == static_cast<ssize_t>(message.size());
 }
 
-int carry(const SpawnSpec& spec, pid_t pid, int channel, std::string_view message, int start_fd) {
+int carry(const SpawnSpec& spec, int channel, std::string_view message, int start_fd) {
   StartFailure failure{exit_code::kOwnFailure, {}};
-  auto ready = redirect(spec);
-  if (ready) {
+  if (auto ready = redirect(spec); !ready) {
+    failure.error = std::move(ready.error());
+  } else {
     if (const auto* who = other_user(spec)) give_standard_fds(*who, !spec.die_with_parent);
     if (send_descriptors(channel, message, start_fd)) return 0;
-    failure.error = {"handing a rank over", "the process that stands by", sys::errno_text(errno),
-                     ""};
-  } else {
-    failure.error = std::move(ready.error());
+    const int error = errno;
+    if (error == EPIPE || error == ECONNRESET) return 0;  // it has died, and is reaped
+    failure.error = {"handing a rank over", "sendmsg", sys::errno_text(error), ""};
   }
   report(start_fd, failure);
-  ::kill(pid, SIGKILL);
   return failure.exit_code;
 }
 
@@ -431,9 +430,8 @@ envgen::Result<HandedOver> hand_over(const SpawnSpec& spec, const SavedSignals& 
   for (const int fd : {spec.output_fd, spec.error_fd}) {
     if (fd >= 0) keep.push_back(fd);
   }
-  TRY_ASSIGN(handed.messenger, fork_worker(saved, keep, [&] {
-               return carry(spec, pid, channel, message, start.get());
-             }));
+  TRY_ASSIGN(handed.messenger,
+             fork_worker(saved, keep, [&] { return carry(spec, channel, message, start.get()); }));
   return handed;
 }
 

@@ -69,8 +69,9 @@ envgen::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved);
 // A program that stands by at the other end of `channel` is handed what `spec` says of standard
 // descriptors, and `message` with them, instead of a fork and an exec. The descriptors 0, 1 and 2
 // come, and one that it closes when it runs: by that read_start tells as of a program. A child
-// opens them, as it would for itself: that may take long. It is the messenger, and ends by itself;
-// where it cannot, it kills the program, whose pid Spawned has.
+// opens them, as it would for itself: that may take long. It is the messenger, and ends by itself.
+// Where it cannot, read_start has a failure: the program still stands by, and is the caller's to
+// end. Spawned has its pid.
 struct HandedOver {
   Spawned spawned;
   pid_t messenger = -1;

@@ -128,9 +128,9 @@ void add_failures(Summary& summary, const NodeSummary& node) {
 }
 
 void add_findings(Summary& summary, const NodeSummary& node) {
-  static constexpr std::array<std::string_view, 9> kKinds{
-      "preflight", "health", "stall", "performance",       "data",
-      "node",      "saved",  "hang",  "membership_changed"};
+  static constexpr std::array<std::string_view, 10> kKinds{
+      "preflight", "health", "stall", "performance",        "data",
+      "node",      "saved",  "hang",  "membership_changed", "warm"};
   const std::string name = node_text(node.chart);
   std::size_t count = 0;
   for (const Moment& moment : node.chart.moments) {

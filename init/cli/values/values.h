@@ -54,11 +54,11 @@ Parsed<std::vector<std::string>> parse_progress(std::string_view text);
 Parsed<std::string> parse_terminal(std::string_view text);
 Parsed<std::string> parse_health_checks(std::string_view text);
 Parsed<std::vector<std::string>> parse_checks(std::string_view text);
-// One that may be repeated; newline-separated in its variable.
 // Of Python, by their dotted names; "auto" stands alone.
 Parsed<std::vector<std::string>> parse_modules(std::string_view text);
 // Names; a '*' at the end of one stands for any rest.
 Parsed<std::vector<std::string>> parse_variables(std::string_view text);
+// One that may be repeated; newline-separated in its variable.
 Parsed<std::vector<std::string>> parse_lines(std::string_view text);
 Parsed<copy::Owner> parse_owner(std::string_view text);  // "1000:1000"
 Parsed<envgen::HostfileDialect> parse_dialect(std::string_view text);

@@ -62,8 +62,8 @@ inline void fields(envgen::FieldVisitor& v, TaskReport& task) {
   v("step", task.step, kKnown);
   v("saved_step", task.saved_step, kKnown);
   v("stalled_since_ms", task.stalled_since_ms, kWallClock);
-  v("start", task.start, {.omit = true});
-  v("warm", task.warm, {.omit = true});
+  v("start", task.start, {.omit = true, .masked = true});
+  v("warm", task.warm, {.omit = true, .masked = true});
 }
 
 struct DataReport {

@@ -185,6 +185,8 @@ void name_records(Job& job, const lifecycle::Machine& machine) {
       // Behind the plan's own processes of that kind.
       record.process = -1;
       record.name = std::string(envgen::name_of(*record.event)) + " hooks";
+    } else if (list != nullptr) {
+      record.process = -1;  // of a plan that had more of them
     }
   }
 }

@@ -23,6 +23,9 @@ namespace engine {
 
 class LineBoard;
 
+// TaskRecord::start of a rank that a process which stood by has become.
+inline constexpr const char* kWarmStart = "warm";
+
 struct TaskRecord {
   std::string name;
   lifecycle::TaskKind kind = lifecycle::TaskKind::kMain;
@@ -38,7 +41,7 @@ struct TaskRecord {
   bool stop_sent = false;  // it has had a stop signal
   bool paused = false;     // by SIGSTOP or the like
   bool core = false;
-  std::string start;  // of a main process: how it was started again, "warm" or "cold: REASON"
+  std::string start;  // of a main process: how it was started again, kWarmStart or "cold: REASON"
   std::string warm;   // what stands by for its next start, "ready: pid 9, torch"; "" = nothing
   std::int64_t started_ms = 0;  // wall clock, UTC
   std::int64_t ended_ms = 0;

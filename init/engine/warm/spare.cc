@@ -12,7 +12,10 @@
 #include <vector>
 
 #include "base/printed_text.h"
+#include "base/secrets.h"
 #include "base/text.h"
+#include "init/proc/terminal.h"
+#include "init/sys/cgroup.h"
 #include "init/sys/clock.h"
 #include "init/sys/log.h"
 #include "init/sys/path_state.h"
@@ -21,11 +24,12 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kImportMs = 10LL * 60 * 1000;  // from a cold network file system
-constexpr std::int64_t kHandOverMs = 5000;  // some milliseconds, where nothing stands still
-constexpr int kMostStarts = 3;              // of those that die or grow
+constexpr int kMostStarts = 3;                        // of those that die or grow
 constexpr std::size_t kPacketBytes = 16U << 10;
 constexpr std::int64_t kGrowthKb = 64 << 10;
-constexpr int kNotLoaded = 3;  // exit code of envgen::warm_command
+constexpr std::size_t kMostHandedBytes = 64U << 10;  // one packet has to take it
+constexpr std::size_t kMostReasonBytes = 200;
+constexpr int kMostPackets = 16;  // of one turn
 
 std::string message_of(const std::vector<std::string>& fields) {
   std::string message;
@@ -46,6 +50,24 @@ std::int64_t resident_kb(pid_t pid) {
   return pages.value_or(0) * (::sysconf(_SC_PAGESIZE) / 1024);
 }
 
+// Streams ask once whether they can seek.
+bool is_piped(int fd) { return ::lseek(fd, 0, SEEK_CUR) < 0 && errno == ESPIPE; }
+
+// What stands for the rank's output until that is there.
+sys::Fd stand_in(bool piped) {
+  std::array<int, 2> ends{-1, -1};
+  if (!piped) return sys::Fd(::open("/dev/null", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return {};
+  const sys::Fd nobody_reads(ends[0]);
+  return sys::Fd(ends[1]);
+}
+
+// What a process of the job's said, which may be anything.
+std::string told_reason(std::string_view text) {
+  const std::string masked = envgen::mask_printed(envgen::plain_text(text));
+  return std::string(envgen::cut_text(masked, kMostReasonBytes));
+}
+
 envgen::WarmStart start_of(const proc::SpawnSpec& spec) {
   return {.argv = spec.argv, .env = spec.env, .cwd = spec.cwd, .cpus = spec.cpus};
 }
@@ -56,11 +78,24 @@ bool has_terminal() {
                              [](int fd) { return ::isatty(fd) == 1; });
 }
 
+// The kernel took one for its memory. That is no failure of the job: it is not counted as one.
+bool note_oom_kill(Job& job) {
+  const auto kills = sys::oom_kills();
+  if (!kills || !job.oom_kills_before || *kills <= *job.oom_kills_before) return false;
+  ++*job.oom_kills_before;
+  return true;
+}
+
 }  // namespace
 
 void Spare::note_start(const std::string& name, const proc::SpawnSpec& spec) {
   name_ = name;
   spec_ = spec;
+  const auto piped = [&spec](int fd, int inherited) {
+    return spec.log_path.empty() && is_piped(fd >= 0 ? fd : inherited);
+  };
+  piped_out_ = piped(spec.output_fd, STDOUT_FILENO);
+  piped_err_ = piped(spec.error_fd >= 0 ? spec.error_fd : spec.output_fd, STDERR_FILENO);
 }
 
 envgen::Status Spare::park(const envgen::WarmPlan& warm, const envgen::WarmProcess& process) {
@@ -74,8 +109,9 @@ envgen::Status Spare::park(const envgen::WarmPlan& warm, const envgen::WarmProce
   }
   sys::Fd ours(ends[0]);
   const sys::Fd theirs(ends[1]);
-  const sys::Fd null(::open("/dev/null", O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (!null.valid()) return failed("/dev/null");
+  const sys::Fd out = stand_in(piped_out_);
+  const sys::Fd err = stand_in(piped_err_);
+  if (!out.valid() || !err.valid()) return failed("/dev/null or a pipe");
   kept_ = spec_;
   confinement_.reset();
   if (spec_->sandbox != nullptr) confinement_ = *spec_->sandbox;
@@ -86,8 +122,8 @@ envgen::Status Spare::park(const envgen::WarmPlan& warm, const envgen::WarmProce
   spec.argv = envgen::warm_command(kept_->argv, process);
   spec.env = envgen::warm_environment(spec.env, warm, theirs.get());
   spec.log_path.clear();
-  spec.output_fd = null.get();
-  spec.error_fd = -1;
+  spec.output_fd = out.get();
+  spec.error_fd = err.get();
   spec.no_input = true;
   spec.foreground = false;
   spec.inherited_fds = 0;
@@ -100,11 +136,13 @@ envgen::Status Spare::park(const envgen::WarmPlan& warm, const envgen::WarmProce
   pid_ = spawned.pid;
   context_.job.spares.push_back(pid_);
   std::vector<std::string> order = {process.module ? "module" : "script",
-                                    kept_->argv[static_cast<std::size_t>(process.operand)]};
+                                    kept_->argv[static_cast<std::size_t>(process.operand)],
+                                    kept_->cwd};
   order.insert(order.end(), warm.modules.begin(), warm.modules.end());
   const std::string message = message_of(order);
   ::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   ++starts_;
+  loaded_ = false;
   state_ = State::kImporting;
   reason_.clear();
   deadline_ms_ = sys::monotonic_ms() + kImportMs;
@@ -114,21 +152,30 @@ envgen::Status Spare::park(const envgen::WarmPlan& warm, const envgen::WarmProce
 std::string Spare::unfit(const proc::SpawnSpec& spec, const std::vector<std::string>& free) const {
   if (state_ == State::kImporting) return "its modules were still being imported";
   if (state_ != State::kReady) return reason_.empty() ? "none stood by" : reason_;
+  if (!socket_.valid()) return "what stood by has ended";
+  if (proc::is_stopped(pid_)) return "what stood by was stopped by a signal";
   if (spec.callers_group || has_terminal()) return "it has a terminal";
+  std::string difference = warm_difference(start_of(*kept_), start_of(spec), free);
   const bool confined = spec.sandbox != nullptr;
-  if (confined != confinement_.has_value() || (confined && !(*spec.sandbox == *confinement_)) ||
-      spec.new_session != kept_->new_session) {
-    return "it is confined in another way";
+  if (difference.empty() &&
+      (confined != confinement_.has_value() || (confined && !(*spec.sandbox == *confinement_)) ||
+       spec.new_session != kept_->new_session)) {
+    difference = "it is confined in another way";
   }
-  return warm_difference(start_of(*kept_), start_of(spec), free);
+  if (difference.empty() && order_to_go(spec).size() > kMostHandedBytes) {
+    difference = "its new variables are too large";
+  }
+  return difference;
+}
+
+std::string Spare::order_to_go(const proc::SpawnSpec& spec) const {
+  std::vector<std::string> fields = envgen::warm_edits(kept_->env, spec.env);
+  fields.insert(fields.begin(), "go");
+  return message_of(fields);
 }
 
 envgen::Result<proc::Spawned> Spare::hand_over(const proc::SpawnSpec& spec) {
-  std::vector<std::string> message = {"go"};
-  for (std::string& edit : envgen::warm_edits(kept_->env, spec.env)) {
-    message.push_back(std::move(edit));
-  }
-  auto handed = proc::hand_over(spec, context_.saved, pid_, socket_.get(), message_of(message));
+  auto handed = proc::hand_over(spec, context_.saved, pid_, socket_.get(), order_to_go(spec));
   if (!handed) {
     end();
     return std::unexpected(std::move(handed.error()));
@@ -136,7 +183,7 @@ envgen::Result<proc::Spawned> Spare::hand_over(const proc::SpawnSpec& spec) {
   context_.job.helpers.push_back(handed->messenger);
   std::erase(context_.job.spares, pid_);
   handed_ = std::exchange(pid_, 0);
-  deadline_ms_ = sys::monotonic_ms() + kHandOverMs;
+  deadline_ms_.reset();
   start_pipe_.reset();
   state_ = State::kNone;
   starts_ = 0;
@@ -190,14 +237,14 @@ bool Spare::has_grown() const {
 
 void Spare::read() {
   std::array<char, kPacketBytes> room;
-  while (socket_.valid()) {
+  for (int packets = 0; socket_.valid() && packets < kMostPackets; ++packets) {
     const ssize_t count = ::recv(socket_.get(), room.data(), room.size(), MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
     if (count <= 0) {
       // Of one that has become a rank: it runs. Of another one: its death comes.
       socket_.reset();
-      if (std::exchange(handed_, 0) != 0) deadline_ms_.reset();
+      handed_ = 0;
       return;
     }
     take({room.data(), static_cast<std::size_t>(count)});
@@ -206,8 +253,10 @@ void Spare::read() {
 
 void Spare::take(std::string_view packet) {
   const std::string_view word = take_field(packet);
-  const auto text = [&packet] { return envgen::plain_text(take_field(packet)); };
-  if (word == "ready" && state_ == State::kImporting) {
+  const auto text = [&packet] { return told_reason(take_field(packet)); };
+  if (word == "loaded") {
+    loaded_ = true;
+  } else if (word == "ready" && state_ == State::kImporting) {
     constexpr std::int64_t kKbOfMb = 1024;
     const auto size_kb = envgen::parse_number<std::int64_t>(take_field(packet)).value_or(0);
     const auto took_ms = envgen::parse_number<std::int64_t>(take_field(packet)).value_or(0);
@@ -225,20 +274,14 @@ void Spare::take(std::string_view packet) {
     give_up(text());
     changed_();
   } else if (word == "cold" && handed_ != 0) {
-    sys::log::info("warm: " + name_ + " starts cold all the same: " + text());
+    went_cold_ = text();
+    changed_();
   }
 }
 
 void Spare::tend(std::int64_t now_ms) {
   if (!deadline_ms_ || now_ms < *deadline_ms_) return;
   deadline_ms_.reset();
-  if (const pid_t pid = std::exchange(handed_, 0); pid != 0) {
-    sys::log::warning("warm: " + name_ + " does not go on as the rank within " +
-                      std::to_string(kHandOverMs / 1000) + " s, and is killed");
-    ::kill(pid, SIGKILL);
-    socket_.reset();
-    return;
-  }
   give_up("its modules are not imported within 10 minutes");
   changed_();
 }
@@ -257,20 +300,25 @@ void Spare::reaped(const proc::Death& death) {
   const bool died = state_ == State::kImporting || state_ == State::kReady;
   leave();
   if (!died) return;
-  // Of the file that warms it (envgen::warm_command, warm.py).
-  const bool refused = !death.signaled && state_ == State::kImporting;
+  note_end(death);
+  changed_();
+}
+
+void Spare::note_end(const proc::Death& death) {
+  const bool taken = death.signaled && death.value == SIGKILL && note_oom_kill(context_.job);
   std::string how = death.signaled ? std::string(proc::signal_name(death.value)) + " ended it"
                                    : "it exited with code " + std::to_string(death.value);
-  if (refused && death.value == kNotLoaded) {
+  if (!loaded_ && !death.signaled) {
     how = "Python is older than 3.8, or does not load sitecustomize from PYTHONPATH";
   }
-  if (refused || starts_ >= kMostStarts) {
+  const bool refused = !death.signaled && state_ == State::kImporting;
+  if (taken) how = "the kernel's OOM killer ended it";
+  if (refused || taken || starts_ >= kMostStarts) {
     give_up("what stood by does not: " + how);
   } else {
     state_ = State::kNone;
     reason_ = "what stood by has ended: " + how;
   }
-  changed_();
 }
 
 }  // namespace engine

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "envgen/plan/sandbox.h"
 #include "envgen/plan/warm.h"
@@ -37,6 +39,8 @@ class Spare : public ChildWorker {
                                   const std::vector<std::string>& free) const;
   // Only of one that fits.
   envgen::Result<proc::Spawned> hand_over(const proc::SpawnSpec& spec);
+  // Of one that became a rank, once: why it started cold all the same.
+  std::optional<std::string> take_went_cold() { return std::exchange(went_cold_, std::nullopt); }
   // It is killed; `reason`, where one may stand by again: later.
   void end(std::string reason = {});
   void give_up(std::string reason);
@@ -58,7 +62,9 @@ class Spare : public ChildWorker {
 
  private:
   void take(std::string_view packet);
+  void note_end(const proc::Death& death);
   void leave();
+  [[nodiscard]] std::string order_to_go(const proc::SpawnSpec& spec) const;
 
   const WorkerContext& context_;
   std::string name_;
@@ -68,9 +74,13 @@ class Spare : public ChildWorker {
   std::optional<proc::SpawnSpec> kept_;         // of the rank that it stands by for
   std::optional<envgen::Sandbox> confinement_;  // what kept_ points to
   sys::Fd socket_;
-  sys::Fd start_pipe_;  // held, so that what cannot start may say so
-  pid_t handed_ = 0;    // a rank now, which has not said yet that it runs
-  int starts_ = 0;      // since the last one that became a rank
+  sys::Fd start_pipe_;   // held, so that what cannot start may say so
+  pid_t handed_ = 0;     // a rank now, which has not said yet that it runs
+  bool loaded_ = false;  // Python has loaded what warms it
+  bool piped_out_ = false;
+  bool piped_err_ = false;
+  std::optional<std::string> went_cold_;
+  int starts_ = 0;  // since the last one that became a rank
   std::int64_t ready_kb_ = 0;
   std::string imported_;
   std::string reason_;

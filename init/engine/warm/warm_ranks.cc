@@ -4,20 +4,32 @@
 #include <utility>
 
 #include "init/engine/report/timeline.h"
+#include "init/sys/cgroup.h"
 #include "init/sys/clock.h"
 #include "init/sys/log.h"
+#include "init/sys/memory.h"
 
 namespace engine {
 namespace {
 
 constexpr std::int64_t kLookMs = 2000;
-// Of the container's memory: as much as is free before one begins, and as long as one stands by.
-constexpr std::uint64_t kFreeToBegin = 4;  // a quarter
-constexpr std::uint64_t kFreeToStay = 10;  // a tenth
+constexpr std::int64_t kImportLookMs = 200;  // while one grows
 
-bool has_room(std::uint64_t part) {
+// How much of the container's memory has to be free, in words and as a part.
+struct Room {
+  const char* words;
+  std::uint64_t part;
+};
+// Before one begins, and as long as one stands by. Where a kill takes the whole container, not only
+// who is first (memory.oom.group), there has to be more.
+constexpr Room kToBegin{"a quarter", 4};
+constexpr Room kToStay{"a tenth", 10};
+constexpr Room kToBeginInGroup{"half", 2};
+constexpr Room kToStayInGroup{"a quarter", 4};
+
+bool is_there(const Room& wanted) {
   const auto room = sys::memory_room();
-  return !room || room->free_bytes >= room->all_bytes / part;
+  return !room || room->free_bytes >= room->all_bytes / wanted.part;
 }
 
 }  // namespace
@@ -62,7 +74,7 @@ std::optional<envgen::Result<proc::Spawned>> WarmRanks::hand_over(TaskRecord& re
         reason = to_line(spawned.error());
       }
     }
-    record.start = reason.empty() ? "warm" : "cold: " + reason;
+    record.start = reason.empty() ? kWarmStart : "cold: " + reason;
     if (reason.empty()) {
       warm_.push_back(record.name);
     } else {
@@ -127,9 +139,10 @@ void WarmRanks::advance() {
 }
 
 void WarmRanks::park(Spare& spare, const envgen::WarmProcess& process) {
-  if (!deadline_ms_) deadline_ms_ = sys::monotonic_ms() + kLookMs;
-  if (!has_room(kFreeToBegin)) {
-    return spare.end("less than a quarter of the container's memory is free");
+  if (!deadline_ms_) deadline_ms_ = sys::monotonic_ms() + kImportLookMs;
+  const Room& room = sys::oom_kills_group() ? kToBeginInGroup : kToBegin;
+  if (!is_there(room)) {
+    return spare.end(std::string("less than ") + room.words + " of the container's memory is free");
   }
   if (auto status = spare.park(context_.job.plan.warm, process); !status) {
     spare.give_up(to_line(status.error()));
@@ -138,17 +151,21 @@ void WarmRanks::park(Spare& spare, const envgen::WarmProcess& process) {
 
 void WarmRanks::tend(std::int64_t now_ms) {
   if (!deadline_ms_ || now_ms < *deadline_ms_) return;
-  deadline_ms_ = now_ms + kLookMs;
+  const Room& room = sys::oom_kills_group() ? kToStayInGroup : kToStay;
+  const bool is_short = !is_there(room);
+  bool imports = false;
   bool any = false;
   for (const auto& [place, spare] : spares_) {
     any = any || spare->state() != Spare::State::kGivenUp;
     if (spare->pid() == 0 || spare->state() == Spare::State::kNone) continue;
-    if (!has_room(kFreeToStay)) {
-      spare->end("less than a tenth of the container's memory was free");
+    imports = imports || spare->state() == Spare::State::kImporting;
+    if (is_short) {
+      spare->end(std::string("less than ") + room.words + " of the container's memory was free");
     } else if (spare->has_grown()) {
       spare->replace("what stood by has grown");
     }
   }
+  deadline_ms_ = now_ms + (imports ? kImportLookMs : kLookMs);
   if (!any || !may_stand_by()) deadline_ms_.reset();
   advance();
 }
@@ -157,12 +174,16 @@ void WarmRanks::tend(std::int64_t now_ms) {
 void WarmRanks::tell() {
   for (TaskRecord& record : context_.job.records) {
     const auto found = is_main(record) ? spares_.find(record.process) : spares_.end();
-    if (found == spares_.end() || found->second->text() == record.warm) continue;
-    const Spare& spare = *found->second;
+    if (found == spares_.end()) continue;
+    Spare& spare = *found->second;
+    if (const auto reason = spare.take_went_cold()) note_cold(record, *reason);
+    if (spare.text() == record.warm) continue;
     record.warm = spare.text();
     context_.note_change();
     if (spare.state() == Spare::State::kGivenUp && said_.insert(spare.reason()).second) {
-      sys::log::info("warm: " + record.name + " restarts cold: " + spare.reason());
+      const std::string text = record.name + " restarts cold: " + spare.reason();
+      sys::log::info("warm: " + text);
+      context_.timeline.note("warm", text);
     }
     if (spare.state() == Spare::State::kReady) {
       sys::log::debug("warm: " + record.name + " is " + record.warm);
@@ -170,18 +191,28 @@ void WarmRanks::tell() {
   }
 }
 
+// It was to be warm, and has executed its command anew.
+void WarmRanks::note_cold(TaskRecord& record, const std::string& reason) {
+  say_starts();
+  record.start = "cold: " + reason;
+  context_.note_change();
+  const std::string text = record.name + " starts cold all the same: " + reason;
+  sys::log::info("warm: " + text);
+  context_.timeline.note("warm", text);
+}
+
 void WarmRanks::say_starts() {
   const auto warm = std::exchange(warm_, {});
   const auto cold = std::exchange(cold_, {});
   if (warm.empty() && cold.empty()) return;
-  std::vector<std::string> texts;
-  if (!warm.empty()) texts.push_back("warm: " + names_list(warm));
+  const auto say = [this](const std::string& line, const std::string& event) {
+    sys::log::info("restart, " + line);
+    context_.timeline.note("warm", event);
+  };
+  if (!warm.empty()) say("warm: " + names_list(warm), names_list(warm) + " stood by");
   for (const auto& [reason, names] : cold) {
-    texts.push_back("cold: " + names_list(names) + ": " + reason);
-  }
-  for (const std::string& text : texts) {
-    sys::log::info("restart, " + text);
-    context_.timeline.note("warm", text);
+    const std::string text = "cold: " + names_list(names) + ": " + reason;
+    say(text, text);
   }
 }
 

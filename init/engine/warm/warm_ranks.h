@@ -15,7 +15,6 @@
 #include "init/engine/warm/spare.h"
 #include "init/engine/workers/worker_list.h"
 #include "init/proc/spawn.h"
-#include "init/sys/memory.h"
 
 namespace engine {
 
@@ -43,6 +42,7 @@ class WarmRanks : public ChildWorker {
   void advance();
   void park(Spare& spare, const envgen::WarmProcess& process);
   void tell();
+  void note_cold(TaskRecord& record, const std::string& reason);
   void say_starts();
 
   const WorkerContext& context_;

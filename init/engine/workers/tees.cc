@@ -316,7 +316,7 @@ std::vector<pid_t> Tees::pids() const {
   return pids;
 }
 
-bool Tees::are_all_children(std::vector<pid_t> beside) const {
+bool Tees::are_all_children(const std::vector<pid_t>& beside) const {
   std::vector<pid_t> tees = pids();
   tees.insert(tees.end(), beside.begin(), beside.end());
   if (tees.empty()) return false;

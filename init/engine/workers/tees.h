@@ -60,7 +60,7 @@ class Tees : public ChildWorker {
   // Tees that live, which are no adopted processes.
   [[nodiscard]] std::vector<pid_t> pids() const;
   // They are the only children that we have, with this other one; false where no /proc tells.
-  [[nodiscard]] bool are_all_children(std::vector<pid_t> beside) const;
+  [[nodiscard]] bool are_all_children(const std::vector<pid_t>& beside) const;
   // What was seen of the plan's processes, by their index; nullptr where there is no tee. Shared
   // with each worker that is forked while the incarnation runs.
   [[nodiscard]] const logtee::Shared* seen() const { return shared_ ? &*shared_ : nullptr; }

@@ -29,6 +29,7 @@ std::string text_of(const fs::path& path) {
 // variable of Volcano's is, and Beaker's leader where ranks are to be started.
 constexpr std::array kNoSigns = {"HOME",
                                  "PATH",
+                                 "PYTHONPATH",
                                  "HOSTNAME",
                                  "KUBERNETES_SERVICE_HOST",
                                  "PDSH_SSH_ARGS_APPEND",

@@ -309,6 +309,17 @@ TEST(StateText, CountsTheRestarts) {
   EXPECT_THAT(engine::state_to_text(report, kNowMs),
               HasSubstr("restarted 7 times, 2 of at most 3 counted\n"));
 
+  for (const auto& [name, start] : {std::pair("rank-0", "warm"), std::pair("rank-1", "warm"),
+                                    std::pair("rank-2", "cold: A is another one")}) {
+    engine::TaskReport& task = report.tasks.emplace_back();
+    task.name = name;
+    task.start = start;
+    task.warm = "ready: pid 9, torch";
+  }
+  EXPECT_THAT(engine::state_to_text(report, kNowMs),
+              HasSubstr("started rank-2: cold: A is another one\nstarted rank-0, rank-1: warm\n"
+                        "stands by for rank-0, rank-1, rank-2: ready: pid 9, torch\n"));
+
   report.restarts = 1;  // because the list of nodes changed
   report.most_restarts = 0;
   EXPECT_THAT(engine::state_to_text(report, kNowMs), HasSubstr("restarted 1 time\n"));

@@ -80,6 +80,16 @@ TEST_F(Failure, IsNothingWithoutOne) {
   EXPECT_EQ(text(), "");
 }
 
+TEST_F(Failure, OfAPlanThatHasFewerRanksByNowKeepsNoneOfTheOld) {
+  start();
+  job_.plan.processes.resize(1);  // the list of nodes is another one
+  engine::name_records(job_, machine_);
+  EXPECT_EQ(job_.records[2].process, -1);
+  EXPECT_EQ(engine::planned(job_, job_.records[2]), nullptr);
+  EXPECT_EQ(engine::main_pids(job_), (std::vector<pid_t>{100}));
+  EXPECT_EQ(report().tasks[2].rank, -1);
+}
+
 TEST_F(Failure, NamesRankNodeDeviceCodeTimeLogAndWhoWasStopped) {
   start();
   end({{2, kExit3}});
