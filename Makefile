@@ -9,7 +9,7 @@ CTEST := GTEST_BRIEF=1 ctest --output-on-failure --no-tests=error -j$(JOBS)
 HOST_ARCH := $(or $(shell dpkg --print-architecture 2>/dev/null),amd64)
 ARCH ?= $(HOST_ARCH)
 
-.PHONY: all demo test bench behaviour stacks failures hangs lint fuzz images dist release clean help \
+.PHONY: all demo test bench behaviour stacks failures hangs restarts lint fuzz images dist release clean help \
   release-tree deps-build test-builds load-builds cross-tree both-builds release-check
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
@@ -42,6 +42,7 @@ help:
 	@echo 'make stacks   newer PyTorch, MPI and Slurm, gVisor and a kubelet, for real; STACKS="slurm gvisor" are some of them'
 	@echo 'make failures  what trainit says of failures that are played, in each way that ranks are started'
 	@echo 'make hangs    whom it names where a job of the real PyTorch hangs'
+	@echo 'make restarts  200 restarts of a training of the real PyTorch: whether warm ones change what comes out'
 	@echo 'make lint     clang-format, clang-tidy, shellcheck, layering'
 	@echo 'make fuzz     each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make images   the image that installs trainit into a volume, for amd64 and arm64'
@@ -94,6 +95,9 @@ failures: load-builds
 
 hangs: load-builds
 	@tests/load/hangs.py build/trainit
+
+restarts: load-builds
+	@tests/load/restarts.py build/trainit
 
 lint: release-tree
 	@.ci/deps lint

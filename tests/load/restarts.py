@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+"""Restarts of a real torch.distributed (gloo) training that is killed at any instant: does a warm
+restart change what comes out? Run by hand:
+
+    python3 tests/load/restarts.py build/trainit [--seed N] [--restarts N] [--within SECONDS]
+
+Needs python3-torch. A job of two ranks is killed by a timer of one of them, at an instant of the
+seed: while it imports, meets, steps or saves, and while the next ranks stand by or are made. Its
+weights at the end are compared, bit for bit, with those of a job that nobody killed and whose
+starts were cold. Prints how the starts were, and what a warm and a cold one differ in; exits 1 where
+a bit, a descriptor, or a process that is left over does.
+"""
+
+import argparse
+import collections
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+JOB = r'''
+import os, random, signal, sys, time
+start, here = int(os.environ['TRAINIT_RESTART_COUNT']), os.environ['HERE']
+rank, last = int(os.environ['RANK']), int(os.environ['LAST'])
+chance = random.Random(int(os.environ['SEED']) * 1000003 + start)
+culprit, after = chance.randrange(2), chance.uniform(0.001, float(os.environ['WITHIN']))
+if start < last and rank == culprit:
+    signal.setitimer(signal.ITIMER_REAL, after)  # nobody catches it
+import torch, torch.distributed as dist
+import hashlib, json
+torch.set_num_threads(1)
+dist.init_process_group('gloo')
+path = here + '/saved.pt'
+state = torch.load(path) if os.path.exists(path) else {
+    'step': 0, 'weights': torch.zeros(4096, dtype=torch.float64)}
+with open(here + '/starts-%d' % rank, 'a') as file:
+    fds = sorted(os.readlink('/proc/self/fd/' + fd).split(':')[0] for fd in ('0', '1', '2'))
+    print(json.dumps([start, fds, len(os.sched_getaffinity(0)), os.getcwd(), sys.argv]), file=file)
+until = int(os.environ['STEPS'])
+first = state['step']
+while state['step'] < until if until else start < last or state['step'] < first + 5:
+    torch.manual_seed(state['step'] * 2 + rank)
+    change = torch.randn(4096, dtype=torch.float64)
+    dist.all_reduce(change)
+    state['weights'] = 0.9 * state['weights'] + 0.1 * torch.tanh(change * state['weights'].cos())
+    state['step'] += 1
+    if until:
+        continue
+    dist.barrier()
+    if rank == 0:
+        torch.save(state, path + '.new')
+        os.rename(path + '.new', path)
+    dist.barrier()
+    time.sleep(0.02)
+if rank == 0:
+    with open(here + '/result', 'w') as file:
+        digest = hashlib.sha256(state['weights'].numpy().tobytes()).hexdigest()
+        json.dump({'step': state['step'], 'weights': digest}, file)
+'''
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+def run(trainit, here, options, last, steps, warm):
+    """Its result, and its log."""
+    os.mkdir(here)
+    with open(here + '/job.py', 'w') as file:
+        file.write(JOB)
+    environment = {**os.environ, 'HERE': here, 'TRAINIT_RUN_DIR': here + '/run', 'LAST': str(last),
+                   'SEED': str(options.seed), 'WITHIN': str(options.within), 'STEPS': str(steps),
+                   'OMP_NUM_THREADS': '1'}
+    command = [trainit, '--fan-out', '--slots', '2', '--max-restarts', str(last + 10),
+               '--restart-delay', '0', '--restart-verdict', 'tell', '--grace', '5s',
+               '--master-port', str(free_port()), *(['--warm', 'torch'] if warm else []), '--',
+               '/usr/bin/python3', here + '/job.py']
+    with open(here + '/log', 'w') as log:
+        code = subprocess.run(command, env=environment, cwd=here, stdout=log,
+                              stderr=subprocess.STDOUT, check=False).returncode
+    with open(here + '/log') as log:
+        text = log.read()
+    if code != 0 or not os.path.exists(here + '/result'):
+        sys.exit(f'{here}: exit code {code}; the end of its log:\n{text[-3000:]}')
+    with open(here + '/result') as file:
+        return json.load(file), text
+
+
+def left_over(here):
+    mark = b'HERE=' + here.encode() + b'\0'
+    found = []
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            with open(f'/proc/{pid}/environ', 'rb') as file:
+                if mark in file.read():
+                    found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+def starts_of(text):
+    counts = collections.Counter()
+    for line in text.splitlines():
+        kind, found, names = line.partition('restart, ')[2].partition(': ')
+        if not found or kind not in ('warm', 'cold'):
+            continue
+        ranks, _, reason = names.partition(': ')
+        counts[kind + (': ' + reason if reason else '')] += len(ranks.split(', '))
+    return counts
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('trainit')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--restarts', type=int, default=200)
+    parser.add_argument('--within', type=float, default=6.0, help='seconds from a start to its end')
+    options = parser.parse_args()
+    trainit = os.path.abspath(options.trainit)
+    folder = tempfile.mkdtemp(prefix='restarts-')
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        warm, text = run(trainit, folder + '/warm', options, options.restarts, 0, True)
+        cold, _ = run(trainit, folder + '/cold', options, 0, warm['step'], False)
+        counts = starts_of(text)
+        print(f'{options.restarts} restarts, seed {options.seed}, {warm["step"]} steps; ranks:')
+        for how, count in counts.most_common():
+            print(f'{count:5} {how}')
+        same = warm == cold
+        print('weights: ' + ('equal bit for bit' if same else f'{warm} and {cold}'))
+        lines = set()
+        for way in ('warm', 'cold'):
+            for rank in (0, 1):
+                with open(f'{folder}/{way}/starts-{rank}') as file:
+                    for line in file:
+                        seen = json.loads(line.replace('/' + way, ''))[1:]
+                        lines.add(json.dumps(seen) + str(rank))
+        print('starts that look different: ' + ('none' if len(lines) <= 2 else str(sorted(lines))))
+        left = left_over(folder + '/warm')
+        print('processes left over: ' + (', '.join(left) or 'none'))
+        return 0 if same and counts['warm'] and len(lines) <= 2 and not left else 1
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
