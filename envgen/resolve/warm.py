@@ -4,7 +4,7 @@
 # its program. When it is told to, over a socket, it takes the rank's descriptors and variables and
 # goes on; from then on Python itself does what it does with that command. Where anything is not as
 # a rank needs it, it ends, or executes the command anew. For Python 3.8 and later; no module stays
-# that a rank would not have, but the ones that were asked for.
+# that a rank would not have, but the ones that were asked for, and _socket.
 import os
 import sys
 
@@ -30,10 +30,22 @@ def _adjust_oom(score):
     return before
 
 
+def _memory():
+    """A file without a name. Python for an older C library, as conda's, has no memfd_create."""
+    if hasattr(os, 'memfd_create'):
+        return os.memfd_create('trainit-warm')
+    for directory in ('/dev/shm', os.environ.get('TMPDIR', '/tmp'), '.'):
+        try:
+            return os.open(directory, 0o20000000 | os.O_DIRECTORY | os.O_RDWR, 0o600)  # O_TMPFILE
+        except OSError as error:
+            last = error
+    raise last
+
+
 def _capture():
     """What modules print is the rank's to print, when there is one."""
     for fd in (1, 2):
-        memory = os.memfd_create('trainit-warm')
+        memory = _memory()
         os.dup2(memory, fd)
         os.close(memory)
 
@@ -112,6 +124,7 @@ class _Program:
         self.roots = roots
         self.seen = set()
         self.stopped = ''
+        self.missing = False  # the last import, so that the rest of its `try` is not run
 
     def is_own(self, spec):
         places = [spec.origin or ''] + list(spec.submodule_search_locations or ())
@@ -133,7 +146,7 @@ class _Program:
 
     def walk(self, body, path, package):
         for node in body:
-            if self.stopped:
+            if self.stopped or self.missing:
                 return
             kind = type(node).__name__
             if kind == 'Import':
@@ -142,7 +155,11 @@ class _Program:
             elif kind == 'ImportFrom':
                 yield from self.follow_from(node, package)
             elif kind == 'Try' and not node.finalbody and self.are_handlers_quiet(node):
-                yield from self.walk(node.body + node.orelse, path, package)
+                yield from self.walk(node.body, path, package)
+                if self.missing:
+                    self.missing = False
+                else:
+                    yield from self.walk(node.orelse, path, package)
             elif kind == 'If' and self.names(node.test) <= {'TYPE_CHECKING', 'typing'}:
                 yield from self.walk(node.orelse, path, package)
             elif not self.is_quiet(node):
@@ -151,9 +168,7 @@ class _Program:
     def follow(self, name, statement):
         parts = name.split('.')
         first = _find(parts[0])
-        if not first:
-            return
-        if not self.is_own(first):
+        if not first or not self.is_own(first):
             yield parts[0], statement
             return
         for size in range(1, len(parts) + 1):
@@ -206,7 +221,8 @@ class _Program:
 
     @staticmethod
     def is_quiet(node):
-        """It defines something, and no code of others is run for it but what _QUIET names."""
+        """It defines something, and calls nothing for it but what _QUIET names. What a class does
+        that is derived from, or an attribute that is read, is not counted."""
         kind = type(node).__name__
         if kind == 'Pass':
             return True
@@ -261,7 +277,8 @@ def _import_found(operand, is_module, roots, kept):
         try:
             exec(statement, {'__name__': '__main__'})
         except ImportError:
-            continue  # a program may look whether there is one
+            program.missing = True  # a program may look whether there is one
+            continue
         names.append(name)
     for path in program.seen:
         kept.add(path)
@@ -284,16 +301,20 @@ class _Kept:
         self.stamps[path] = stamp if stamp and max(stamp[0], stamp[1]) < self.begun_ns else None
 
     def add_modules(self, roots):
-        """The program's own are compared one by one, packages that are installed by the directory
-        that they are installed into."""
+        """All but what is installed is compared file by file, packages that are installed by the
+        directory that they are installed into."""
+        self.add(sys.executable)
         below = tuple(root.rstrip('/') + '/' for root in roots)
+        installed = ('/site-packages/', '/dist-packages/', os.path.dirname(os.__file__) + '/')
         for module in list(sys.modules.values()):
             path = getattr(module, '__file__', None)
-            if isinstance(path, str) and path.startswith(below):
+            if isinstance(path, str) and (
+                    path.startswith(below) or not any(part in path for part in installed)):
                 self.add(path)
         for directory in sys.path:
             if directory.endswith(('/site-packages', '/dist-packages')):
-                self.add(directory)
+                # As it is now: that modules were compiled into it is no change.
+                self.stamps[directory] = _stamp(directory)
 
     def check_inherited(self):
         for name, value in _inherited().items():
@@ -391,11 +412,11 @@ def _send(channel, *fields):
 
 
 def _receive(channel):
-    """Only the end of a trainit, or of what it wants, comes as nothing."""
+    """Only the end of a trainit, or of what it wants, comes as nothing, or in part."""
     import _socket
     packet, extra, flags, _ = channel.recvmsg(1 << 20, _socket.CMSG_LEN(4 * _MOST_FDS))
     if not packet:
-        os._exit(0)
+        os._exit(1)
     fds = []
     for _, _, data in extra:
         fds += [int.from_bytes(data[i:i + 4], sys.byteorder) for i in range(0, len(data) - 3, 4)]
@@ -416,7 +437,17 @@ def _become(fds, oom_score, kept):
         os.dup2(fds[target], target)
         os.close(fds[target])
     _adjust_oom(oom_score)
+    _forget_paths()
     return kept.difference()
+
+
+def _forget_paths():
+    """Directories may have come, or been filled, since modules were looked for in them."""
+    for entry, finder in list(sys.path_importer_cache.items()):
+        if finder is None:
+            del sys.path_importer_cache[entry]
+        elif hasattr(finder, 'invalidate_caches'):
+            finder.invalidate_caches()
 
 
 def _is_listening(port):
@@ -455,13 +486,13 @@ def _prepare(channel):
     _adjust_oom(oom_score)  # whether that is allowed has to be known now
     _adjust_oom(1000)
     _capture()
-    for fd in [os.dup(0) for _ in range(_MOST_FDS)]:
-        os.close(fd)  # there is room for what comes
     stack_hook = _take_stack_hook()
     missing = _pass_on()
     begun = time.monotonic()
     order, _ = _receive(channel)
     names, stopped, kept = _import_modules(order)
+    for fd in [os.dup(0) for _ in range(_MOST_FDS)]:
+        os.close(fd)  # there is room for what comes
     texts = _captured()
     _check_state()
     kept.check_inherited()
@@ -469,7 +500,7 @@ def _prepare(channel):
     return oom_score, stack_hook, missing, texts, kept, (took_ms, ', '.join(names), stopped)
 
 
-def _stand_by(fd, initial):
+def _stand_by(fd, command, initial):
     import _socket
     channel = _socket.socket(fileno=fd)
     os.set_inheritable(fd, False)
@@ -484,7 +515,9 @@ def _stand_by(fd, initial):
         os._exit(0)
     _send(channel, 'ready', _size_kb(), *told)
     (_, *edits), fds = _receive(channel)
-    # From here on it is the rank, and what is raised is the rank's.
+    if len(fds) != _MOST_FDS:
+        os._exit(1)  # the rank starts cold
+    # From here on it is the rank.
     os.set_inheritable(fds[3], False)
     try:
         for edit in edits:
@@ -494,9 +527,10 @@ def _stand_by(fd, initial):
     except Exception as error:
         reason = '%s: %s' % (type(error).__name__, error)
     if reason:
-        _start_cold(channel, reason, initial)
+        _start_cold(channel, reason, command, initial)
+    _send(channel, 'runs')
     channel.close()
-    os.close(fds[3])  # who started it knows by this that it runs
+    os.close(fds[3])
     _write(1, texts[0])
     _write(2, texts[1])
     if stack_hook:
@@ -505,11 +539,13 @@ def _stand_by(fd, initial):
     return missing
 
 
-def _start_cold(channel, reason, initial):
+def _start_cold(channel, reason, command, initial):
     _send(channel, 'cold', reason)
-    with open('/proc/self/cmdline', 'rb') as file:
-        command = file.read()[:-1].split(b'\0')
-    os.execvpe(command[0], command, initial)
+    try:
+        os.execvpe(command[0], command, initial)
+    except OSError as error:
+        _write(2, ('%s: %s\n' % (os.fsdecode(command[0]), error)).encode())
+        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
 
 
 def _leave_path(directory):
@@ -547,6 +583,12 @@ def _pass_on():
     return None
 
 
+def _command():
+    """As it was handed to this process: modules may write over it."""
+    with open('/proc/self/cmdline', 'rb') as file:
+        return file.read()[:-1].split(b'\0')
+
+
 def _initial_environment():
     """As it was handed to this process: Python may have set LC_CTYPE since."""
     with open('/proc/self/environ', 'rb') as file:
@@ -572,9 +614,10 @@ def _begin(order):
             if path.startswith('='):
                 environment[name] = path[1:] if environment is os.environ else os.fsencode(path[1:])
         del initial[os.fsencode(_VARIABLE)]
+        command = _command()
     except BaseException:
         os._exit(3)
-    return _stand_by(int(fd), initial)
+    return _stand_by(int(fd), command, initial)
 
 
 _order = os.environ.pop(_VARIABLE, None)

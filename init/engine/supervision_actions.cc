@@ -123,9 +123,14 @@ envgen::Result<proc::Spawned> Supervisor::start_main(TaskRecord& record, proc::S
   }
   auto warm = warm_.hand_over(record, spec);
   auto spawned = warm ? std::move(*warm) : proc::spawn(spec, setup_.saved);
-  tees_.started(place);
+  // Where it is not the rank in the end, another one is to have the same output.
+  if (!record.handed_over) let_output_go(record);
   let_go();
   return spawned;
+}
+
+void Supervisor::let_output_go(const TaskRecord& record) {
+  tees_.started(static_cast<std::size_t>(record.process));
 }
 
 StartContext Supervisor::start_context() const {

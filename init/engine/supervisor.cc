@@ -300,6 +300,15 @@ void Supervisor::reap() {
     record->pid = 0;
     check_start(index);
     record->start_pipe.reset();
+    // Its messenger may still hold the start pipe.
+    if (record->handed_over && warm_.has_run(*record)) note_run(*record, index);
+    if (std::exchange(record->handed_over, false)) {
+      if (!record->stop_sent) {
+        start_process({index, record->incarnation});
+        continue;
+      }
+      let_output_go(*record);
+    }
     record->core = death.core;
     record->ended_ms = sys::wall_ms();
     Ending ending{death.signaled ? Ending::How::kSignaled : Ending::How::kExited, death.value};
@@ -379,21 +388,36 @@ void Supervisor::check_start(std::uint32_t index) {
     case proc::StartState::kPending:
       return;
     case proc::StartState::kRunning:
-      post(event::TaskStarted{{index, record.incarnation}});
+      if (record.handed_over && !warm_.has_run(record)) {
+        return lose_handed_over(record, "it has ended, or its messenger has");
+      }
+      note_run(record, index);
       break;
     case proc::StartState::kFailed: {
+      if (record.handed_over) return lose_handed_over(record, to_line(failure.error));
       const envgen::Process* process = planned(job_, record);
       const bool typed = process != nullptr && process->argv == setup_.request.command;
       if (typed && failure.exit_code == exit_code::kNotFound && !setup_.command_hint.empty()) {
         failure.error.fix = setup_.command_hint;
       }
       record.failure = std::move(failure);
-      // A process that could not be handed its work still stands by.
-      if (record.pid > 0 && record.start == kWarmStart) ::kill(record.pid, SIGKILL);
       break;
     }
   }
   record.start_pipe.reset();
+}
+
+void Supervisor::note_run(TaskRecord& record, std::uint32_t index) {
+  if (std::exchange(record.handed_over, false)) let_output_go(record);
+  post(event::TaskStarted{{index, record.incarnation}});
+}
+
+// What stood by did not get its work, or has ended before it was the rank. Its end starts the rank
+// cold, as if none had stood by.
+void Supervisor::lose_handed_over(TaskRecord& record, const std::string& why) {
+  sys::log::info("warm: what stood by for " + record.name + " is not the rank: " + why);
+  record.start_pipe.reset();
+  if (record.pid > 0) ::kill(record.pid, SIGKILL);
 }
 
 void Supervisor::read_control(int client) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "base/text.h"
 #include "init/sys/cgroup.h"
@@ -41,17 +42,43 @@ std::optional<std::uint64_t> number_of(std::string_view text, std::string_view n
   return std::nullopt;
 }
 
-// Of the first of these files that has one.
-std::optional<std::uint64_t> first_number(const std::string& root, std::string_view groups,
-                                          std::string_view v1, std::string_view v2) {
-  for (const std::string& file : cgroup_files(groups, "memory", v1, v2)) {
-    const std::string text = kernel_text(root + file);
+struct GroupFiles {
+  std::string_view limit;
+  std::string_view used;
+  std::string_view inactive;  // of memory.stat
+};
+constexpr GroupFiles kV1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
+constexpr GroupFiles kV2{"memory.max", "memory.current", "inactive_file"};
+
+// Of one cgroup; nullopt: it has no limit.
+std::optional<MemoryRoom> room_in(const std::string& directory, const GroupFiles& files) {
+  const auto number_in = [&directory](std::string_view file) {
+    const std::string text = kernel_text(directory + "/" + std::string(file));
     std::string_view rest = text;
-    if (const auto value = envgen::parse_number<std::uint64_t>(envgen::take_word(rest))) {
-      return value;
+    return envgen::parse_number<std::uint64_t>(envgen::take_word(rest));
+  };
+  const auto limit = number_in(files.limit);
+  const auto used = number_in(files.used);
+  if (!limit || !used) return std::nullopt;
+  const std::string stat = kernel_text(directory + "/memory.stat");
+  const std::uint64_t cached = number_of(stat, files.inactive).value_or(0);
+  const std::uint64_t held = *used - std::min(cached, *used);
+  return MemoryRoom{*limit, *limit - std::min(held, *limit)};
+}
+
+// Our cgroup and those that it lies in, up to the mount: each may have a limit.
+std::vector<std::string> directories_of(std::string_view groups, const GroupFiles& files, bool v1) {
+  std::vector<std::string> directories;
+  constexpr std::size_t kMountParts = 3;  // "/sys/fs/cgroup"
+  for (const std::string& file :
+       cgroup_files(groups, "memory", v1 ? files.limit : "", v1 ? "" : files.limit)) {
+    std::string directory = file.substr(0, file.rfind('/'));
+    while (std::ranges::count(directory, '/') >= static_cast<int>(kMountParts)) {
+      directories.push_back(directory);
+      directory.erase(directory.rfind('/'));
     }
   }
-  return std::nullopt;
+  return directories;
 }
 
 }  // namespace
@@ -64,22 +91,21 @@ std::optional<MemoryRoom> memory_room(const std::string& root) {
   std::optional<MemoryRoom> room;
   if (total_kb && available_kb) room = MemoryRoom{*total_kb * kKilo, *available_kb * kKilo};
   const std::string groups = kernel_text(root + "/proc/self/cgroup");
-  const auto limit = first_number(root, groups, "memory.limit_in_bytes", "memory.max");
-  const auto used = first_number(root, groups, "memory.usage_in_bytes", "memory.current");
-  if (!limit || !used || (room && *limit >= room->all_bytes)) return room;
-  std::uint64_t cached = 0;
-  for (const std::string& file : cgroup_files(groups, "memory", "memory.stat", "memory.stat")) {
-    const std::string text = kernel_text(root + file);
-    const auto all_below = number_of(text, "total_inactive_file");
-    const auto inactive = all_below ? all_below : number_of(text, "inactive_file");
-    if (!inactive) continue;
-    cached = *inactive;
-    break;
+  for (const bool v1 : {true, false}) {
+    const GroupFiles& files = v1 ? kV1 : kV2;
+    for (const std::string& directory : directories_of(groups, files, v1)) {
+      const auto own = room_in(root + directory, files);
+      // Version 1 has a limit beyond all memory for none.
+      if (!own ||
+          (room && own->all_bytes >= room->all_bytes && own->free_bytes >= room->free_bytes)) {
+        continue;
+      }
+      room = room ? MemoryRoom{std::min(room->all_bytes, own->all_bytes),
+                               std::min(room->free_bytes, own->free_bytes)}
+                  : *own;
+    }
   }
-  const std::uint64_t held = *used - std::min(cached, *used);
-  MemoryRoom own{*limit, *limit - std::min(held, *limit)};
-  if (room) own.free_bytes = std::min(own.free_bytes, room->free_bytes);
-  return own;
+  return room;
 }
 
 void release_start_memory() {

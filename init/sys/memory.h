@@ -13,7 +13,7 @@ namespace sys {
 void release_start_memory();
 
 struct MemoryRoom {
-  std::uint64_t all_bytes = 0;   // the container's limit, else the machine's memory
+  std::uint64_t all_bytes = 0;   // the smallest limit of our cgroups, else the machine's memory
   std::uint64_t free_bytes = 0;  // of it, the kernel's caches of files that nobody reads among it
 };
 // nullopt where nothing tells. `root` is put before each path: for tests that bring their own tree.

@@ -95,7 +95,10 @@ class Round:
 
     def settle(self, way, folder, job):
         """Until the ranks run and, where some do, processes stand by for all of them."""
+        until = time.monotonic() + 120
         while job.poll() is None:
+            if time.monotonic() > until:
+                sys.exit("%s: nothing stands by: %s" % (way, state_of(folder)["tasks"]))
             spares = spares_of(state_of(folder))
             if way != "warm" or len(spares) == self.asked.ranks:
                 break

@@ -42,7 +42,8 @@ struct TaskRecord {
   bool paused = false;     // by SIGSTOP or the like
   bool core = false;
   std::string start;  // of a main process: how it was started again, kWarmStart or "cold: REASON"
-  std::string warm;   // what stands by for its next start, "ready: pid 9, torch"; "" = nothing
+  bool handed_over = false;  // its process stood by, and does not run as the rank yet
+  std::string warm;  // what stands by for its next start, "ready: pid 9, torch"; "" = nothing
   std::int64_t started_ms = 0;  // wall clock, UTC
   std::int64_t ended_ms = 0;
 };

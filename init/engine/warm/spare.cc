@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,14 +18,13 @@
 #include "init/proc/terminal.h"
 #include "init/sys/cgroup.h"
 #include "init/sys/clock.h"
-#include "init/sys/log.h"
 #include "init/sys/path_state.h"
 
 namespace engine {
 namespace {
 
 constexpr std::int64_t kImportMs = 10LL * 60 * 1000;  // from a cold network file system
-constexpr int kMostStarts = 3;                        // of those that die or grow
+constexpr int kMostLost = 3;                          // in a row, that die or grow
 constexpr std::size_t kPacketBytes = 16U << 10;
 constexpr std::int64_t kGrowthKb = 64 << 10;
 constexpr std::size_t kMostHandedBytes = 64U << 10;  // one packet has to take it
@@ -141,7 +141,6 @@ envgen::Status Spare::park(const envgen::WarmPlan& warm, const envgen::WarmProce
   order.insert(order.end(), warm.modules.begin(), warm.modules.end());
   const std::string message = message_of(order);
   ::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  ++starts_;
   loaded_ = false;
   state_ = State::kImporting;
   reason_.clear();
@@ -183,10 +182,11 @@ envgen::Result<proc::Spawned> Spare::hand_over(const proc::SpawnSpec& spec) {
   context_.job.helpers.push_back(handed->messenger);
   std::erase(context_.job.spares, pid_);
   handed_ = std::exchange(pid_, 0);
+  ran_ = false;
   deadline_ms_.reset();
   start_pipe_.reset();
   state_ = State::kNone;
-  starts_ = 0;
+  lost_ = 0;
   return std::move(handed->spawned);
 }
 
@@ -199,7 +199,7 @@ void Spare::end(std::string reason) {
 }
 
 void Spare::replace(std::string reason) {
-  if (starts_ >= kMostStarts) return give_up(std::move(reason));
+  if (++lost_ >= kMostLost) return give_up(std::move(reason));
   end(std::move(reason));
 }
 
@@ -273,7 +273,10 @@ void Spare::take(std::string_view packet) {
   } else if (word == "cannot" && state_ == State::kImporting) {
     give_up(text());
     changed_();
+  } else if (word == "runs" && handed_ != 0) {
+    ran_ = true;
   } else if (word == "cold" && handed_ != 0) {
+    ran_ = true;
     went_cold_ = text();
     changed_();
   }
@@ -298,9 +301,16 @@ void Spare::reaped(const proc::Death& death) {
   read();
   pid_ = 0;
   const bool died = state_ == State::kImporting || state_ == State::kReady;
+  proc::StartFailure failure;
+  const bool refused = died && start_pipe_.valid() &&
+                       proc::read_start(start_pipe_, &failure) == proc::StartState::kFailed;
   leave();
   if (!died) return;
-  note_end(death);
+  if (refused) {
+    give_up(to_line(failure.error));
+  } else {
+    note_end(death);
+  }
   changed_();
 }
 
@@ -313,7 +323,7 @@ void Spare::note_end(const proc::Death& death) {
   }
   const bool refused = !death.signaled && state_ == State::kImporting;
   if (taken) how = "the kernel's OOM killer ended it";
-  if (refused || taken || starts_ >= kMostStarts) {
+  if (refused || taken || ++lost_ >= kMostLost) {
     give_up("what stood by does not: " + how);
   } else {
     state_ = State::kNone;

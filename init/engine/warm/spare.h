@@ -41,6 +41,13 @@ class Spare : public ChildWorker {
   envgen::Result<proc::Spawned> hand_over(const proc::SpawnSpec& spec);
   // Of one that became a rank, once: why it started cold all the same.
   std::optional<std::string> take_went_cold() { return std::exchange(went_cold_, std::nullopt); }
+  // It is handed its work, and has not said yet that it is the rank.
+  [[nodiscard]] bool is_handed() const { return handed_ != 0; }
+  // What it was handed last has begun as the rank: the end of its start pipe alone does not tell.
+  bool has_run() {
+    read();
+    return ran_;
+  }
   // It is killed; `reason`, where one may stand by again: later.
   void end(std::string reason = {});
   void give_up(std::string reason);
@@ -80,7 +87,8 @@ class Spare : public ChildWorker {
   bool piped_out_ = false;
   bool piped_err_ = false;
   std::optional<std::string> went_cold_;
-  int starts_ = 0;  // since the last one that became a rank
+  bool ran_ = false;
+  int lost_ = 0;  // since the last one that became a rank
   std::int64_t ready_kb_ = 0;
   std::string imported_;
   std::string reason_;

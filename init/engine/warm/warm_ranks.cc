@@ -75,6 +75,7 @@ std::optional<envgen::Result<proc::Spawned>> WarmRanks::hand_over(TaskRecord& re
       }
     }
     record.start = reason.empty() ? kWarmStart : "cold: " + reason;
+    record.handed_over = reason.empty();
     if (reason.empty()) {
       warm_.push_back(record.name);
     } else {
@@ -84,6 +85,11 @@ std::optional<envgen::Result<proc::Spawned>> WarmRanks::hand_over(TaskRecord& re
   }
   spare.note_start(record.name, spec);
   return result;
+}
+
+bool WarmRanks::has_run(const TaskRecord& record) const {
+  const auto found = spares_.find(record.process);
+  return found != spares_.end() && found->second->has_run();
 }
 
 void WarmRanks::end() {
@@ -128,7 +134,8 @@ void WarmRanks::advance() {
   if (may_begin && !busy) {
     for (const auto& [place, spare] : spares_) {
       const auto* process = planned_warm(static_cast<std::size_t>(place));
-      const bool free = spare->state() == Spare::State::kNone && spare->pid() == 0;
+      const bool free =
+          spare->state() == Spare::State::kNone && spare->pid() == 0 && !spare->is_handed();
       if (process == nullptr) spare->end();
       if (process == nullptr || !free) continue;
       park(*spare, *process);
@@ -139,7 +146,8 @@ void WarmRanks::advance() {
 }
 
 void WarmRanks::park(Spare& spare, const envgen::WarmProcess& process) {
-  if (!deadline_ms_) deadline_ms_ = sys::monotonic_ms() + kImportLookMs;
+  const std::int64_t soon_ms = sys::monotonic_ms() + kImportLookMs;
+  deadline_ms_ = std::min(deadline_ms_.value_or(soon_ms), soon_ms);
   const Room& room = sys::oom_kills_group() ? kToBeginInGroup : kToBegin;
   if (!is_there(room)) {
     return spare.end(std::string("less than ") + room.words + " of the container's memory is free");
@@ -160,7 +168,14 @@ void WarmRanks::tend(std::int64_t now_ms) {
     if (spare->pid() == 0 || spare->state() == Spare::State::kNone) continue;
     imports = imports || spare->state() == Spare::State::kImporting;
     if (is_short) {
-      spare->end(std::string("less than ") + room.words + " of the container's memory was free");
+      // One that takes all that is left while it begins would do so again.
+      const std::string reason =
+          std::string("less than ") + room.words + " of the container's memory was free";
+      if (spare->state() == Spare::State::kImporting) {
+        spare->replace(reason);
+      } else {
+        spare->end(reason);
+      }
     } else if (spare->has_grown()) {
       spare->replace("what stood by has grown");
     }

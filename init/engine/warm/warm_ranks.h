@@ -4,7 +4,6 @@
 // begin one after the other, behind the start of the ranks; they are the first to go where memory
 // becomes short, and go with the job.
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -27,6 +26,8 @@ class WarmRanks : public ChildWorker {
   // to be started as any other.
   std::optional<envgen::Result<proc::Spawned>> hand_over(TaskRecord& record,
                                                          const proc::SpawnSpec& spec);
+  // Of one with TaskRecord::handed_over whose start pipe has ended.
+  [[nodiscard]] bool has_run(const TaskRecord& record) const;
   // None stands by any more.
   void end();
 

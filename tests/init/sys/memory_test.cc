@@ -59,4 +59,15 @@ TEST_F(MemoryRoom, OfVersion1) {
   EXPECT_EQ(room(), "250 of 500");
 }
 
+// As of a Slurm job, whose step has none.
+TEST_F(MemoryRoom, OfACgroupAbove) {
+  machine(1000, 400);
+  file("proc/self/cgroup", "0::/job/step\n");
+  file("sys/fs/cgroup/job/step/memory.max", "max\n");
+  file("sys/fs/cgroup/job/step/memory.current", "1024\n");
+  file("sys/fs/cgroup/job/memory.max", std::to_string(500 * 1024) + "\n");
+  file("sys/fs/cgroup/job/memory.current", std::to_string(450 * 1024) + "\n");
+  EXPECT_EQ(room(), "50 of 500");
+}
+
 }  // namespace

@@ -1,5 +1,5 @@
-// Warm restarts: a process that stands by is the rank of the next start, and nobody can tell it
-// from one that was started cold.
+// Warm restarts: a process that stands by is the rank of the next start, and what it computes is
+// what one computes that was started cold.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -195,7 +195,7 @@ print('and this is an error', file=sys.stderr)
 TEST_P(Warm, WhatStandsByIsTheRankOfTheNextStart) {
   const Result result = rules::run(job(kFailOnce, {"--warm", "helper"}));
   EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_EQ(told("second"), told("spares") + " warm");
+  EXPECT_EQ(told("second"), told("spares") + " warm") << result.err;
   EXPECT_EQ(told("oom"), "1000\n") << "the kernel takes it first";
   EXPECT_THAT(result.err, HasSubstr("restart, warm: main"));
   EXPECT_THAT(tool({"report", path("run")}).out, HasSubstr("warm: main stood by"));
@@ -514,17 +514,105 @@ TEST_P(Cold, AScriptThatIsAnotherOneByNow) {
               HasSubstr("starts cold all the same: " + path("train.py") + " is another one"));
 }
 
+TEST_P(Cold, AModuleThatChangesWhileOthersAreImported) {
+  write("own.py", "value = 'old'\n");
+  write("lib/changer.py", "open('" + path("own.py") + "', 'w').write('value = \"new one\"\\n')\n");
+  const Result result = rules::run(job(
+      "\nif start == 0:\n    ready(1)\n    os._exit(7)\nimport own\ntell('second', own.value)\n",
+      {"--warm", "own,changer"}));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(told("second"), "new one");
+}
+
+TEST_P(Cold, AScriptWhosePathLeadsToAnotherOneByNow) {
+  for (const char* release : {"r1", "r2"}) std::filesystem::create_directories(path(release));
+  std::filesystem::create_directory_symlink("r1", path("current"));
+  const std::string retarget =
+      "os.symlink('r2', here + '/next'); os.rename(here + '/next', here + "
+      "'/current')";
+  Spec linked = job("\nif start == 0:\n    ready(1); " + retarget +
+                        "\n    os._exit(7)\ntell('second', os.path.realpath(__file__))\n"
+                        "state_has('\"start\": \"cold: ')\n",
+                    {"--warm", "helper"}, {"/usr/bin/python3", path("current/train.py")});
+  for (const char* release : {"r1/train.py", "r2/train.py"}) {
+    std::filesystem::copy_file(path("train.py"), path(release));
+  }
+  const Result result = rules::run(linked);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(told("second"), path("r2/train.py"));
+  EXPECT_THAT(result.err, HasSubstr("starts cold all the same: " + path("current/train.py") +
+                                    " leads to another file"));
+}
+
+// It has the rank's work, and is not the rank yet: no start is lost by that.
+TEST_P(Cold, OneThatEndsWhileItIsHandedItsWork) {
+  const std::map<std::string, std::string> ends = {{"killed", "os.kill(os.getpid(), 9)"},
+                                                   {"left", "os._exit(0)"}};
+  for (const auto& [module, end] : ends) {
+    std::filesystem::remove_all(path("run"));
+    write("lib/" + module + ".py",
+          "import os\ndef end(*_):\n    " + end + "\nos.set_inheritable = end\n");
+    const Result result =
+        fail_once(kReady, {"--fan-out", "--slots", "1", "--output", "tee", "--warm", module});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(told("second"), "1");
+    EXPECT_THAT(result.err, AllOf(HasSubstr("restart, warm: rank-0"), HasSubstr("restart, cold: "),
+                                  Not(HasSubstr("restart 2"))));
+  }
+}
+
+TEST_P(Warm, SeesWhatHasComeToItsPathSince) {
+  const std::string directory = "'" + path("comes") + "'";
+  Spec late =
+      job("\nif start == 0:\n    ready(1)\n    os.mkdir(" + directory + ")\n    open(" + directory +
+              " + '/late.py', 'w').close()\n    os._exit(7)\n"
+              "import late\ntell('second', late.__file__)\n",
+          {"--warm", "helper"});
+  late.env.back() += ":" + path("comes");
+  const Result result = rules::run(late);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(told("second"), path("comes/late.py"));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("restart, warm: main"), Not(HasSubstr("restart 2"))));
+}
+
+// As that of conda.
+TEST_P(Warm, WithAPythonForAnOlderCLibrary) {
+  for (int minor = 8; minor < 20; ++minor) {
+    const std::string place = "base/lib/python3." + std::to_string(minor) + "/site-packages";
+    std::filesystem::create_directories(path(place));
+    write(place + "/older.pth", "import os; os.__dict__.pop('memfd_create', None)\n");
+  }
+  Spec older = job(kFailOnce, {"--warm", "helper"});
+  older.env.push_back("PYTHONUSERBASE=" + path("base"));
+  const Result result = rules::run(older);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(told("second"), told("spares") + " warm") << result.err;
+  EXPECT_THAT(result.out, HasSubstr("helper is imported"));
+}
+
 // --- What --warm auto imports ---
 
 // What a program does above an import is done before it, also in a rank that is warm.
 TEST_P(Warm, AutoStopsWhereTheProgramRunsSomething) {
-  write("lib/late.py", "import os\nseen = os.environ.get('KNOB')\n");
-  write("lib/tool.py", "import os\ndef turn(*a):\n    os.environ['KNOB'] = '1'\n    return len\n");
+  std::filesystem::create_directories(path("lib/site-packages"));
+  write("lib/site-packages/late.py", "import os\nseen = os.environ.get('KNOB')\n");
+  write("lib/site-packages/tool.py",
+        "import os\ndef turn(*a):\n    os.environ['KNOB'] = '1'\n    return len\n");
   const Words programs = {
+      R"(try:
+    import no_such_module
+    import late
+except ImportError:
+    pass
+os.environ['KNOB'] = '1'
+)",
       "try:\n    import no_such_module\nexcept ImportError:\n    os.environ['KNOB'] = '1'\n",
-      "class A:\n    os.environ['KNOB'] = '1'\n", "@tool.turn\ndef f():\n    pass\n",
-      "def f(a=tool.turn()):\n    pass\n", "class A(tool.turn() and object):\n    pass\n"};
-  const Spec automatic = job("", {"--warm", "auto"});
+      "class A:\n    os.environ['KNOB'] = '1'\n",
+      "@tool.turn\ndef f():\n    pass\n",
+      "def f(a=tool.turn()):\n    pass\n",
+      "class A(tool.turn() and object):\n    pass\n"};
+  Spec automatic = job("", {"--warm", "auto"});
+  automatic.env.back() += ":" + path("lib/site-packages");
   for (const std::string& text : programs) {
     std::filesystem::remove_all(path("run"));
     write("train.py", "import os\nimport tool\n" + text + "import late\n" + kPrelude +
@@ -538,15 +626,17 @@ TEST_P(Warm, AutoStopsWhereTheProgramRunsSomething) {
 }
 
 TEST_P(Warm, AutoImportsUpToTheFirstLineThatDoesMore) {
-  write("lib/late.py", "pid = 1\n");
-  write("lib/inner.py", "import os\npid = os.getpid()\n");
+  std::filesystem::create_directories(path("lib/site-packages"));
+  const char* module = "import os\nstart = os.environ['TRAINIT_RESTART_COUNT']\n";
+  write("lib/site-packages/late.py", module);
+  write("lib/site-packages/inner.py", module);
   std::filesystem::create_directories(path("own"));
   write("own/__init__.py", "from .part import thing\nprint('own is run')\n");
   write("own/part.py", "import inner\nthing = 1\n");
-  const Spec automatic = job("", {"--warm", "auto"});
+  Spec automatic = job("", {"--warm", "auto"});
+  automatic.env.back() += ":" + path("lib/site-packages");
   write("train.py", R"("Trains."
 import sys
-import helper
 from own.part import inner
 LIMIT = 5
 def f():
@@ -560,11 +650,11 @@ if start == 0:
     ready(1)
     os._exit(7)
 import late
-tell('second', '%s %s' % (inner.pid == os.getpid(), 'late' in before))
+tell('second', '%s %s %s' % (inner.start, late.start, 'late' in before))
 )");
   const Result result = rules::run(automatic);
   EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_EQ(told("second"), "True False");
+  EXPECT_EQ(told("second"), "0 1 False");
   EXPECT_THAT(result.err, HasSubstr("restart, warm: main"));
   EXPECT_THAT(result.out, AllOf(HasSubstr("own is run\n"), Not(HasSubstr("own is run\nown"))));
 }
