@@ -2,13 +2,13 @@
 """Restarts of a real torch.distributed (gloo) training that is killed at any instant: does a warm
 restart change what comes out? Run by hand:
 
-    python3 tests/load/restarts.py build/trainit [--seed N] [--restarts N] [--within SECONDS]
+    python3 tests/load/restarts.py build/trainit [--seed N] [--jobs N] [--restarts N] [--within S]
 
-Needs python3-torch. A job of two ranks is killed by a timer of one of them, at an instant of the
-seed: while it imports, meets, steps or saves, and while the next ranks stand by or are made. Its
-weights at the end are compared, bit for bit, with those of a job that nobody killed and whose
-starts were cold. Prints how the starts were, and what a warm and a cold one differ in; exits 1 where
-a bit, a descriptor, or a process that is left over does.
+Needs python3-torch. Jobs of two ranks are killed by a timer of one of them, at an instant of the
+seed: while it imports, meets, steps or saves, and while the next ranks stand by or are made. The
+weights of each at the end are compared, bit for bit, with those of a job that nobody killed and
+whose starts were cold. Prints how the starts were, and what a warm and a cold one differ in; exits
+1 where a bit, a descriptor, or a process that is left over does.
 """
 
 import argparse
@@ -69,17 +69,17 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def run(trainit, here, options, last, steps, warm):
-    """Its result, and its log."""
+def run(trainit, here, options, seed, last, steps):
+    """Its result, and its log. With `steps` it is the one that nobody kills."""
     os.mkdir(here)
     with open(here + '/job.py', 'w') as file:
         file.write(JOB)
     environment = {**os.environ, 'HERE': here, 'TRAINIT_RUN_DIR': here + '/run', 'LAST': str(last),
-                   'SEED': str(options.seed), 'WITHIN': str(options.within), 'STEPS': str(steps),
+                   'SEED': str(seed), 'WITHIN': str(options.within), 'STEPS': str(steps),
                    'OMP_NUM_THREADS': '1'}
     command = [trainit, '--fan-out', '--slots', '2', '--max-restarts', str(last + 10),
                '--restart-delay', '0', '--restart-verdict', 'tell', '--grace', '5s',
-               '--master-port', str(free_port()), *(['--warm', 'torch'] if warm else []), '--',
+               '--master-port', str(free_port()), *([] if steps else ['--warm', 'torch']), '--',
                '/usr/bin/python3', here + '/job.py']
     with open(here + '/log', 'w') as log:
         code = subprocess.run(command, env=environment, cwd=here, stdout=log,
@@ -116,36 +116,49 @@ def starts_of(text):
     return counts
 
 
+def looks_of(here):
+    """How each start of each rank looked to it."""
+    looks = set()
+    for rank in (0, 1):
+        with open(f'{here}/starts-{rank}') as file:
+            for line in file:
+                looks.add(f'rank {rank}: {json.loads(line.replace(here, "HERE"))[1:]}')
+    return looks
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('trainit')
     parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--restarts', type=int, default=200)
+    parser.add_argument('--jobs', type=int, default=40)
+    parser.add_argument('--restarts', type=int, default=5, help='of a job')
     parser.add_argument('--within', type=float, default=6.0, help='seconds from a start to its end')
     options = parser.parse_args()
     trainit = os.path.abspath(options.trainit)
     folder = tempfile.mkdtemp(prefix='restarts-')
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    starts, looks, wrong = collections.Counter(), set(), []
     try:
-        warm, text = run(trainit, folder + '/warm', options, options.restarts, 0, True)
-        cold, _ = run(trainit, folder + '/cold', options, 0, warm['step'], False)
-        counts = starts_of(text)
-        print(f'{options.restarts} restarts, seed {options.seed}, {warm["step"]} steps; ranks:')
-        for how, count in counts.most_common():
+        for job in range(options.jobs):
+            here, seed = f'{folder}/{job}', options.seed * 1000 + job
+            warm, text = run(trainit, here, options, seed, options.restarts, 0)
+            looks |= looks_of(here)
+            starts += starts_of(text)
+            left = left_over(here)
+            cold, _ = run(trainit, here + '-cold', options, seed, 0, warm['step'])
+            looks |= looks_of(here + '-cold')
+            if warm != cold or left:
+                wrong.append(f'seed {seed}: {warm}, cold {cold}, left over: {left}')
+            result = 'equal' if warm == cold and not left else wrong[-1]
+            print(f'job {job}: {warm["step"]} steps, {result}', flush=True)
+            shutil.rmtree(here)
+            shutil.rmtree(here + '-cold')
+        print(f'{options.jobs} jobs of {options.restarts} restarts; ranks that started again:')
+        for how, count in starts.most_common():
             print(f'{count:5} {how}')
-        same = warm == cold
-        print('weights: ' + ('equal bit for bit' if same else f'{warm} and {cold}'))
-        lines = set()
-        for way in ('warm', 'cold'):
-            for rank in (0, 1):
-                with open(f'{folder}/{way}/starts-{rank}') as file:
-                    for line in file:
-                        seen = json.loads(line.replace('/' + way, ''))[1:]
-                        lines.add(json.dumps(seen) + str(rank))
-        print('starts that look different: ' + ('none' if len(lines) <= 2 else str(sorted(lines))))
-        left = left_over(folder + '/warm')
-        print('processes left over: ' + (', '.join(left) or 'none'))
-        return 0 if same and counts['warm'] and len(lines) <= 2 and not left else 1
+        print('weights that differ, processes that are left: ' + ('; '.join(wrong) or 'none'))
+        print('starts that look different: ' + (str(sorted(looks)) if len(looks) > 2 else 'none'))
+        return 0 if starts['warm'] and not wrong and len(looks) == 2 else 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
