@@ -59,7 +59,7 @@ class Supervisor {
   [[nodiscard]] DataTask* data_of(const TaskRecord& record) const;
   void check_start(std::uint32_t index);
   void note_run(TaskRecord& record, std::uint32_t index);
-  static void lose_handed_over(TaskRecord& record, const std::string& why);
+  void lose_handed_over(TaskRecord& record, const std::string& why);
   void let_output_go(const TaskRecord& record);
   void read_control(int client);
   // Events in, actions out.

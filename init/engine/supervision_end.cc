@@ -28,6 +28,9 @@ constexpr std::int64_t kLogsWithinStopMs = 1500;
 // So long the end waits for files that were to be written behind the start.
 constexpr std::int64_t kFilesMs = 1000;
 
+// So long it waits for what stood by, which is killed.
+constexpr std::int64_t kSparesMs = 1000;
+
 constexpr std::size_t kMostSignals = 64;  // of one look
 
 }  // namespace
@@ -59,7 +62,8 @@ void Supervisor::finish() {
   state_writer_.note_change();
   write_state();
   timeline_.flush();
-  warm_.end();
+  // With PID 1 the kernel ends them.
+  warm_.finish(pid1_ ? 0 : kSparesMs);
   link_.farewell(exit_code_);
   env_files_.finish(kFilesMs);
   finish_logs();

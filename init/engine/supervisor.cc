@@ -415,7 +415,7 @@ void Supervisor::note_run(TaskRecord& record, std::uint32_t index) {
 // What stood by did not get its work, or has ended before it was the rank. Its end starts the rank
 // cold, as if none had stood by.
 void Supervisor::lose_handed_over(TaskRecord& record, const std::string& why) {
-  sys::log::info("warm: what stood by for " + record.name + " is not the rank: " + why);
+  warm_.note_lost(record, why);
   record.start_pipe.reset();
   if (record.pid > 0) ::kill(record.pid, SIGKILL);
 }

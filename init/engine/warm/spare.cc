@@ -1,8 +1,10 @@
 #include "init/engine/warm/spare.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -196,6 +198,17 @@ void Spare::end(std::string reason) {
   leave();
   if (state_ != State::kGivenUp) state_ = State::kNone;
   if (state_ == State::kNone) reason_ = std::move(reason);
+}
+
+void Spare::await_end(std::int64_t until_ms) const {
+  if (pid_ <= 0) return;
+  // Without it (Linux 5.3) nobody waits: it dies all the same.
+  const sys::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  if (!process.valid()) return;
+  pollfd gone{process.get(), POLLIN, 0};
+  for (std::int64_t left_ms = 0; (left_ms = until_ms - sys::monotonic_ms()) > 0;) {
+    if (::poll(&gone, 1, static_cast<int>(left_ms)) >= 0 || errno != EINTR) return;
+  }
 }
 
 void Spare::replace(std::string reason) {

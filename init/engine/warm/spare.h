@@ -50,6 +50,8 @@ class Spare : public ChildWorker {
   }
   // It is killed; `reason`, where one may stand by again: later.
   void end(std::string reason = {});
+  // Of one that was ended: until it is gone, at most until `until_ms` of the monotonic clock.
+  void await_end(std::int64_t until_ms) const;
   void give_up(std::string reason);
 
   [[nodiscard]] State state() const { return state_; }

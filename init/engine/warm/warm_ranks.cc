@@ -92,9 +92,21 @@ bool WarmRanks::has_run(const TaskRecord& record) const {
   return found != spares_.end() && found->second->has_run();
 }
 
+void WarmRanks::note_lost(const TaskRecord& record, const std::string& why) {
+  say_starts();
+  sys::log::info("warm: what stood by for " + record.name + " is not the rank: " + why);
+  spare_of(record).end("what stood by did not become the rank");
+}
+
 void WarmRanks::end() {
   for (const auto& [place, spare] : spares_) spare->end();
   deadline_ms_.reset();
+}
+
+void WarmRanks::finish(std::int64_t most_ms) {
+  const std::int64_t until_ms = sys::monotonic_ms() + most_ms;
+  end();
+  for (const auto& [place, spare] : spares_) spare->await_end(until_ms);
 }
 
 // As long as a restart may follow.

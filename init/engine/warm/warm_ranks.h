@@ -28,8 +28,12 @@ class WarmRanks : public ChildWorker {
                                                          const proc::SpawnSpec& spec);
   // Of one with TaskRecord::handed_over whose start pipe has ended.
   [[nodiscard]] bool has_run(const TaskRecord& record) const;
+  // What it was handed over to will not be the rank; `why` is for the log.
+  void note_lost(const TaskRecord& record, const std::string& why);
   // None stands by any more.
   void end();
+  // The same at the end of all, where nobody else ends them: waits until they are gone.
+  void finish(std::int64_t most_ms);
 
   // Looked at now and then, while one stands by.
   void tend(std::int64_t now_ms) override;

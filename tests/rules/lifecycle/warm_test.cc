@@ -368,6 +368,16 @@ TEST_P(Cold, ALauncherAndWhatIsNoPython) {
 
 // --- One that dies, and what ends it ---
 
+// Its memory is the machine's again when trainit has ended.
+TEST_P(Warm, NothingThatStoodByIsLeft) {
+  write("lib/large.py", "held = bytearray(200 << 20)\n");
+  const Result result =
+      rules::run(job("\ntell('spares', ' '.join(ready(1)))\n", {"--warm", "large"}));
+  EXPECT_EQ(result.code, 0) << result.err;
+  if (GetParam()) return;  // its pids are another namespace's, which has ended
+  EXPECT_THAT(read("/proc/" + told("spares") + "/status"), Not(HasSubstr("VmRSS")));
+}
+
 TEST_P(Warm, OneThatDiesIsReplaced) {
   const Result result = rules::run(job(R"(
 if start == 0:
@@ -556,8 +566,9 @@ TEST_P(Cold, OneThatEndsWhileItIsHandedItsWork) {
         fail_once(kReady, {"--fan-out", "--slots", "1", "--output", "tee", "--warm", module});
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(told("second"), "1");
-    EXPECT_THAT(result.err, AllOf(HasSubstr("restart, warm: rank-0"), HasSubstr("restart, cold: "),
-                                  Not(HasSubstr("restart 2"))));
+    EXPECT_THAT(result.err,
+                AllOf(HasSubstr("restart, warm: rank-0"), HasSubstr("restart, cold: rank-0: "),
+                      Not(HasSubstr("restart 2"))));
   }
 }
 
