@@ -363,6 +363,7 @@ def _inherited():
     umask = os.umask(0)
     os.umask(umask)
     return {'signals': signals, 'limits': limits, 'umask': umask,
+            'CPUs': os.sched_getaffinity(0), 'priority': os.getpriority(os.PRIO_PROCESS, 0),
             'alarm': _signal.getitimer(_signal.ITIMER_REAL)[0] > 0,
             'working directory': _identity('.')}
 

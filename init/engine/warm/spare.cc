@@ -32,6 +32,7 @@ constexpr std::int64_t kGrowthKb = 64 << 10;
 constexpr std::size_t kMostHandedBytes = 64U << 10;  // one packet has to take it
 constexpr std::size_t kMostReasonBytes = 200;
 constexpr int kMostPackets = 16;  // of one turn
+constexpr const char* kAtTerminal = "it has a terminal";
 
 std::string message_of(const std::vector<std::string>& fields) {
   std::string message;
@@ -75,7 +76,7 @@ envgen::WarmStart start_of(const proc::SpawnSpec& spec) {
 }
 
 // A module may look at a terminal, and who has it is settled at a start.
-bool has_terminal() {
+bool is_at_terminal() {
   return std::ranges::any_of(std::array{STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
                              [](int fd) { return ::isatty(fd) == 1; });
 }
@@ -105,6 +106,10 @@ envgen::Status Spare::park(const envgen::WarmPlan& warm, const envgen::WarmProce
     const int error = errno;
     return envgen::fail("keeping " + name_ + " warm", where, sys::errno_text(error), "");
   };
+  if (spec_->callers_group || is_at_terminal()) {
+    give_up(kAtTerminal);
+    return {};
+  }
   std::array<int, 2> ends{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return failed("socketpair");
@@ -150,12 +155,13 @@ envgen::Status Spare::park(const envgen::WarmPlan& warm, const envgen::WarmProce
   return {};
 }
 
-std::string Spare::unfit(const proc::SpawnSpec& spec, const std::vector<std::string>& free) const {
+std::string Spare::cold_reason(const proc::SpawnSpec& spec,
+                               const std::vector<std::string>& free) const {
   if (state_ == State::kImporting) return "its modules were still being imported";
   if (state_ != State::kReady) return reason_.empty() ? "none stood by" : reason_;
   if (!socket_.valid()) return "what stood by has ended";
   if (proc::is_stopped(pid_)) return "what stood by was stopped by a signal";
-  if (spec.callers_group || has_terminal()) return "it has a terminal";
+  if (spec.callers_group || is_at_terminal()) return kAtTerminal;
   std::string difference = warm_difference(start_of(*kept_), start_of(spec), free);
   const bool confined = spec.sandbox != nullptr;
   if (difference.empty() &&
@@ -291,6 +297,9 @@ void Spare::take(std::string_view packet) {
   } else if (word == "cold" && handed_ != 0) {
     ran_ = true;
     went_cold_ = text();
+    changed_();
+  } else if (pid_ > 0) {
+    give_up("its modules say what nobody expects");
     changed_();
   }
 }

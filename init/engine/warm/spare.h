@@ -2,7 +2,7 @@
 // A process that stands by for one rank: forked and confined as the rank is, with the rank's own
 // command, it has imported modules and waits at a socket (envgen/resolve/warm.py). It is handed the
 // rank's descriptors and variables there, instead of a fork and an exec, and is the rank from then
-// on. What it imports, and whether it may be the rank, others decide.
+// on. What it imports, and when it may be the rank, others decide; whether it can be is asked here.
 
 #include <cstdint>
 #include <functional>
@@ -32,11 +32,12 @@ class Spare : public ChildWorker {
 
   // The rank with this name is started so: the next one that stands by is for this.
   void note_start(const std::string& name, const proc::SpawnSpec& spec);
-  // Starts one, which imports `warm.modules`.
+  // Starts one, which imports `warm.modules`. Errors are the kernel's, of a fork and of
+  // descriptors.
   envgen::Status park(const envgen::WarmPlan& warm, const envgen::WarmProcess& process);
   // Why a rank that starts as `spec` cannot be the one that stands by; "" = it can.
-  [[nodiscard]] std::string unfit(const proc::SpawnSpec& spec,
-                                  const std::vector<std::string>& free) const;
+  [[nodiscard]] std::string cold_reason(const proc::SpawnSpec& spec,
+                                        const std::vector<std::string>& free) const;
   // Only of one that fits.
   envgen::Result<proc::Spawned> hand_over(const proc::SpawnSpec& spec);
   // Of one that became a rank, once: why it started cold all the same.

@@ -56,7 +56,7 @@ std::string WarmRanks::reason_against(Spare& spare, const TaskRecord& record,
   if (!spare.name().empty() && spare.name() != record.name) {
     return "the ranks of this node are others";
   }
-  return spare.unfit(spec, context_.job.plan.warm.free);
+  return spare.cold_reason(spec, context_.job.plan.warm.free);
 }
 
 std::optional<envgen::Result<proc::Spawned>> WarmRanks::hand_over(TaskRecord& record,
@@ -201,7 +201,10 @@ void WarmRanks::tend(std::int64_t now_ms) {
 void WarmRanks::tell() {
   for (TaskRecord& record : context_.job.records) {
     const auto found = is_main(record) ? spares_.find(record.process) : spares_.end();
-    if (found == spares_.end()) continue;
+    if (found == spares_.end()) {
+      if (!std::exchange(record.warm, "").empty()) context_.note_change();
+      continue;
+    }
     Spare& spare = *found->second;
     if (const auto reason = spare.take_went_cold()) note_cold(record, *reason);
     if (spare.text() == record.warm) continue;

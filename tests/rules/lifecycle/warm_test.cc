@@ -497,6 +497,7 @@ TEST_P(Cold, AModuleThatChangesWhatACommandInherits) {
       {"os.umask(0o7)", "umask"},
       {"signal.signal(signal.SIGUSR2, signal.SIG_IGN)", "signals"},
       {"signal.alarm(1000)", "alarm"},
+      {"os.nice(3)", "priority"},
       {"resource.setrlimit(resource.RLIMIT_NOFILE, (99, 99))", "limits"}};
   for (const auto& [change, what] : changes) {
     std::filesystem::remove_all(path("run"));
