@@ -298,7 +298,8 @@ class _Kept:
 
     def add(self, path):
         stamp = _stamp(path)
-        self.stamps[path] = stamp if stamp and max(stamp[0], stamp[1]) < self.begun_ns else None
+        if stamp:  # modules may name files that are none, as torch.ops does
+            self.stamps[path] = stamp if max(stamp[0], stamp[1]) < self.begun_ns else None
 
     def add_modules(self, roots):
         """All but what is installed is compared file by file, packages that are installed by the
@@ -308,7 +309,7 @@ class _Kept:
         installed = ('/site-packages/', '/dist-packages/', os.path.dirname(os.__file__) + '/')
         for module in list(sys.modules.values()):
             path = getattr(module, '__file__', None)
-            if isinstance(path, str) and (
+            if isinstance(path, str) and path.startswith('/') and (
                     path.startswith(below) or not any(part in path for part in installed)):
                 self.add(path)
         for directory in sys.path:

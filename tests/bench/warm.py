@@ -118,6 +118,8 @@ class Round:
         if self.asked.drop_caches:
             drop_caches()
         env = {"PATH": os.environ["PATH"], "BENCH_FOLDER": folder, "TRAINIT_RUN_DIR": folder + "/run"}
+        if "USE_LIBUV" in os.environ:  # Debian's PyTorch 2.6 is built without it
+            env["USE_LIBUV"] = os.environ["USE_LIBUV"]
         said = open(folder + "/said", "w+")
         job = subprocess.Popen(self.argv(way, script), env=env, cwd=folder, stdout=said,
                                stderr=said, stdin=subprocess.DEVNULL)  # fmt: skip

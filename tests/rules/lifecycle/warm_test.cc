@@ -299,6 +299,17 @@ TEST_P(Warm, SeesWhatHasComeToItsPathSince) {
   EXPECT_THAT(result.err, AllOf(HasSubstr("restart, warm: main"), Not(HasSubstr("restart 2"))));
 }
 
+// As torch.ops is.
+TEST_P(Warm, WithAModuleThatIsNoFile) {
+  write("lib/odd.py",
+        "import sys, types\nfor name in ('_ops.py', '/no/such/file.py'):\n"
+        "    sys.modules[name] = types.ModuleType(name)\n    sys.modules[name].__file__ = name\n");
+  const Result result = rules::run(job(kFailOnce, {"--warm", "helper,odd"}));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(told("second"), told("spares") + " warm");
+  EXPECT_THAT(result.err, Not(HasSubstr("cold all the same")));
+}
+
 // As that of conda.
 TEST_P(Warm, WithAPythonForAnOlderCLibrary) {
   for (int minor = 8; minor < 20; ++minor) {
