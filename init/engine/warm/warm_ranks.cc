@@ -121,7 +121,8 @@ bool WarmRanks::may_stand_by() const {
       return !machine.rescheduled();
     case lifecycle::Phase::kStopping:
     case lifecycle::Phase::kOnFailure:
-      return machine.would_restart() || machine.replanned();
+      return machine.would_restart() || machine.replanned() ||
+             (machine.awaits_verdict() && machine.may_restart());
     case lifecycle::Phase::kPostStop:
     case lifecycle::Phase::kHold:
     case lifecycle::Phase::kExited:

@@ -3,9 +3,7 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 
 namespace {
 
+using rules::free_port;
 using rules::Instance;
 using rules::joined;
 using rules::kRunning;
@@ -40,18 +39,6 @@ constexpr const char* kCollective =
     "import threading\n"
     "def all_reduce():\n"
     "    threading.Event().wait()\n";
-
-int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
 
 class Stacks : public rules::LifecycleTest {
  protected:

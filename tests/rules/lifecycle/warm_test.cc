@@ -325,6 +325,40 @@ TEST_P(Warm, WithAPythonForAnOlderCLibrary) {
   EXPECT_THAT(result.out, HasSubstr("helper is imported"));
 }
 
+// The failure is the second node's; on the first one all that stands by awaits the verdict.
+TEST_P(Warm, OnAllNodesWhichOneFails) {
+  const std::string program = R"(
+if start == 0:
+    spares = ready(1)
+    tell('spare-' + rank, spares[0])
+    meet(2)
+    if rank == '1':
+        os._exit(7)
+    state_has('never')
+tell('second-' + rank, str(os.getpid()))
+)";
+  const std::string master = std::to_string(rules::free_port());
+  const std::string link = std::to_string(rules::free_port());
+  const auto node = [&](const std::string& rank) {
+    Spec one = job(program,
+                   {"--platform=bare", "--fan-out", "--slots", "1", "--nodes", "2", "--node-rank",
+                    rank, "--hosts", "127.0.0.1,127.0.0.2", "--master-port", master, "--link-port",
+                    link, "--output", "files", "--restart-across-nodes", "--warm", "helper"});
+    for (std::string& entry : one.env) {
+      if (entry.starts_with("TRAINIT_RUN_DIR=")) entry = "TRAINIT_RUN_DIR=" + path("run" + rank);
+    }
+    return one;
+  };
+  Instance first(node("0"));
+  Instance second(node("1"));
+  EXPECT_EQ(first.wait(), 0) << first.err();
+  EXPECT_EQ(second.wait(), 0) << second.err();
+  for (const std::string rank : {"0", "1"})
+    EXPECT_EQ(told("second-" + rank), told("spare-" + rank));
+  EXPECT_THAT(first.err(), HasSubstr("restart, warm: rank-0"));
+  EXPECT_THAT(second.err(), HasSubstr("restart, warm: rank-1"));
+}
+
 // --- What --warm auto imports ---
 
 // What a program does above an import is done before it, also in a rank that is warm.
