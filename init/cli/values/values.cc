@@ -263,39 +263,39 @@ bool is_module(std::string_view text) {
   }
 }
 
-}  // namespace
-
-Parsed<std::vector<std::string>> parse_modules(std::string_view text) {
-  std::vector<std::string> modules;
-  std::string wrong;
-  const bool good = each_part(text, [&](std::string_view part) {
-    if (!is_module(part)) {
-      wrong = part;
-      return false;
-    }
-    modules.emplace_back(part);
-    return true;
-  });
-  if (!good) return refused(quoted(wrong) + " is no name of a module");
-  const bool automatic = std::ranges::find(modules, envgen::kWarmAuto) != modules.end();
-  if (automatic && modules.size() > 1) return refused("auto stands alone");
-  return modules;
-}
-
-Parsed<std::vector<std::string>> parse_variables(std::string_view text) {
+// Each part as it stands; refused is the first that is not good.
+template <typename IsGood>
+Parsed<std::vector<std::string>> parse_names(std::string_view text, IsGood is_good,
+                                             const char* kind) {
   std::vector<std::string> names;
   std::string wrong;
   const bool good = each_part(text, [&](std::string_view part) {
-    const std::string_view name = part.substr(0, part.size() - (part.ends_with('*') ? 1 : 0));
-    if (!is_word(name)) {
+    if (!is_good(part)) {
       wrong = part;
       return false;
     }
     names.emplace_back(part);
     return true;
   });
-  if (!good) return refused(quoted(wrong) + " is no name of a variable");
+  if (!good) return refused(quoted(wrong) + " is no name of a " + kind);
   return names;
+}
+
+}  // namespace
+
+Parsed<std::vector<std::string>> parse_modules(std::string_view text) {
+  auto modules = parse_names(text, is_module, "module");
+  const bool automatic =
+      modules && std::ranges::find(*modules, envgen::kWarmAuto) != modules->end();
+  if (automatic && modules->size() > 1) return refused("auto stands alone");
+  return modules;
+}
+
+Parsed<std::vector<std::string>> parse_variables(std::string_view text) {
+  const auto is_variable = [](std::string_view part) {
+    return is_word(part.substr(0, part.size() - (part.ends_with('*') ? 1 : 0)));
+  };
+  return parse_names(text, is_variable, "variable");
 }
 
 Parsed<std::vector<std::string>> parse_lines(std::string_view text) {

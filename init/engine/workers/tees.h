@@ -59,7 +59,7 @@ class Tees : public ChildWorker {
 
   // Tees that live, which are no adopted processes.
   [[nodiscard]] std::vector<pid_t> pids() const;
-  // They are the only children that we have, with this other one; false where no /proc tells.
+  // They are the only children that we have, with these others; false where no /proc tells.
   [[nodiscard]] bool are_all_children(const std::vector<pid_t>& beside) const;
   // What was seen of the plan's processes, by their index; nullptr where there is no tee. Shared
   // with each worker that is forked while the incarnation runs.
