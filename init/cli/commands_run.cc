@@ -69,11 +69,10 @@ int refuse(const char* termination_log, const envgen::Environ& env, const envgen
   return kFailed;
 }
 
-}  // namespace
-
-int run_command(Arguments arguments, const envgen::Environ& env, const proc::SavedSignals& saved,
-                const early::Handover& early) {
-  engine::Setup setup;
+// Fills `setup`, or the exit code of a command that starts nothing. Apart from run_command(), whose
+// frame stays on PID 1's stack as long as the job runs.
+[[gnu::noinline]] std::optional<int> set_up(Arguments arguments, const envgen::Environ& env,
+                                            const early::Handover& early, engine::Setup& setup) {
   auto options = parse_options(arguments, env);
   if (options && options->help) return print(usage());
   if (options && options->version) return print(version());
@@ -102,7 +101,6 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
   setup.base.env = env;
   set_run_dir(setup.base.env, options->run_dir);
   setup.request = std::move(options->request);
-  setup.saved = saved;
   setup.started = early.started;
   setup.ended_well = early.ended_well;
   if (early.received) setup.received = proc::from_siginfo(early.signal);
@@ -111,6 +109,16 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
 #if !defined(__SANITIZE_ADDRESS__)  // which looks for leaks at the end
   setup.ends_process = true;
 #endif
+  return std::nullopt;
+}
+
+}  // namespace
+
+int run_command(Arguments arguments, const envgen::Environ& env, const proc::SavedSignals& saved,
+                const early::Handover& early) {
+  engine::Setup setup;
+  setup.saved = saved;
+  if (const auto code = set_up(arguments, env, early, setup)) return *code;
   return engine::supervise(std::move(setup));
 }
 

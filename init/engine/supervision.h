@@ -40,13 +40,14 @@ namespace engine {
 
 class Supervisor {
  public:
-  explicit Supervisor(Setup setup);
+  explicit Supervisor(Setup&& setup);
   int run();
 
  private:
-  // The loop.
-  void begin();
-  void turn();
+  // The loop. Not inlined into it: a job runs for weeks, and what is on the stack of begin() and of
+  // a turn would stay there.
+  [[gnu::noinline]] void begin();
+  [[gnu::noinline]] void turn(const std::vector<Poller::Watched>& ready);
   const std::vector<Poller::Watched>& wait();
   void wake(const Poller::Watched& ready);
   // The time by which the machine counts: it stands still while this process is stopped, so that

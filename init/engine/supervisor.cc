@@ -57,7 +57,7 @@ std::vector<TaskKind> preparing_tasks(std::size_t datasets) {
 
 }  // namespace
 
-Supervisor::Supervisor(Setup setup)
+Supervisor::Supervisor(Setup&& setup)
     : setup_(std::move(setup)),
       pass_through_(!setup_.planner && (!setup_.has_hooks || setup_.started != 0) &&
                     envgen::is_pass_through(setup_.base.env, setup_.request)),
@@ -94,7 +94,7 @@ Supervisor::Supervisor(Setup setup)
 int Supervisor::run() {
   try {
     begin();
-    while (!done_) turn();
+    while (!done_) turn(wait());
     finish();
     return given_code(job_.plan.policy.exit_codes, exit_code_);
   } catch (const std::exception& error) {
@@ -128,8 +128,7 @@ void Supervisor::begin() {
   write_state();
 }
 
-void Supervisor::turn() {
-  const std::vector<Poller::Watched>& ready = wait();
+void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
   // Signals first: a stop request must not wait behind a thousand deaths.
   std::array<proc::Received, kMostSignals> room;
   for (const proc::Received& received : signals_.read(room)) {
@@ -527,7 +526,7 @@ void Supervisor::add_output(JobReport& report) const {
   }
 }
 
-int supervise(Setup setup) {
+int supervise(Setup&& setup) {
   try {
     const bool ends_process = setup.ends_process;
     Supervisor supervisor(std::move(setup));

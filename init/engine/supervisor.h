@@ -8,6 +8,6 @@
 namespace engine {
 
 // Returns the container's exit code.
-int supervise(Setup setup);
+int supervise(Setup&& setup);
 
 }  // namespace engine

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <list>
 #include <new>
 
 #include "base/exit_codes.h"
@@ -141,8 +142,8 @@ envgen::Result<envgen::LazyText> content_of(const envgen::PlannedFile& file) {
                       "mount it there, readable for this user, or name another");
 }
 
-// Where paths lie, one after the other: to a directory of which several are it is walked once. With
-// the rights of the job's user each is reached by itself.
+// Where paths lie, one after the other: to a directory of which several are it is walked once, and
+// not at all to one that was just made. With the rights of the job's user each is reached by itself.
 class Places {
  public:
   explicit Places(const std::optional<envgen::Identity>& who) : who_(who) {}
@@ -152,29 +153,60 @@ class Places {
     if (who_) return sys::with_rights_of(&*who_, path, rule, work);
     const std::string name = path.substr(path.rfind('/') + 1);
     const bool plain = !name.empty() && name != "." && name != "..";
-    if (const std::string parent = sys::parent_of(path); !plain || parent != parent_) {
+    const std::string parent = plain ? sys::parent_of(path) : "";
+    const auto known = std::ranges::find(known_, parent, &Known::path);
+    if (!plain || known == known_.end()) {
       sys::ReachRule no_further = rule;
       no_further.follow_last = false;
-      TRY_ASSIGN(place_, sys::reach(path, no_further));
-      parent_ = plain ? parent : "";
-    } else {
-      place_.name = name;
+      TRY_ASSIGN(auto place, sys::reach(path, no_further));
+      if (!plain) return work_at(path, rule, place, work);
+      return work_at(path, rule, keep({parent, std::move(place)}), work);
     }
-    struct stat status{};
-    const int directory = place_.directory.get();
-    const bool link =
-        rule.follow_last &&
-        ::fstatat(directory, place_.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISLNK(status.st_mode);
-    if (!link) return work(place_);
-    TRY_ASSIGN(const auto target, sys::reach(path, rule));
-    return work(target);
+    known_.splice(known_.end(), known_, known);  // the last one used
+    known->place.name = name;
+    return work_at(path, rule, known->place, work);
+  }
+  // A directory that was made or is there, open.
+  void remember(const std::string& path, sys::Fd directory) {
+    if (who_) return;
+    forget(path);
+    keep({path, {.directory = std::move(directory), .name = {}, .weakness = {}}});
+  }
+  // It is removed, with what lies below it.
+  void forget(const std::string& path) {
+    std::erase_if(known_, [&path](const Known& known) {
+      return known.path == path || known.path.starts_with(path + "/");
+    });
   }
 
  private:
+  struct Known {
+    std::string path;
+    sys::Reached place;  // of something in it
+  };
+
+  static envgen::Status work_at(const std::string& path, const sys::ReachRule& rule,
+                                const sys::Reached& place,
+                                const std::function<envgen::Status(const sys::Reached&)>& work) {
+    struct stat status{};
+    const int directory = place.directory.get();
+    const bool link = rule.follow_last &&
+                      ::fstatat(directory, place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                      S_ISLNK(status.st_mode);
+    if (!link) return work(place);
+    TRY_ASSIGN(const auto target, sys::reach(path, rule));
+    return work(target);
+  }
+  // A plan's directories go round a few parents: those of the ranks, of their logs, the run
+  // directory.
+  const sys::Reached& keep(Known known) {
+    constexpr std::size_t kMost = 8;
+    if (known_.size() == kMost) known_.pop_front();
+    return known_.emplace_back(std::move(known)).place;
+  }
+
   const std::optional<envgen::Identity>& who_;
-  std::string parent_;
-  sys::Reached place_;
+  std::list<Known> known_;  // in the order of their last use
 };
 
 constexpr mode_t kDirectoryMode = 0755;
@@ -185,8 +217,10 @@ constexpr const char* kMaking = "creating a directory";
 envgen::Status make_directory(const envgen::PlannedDirectory& directory,
                               const std::optional<envgen::Identity>& who, Places& places) {
   constexpr int kOpen = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  sys::Fd opened;
   const auto make = [&](const sys::Reached& place) -> envgen::Status {
     if (directory.clean) {
+      places.forget(directory.path);
       TRY(sys::remove_tree(place, directory.path));
     }
     const mode_t mask = ::umask(0);
@@ -194,7 +228,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
     int error = errno;
     ::umask(mask);
     // Held: between its making and its giving away somebody else's could take its place.
-    const sys::Fd fd(::openat(place.directory.get(), place.name.c_str(), kOpen));
+    sys::Fd fd(::openat(place.directory.get(), place.name.c_str(), kOpen));
     if (!fd.valid()) {
       if (made || error == EEXIST) error = errno;
       return envgen::fail(kMaking, directory.path, sys::errno_text(error),
@@ -202,7 +236,10 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
                                            : "make its parent writable, or choose another place");
     }
     const bool give = made && directory.of_job && who && ::geteuid() != who->uid;
-    if (!give || ::fchownat(fd.get(), "", who->uid, who->gid, AT_EMPTY_PATH) == 0) return {};
+    if (!give || ::fchownat(fd.get(), "", who->uid, who->gid, AT_EMPTY_PATH) == 0) {
+      opened = std::move(fd);
+      return {};
+    }
     return envgen::fail("giving a directory to the job's user", directory.path,
                         sys::errno_text(errno),
                         "give the container CAP_CHOWN, or create it for that user");
@@ -210,6 +247,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
   const sys::ReachRule rule{.follow_last = !directory.clean, .make_parents = kDirectoryMode};
   auto done = places.at(directory.path, rule, make);
   if (!done && done.error().what == "following a path") done.error().what = kMaking;
+  if (done) places.remember(directory.path, std::move(opened));
   return done;
 }
 
@@ -283,7 +321,11 @@ envgen::Status carry_out_files(const envgen::Plan& plan) {
   return carry_out_files(plan, places);
 }
 
-envgen::Status write_stack_hook(const envgen::Plan& plan, const std::string& run_dir) {
+namespace {
+
+// What the Python processes of a job with Observation::stacks load, and where they write.
+envgen::Status write_stack_hook(const envgen::Plan& plan, const std::string& run_dir,
+                                Places& places) {
   const std::string directory = run_dir + "/stacks/";
   envgen::Plan hook;
   hook.sandbox = plan.sandbox;
@@ -291,19 +333,18 @@ envgen::Status write_stack_hook(const envgen::Plan& plan, const std::string& run
                       {directory + std::string(envgen::kDumpDirectory), true, true}};
   hook.files = {{.path = hook.directories[0].path + "/" + std::string(envgen::kHookFile),
                  .content = envgen::python_hook()}};
-  return carry_out_files(hook);
+  return carry_out_files(hook, places);
 }
 
-envgen::Status write_warm_file(const envgen::Plan& plan) {
+// What the processes that stand by for a warm restart load.
+envgen::Status write_warm_file(const envgen::Plan& plan, Places& places) {
   envgen::Plan file;
   file.sandbox = plan.sandbox;
   file.directories = {{plan.warm.directory}};
   file.files = {{.path = plan.warm.directory + "/" + std::string(envgen::kWarmFile),
                  .content = std::string(envgen::kWarmPython)}};
-  return carry_out_files(file);
+  return carry_out_files(file, places);
 }
-
-namespace {
 
 // The peers that answered wait for a launcher that will not come: they are told as after a job.
 void notify_peers(const envgen::Plan& plan, const envgen::Snapshot& base,
@@ -387,12 +428,12 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
   if (auto status = carry_out_files(plan, places); !status)
     return fail(exit_code::kOwnFailure, status.error());
   if (plan.observe.stacks) {
-    if (auto status = write_stack_hook(plan, base.facts.run_dir); !status) {
+    if (auto status = write_stack_hook(plan, base.facts.run_dir, places); !status) {
       plan.warnings.push_back(to_line(status.error()) + ", so there are no Python stacks");
     }
   }
   if (!plan.warm.directory.empty()) {
-    if (auto status = write_warm_file(plan); !status) {
+    if (auto status = write_warm_file(plan, places); !status) {
       plan.warnings.push_back(to_line(status.error()) + ", so restarts are cold");
       plan.warm = {};
     }

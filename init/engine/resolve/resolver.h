@@ -67,10 +67,5 @@ int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& reques
 
 // Makes the plan's directories and files.
 envgen::Status carry_out_files(const envgen::Plan& plan);
-// What the processes that stand by for a warm restart load.
-envgen::Status write_warm_file(const envgen::Plan& plan);
-
-// What the Python processes of a job with Observation::stacks load, and where they write.
-envgen::Status write_stack_hook(const envgen::Plan& plan, const std::string& run_dir);
 
 }  // namespace engine
