@@ -38,6 +38,7 @@ double time_start(const Words& starter, int fifo, int ranks, const std::string& 
 
 struct Started {
   double ours_ms = 0;
+  double floor_ms = 0;
   double loop_ms = 0;
 };
 
@@ -56,13 +57,14 @@ int open_stamps(const std::string& folder) {
   return fifo;
 }
 
-// In ms, of each by turns: the first starter's, then the second's.
-std::array<std::vector<double>, 2> time_in_turn(const Field& field,
-                                                const std::array<Words, 2>& starters, int ranks,
-                                                int rounds) {
+// In ms, of each by turns, in that order.
+template <std::size_t kCount>
+std::array<std::vector<double>, kCount> time_in_turn(const Field& field,
+                                                     const std::array<Words, kCount>& starters,
+                                                     int ranks, int rounds) {
   const std::string said = field.folder + "/said";
   const int fifo = open_stamps(field.folder);
-  std::array<std::vector<double>, 2> ms;
+  std::array<std::vector<double>, kCount> ms;
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < ms.size(); ++i) {
       ms[i].push_back(time_start(starters[i], fifo, ranks, said));
@@ -85,8 +87,17 @@ Started start_ranks(const Field& field, const std::string& payload, int ranks) {
                       "stamp"};
   const Words loop = {field.self, "--program", "fork-exec", std::to_string(ranks),
                       payload,    "stamp"};
-  const auto [our_ms, loop_ms] = time_in_turn(field, {ours, loop}, ranks, kRounds);
-  return {median(our_ms), median(loop_ms)};
+  const Words floor = {field.self,
+                       "--program",
+                       "ranks-floor",
+                       std::to_string(ranks),
+                       field.folder + "/floor-" + std::to_string(ranks),
+                       table,
+                       payload,
+                       "stamp"};
+  const auto [our_ms, floor_ms, loop_ms] =
+      time_in_turn(field, std::array{ours, floor, loop}, ranks, kRounds);
+  return {median(our_ms), median(floor_ms), median(loop_ms)};
 }
 
 // torchrun imports torch first: its few rounds take seconds.
@@ -106,7 +117,8 @@ void beside_torchrun(const Field& field, const std::string& payload) {
   const Words theirs = {"torchrun",      "--standalone", "--nproc_per_node=" + ranks,
                         "--redirects=1", "--tee=1",      "--log_dir=" + field.folder + "/torchrun",
                         "--no_python",   payload,        "stamp"};
-  const auto [our_ms, their_ms] = time_in_turn(field, {ours, theirs}, kTorchRanks, kRounds);
+  const auto [our_ms, their_ms] =
+      time_in_turn(field, std::array{ours, theirs}, kTorchRanks, kRounds);
   Table table({"starter", "median ms", "x torchrun"});
   table.add({"trainit --fan-out", text("%.1f", median(our_ms)), with_spread(our_ms, their_ms)});
   table.add({"torchrun", text("%.1f", median(their_ms)), "1"});
@@ -119,20 +131,22 @@ void fan_out(const Field& field, const std::string& payload) {
   puts(
       "## Fan-out: from the exec of the starter to the main() of the last rank; trainit also "
       "makes");
-  puts("the rank table, the directories and the logs; medians of interleaved runs\n");
-  Table table({"ranks", "trainit ms", "fork+exec loop ms", "ratio"});
+  puts("the rank table, the directories and the logs; medians of interleaved runs.");
+  puts("The floor is a loop that does as much: tests/bench/start_floor.h.\n");
+  Table table({"ranks", "trainit ms", "floor ms", "fork+exec loop ms", "x loop", "x floor"});
+  const auto add = [&table](const std::string& ranks, const Started& ms) {
+    table.add({ranks, text("%.2f", ms.ours_ms), text("%.2f", ms.floor_ms), text("%.2f", ms.loop_ms),
+               text("%.2f", ms.ours_ms / ms.loop_ms), text("%.2f", ms.ours_ms / ms.floor_ms)});
+  };
   std::vector<Started> started;
   for (const int ranks : kRanks) {
     started.push_back(start_ranks(field, payload, ranks));
-    table.add({text("%d", ranks), text("%.2f", started.back().ours_ms),
-               text("%.2f", started.back().loop_ms),
-               text("%.2f", started.back().ours_ms / started.back().loop_ms)});
+    add(text("%d", ranks), started.back());
   }
   const double more = kRanks[1] - kRanks[0];
-  const double ours_us = (started[1].ours_ms - started[0].ours_ms) * 1000 / more;
-  const double loop_us = (started[1].loop_ms - started[0].loop_ms) * 1000 / more;
-  table.add({"one more", text("%.3f", ours_us / 1000), text("%.3f", loop_us / 1000),
-             text("%.2f", ours_us / loop_us)});
+  add("one more", {.ours_ms = (started[1].ours_ms - started[0].ours_ms) / more,
+                   .floor_ms = (started[1].floor_ms - started[0].floor_ms) / more,
+                   .loop_ms = (started[1].loop_ms - started[0].loop_ms) / more});
   table.print();
   beside_torchrun(field, payload);
 }

@@ -16,6 +16,7 @@
 #include "tests/bench/copy/copy_trees.h"
 #include "tests/bench/copy/slow_disk.h"
 #include "tests/bench/harness.h"
+#include "tests/bench/start_floor.h"
 
 namespace bench {
 namespace {
@@ -184,6 +185,8 @@ struct Program {
 constexpr std::array kPrograms{
     Program{"fork-exec", fork_exec},
     Program{"handler", handler},
+    Program{"ranks-floor", ranks_floor},
+    Program{"stop-floor", stop_floor},
     Program{"ends-on-term", ends_on_term},
     Program{"leave", leave},
     Program{"orphans", orphans},

@@ -143,7 +143,8 @@ envgen::Result<envgen::LazyText> content_of(const envgen::PlannedFile& file) {
 }
 
 // Where paths lie, one after the other: to a directory of which several are it is walked once, and
-// not at all to one that was just made. With the rights of the job's user each is reached by itself.
+// not at all to one that was just made. With the rights of the job's user each is reached by
+// itself.
 class Places {
  public:
   explicit Places(const std::optional<envgen::Identity>& who) : who_(who) {}

@@ -134,6 +134,27 @@ TEST_F(Resolve, CopiesAFileWhoseContentThePlanDoesNotHold) {
   EXPECT_THAT(to_line(engine::carry_out_files(plan).error()), HasSubstr("a directory"));
 }
 
+// The walk to a directory is remembered, and forgotten with the directory.
+TEST_F(Resolve, MakesWhatLiesInADirectoryThatIsEmptiedMeanwhile) {
+  fs::create_directory_symlink(path("home"), path("run/link"));
+  envgen::Plan plan;
+  plan.directories = {{path("run/a")},         {path("run/a/b/c")}, {path("run/link")},
+                      {path("run/a/b"), true}, {path("run/a/b/d")}, {path("run/link/e")},
+                      {path("run/a"), true},   {path("run/a/b/f")}};
+  for (int i = 0; i < 20; ++i) {
+    plan.directories.push_back({path("run/many" + std::to_string(i) + "/below")});
+  }
+  plan.directories.push_back({path("run/a/b/g")});
+  plan.files = {{.path = path("run/a/b/g/file"), .mode = 0600, .content = std::string("content")}};
+  ASSERT_TRUE(engine::carry_out_files(plan));
+  EXPECT_FALSE(fs::exists(path("run/a/b/c")));
+  EXPECT_FALSE(fs::exists(path("run/a/b/d")));
+  EXPECT_TRUE(fs::is_directory(path("run/a/b/f")));
+  EXPECT_TRUE(fs::is_directory(path("home/e")));
+  EXPECT_TRUE(fs::is_directory(path("run/many19/below")));
+  EXPECT_EQ(read(path("run/a/b/g/file")), "content");
+}
+
 TEST_F(Resolve, SourcesThePlansScriptsAndAddsWhatTheyChange) {
   snapshot_.env.set("BASE", "base");
   const std::string script = write("activate.sh", "export ADDED=\"$BASE $FROM_PLAN\"\n");

@@ -1,0 +1,17 @@
+#pragma once
+// What a start and a stop cost at least that keep trainit's promises: loops on a static C library,
+// without checks, messages or errors that are told.
+
+namespace bench {
+
+// ranks-floor RANKS FOLDER TABLE PROGRAM [ARG...]: the run directory with its lock and control
+// socket; a process that reads the table and makes the ranks' directories, the table and the plan;
+// the state; a process that writes what the ranks print into their logs; the ranks, each in a
+// session of its own, whose exec is reported. Waits for all of them.
+int ranks_floor(int argc, char** argv);
+
+// stop-floor FOLDER PROGRAM [ARG...]: a PID 1 that passes TERM on, and leaves the last state in a
+// file that was there before, by rename.
+int stop_floor(int argc, char** argv);
+
+}  // namespace bench
