@@ -465,19 +465,42 @@ def _is_listening(port):
     return False
 
 
+def _can_connect(address, most_s):
+    """PyTorch's store takes no notice of a connection that ends before it says anything."""
+    import _socket
+    family, kind, protocol, _, place = address
+    probe = _socket.socket(family, kind, protocol)
+    try:
+        probe.settimeout(most_s)
+        probe.connect(place)
+    except OSError:
+        return False
+    finally:
+        probe.close()
+    return True
+
+
 def _await_store():
     """Ranks that start at once meet at rank 0's store, which is not there yet: PyTorch's next look
-    is a second later. Of this node's own rank 0 that can be waited for."""
+    is a second later."""
+    import _socket
     import time
     variable = os.environ.get
-    if 'torch' not in sys.modules or variable('GROUP_RANK') != '0' or variable('RANK') == '0':
-        return
-    try:
-        port = ':%04X' % int(variable('MASTER_PORT', ''))
-    except ValueError:
+    if 'torch' not in sys.modules or not variable('GROUP_RANK') or variable('RANK') == '0':
         return
     until = time.monotonic() + _STORE_S
-    while not _is_listening(port) and time.monotonic() < until:
+    try:
+        port = int(variable('MASTER_PORT', ''))
+        own = variable('GROUP_RANK') == '0'
+        host = os.fsencode(variable('MASTER_ADDR', ''))  # of text Python imports a codec
+        address = not own and _socket.getaddrinfo(host, port, 0, _socket.SOCK_STREAM)[0]
+    except (OSError, ValueError):
+        return
+    while True:
+        left_s = until - time.monotonic()
+        if left_s <= 0 or (_is_listening(':%04X' % port) if own
+                           else _can_connect(address, left_s)):
+            return
         time.sleep(0.01)
 
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include <string>
+#include <utility>
 
 #include "tests/bench/engine.h"
 #include "tests/bench/topics.h"
@@ -20,8 +21,10 @@ void warm(const Field& field) {
   }
   const std::string rounds = variable("TRAINIT_BENCH_QUICK") == "1" ? "1" : "7";
   const std::string script = TRAINIT_SOURCE_DIR "/tests/bench/warm.py";
-  for (const char* ranks : {"2", "4"}) {
-    measure({"/usr/bin/python3", script, field.trainit, "--rounds", rounds, "--ranks", ranks},
+  for (const auto& [nodes, ranks] :
+       {std::pair{"1", "2"}, std::pair{"1", "4"}, std::pair{"2", "2"}}) {
+    measure({"/usr/bin/python3", script, field.trainit, "--rounds", rounds, "--nodes", nodes,
+             "--ranks", ranks},
             said);
     puts(read_text(said).c_str());
   }

@@ -325,9 +325,35 @@ TEST_P(Warm, WithAPythonForAnOlderCLibrary) {
   EXPECT_THAT(result.out, HasSubstr("helper is imported"));
 }
 
+// Two nodes with a rank each, on this machine.
+class WarmNodes : public Warm {
+ protected:
+  void run_nodes(const std::string& program, const std::string& modules) {
+    const std::string master = std::to_string(rules::free_port());
+    const std::string link = std::to_string(rules::free_port());
+    const auto node = [&](const std::string& rank) {
+      Spec one = job(program, {"--platform=bare", "--fan-out", "--slots", "1", "--nodes", "2",
+                               "--node-rank", rank, "--hosts", "127.0.0.1,127.0.0.2",
+                               "--master-port", master, "--link-port", link, "--output", "files",
+                               "--restart-across-nodes", "--warm", modules});
+      for (std::string& entry : one.env) {
+        if (entry.starts_with("TRAINIT_RUN_DIR=")) entry = "TRAINIT_RUN_DIR=" + path("run" + rank);
+      }
+      return one;
+    };
+    Instance first(node("0"));
+    Instance second(node("1"));
+    EXPECT_EQ(first.wait(), 0) << first.err();
+    EXPECT_EQ(second.wait(), 0) << second.err();
+    EXPECT_THAT(first.err(), HasSubstr("restart, warm: rank-0"));
+    EXPECT_THAT(second.err(), HasSubstr("restart, warm: rank-1"));
+  }
+};
+RULES_EITHER_WAY(WarmNodes);
+
 // The failure is the second node's; on the first one all that stands by awaits the verdict.
-TEST_P(Warm, OnAllNodesWhichOneFails) {
-  const std::string program = R"(
+TEST_P(WarmNodes, WhichOneFails) {
+  run_nodes(R"(
 if start == 0:
     spares = ready(1)
     tell('spare-' + rank, spares[0])
@@ -336,27 +362,53 @@ if start == 0:
         os._exit(7)
     state_has('never')
 tell('second-' + rank, str(os.getpid()))
-)";
-  const std::string master = std::to_string(rules::free_port());
-  const std::string link = std::to_string(rules::free_port());
-  const auto node = [&](const std::string& rank) {
-    Spec one = job(program,
-                   {"--platform=bare", "--fan-out", "--slots", "1", "--nodes", "2", "--node-rank",
-                    rank, "--hosts", "127.0.0.1,127.0.0.2", "--master-port", master, "--link-port",
-                    link, "--output", "files", "--restart-across-nodes", "--warm", "helper"});
-    for (std::string& entry : one.env) {
-      if (entry.starts_with("TRAINIT_RUN_DIR=")) entry = "TRAINIT_RUN_DIR=" + path("run" + rank);
-    }
-    return one;
-  };
-  Instance first(node("0"));
-  Instance second(node("1"));
-  EXPECT_EQ(first.wait(), 0) << first.err();
-  EXPECT_EQ(second.wait(), 0) << second.err();
+)",
+            "helper");
   for (const std::string rank : {"0", "1"})
     EXPECT_EQ(told("second-" + rank), told("spare-" + rank));
-  EXPECT_THAT(first.err(), HasSubstr("restart, warm: rank-0"));
-  EXPECT_THAT(second.err(), HasSubstr("restart, warm: rank-1"));
+}
+
+// PyTorch looks for rank 0's store at once, and then only after a second.
+TEST_P(WarmNodes, ARankMeetsTheFirstOnesStoreAtItsFirstLook) {
+  write("lib/torch.py", R"(import os, time
+nap = time.sleep
+def sleep(seconds):
+    out = os.environ['PAYLOAD_OUT']
+    open(out + '/waits', 'w').close()
+    while not os.path.exists(out + '/listens'):
+        nap(0.005)
+time.sleep = sleep
+)");
+  run_nodes(R"(
+if start == 0:
+    ready(1)
+    meet(2)
+    if rank == '1':
+        os._exit(7)
+    state_has('never')
+import socket
+import torch
+place = (os.environ['MASTER_ADDR'], int(os.environ['MASTER_PORT']))
+def await_one(*names):
+    while not any(os.path.exists(os.environ['PAYLOAD_OUT'] + '/' + name) for name in names):
+        torch.nap(0.005)
+if rank == '0':
+    await_one('waits', 'look')
+    server = socket.socket()
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.bind(place)
+    server.listen()
+    tell('listens', '')
+    await_one('look')
+else:
+    try:
+        socket.create_connection(place)
+        tell('look', 'met')
+    except OSError as error:
+        tell('look', str(error))
+)",
+            "torch");
+  EXPECT_EQ(told("look"), "met");
 }
 
 // --- What --warm auto imports ---
