@@ -12,6 +12,9 @@
 namespace engine {
 namespace {
 
+// No event tells what is looked for: that something has grown, or that less is free than a part of
+// it. memory.events speaks when the limit is hit, PSI when the job already waits, and a container
+// may write to neither. It is a few reads in two seconds, and none where nothing stands by.
 constexpr std::int64_t kLookMs = 2000;
 constexpr std::int64_t kImportLookMs = 200;  // while one grows
 

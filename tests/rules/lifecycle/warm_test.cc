@@ -332,10 +332,10 @@ class WarmNodes : public Warm {
     const std::string master = std::to_string(rules::free_port());
     const std::string link = std::to_string(rules::free_port());
     const auto node = [&](const std::string& rank) {
-      Spec one = job(program, {"--platform=bare", "--fan-out", "--slots", "1", "--nodes", "2",
-                               "--node-rank", rank, "--hosts", "127.0.0.1,127.0.0.2",
-                               "--master-port", master, "--link-port", link, "--output", "files",
-                               "--restart-across-nodes", "--warm", modules});
+      Spec one = job(
+          program, {"--platform=bare", "--fan-out", "--slots", "1", "--nodes", "2", "--node-rank",
+                    rank, "--hosts", "127.0.0.1,127.0.0.2", "--master-port", master, "--link-port",
+                    link, "--output", "files", "--restart-across-nodes", "--warm", modules});
       for (std::string& entry : one.env) {
         if (entry.starts_with("TRAINIT_RUN_DIR=")) entry = "TRAINIT_RUN_DIR=" + path("run" + rank);
       }
@@ -519,6 +519,43 @@ TEST_P(AsCold, WithChildrenAtExitAndSignals) {
   const std::string cold = start({}, program("pass"), 1, command);
   EXPECT_THAT(cold, AllOf(HasSubstr("forkserver [(1, '__mp_main__'"), HasSubstr("USR1"),
                           HasSubstr("first at exit")));
+  EXPECT_EQ(warm, cold);
+}
+
+// What its workers draw is told by the seed alone.
+TEST_P(AsCold, WithDataLoaders) {
+  if (!std::filesystem::exists("/usr/lib/python3/dist-packages/torch")) {
+    GTEST_SKIP() << "needs python3-torch";
+  }
+  const auto program = [](const std::string& condition) {
+    return R"(
+class Numbers:
+    def __len__(self):
+        return 6
+    def __getitem__(self, index):
+        import torch
+        return index, torch.rand(1).item(), torch.get_num_threads()
+if __name__ == '__main__':
+    if start == 0:
+        )" +
+           condition +
+           R"(
+        os._exit(7)
+    import torch
+    from torch.utils.data import DataLoader
+    torch.manual_seed(5)
+    for method in ('fork', 'spawn'):
+        loader = DataLoader(Numbers(), batch_size=2, shuffle=True, num_workers=2,
+                            multiprocessing_context=method)
+        print(method, [[part.tolist() for part in batch] for batch in loader])
+    tell('facts-0', str((torch.get_num_threads(), torch.get_num_interop_threads())))
+)";
+  };
+  const Words command = {"/usr/bin/python3", path("train.py")};
+  const std::string warm =
+      start({"--warm", "torch,torch.utils.data"}, program("ready(1)"), 1, command);
+  const std::string cold = start({}, program("pass"), 1, command);
+  EXPECT_THAT(cold, AllOf(HasSubstr("fork [["), HasSubstr("spawn [[")));
   EXPECT_EQ(warm, cold);
 }
 
