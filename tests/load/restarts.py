@@ -8,7 +8,8 @@ Needs python3-torch. Jobs of two ranks are killed by a timer of one of them, at 
 seed: while it imports, meets, steps or saves, and while the next ranks stand by or are made. The
 weights of each at the end are compared, bit for bit, with those of a job that nobody killed and
 whose starts were cold. Prints how the starts were, and what a warm and a cold one differ in; exits
-1 where a bit, a descriptor, or a process that is left over does.
+1 where a bit, a descriptor, or a process that is left over does. Before that, one job of a small
+program is restarted --watched times: what trainit itself holds by then must not have grown.
 """
 
 import argparse
@@ -63,6 +64,28 @@ if rank == 0:
 '''
 
 
+# Restarts as often as it can, and looks at trainit each time when the next rank stands by.
+WATCHED_JOB = r'''
+import json, os, re, sys, time
+here = os.environ['HERE']
+if os.environ['TRAINIT_RESTART_COUNT'] == os.environ['LAST']:
+    sys.exit()
+while True:
+    ready = re.search('"warm": "ready: pid ([0-9]+)', open(here + '/run/state.json').read())
+    if ready and int(ready[1]) != os.getpid():  # which was ready
+        break
+    time.sleep(0.002)
+proc = '/proc/%d/' % os.getppid()
+with open(proc + 'status') as file:
+    kib = int(re.search('RssAnon:[^0-9]*([0-9]+)', file.read())[1])
+with open(here + '/seen', 'a') as file:
+    print(json.dumps([len(os.listdir(proc + 'fd')), kib]), file=file)
+os._exit(7)
+'''
+WARM_UP = 20  # restarts until buffers have their size
+MOST_GROWTH_KIB = 256
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(('127.0.0.1', 0))
@@ -105,6 +128,34 @@ def left_over(here):
     return found
 
 
+def watch(trainit, here, restarts):
+    """One job with so many restarts: whether trainit has more descriptors or memory at the end."""
+    os.mkdir(here)
+    with open(here + '/job.py', 'w') as file:
+        file.write(WATCHED_JOB)
+    environment = {**os.environ, 'HERE': here, 'TRAINIT_RUN_DIR': here + '/run',
+                   'LAST': str(restarts)}
+    command = [trainit, '--max-restarts', str(restarts), '--restart-delay', '0',
+               '--restart-reset', '1ms',  # each comes at once, as the first does
+               '--restart-verdict', 'tell', '--warm', 'json', '--',
+               '/usr/bin/python3', here + '/job.py']
+    with open(here + '/log', 'w') as log:
+        code = subprocess.run(command, env=environment, cwd=here, stdout=log,
+                              stderr=subprocess.STDOUT, check=False).returncode
+    with open(here + '/log') as log:
+        text = log.read()
+    if code != 0:
+        sys.exit(f'{here}: exit code {code}; the end of its log:\n{text[-3000:]}')
+    with open(here + '/seen') as file:
+        seen = [json.loads(line) for line in file]
+    fds, kib = zip(*seen[WARM_UP:])
+    print(f'one job, {len(seen)} restarts, {starts_of(text)["warm"]} of them warm: trainit had '
+          f'{min(fds)} to {max(fds)} descriptors, and {kib[0]} KiB of memory behind {WARM_UP} '
+          f'restarts, {kib[-1]} at the end', flush=True)
+    # Some are open for an instant.
+    return min(fds[-WARM_UP:]) <= min(fds[:WARM_UP]) and kib[-1] - kib[0] <= MOST_GROWTH_KIB
+
+
 def starts_of(text):
     counts = collections.Counter()
     for line in text.splitlines():
@@ -132,6 +183,7 @@ def main():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--jobs', type=int, default=40)
     parser.add_argument('--restarts', type=int, default=5, help='of a job')
+    parser.add_argument('--watched', type=int, default=200, help='restarts of a job of its own')
     parser.add_argument('--within', type=float, default=6.0, help='seconds from a start to its end')
     options = parser.parse_args()
     trainit = os.path.abspath(options.trainit)
@@ -139,6 +191,8 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     starts, looks, wrong = collections.Counter(), set(), []
     try:
+        if options.watched > WARM_UP and not watch(trainit, folder + '/watched', options.watched):
+            wrong.append('trainit grows')
         for job in range(options.jobs):
             here, seed = f'{folder}/{job}', options.seed * 1000 + job
             warm, text = run(trainit, here, options, seed, options.restarts, 0)
@@ -156,9 +210,10 @@ def main():
         print(f'{options.jobs} jobs of {options.restarts} restarts; ranks that started again:')
         for how, count in starts.most_common():
             print(f'{count:5} {how}')
-        print('weights that differ, processes that are left: ' + ('; '.join(wrong) or 'none'))
+        print('weights that differ, processes that are left, growth: ' + ('; '.join(wrong) or 'none'))
         print('starts that look different: ' + (str(sorted(looks)) if len(looks) > 2 else 'none'))
-        return 0 if starts['warm'] and not wrong and len(looks) == 2 else 1
+        as_cold = not options.jobs or (starts['warm'] > 0 and len(looks) == 2)
+        return 0 if as_cold and not wrong else 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
