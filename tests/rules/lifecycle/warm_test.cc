@@ -411,6 +411,64 @@ else:
   EXPECT_EQ(told("look"), "met");
 }
 
+// A node joins: the ranks are others, so that start is a cold one. The next one is warm again.
+TEST_P(Warm, OfAnElasticJobWhoseNodesAreTheSame) {
+  const auto list = [this](int count) {
+    std::string servers;
+    for (int i = 0; i < count; ++i) {
+      const std::string number = std::to_string(i);
+      const std::string address = std::to_string(i + 1);
+      servers += std::string(i == 0 ? "" : ",") + R"({"server_id":"127.0.0.)" + address +
+                 R"(","device":[{"device_id":"0","device_ip":"10.0.0.)" + address +
+                 R"(","rank_id":")" + number + "\"}]}";
+    }
+    write("table.new", R"({"version":"1.0","status":"completed","server_count":")" +
+                           std::to_string(count) + R"(","server_list":[)" + servers + "]}");
+    std::filesystem::rename(path("table.new"), path("table.json"));
+  };
+  const std::string master = std::to_string(rules::free_port());
+  const std::string link = std::to_string(rules::free_port());
+  const auto node = [&](const std::string& rank) {
+    Spec one = job(R"(
+if os.environ['WORLD_SIZE'] == '1':
+    ready(1)
+    tell('alone', '')
+    state_has('never')
+if not os.path.exists(os.environ['PAYLOAD_OUT'] + '/failed'):
+    if rank == '0':
+        state_has('"start": "cold: ')
+    tell('spare-' + rank, ready(1)[0])
+    meet(2)
+    if rank == '1':
+        tell('failed', '')
+        os._exit(7)
+    state_has('never')
+tell('second-' + rank, str(os.getpid()))
+)",
+                   {"--platform=bare", "--framework=pytorch", "--fan-out", "--slots", "1",
+                    "--node-rank", rank, "--master-addr", "127.0.0.1", "--master-port", master,
+                    "--link-port", link, "--output", "files", "--elastic", "--warm", "helper"});
+    for (std::string& entry : one.env) {
+      if (entry.starts_with("TRAINIT_RUN_DIR=")) entry = "TRAINIT_RUN_DIR=" + path("run" + rank);
+    }
+    one.env.push_back("RANK_TABLE_FILE=" + path("table.json"));
+    return one;
+  };
+  list(1);
+  Instance first(node("0"));
+  await_told("alone");
+  list(2);
+  Instance second(node("1"));
+  EXPECT_EQ(first.wait(), 0) << first.err();
+  EXPECT_EQ(second.wait(), 0) << second.err();
+  for (const std::string rank : {"0", "1"}) {
+    EXPECT_EQ(told("second-" + rank), told("spare-" + rank));
+  }
+  EXPECT_THAT(first.err(),
+              AllOf(HasSubstr("restart, cold: rank-0: GROUP_WORLD_SIZE is another one"),
+                    HasSubstr("restart, warm: rank-0")));
+}
+
 // --- What --warm auto imports ---
 
 // What a program does above an import is done before it, also in a rank that is warm.
