@@ -104,7 +104,8 @@ class Round:
                 "--rdzv_endpoint=127.0.0.1:%d" % self.port]  # fmt: skip
             return [self.asked.python, "-m", "torch.distributed.run", *meet,
                     "--nproc_per_node=" + ranks, "--max_restarts=1", "--monitor_interval=0.1",
-                    "--redirects=1", "--tee=1", "--log_dir=%s/logs%d" % (folder, node),  # 1.13 below 3.11 has to
+                    "--redirects=1", "--tee=1",  # 1.13 below 3.11 has to
+                    "--log_dir=%s/logs%d" % (folder, node),
                     script]  # fmt: skip
         argv = [self.asked.trainit, "--fan-out", "--slots", ranks, "--max-restarts", "1",
                 "--restart-delay", "0", "--output", "files"]  # fmt: skip
@@ -130,6 +131,8 @@ class Round:
                 break
             time.sleep(0.05)
         while way != "warm" and not os.path.exists(folder + "/reduced-first"):
+            if any(job.poll() is not None for job in jobs):
+                break
             time.sleep(0.05)
         if way == "warm":
             self.sizes += [pss_mb(pid) for pid in spares]
@@ -153,7 +156,8 @@ class Round:
             if "USE_LIBUV" in os.environ:  # Debian's PyTorch 2.6 is built without it
                 env["USE_LIBUV"] = os.environ["USE_LIBUV"]
             jobs.append(subprocess.Popen(self.argv(way, folder, node), env=env, cwd=folder,
-                                         stdout=said, stderr=said, stdin=subprocess.DEVNULL))  # fmt: skip
+                                         stdout=said, stderr=said,
+                                         stdin=subprocess.DEVNULL))  # fmt: skip
         self.settle(way, folder, jobs)
         open(folder + "/die", "w").close()
         for job in jobs:

@@ -210,7 +210,8 @@ def main():
         print(f'{options.jobs} jobs of {options.restarts} restarts; ranks that started again:')
         for how, count in starts.most_common():
             print(f'{count:5} {how}')
-        print('weights that differ, processes that are left, growth: ' + ('; '.join(wrong) or 'none'))
+        found = '; '.join(wrong) or 'none'
+        print('weights that differ, processes that are left, growth: ' + found)
         print('starts that look different: ' + (str(sorted(looks)) if len(looks) > 2 else 'none'))
         as_cold = not options.jobs or (starts['warm'] > 0 and len(looks) == 2)
         return 0 if as_cold and not wrong else 1
