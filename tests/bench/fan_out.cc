@@ -57,7 +57,7 @@ int open_stamps(const std::string& folder) {
   return fifo;
 }
 
-// In ms, of each by turns, in that order.
+// In ms, of each, by turns in a random order.
 template <std::size_t kCount>
 std::array<std::vector<double>, kCount> time_in_turn(const Field& field,
                                                      const std::array<Words, kCount>& starters,
@@ -66,7 +66,7 @@ std::array<std::vector<double>, kCount> time_in_turn(const Field& field,
   const int fifo = open_stamps(field.folder);
   std::array<std::vector<double>, kCount> ms;
   for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < ms.size(); ++i) {
+    for (const std::size_t i : shuffled(ms.size())) {
       ms[i].push_back(time_start(starters[i], fifo, ranks, said));
     }
   }
@@ -132,7 +132,7 @@ void fan_out(const Field& field, const std::string& payload) {
       "## Fan-out: from the exec of the starter to the main() of the last rank; trainit also "
       "makes");
   puts("the rank table, the directories and the logs; medians of interleaved runs.");
-  puts("The floor is a loop that does as much: tests/bench/start_floor.h.\n");
+  puts("The floor is a loop that makes what is needed of it: tests/bench/job_floors.h.\n");
   Table table({"ranks", "trainit ms", "floor ms", "fork+exec loop ms", "x loop", "x floor"});
   const auto add = [&table](const std::string& ranks, const Started& ms) {
     table.add({ranks, text("%.2f", ms.ours_ms), text("%.2f", ms.floor_ms), text("%.2f", ms.loop_ms),

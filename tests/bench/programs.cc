@@ -16,7 +16,7 @@
 #include "tests/bench/copy/copy_trees.h"
 #include "tests/bench/copy/slow_disk.h"
 #include "tests/bench/harness.h"
-#include "tests/bench/start_floor.h"
+#include "tests/bench/job_floors.h"
 
 namespace bench {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/bench/topics.h"
@@ -41,16 +40,12 @@ void stop(const Field& field) {
     puts("needs root\n");
     return;
   }
-  // In memory: what a disk takes to free the state before is not the init's.
-  std::string state = "/dev/shm/trainit-bench.XXXXXX";
-  if (mkdtemp(state.data()) == nullptr) fail(state);
-  setenv("TRAINIT_RUN_DIR", (state + "/run").c_str(), 1);
   std::vector<Init> inits = field.pid1;
   inits.push_back({"trainit, one rank of a resolved job",
                    {field.trainit, "--fan-out", "--slots", "1", "--output", "inherit", "--"},
                    ""});
   inits.push_back({"floor: passes TERM on, leaves the last state",
-                   {field.self, "--program", "stop-floor", state + "/floor"},
+                   {field.self, "--program", "stop-floor", "/run/floor"},
                    ""});
   std::vector<std::vector<double>> us(inits.size());
   std::size_t base = inits.size();
@@ -73,7 +68,6 @@ void stop(const Field& field) {
                with_spread(us[i], us[base])});
   }
   table.print();
-  measure({"rm", "-rf", state}, "/dev/null");
 }
 
 }  // namespace bench

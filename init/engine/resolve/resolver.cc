@@ -142,9 +142,9 @@ envgen::Result<envgen::LazyText> content_of(const envgen::PlannedFile& file) {
                       "mount it there, readable for this user, or name another");
 }
 
-// Where paths lie, one after the other: to a directory of which several are it is walked once, and
-// not at all to one that was just made. With the rights of the job's user each is reached by
-// itself.
+// Reaches paths one after the other. The directories that it came to last stay open, so that a
+// second path in one needs no walk; how weak the way to them is, is not kept. With the rights of
+// the job's user each path is reached by itself.
 class Places {
  public:
   explicit Places(const std::optional<envgen::Identity>& who) : who_(who) {}
@@ -152,40 +152,40 @@ class Places {
   envgen::Status at(const std::string& path, const sys::ReachRule& rule,
                     const std::function<envgen::Status(const sys::Reached&)>& work) {
     if (who_) return sys::with_rights_of(&*who_, path, rule, work);
+    sys::ReachRule no_further = rule;
+    no_further.follow_last = false;
     const std::string name = path.substr(path.rfind('/') + 1);
-    const bool plain = !name.empty() && name != "." && name != "..";
-    const std::string parent = plain ? sys::parent_of(path) : "";
-    const auto known = std::ranges::find(known_, parent, &Known::path);
-    if (!plain || known == known_.end()) {
-      sys::ReachRule no_further = rule;
-      no_further.follow_last = false;
+    if (name.empty() || name == "." || name == "..") {
+      TRY_ASSIGN(const auto place, sys::reach(path, no_further));
+      return work_at(path, rule, place, work);
+    }
+    const std::string parent = sys::parent_of(path);
+    auto known = std::ranges::find(known_, parent, &Known::path);
+    if (known == known_.end() || is_removed(known->place.directory)) {
       TRY_ASSIGN(auto place, sys::reach(path, no_further));
-      if (!plain) return work_at(path, rule, place, work);
-      return work_at(path, rule, keep({parent, std::move(place)}), work);
+      if (known != known_.end()) known_.erase(known);
+      if (known_.size() == kMost) known_.pop_front();
+      known = known_.insert(known_.end(), {parent, std::move(place)});
     }
     known_.splice(known_.end(), known_, known);  // the last one used
     known->place.name = name;
     return work_at(path, rule, known->place, work);
   }
-  // A directory that was made or is there, open.
-  void remember(const std::string& path, sys::Fd directory) {
-    if (who_) return;
-    forget(path);
-    keep({path, {.directory = std::move(directory), .name = {}, .weakness = {}}});
-  }
-  // It is removed, with what lies below it.
-  void forget(const std::string& path) {
-    std::erase_if(known_, [&path](const Known& known) {
-      return known.path == path || known.path.starts_with(path + "/");
-    });
-  }
+  // A tree was removed: any of them may have been in it, by whatever name.
+  void forget() { known_.clear(); }
 
  private:
+  // By turns the parents of the ranks' directories and of their logs, and the run directory's own.
+  static constexpr std::size_t kMost = 8;
   struct Known {
     std::string path;
     sys::Reached place;  // of something in it
   };
 
+  static bool is_removed(const sys::Fd& directory) {
+    struct stat status{};
+    return ::fstat(directory.get(), &status) != 0 || status.st_nlink == 0;
+  }
   static envgen::Status work_at(const std::string& path, const sys::ReachRule& rule,
                                 const sys::Reached& place,
                                 const std::function<envgen::Status(const sys::Reached&)>& work) {
@@ -197,13 +197,6 @@ class Places {
     if (!link) return work(place);
     TRY_ASSIGN(const auto target, sys::reach(path, rule));
     return work(target);
-  }
-  // A plan's directories go round a few parents: those of the ranks, of their logs, the run
-  // directory.
-  const sys::Reached& keep(Known known) {
-    constexpr std::size_t kMost = 8;
-    if (known_.size() == kMost) known_.pop_front();
-    return known_.emplace_back(std::move(known)).place;
   }
 
   const std::optional<envgen::Identity>& who_;
@@ -218,10 +211,8 @@ constexpr const char* kMaking = "creating a directory";
 envgen::Status make_directory(const envgen::PlannedDirectory& directory,
                               const std::optional<envgen::Identity>& who, Places& places) {
   constexpr int kOpen = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  sys::Fd opened;
   const auto make = [&](const sys::Reached& place) -> envgen::Status {
     if (directory.clean) {
-      places.forget(directory.path);
       TRY(sys::remove_tree(place, directory.path));
     }
     const mode_t mask = ::umask(0);
@@ -229,7 +220,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
     int error = errno;
     ::umask(mask);
     // Held: between its making and its giving away somebody else's could take its place.
-    sys::Fd fd(::openat(place.directory.get(), place.name.c_str(), kOpen));
+    const sys::Fd fd(::openat(place.directory.get(), place.name.c_str(), kOpen));
     if (!fd.valid()) {
       if (made || error == EEXIST) error = errno;
       return envgen::fail(kMaking, directory.path, sys::errno_text(error),
@@ -237,10 +228,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
                                            : "make its parent writable, or choose another place");
     }
     const bool give = made && directory.of_job && who && ::geteuid() != who->uid;
-    if (!give || ::fchownat(fd.get(), "", who->uid, who->gid, AT_EMPTY_PATH) == 0) {
-      opened = std::move(fd);
-      return {};
-    }
+    if (!give || ::fchownat(fd.get(), "", who->uid, who->gid, AT_EMPTY_PATH) == 0) return {};
     return envgen::fail("giving a directory to the job's user", directory.path,
                         sys::errno_text(errno),
                         "give the container CAP_CHOWN, or create it for that user");
@@ -248,7 +236,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
   const sys::ReachRule rule{.follow_last = !directory.clean, .make_parents = kDirectoryMode};
   auto done = places.at(directory.path, rule, make);
   if (!done && done.error().what == "following a path") done.error().what = kMaking;
-  if (done) places.remember(directory.path, std::move(opened));
+  if (directory.clean) places.forget();
   return done;
 }
 

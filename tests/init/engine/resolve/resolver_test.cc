@@ -134,25 +134,34 @@ TEST_F(Resolve, CopiesAFileWhoseContentThePlanDoesNotHold) {
   EXPECT_THAT(to_line(engine::carry_out_files(plan).error()), HasSubstr("a directory"));
 }
 
-// The walk to a directory is remembered, and forgotten with the directory.
-TEST_F(Resolve, MakesWhatLiesInADirectoryThatIsEmptiedMeanwhile) {
-  fs::create_directory_symlink(path("home"), path("run/link"));
-  envgen::Plan plan;
-  plan.directories = {{path("run/a")},         {path("run/a/b/c")}, {path("run/link")},
-                      {path("run/a/b"), true}, {path("run/a/b/d")}, {path("run/link/e")},
-                      {path("run/a"), true},   {path("run/a/b/f")}};
-  for (int i = 0; i < 20; ++i) {
-    plan.directories.push_back({path("run/many" + std::to_string(i) + "/below")});
+// The way to a directory is kept from one path to the next.
+TEST_F(Resolve, MakesWhatLiesInADirectoryThatWasEmptiedByAnotherName) {
+  fs::create_directory_symlink(path("run"), path("link"));
+  for (const std::string& name :
+       {path("run/a"), path("run//a"), path("run/a/"), path("link/a"), path("home/../run/a")}) {
+    envgen::Plan plan;
+    plan.directories = {
+        {path("run/a/b/c")}, {path("run/a/b/d")}, {name, true}, {path("run/a/b/e")}};
+    const auto done = engine::carry_out_files(plan);
+    ASSERT_TRUE(done) << name << ": " << to_line(done.error());
+    EXPECT_FALSE(fs::exists(path("run/a/b/d"))) << name;
+    EXPECT_TRUE(fs::is_directory(path("run/a/b/e"))) << name;
   }
-  plan.directories.push_back({path("run/a/b/g")});
-  plan.files = {{.path = path("run/a/b/g/file"), .mode = 0600, .content = std::string("content")}};
+}
+
+TEST_F(Resolve, MakesDirectoriesInMorePlacesThanItKeeps) {
+  envgen::Plan plan;
+  for (const std::string name : {"first", "second"}) {
+    for (int i = 0; i < 20; ++i) {
+      plan.directories.push_back({path("run/" + std::to_string(i) + "/" + name)});
+    }
+  }
+  plan.files = {{.path = path("run/0/second/file"), .mode = 0600, .content = std::string("here")}};
   ASSERT_TRUE(engine::carry_out_files(plan));
-  EXPECT_FALSE(fs::exists(path("run/a/b/c")));
-  EXPECT_FALSE(fs::exists(path("run/a/b/d")));
-  EXPECT_TRUE(fs::is_directory(path("run/a/b/f")));
-  EXPECT_TRUE(fs::is_directory(path("home/e")));
-  EXPECT_TRUE(fs::is_directory(path("run/many19/below")));
-  EXPECT_EQ(read(path("run/a/b/g/file")), "content");
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(fs::is_directory(path("run/" + std::to_string(i) + "/second"))) << i;
+  }
+  EXPECT_EQ(read(path("run/0/second/file")), "here");
 }
 
 TEST_F(Resolve, SourcesThePlansScriptsAndAddsWhatTheyChange) {

@@ -1,4 +1,4 @@
-#include "tests/bench/start_floor.h"
+#include "tests/bench/job_floors.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -94,22 +94,23 @@ pid_t start_writer(int folder, const std::vector<int>& sources, const std::vecto
     polled.push_back({sources[i], POLLIN, 0});
     const std::string name = text("rank-%zu.log", i);
     logs.push_back(openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    must(logs.back() >= 0, name.c_str());
   }
-  std::size_t open = polled.size();
+  std::size_t left = polled.size();
   std::array<char, 4096> bytes;
-  while (open > 0 && poll(polled.data(), polled.size(), -1) > 0) {
+  while (left > 0 && poll(polled.data(), polled.size(), -1) > 0) {
     for (std::size_t i = 0; i < polled.size(); ++i) {
       if (polled[i].revents == 0) continue;
       const ssize_t got = read(polled[i].fd, bytes.data(), bytes.size());
       if (got > 0 && write(logs[i], bytes.data(), static_cast<std::size_t>(got)) == got) continue;
       polled[i].fd = -1;
-      --open;
+      --left;
     }
   }
   _exit(0);
 }
 
-// Its descriptor ends with the exec.
+// The read end of its report: it ends with the exec, or says that there was none.
 int start_rank(int folder, int rank, int out, char** program) {
   std::array<int, 2> report{};
   must(pipe2(report.data(), O_CLOEXEC) == 0, "pipe2");
@@ -120,10 +121,11 @@ int start_rank(int folder, int rank, int out, char** program) {
     sigprocmask(SIG_SETMASK, &none, nullptr);
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
-    must(fchdir(openat(folder, text("device%d", rank).c_str(), O_PATH | O_CLOEXEC)) == 0, "fchdir");
+    const int place = openat(folder, text("device%d", rank).c_str(), O_PATH | O_CLOEXEC);
+    const bool there = fchdir(place) == 0;
     for (int i = 0; i < 16; ++i) setenv(text("RANK_VARIABLE_%d", i).c_str(), "value", 1);
-    execv(program[0], program);
-    _exit(127);
+    if (there) execv(program[0], program);
+    _exit(write(report[1], "!", 1) == 1 ? 127 : 126);
   }
   close(report[1]);
   return report[0];
@@ -141,10 +143,10 @@ int ranks_floor(int argc, char** argv) {
   std::vector<int> sources;
   std::vector<int> ends;
   for (int rank = 0; rank < ranks; ++rank) {
-    std::array<int, 2> pipe{};
-    must(pipe2(pipe.data(), O_CLOEXEC) == 0, "pipe2");
-    sources.push_back(pipe[0]);
-    ends.push_back(pipe[1]);
+    std::array<int, 2> printed{};
+    must(pipe2(printed.data(), O_CLOEXEC) == 0, "pipe2");
+    sources.push_back(printed[0]);
+    ends.push_back(printed[1]);
   }
   start_writer(folder, sources, ends);
   std::vector<int> reports;
@@ -158,9 +160,9 @@ int ranks_floor(int argc, char** argv) {
     replace_file(folder, text("rank-%d.env", rank).c_str(), kEnvironmentBytes);
   }
   replace_file(folder, "state.json", kStateBytes);
-  while (wait(nullptr) > 0) {
-  }
-  return 0;
+  bool well = true;
+  for (int status = 0; wait(&status) > 0;) well = well && status == 0;
+  return well ? 0 : 1;
 }
 
 int stop_floor(int argc, char** argv) {
@@ -184,7 +186,7 @@ int stop_floor(int argc, char** argv) {
     int status = 0;
     if (waitpid(child, &status, WNOHANG) != child) continue;
     replace_file(folder, "state.json", kStateBytes);
-    return WEXITSTATUS(status);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
   }
 }
 
