@@ -147,7 +147,11 @@ envgen::Status Spare::park(const envgen::WarmPlan& warm, const envgen::WarmProce
                                     kept_->cwd};
   order.insert(order.end(), warm.modules.begin(), warm.modules.end());
   const std::string message = message_of(order);
-  ::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+    give_up(errno == EMSGSIZE ? "the list of its modules is too long to be handed over"
+                              : "its modules could not be named to it: " + sys::errno_text(errno));
+    return {};
+  }
   loaded_ = false;
   state_ = State::kImporting;
   reason_.clear();

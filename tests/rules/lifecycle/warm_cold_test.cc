@@ -66,6 +66,19 @@ TEST_P(Cold, AModuleThatCannotBeImported) {
                                 HasSubstr("restart, cold: main: ModuleNotFoundError")));
 }
 
+// The kernel takes no packet that is larger than a socket's buffer.
+TEST_P(Cold, MoreModulesThanCanBeHandedOver) {
+  const auto list = [](char letter) {
+    std::string names(1, letter);
+    for (int i = 0; i < 1000; ++i) names += "," + std::string(115, letter) + std::to_string(i);
+    return names;
+  };
+  const Result result = fail_once("state_has('given up')", {"--warm", list('a'), "--warm", list('b')});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("restart, cold: main: the list of its modules is too long"));
+  EXPECT_EQ(told("second"), "1");
+}
+
 TEST_P(Cold, AModuleThatOpensADevice) {
   write("lib/device.py", "import os\nfd = os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY)\n");
   const Result result = fail_once("state_has('given up')", {"--warm", "device"});
