@@ -69,8 +69,8 @@ int refuse(const char* termination_log, const envgen::Environ& env, const envgen
   return kFailed;
 }
 
-// Fills `setup`, or returns the exit code of a command that starts nothing. Apart from run_command(), whose
-// frame stays on PID 1's stack as long as the job runs.
+// Fills `setup`, or returns the exit code of a command that starts nothing. Apart from
+// run_command(), whose frame stays on PID 1's stack as long as the job runs.
 [[gnu::noinline]] std::optional<int> set_up(Arguments arguments, const envgen::Environ& env,
                                             const early::Handover& early, engine::Setup& setup) {
   auto options = parse_options(arguments, env);

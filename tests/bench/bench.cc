@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <array>
 
-#include "tests/bench/programs.h"
+#include "tests/bench/programs/programs.h"
 #include "tests/bench/topics.h"
 
 namespace {

@@ -132,7 +132,7 @@ void fan_out(const Field& field, const std::string& payload) {
       "## Fan-out: from the exec of the starter to the main() of the last rank; trainit also "
       "makes");
   puts("the rank table, the directories and the logs; medians of interleaved runs.");
-  puts("The floor is a loop that makes what is needed of it: tests/bench/job_floors.h.\n");
+  puts("The floor is a loop that makes what is needed of it: tests/bench/programs/job_floors.h.\n");
   Table table({"ranks", "trainit ms", "floor ms", "fork+exec loop ms", "x loop", "x floor"});
   const auto add = [&table](const std::string& ranks, const Started& ms) {
     table.add({ranks, text("%.2f", ms.ours_ms), text("%.2f", ms.floor_ms), text("%.2f", ms.loop_ms),

@@ -73,7 +73,8 @@ TEST_P(Cold, MoreModulesThanCanBeHandedOver) {
     for (int i = 0; i < 1000; ++i) names += "," + std::string(115, letter) + std::to_string(i);
     return names;
   };
-  const Result result = fail_once("state_has('given up')", {"--warm", list('a'), "--warm", list('b')});
+  const Result result =
+      fail_once("state_has('given up')", {"--warm", list('a'), "--warm", list('b')});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("restart, cold: main: the list of its modules is too long"));
   EXPECT_EQ(told("second"), "1");

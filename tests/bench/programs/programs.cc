@@ -1,4 +1,4 @@
-#include "tests/bench/programs.h"
+#include "tests/bench/programs/programs.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 #include "tests/bench/copy/copy_trees.h"
 #include "tests/bench/copy/slow_disk.h"
 #include "tests/bench/harness.h"
-#include "tests/bench/job_floors.h"
+#include "tests/bench/programs/job_floors.h"
 
 namespace bench {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/bench/job_floors.h"
+#include "tests/bench/programs/job_floors.h"
 
 #include <fcntl.h>
 #include <poll.h>
