@@ -92,6 +92,18 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def log_of(command, environment, here, result):
+    """What it printed. It has to end well, and to leave that file."""
+    with open(here + '/log', 'w') as log:
+        code = subprocess.run(command, env=environment, cwd=here, stdout=log,
+                              stderr=subprocess.STDOUT, check=False).returncode
+    with open(here + '/log') as log:
+        text = log.read()
+    if code != 0 or not os.path.exists(os.path.join(here, result)):
+        sys.exit(f'{here}: exit code {code}; the end of its log:\n{text[-3000:]}')
+    return text
+
+
 def run(trainit, here, options, seed, last, steps):
     """Its result, and its log. With `steps` it is the one that nobody kills."""
     os.mkdir(here)
@@ -104,13 +116,7 @@ def run(trainit, here, options, seed, last, steps):
                '--restart-delay', '0', '--restart-verdict', 'tell', '--grace', '5s',
                '--master-port', str(free_port()), *([] if steps else ['--warm', 'torch']), '--',
                '/usr/bin/python3', here + '/job.py']
-    with open(here + '/log', 'w') as log:
-        code = subprocess.run(command, env=environment, cwd=here, stdout=log,
-                              stderr=subprocess.STDOUT, check=False).returncode
-    with open(here + '/log') as log:
-        text = log.read()
-    if code != 0 or not os.path.exists(here + '/result'):
-        sys.exit(f'{here}: exit code {code}; the end of its log:\n{text[-3000:]}')
+    text = log_of(command, environment, here, 'result')
     with open(here + '/result') as file:
         return json.load(file), text
 
@@ -139,13 +145,7 @@ def watch(trainit, here, restarts):
                '--restart-reset', '1ms',  # each comes at once, as the first does
                '--restart-verdict', 'tell', '--warm', 'json', '--',
                '/usr/bin/python3', here + '/job.py']
-    with open(here + '/log', 'w') as log:
-        code = subprocess.run(command, env=environment, cwd=here, stdout=log,
-                              stderr=subprocess.STDOUT, check=False).returncode
-    with open(here + '/log') as log:
-        text = log.read()
-    if code != 0:
-        sys.exit(f'{here}: exit code {code}; the end of its log:\n{text[-3000:]}')
+    text = log_of(command, environment, here, 'seen')
     with open(here + '/seen') as file:
         seen = [json.loads(line) for line in file]
     fds, kib = zip(*seen[WARM_UP:])

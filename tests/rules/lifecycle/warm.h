@@ -50,6 +50,10 @@ def meet(count):
     while not all(os.path.exists(os.environ['PAYLOAD_OUT'] + '/up-%d' % i) for i in range(count)):
         time.sleep(0.005)
 
+def memory(percent):  # that is free, by the file that stands for /proc/meminfo
+    with open(here + '/meminfo', 'r+') as file:
+        file.write('MemTotal: 1000000 kB\nMemAvailable: %06d kB\n' % (percent * 10000))
+
 def tell(name, text):
     path = os.path.join(os.environ['PAYLOAD_OUT'], name)
     with open(path + '.new', 'w') as file:

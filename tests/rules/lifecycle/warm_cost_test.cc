@@ -76,9 +76,6 @@ TEST_P(WarmCost, WhereTheKernelKillsTheWholeGroupMoreHasToBeFree) {
   write("groups/memory.oom.group", "1\n");
   write("group", "0::/\n");
   Spec spec = job(R"(
-def memory(percent):
-    with open(here + '/meminfo', 'r+') as file:
-        file.write('MemTotal: 1000000 kB\nMemAvailable: %06d kB\n' % (percent * 10000))
 if start == 0:
     ready(1)
     memory(20)

@@ -261,9 +261,6 @@ TEST_P(Warm, WithoutMemoryNoneStandsByAndThoseThatDoGoFirst) {
   if (!GetParam()) GTEST_SKIP() << "needs a mount namespace";
   write("meminfo", "MemTotal: 1000000 kB\nMemAvailable: 500000 kB\n");
   Spec spec = job(R"(
-def memory(percent):
-    with open(here + '/meminfo', 'r+') as file:
-        file.write('MemTotal: 1000000 kB\nMemAvailable: %06d kB\n' % (percent * 10000))
 if start == 0:
     ready(1)
     memory(20)

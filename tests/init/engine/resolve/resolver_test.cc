@@ -149,6 +149,25 @@ TEST_F(Resolve, MakesWhatLiesInADirectoryThatWasEmptiedByAnotherName) {
   }
 }
 
+// What writes a file of the plan here is the other that removes it.
+TEST_F(Resolve, MakesADirectoryAgainThatSomebodyRemovedMeanwhile) {
+  auto planner = [&](envgen::Snapshot&, const envgen::Request&) {
+    envgen::Plan plan;
+    plan.observe.stacks = true;
+    plan.directories = {{path("run/stacks/other")}};
+    const auto remove = [this](const envgen::LazyText::Sink& sink) {
+      fs::remove_all(path("run/stacks"));
+      sink("content");
+    };
+    plan.files = {{.path = path("home/file"), .mode = 0600, .content = envgen::LazyText(remove)}};
+    return envgen::Answer{envgen::Planned{std::move(plan)}, {}};
+  };
+  EXPECT_EQ(run({}, planner), 0);
+  ASSERT_TRUE(plan_);
+  EXPECT_THAT(plan_->warnings, ElementsAre());
+  EXPECT_TRUE(fs::exists(path("run/stacks/python/sitecustomize.py")));
+}
+
 TEST_F(Resolve, MakesDirectoriesInMorePlacesThanItKeeps) {
   envgen::Plan plan;
   for (const std::string name : {"first", "second"}) {
