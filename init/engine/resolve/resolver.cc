@@ -171,7 +171,8 @@ class Places {
     known->place.name = name;
     return work_at(path, rule, known->place, work);
   }
-  // A tree was removed: any of them may have been in it, by whatever name.
+  // A tree was removed: any of them may have been in it, by whatever name. Of a directory that
+  // overlayfs has merged the kernel does not tell.
   void forget() { known_.clear(); }
 
  private:
