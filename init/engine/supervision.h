@@ -128,6 +128,7 @@ class Supervisor {
   proc::SignalSource signals_;
   Poller poller_;
   Timers timers_;
+  std::string oom_group_;  // the warning of it; "" = nothing to warn of
   proc::JobControl job_control_;
   StateWriter state_writer_;
   const proc::Received* forwarding_ = nullptr;  // the signal that the current step answers

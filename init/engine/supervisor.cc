@@ -125,6 +125,7 @@ void Supervisor::begin() {
   if (at_once) open_run_dir();
   // While the resolver works, and before the ranks run.
   job_.oom_kills_before = sys::oom_kills();
+  if (!pass_through_) oom_group_ = sys::oom_group_warning();
   write_state();
 }
 
@@ -360,12 +361,11 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   timeline_.set_node(node, job_.host);
   const std::string& checked = job_.plan.observe.preflight_found;
   if (!checked.empty()) timeline_.note("preflight", checked);
-  if (job_.plan.processes.size() == 1) job_control_ = proc::JobControl(setup_.saved);
+  if (job_.plan.processes.size() == 1) job_control_ = proc::JobControl::at_start();
   for (std::string& warning : policy_warnings(job_.plan)) {
     job_.plan.warnings.push_back(std::move(warning));
   }
-  std::string oom_group = pass_through_ ? "" : sys::oom_group_warning();
-  if (!oom_group.empty()) job_.plan.warnings.push_back(std::move(oom_group));
+  if (!oom_group_.empty()) job_.plan.warnings.push_back(oom_group_);
   for (const std::string& warning : job_.plan.warnings) sys::log::warning(warning);
   if (!pass_through_) {
     const bool copies =

@@ -25,8 +25,6 @@ constexpr std::uint64_t bit(int signal) { return 1ULL << (signal - 1); }
 
 // What a worker outlives: signals that are meant for the job.
 constexpr std::array kOfTheJob = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-// What a terminal sends besides.
-constexpr std::array kOfTerminals = {SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH};
 
 // glibc keeps 32 and 33 to itself: its functions neither block them nor tell about them, and a
 // caller's mask would come back changed.
@@ -121,7 +119,7 @@ void wait_for_signals(std::span<pollfd> sources, std::int64_t timeout_ms) {
 void pass_over(int /*signal*/) {}
 
 void restore_dispositions(const SavedSignals& saved) {
-  const std::uint64_t ignored = saved.ignored | ignored_before_handlers;
+  const std::uint64_t ignored = ignored_before_handlers | (saved.child_ignored ? bit(SIGCHLD) : 0);
   // What nobody has changed is inherited as it is.
   const int first = handlers_installed ? 1 : SIGCHLD;
   const int last = handlers_installed ? kSignals : SIGCHLD;
@@ -146,17 +144,11 @@ SavedSignals take_over_signals() {
   SavedSignals saved;
   saved.mask = change_mask(SIG_SETMASK, kAll);
   KernelAction action{};
-  const auto note = [&](int signal) {
-    if (get_action(signal, &action) && action.handler == SIG_IGN) saved.ignored |= bit(signal);
-  };
-  std::ranges::for_each(kOfTheJob, note);
-  std::ranges::for_each(kOfTerminals, note);
-  action = {};
   // Also for SA_NOCLDWAIT, which reaps by itself too. Only where it is needed: the kernel forgets a
   // SIGCHLD that waits when its default is set again, and with it that a command which was started
   // early has ended.
   const bool known = get_action(SIGCHLD, &action);
-  if (known && action.handler == SIG_IGN) saved.ignored |= bit(SIGCHLD);
+  saved.child_ignored = known && action.handler == SIG_IGN;
   if (!known || action.handler != SIG_DFL || (action.flags & SA_NOCLDWAIT) != 0) {
     set_action(SIGCHLD, SIG_DFL);
   }
@@ -175,6 +167,12 @@ void reset_signals() {
   change_mask(SIG_SETMASK, 0);
 }
 
+bool caller_ignores(int signal) {
+  KernelAction action{};
+  if (handlers_installed) return (ignored_before_handlers & bit(signal)) != 0;
+  return get_action(signal, &action) && action.handler == SIG_IGN;
+}
+
 bool outlives(int signal) {
   struct sigaction action{};
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == pass_over;
@@ -187,7 +185,9 @@ void restore_signals_of_worker(const SavedSignals& saved) {
   action.sa_handler = pass_over;
   action.sa_flags = SA_RESTART;
   for (const int signal : kOfTheJob) {
-    if ((saved.ignored & bit(signal)) == 0) ::sigaction(signal, &action, nullptr);
+    struct sigaction before{};
+    const bool set = ::sigaction(signal, &action, &before) == 0;
+    if (set && before.sa_handler == SIG_IGN) ::sigaction(signal, &before, nullptr);
   }
   change_mask(SIG_SETMASK, saved.mask);
 }

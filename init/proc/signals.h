@@ -19,9 +19,7 @@ namespace proc {
 // Bit n-1 stands for signal n, as in the kernel; glibc's sigset_t functions leave out 32 and 33.
 struct SavedSignals {
   std::uint64_t mask = 0;
-  // Of what is asked for later: SIGCHLD, the signals meant for the job, those of a terminal.
-  // Whatever else the caller ignored stays so by itself.
-  std::uint64_t ignored = 0;
+  bool child_ignored = false;  // SIGCHLD; whatever else the caller ignored stays so by itself
 };
 
 // The first thing an init does. Blocks all 64, the faults (SEGV, BUS, ...) too: those that others
@@ -32,6 +30,9 @@ struct SavedSignals {
 // then reap by itself. No other disposition is touched, here or later: a blocked signal is queued
 // even when it is ignored.
 SavedSignals take_over_signals();
+
+// Whether the caller had it ignored, as `nohup` has SIGHUP: not to be asked of SIGCHLD.
+bool caller_ignores(int signal);
 
 // In a child, last before exec or before its own work: the dispositions, those of a SignalSource's
 // handlers included, then the mask.

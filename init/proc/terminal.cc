@@ -57,13 +57,17 @@ bool sent_by_terminal(const Received& received) {
   return received.code == SI_KERNEL && (bit(received.signal) & kTerminals) != 0;
 }
 
-JobControl::JobControl(const SavedSignals& saved)
-    : saved_(saved), shell_(has_parent_session()), in_callers_group_(shell_ && has_terminal()) {}
+JobControl JobControl::at_start() {
+  JobControl control;
+  control.shell_ = has_parent_session();
+  control.in_callers_group_ = control.shell_ && has_terminal();
+  return control;
+}
 
 void JobControl::started(std::uint64_t pending) { unsure_ = pending & kTerminals; }
 
 bool JobControl::is_ignored(const Received& received) const {
-  return shell_ && sent_by_terminal(received) && (saved_.ignored & bit(received.signal)) != 0;
+  return shell_ && sent_by_terminal(received) && caller_ignores(received.signal);
 }
 
 bool JobControl::has_reached(pid_t main, const Received& received) const {

@@ -39,7 +39,7 @@ bool sent_by_terminal(const Received& received);
 class JobControl {
  public:
   JobControl() = default;  // there is none
-  explicit JobControl(const SavedSignals& saved);
+  static JobControl at_start();
 
   // The rule's answer at the start.
   [[nodiscard]] bool in_callers_group() const { return in_callers_group_; }
@@ -59,7 +59,6 @@ class JobControl {
   std::int64_t stop_with(pid_t main);
 
  private:
-  SavedSignals saved_;
   bool shell_ = false;  // there may be one that waits for us
   bool in_callers_group_ = false;
   bool terminal_stop_ = false;  // ^Z has come, and the main process has a group of its own

@@ -131,8 +131,10 @@ PathState inspect(const std::string& path, bool read_content) {
   if (state.kind == PathState::Kind::kDirectory || state.kind == PathState::Kind::kFile) {
     state.writable = may_access(AT_FDCWD, path.c_str(), W_OK);
   }
+  // Without such a bit nobody may execute it, by no access control list either.
+  const bool some_may = (status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
   state.executable =
-      state.kind == PathState::Kind::kFile && may_access(AT_FDCWD, path.c_str(), X_OK);
+      state.kind == PathState::Kind::kFile && some_may && may_access(AT_FDCWD, path.c_str(), X_OK);
   return state;
 }
 

@@ -38,11 +38,12 @@ bool mode_allows(const struct stat& status, int access) {
 }  // namespace
 
 bool may_access(int directory, const char* path, int access) {
+  if (::syscall(SYS_faccessat2, directory, path, access, AT_EACCESS) == 0) return true;
+  // Before Linux 5.8, or where a seccomp profile does not know it.
+  if (errno != EPERM && errno != ENOSYS) return false;
   if (::getuid() == ::geteuid() && ::getgid() == ::getegid()) {
     return ::syscall(SYS_faccessat, directory, path, access) == 0;
   }
-  if (::syscall(SYS_faccessat2, directory, path, access, AT_EACCESS) == 0) return true;
-  if (errno != EPERM && errno != ENOSYS) return false;
   struct stat status{};
   if (::fstatat(directory, path, &status, 0) != 0) return false;
   if (mode_allows(status, access)) return true;

@@ -114,8 +114,10 @@ class Walk {
  public:
   Walk(const std::string& path, const ReachRule& rule) : path_(path), rule_(rule) {}
   envgen::Result<Reached> run();
+  envgen::Result<Reached> go_on(const Fd& from, std::string shown);
 
  private:
+  envgen::Result<Reached> walk();
   [[nodiscard]] std::unexpected<envgen::Error> fail(int error) const;
   [[nodiscard]] std::string shown(const std::string& name) const;
   // Directory and its status at once; false with errno. `known`: the status, where it was asked
@@ -287,6 +289,19 @@ envgen::Result<Reached> Walk::run() {
     return fail(errno);
   }
   push(path_);
+  return walk();
+}
+
+envgen::Result<Reached> Walk::go_on(const Fd& from, std::string shown) {
+  if (!stand_in(Fd(::fcntl(from.get(), F_DUPFD_CLOEXEC, 0)))) return fail(errno);
+  // Of one that was removed its name may lead to another by now.
+  if (status_.st_nlink == 0) return fail(ENOENT);
+  at_ = std::move(shown);
+  push(std::string_view(path_).substr(at_.size()));
+  return walk();
+}
+
+envgen::Result<Reached> Walk::walk() {
   while (!rest_.empty()) {
     const std::string name = std::move(rest_.front());
     rest_.pop_front();
@@ -306,6 +321,11 @@ envgen::Result<Reached> Walk::run() {
 
 envgen::Result<Reached> reach(const std::string& path, const ReachRule& rule) {
   return Walk(path, rule).run();
+}
+
+envgen::Result<Reached> reach_from(const Reached& known, const std::string& directory,
+                                   const std::string& path, const ReachRule& rule) {
+  return Walk(path, rule).go_on(known.directory, directory);
 }
 
 namespace {

@@ -41,6 +41,11 @@ struct ReachRule {
 // write. A read-only file system is written by nobody; in a sticky directory an entry belongs to
 // its owner. An Error names the link, and whose it is; or the component that is not there.
 envgen::Result<Reached> reach(const std::string& path, const ReachRule& rule = {});
+// The same of a path below `directory`, with whose name it begins, without a walk to there: by what
+// reach() has found of another path in it, without a weakness. An Error too where the directory was
+// removed since, as far as the kernel tells (overlayfs does not).
+envgen::Result<Reached> reach_from(const Reached& known, const std::string& directory,
+                                   const std::string& path, const ReachRule& rule = {});
 
 // What an error of reach() is: a link that others could have made; that something is not there.
 bool is_foreign_link(const envgen::Error& error);

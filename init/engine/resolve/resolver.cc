@@ -12,7 +12,6 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <list>
 #include <new>
 
 #include "base/exit_codes.h"
@@ -25,6 +24,7 @@
 #include "init/engine/cluster/peers.h"
 #include "init/engine/resolve/collect.h"
 #include "init/engine/resolve/device_wait.h"
+#include "init/engine/resolve/places.h"
 #include "init/engine/resolve/preflight.h"
 #include "init/engine/resolve/source_scripts.h"
 #include "init/engine/resolve/start_values.h"
@@ -142,68 +142,6 @@ envgen::Result<envgen::LazyText> content_of(const envgen::PlannedFile& file) {
                       "mount it there, readable for this user, or name another");
 }
 
-// Reaches paths one after the other. The directories that it came to last stay open, so that a
-// second path in one needs no walk; how weak the way to them is, is not kept. With the rights of
-// the job's user each path is reached by itself.
-class Places {
- public:
-  explicit Places(const std::optional<envgen::Identity>& who) : who_(who) {}
-
-  envgen::Status at(const std::string& path, const sys::ReachRule& rule,
-                    const std::function<envgen::Status(const sys::Reached&)>& work) {
-    if (who_) return sys::with_rights_of(&*who_, path, rule, work);
-    sys::ReachRule no_further = rule;
-    no_further.follow_last = false;
-    const std::string name = path.substr(path.rfind('/') + 1);
-    if (name.empty() || name == "." || name == "..") {
-      TRY_ASSIGN(const auto place, sys::reach(path, no_further));
-      return work_at(path, rule, place, work);
-    }
-    const std::string parent = sys::parent_of(path);
-    auto known = std::ranges::find(known_, parent, &Known::path);
-    if (known == known_.end() || is_removed(known->place.directory)) {
-      TRY_ASSIGN(auto place, sys::reach(path, no_further));
-      if (known != known_.end()) known_.erase(known);
-      if (known_.size() == kMost) known_.pop_front();
-      known = known_.insert(known_.end(), {parent, std::move(place)});
-    }
-    known_.splice(known_.end(), known_, known);  // the last one used
-    known->place.name = name;
-    return work_at(path, rule, known->place, work);
-  }
-  // A tree was removed: any of them may have been in it, by whatever name. Of a directory that
-  // overlayfs has merged the kernel does not tell.
-  void forget() { known_.clear(); }
-
- private:
-  // By turns the parents of the ranks' directories and of their logs, and the run directory's own.
-  static constexpr std::size_t kMost = 8;
-  struct Known {
-    std::string path;
-    sys::Reached place;  // of something in it
-  };
-
-  static bool is_removed(const sys::Fd& directory) {
-    struct stat status{};
-    return ::fstat(directory.get(), &status) != 0 || status.st_nlink == 0;
-  }
-  static envgen::Status work_at(const std::string& path, const sys::ReachRule& rule,
-                                const sys::Reached& place,
-                                const std::function<envgen::Status(const sys::Reached&)>& work) {
-    struct stat status{};
-    const int directory = place.directory.get();
-    const bool link = rule.follow_last &&
-                      ::fstatat(directory, place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                      S_ISLNK(status.st_mode);
-    if (!link) return work(place);
-    TRY_ASSIGN(const auto target, sys::reach(path, rule));
-    return work(target);
-  }
-
-  const std::optional<envgen::Identity>& who_;
-  std::list<Known> known_;  // in the order of their last use
-};
-
 constexpr mode_t kDirectoryMode = 0755;
 constexpr const char* kMaking = "creating a directory";
 
@@ -216,10 +154,10 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
     if (directory.clean) {
       TRY(sys::remove_tree(place, directory.path));
     }
-    const mode_t mask = ::umask(0);
     const bool made = ::mkdirat(place.directory.get(), place.name.c_str(), kDirectoryMode) == 0;
     int error = errno;
-    ::umask(mask);
+    const bool give = made && directory.of_job && who && ::geteuid() != who->uid;
+    if (made && !give) return {};
     // Held: between its making and its giving away somebody else's could take its place.
     const sys::Fd fd(::openat(place.directory.get(), place.name.c_str(), kOpen));
     if (!fd.valid()) {
@@ -228,7 +166,6 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
                           error == ENOTDIR ? "remove what is there"
                                            : "make its parent writable, or choose another place");
     }
-    const bool give = made && directory.of_job && who && ::geteuid() != who->uid;
     if (!give || ::fchownat(fd.get(), "", who->uid, who->gid, AT_EMPTY_PATH) == 0) return {};
     return envgen::fail("giving a directory to the job's user", directory.path,
                         sys::errno_text(errno),
@@ -277,7 +214,20 @@ bool holds_logs(const envgen::Plan& plan, const std::string& directory) {
 
 namespace {
 
+// What is made has the mode that it is made with, whatever the caller's umask.
+class NoUmask {
+ public:
+  NoUmask() : before_(::umask(0)) {}
+  ~NoUmask() { ::umask(before_); }
+  NoUmask(const NoUmask&) = delete;
+  NoUmask& operator=(const NoUmask&) = delete;
+
+ private:
+  mode_t before_;
+};
+
 envgen::Status carry_out_files(const envgen::Plan& plan, Places& places) {
+  const NoUmask exact;
   const auto& who = plan.sandbox.identity;
   for (const envgen::PlannedDirectory& directory : plan.directories) {
     auto made = make_directory(directory, who, places);

@@ -205,7 +205,7 @@ TEST_F(TakeBackTerminal, AKeyThatComesWhileTheJobIsStartedReachesItOnce) {
   lead([this] {
     return below_a_shell([this] {
       ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
-      proc::JobControl control(saved_);
+      auto control = proc::JobControl::at_start();
       control.started(proc::pending_signals());
       const pid_t job = ::fork();
       if (job == 0) {
@@ -227,7 +227,7 @@ TEST_F(TakeBackTerminal, AKeyThatCameBeforeTheJobHasNotReachedIt) {
   lead([this] {
     return below_a_shell([this] {
       ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
-      proc::JobControl control(saved_);
+      auto control = proc::JobControl::at_start();
       child::say(STDOUT_FILENO, "ready\n");
       await_key();
       control.started(proc::pending_signals());

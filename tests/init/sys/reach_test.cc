@@ -79,6 +79,40 @@ TEST_F(Reach, TellsWhoMayChangeWhatAPathMeans) {
   EXPECT_THAT(reach(path("group/x"))->weakness, HasSubstr("group ("));
 }
 
+TEST_F(Reach, GoesOnFromADirectoryThatItCameToBefore) {
+  make("sticky/ours", 0, 0755);
+  make("sticky/theirs", kOther, 0755);
+  make("ours/below", 0, 0755);
+  link(path("ours"), "sticky/link", kOther);
+  link("../ours", "ours/link", 0);
+  const auto ours = reach(path("ours/file"));
+  for (const char* name : {"ours//below/../file", "ours/link/file", "ours/./file"}) {
+    EXPECT_TRUE(leads_to(reach_from(*ours, path("ours"), path(name)), path("ours/file"))) << name;
+  }
+  const auto made =
+      reach_from(*ours, path("ours"), path("ours/new/deep/x"), {.make_parents = 0750});
+  EXPECT_EQ(made->name, "x");
+  EXPECT_TRUE(std::filesystem::is_directory(path("ours/new/deep")));
+  // What one entry may be trusted with says nothing of another.
+  const auto sticky = reach(path("sticky/ours"));
+  ASSERT_THAT(sticky->weakness, IsEmpty());
+  EXPECT_THAT(reach_from(*sticky, path("sticky"), path("sticky/ours/x"))->weakness, IsEmpty());
+  EXPECT_THAT(reach_from(*sticky, path("sticky"), path("sticky/theirs/x"))->weakness,
+              HasSubstr("sticky ("));
+  const auto refused = reach_from(*sticky, path("sticky"), path("sticky/link/file"));
+  EXPECT_TRUE(!refused && sys::is_foreign_link(refused.error()));
+}
+
+TEST_F(Reach, DoesNotGoOnFromADirectoryThatWasRemoved) {
+  make("gone", 0, 0755);
+  const auto known = reach(path("gone/x"));
+  std::filesystem::remove(path("gone"));
+  make("gone", 0, 0755);
+  make("gone/below", 0, 0755);
+  const auto reached = reach_from(*known, path("gone"), path("gone/below/x"));
+  EXPECT_TRUE(!reached && sys::is_absent(reached.error()));
+}
+
 // As images have it that were built with umask 002, until the job has root's group.
 TEST_F(Reach, TrustsRootsGroupWhereTheJobIsNotInIt) {
   make("roots", 0, 0775);

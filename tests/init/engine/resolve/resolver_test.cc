@@ -192,6 +192,28 @@ TEST_F(Resolve, MakesADirectoryAgainThatSomebodyRemovedMeanwhile) {
   EXPECT_TRUE(fs::exists(path("run/stacks/python/sitecustomize.py")));
 }
 
+TEST_F(Resolve, GoesThroughALinkBelowADirectoryThatItKeeps) {
+  fs::create_directories(path("run/far"));
+  fs::create_directory_symlink("far", path("run/near"));
+  envgen::Plan plan;
+  plan.directories = {{path("run/a")}, {path("run/near/b/c")}, {path("run/near/b/d")}};
+  ASSERT_TRUE(engine::carry_out_files(plan));
+  EXPECT_TRUE(fs::is_directory(path("run/far/b/c")));
+  EXPECT_TRUE(fs::is_directory(path("run/far/b/d")));
+}
+
+TEST_F(Resolve, MakesDirectoriesWithTheirModeWhateverTheUmaskIs) {
+  envgen::Plan plan;
+  plan.directories = {{path("run/a/b")}, {path("run/a/c")}};
+  const mode_t before = ::umask(077);
+  const auto done = engine::carry_out_files(plan);
+  EXPECT_EQ(::umask(before), 077U) << "the caller's stays";
+  ASSERT_TRUE(done);
+  for (const char* name : {"run/a", "run/a/b", "run/a/c"}) {
+    EXPECT_EQ(fs::status(path(name)).permissions(), fs::perms(0755)) << name;
+  }
+}
+
 TEST_F(Resolve, MakesDirectoriesInMorePlacesThanItKeeps) {
   envgen::Plan plan;
   for (const std::string name : {"first", "second"}) {

@@ -1,0 +1,86 @@
+#include "init/engine/resolve/places.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "init/sys/as_user.h"
+#include "init/sys/fd.h"
+#include "init/sys/files.h"
+
+namespace engine {
+namespace {
+
+bool is_removed(const sys::Fd& directory) {
+  struct stat status{};
+  return ::fstat(directory.get(), &status) != 0 || status.st_nlink == 0;
+}
+
+bool is_in(const std::string& path, const std::string& directory) {
+  return path.starts_with(directory) &&
+         (path.size() == directory.size() || path[directory.size()] == '/');
+}
+
+envgen::Status work_at(const std::string& path, const sys::ReachRule& rule,
+                       const sys::Reached& place,
+                       const std::function<envgen::Status(const sys::Reached&)>& work) {
+  struct stat status{};
+  const bool link =
+      rule.follow_last &&
+      ::fstatat(place.directory.get(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISLNK(status.st_mode);
+  if (!link) return work(place);
+  TRY_ASSIGN(const auto target, sys::reach(path, rule));
+  return work(target);
+}
+
+}  // namespace
+
+// The one that is `parent`, or the deepest of those that `parent` is in; end() without.
+Places::Kept::iterator Places::nearest(const std::string& parent) {
+  auto best = known_.end();
+  for (auto one = known_.begin(); one != known_.end(); ++one) {
+    if (!is_in(parent, one->path)) continue;
+    if (best == known_.end() || best->path.size() < one->path.size()) best = one;
+  }
+  return best;
+}
+
+// `parent`, the directory of `path`: the last one of those that are kept.
+envgen::Result<Places::Kept::iterator> Places::open(const std::string& parent,
+                                                    const std::string& path,
+                                                    const sys::ReachRule& rule) {
+  const auto near = nearest(parent);
+  const bool same = near != known_.end() && near->path == parent;
+  if (same && !is_removed(near->place.directory)) {
+    known_.splice(known_.end(), known_, near);
+    return near;
+  }
+  envgen::Result<sys::Reached> place = std::unexpected(envgen::Error());
+  if (near != known_.end() && !same && near->place.weakness.empty()) {
+    place = sys::reach_from(near->place, near->path, path, rule);
+  }
+  if (!place) place = sys::reach(path, rule);
+  if (!place) return std::unexpected(std::move(place.error()));
+  if (same) known_.erase(near);
+  if (known_.size() == kMost) known_.pop_front();
+  return known_.insert(known_.end(), {parent, std::move(*place)});
+}
+
+envgen::Status Places::at(const std::string& path, const sys::ReachRule& rule,
+                          const std::function<envgen::Status(const sys::Reached&)>& work) {
+  if (who_) return sys::with_rights_of(&*who_, path, rule, work);
+  sys::ReachRule no_further = rule;
+  no_further.follow_last = false;
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (name.empty() || name == "." || name == "..") {
+    TRY_ASSIGN(const auto place, sys::reach(path, no_further));
+    return work_at(path, rule, place, work);
+  }
+  TRY_ASSIGN(const auto known, open(sys::parent_of(path), path, no_further));
+  known->place.name = name;
+  return work_at(path, rule, known->place, work);
+}
+
+}  // namespace engine
