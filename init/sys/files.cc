@@ -125,14 +125,35 @@ int set_mode(int fd, std::uint32_t mode) {
   return no_modes && (mode & 077) != 0 ? 0 : errno;
 }
 
-int fill_and_rename(Fd fd, std::uint32_t mode, const Producer& content, const Reached& to,
-                    const std::string& from) {
+// ext4 brings a file to the disk before a rename puts it in another's place (mount option
+// auto_da_alloc), and the rename waits for it; not so where the two change places and the old one
+// goes then.
+int swap_and_remove(int directory, const char* from, const char* to) {
+  if (::renameat2(directory, from, directory, to, RENAME_EXCHANGE) != 0) return errno;
+  if (::unlinkat(directory, from, 0) == 0) return 0;
+  const int error = errno;  // EISDIR
+  ::renameat2(directory, from, directory, to, RENAME_EXCHANGE);
+  return error;
+}
+
+int put(const Reached& to, const std::string& from, Lifetime lifetime) {
+  const int directory = to.directory.get();
+  if (lifetime == Lifetime::kMachine) {
+    const int error = swap_and_remove(directory, from.c_str(), to.name.c_str());
+    // There is none yet, or the kernel, a filter or the file system does not know it.
+    const bool rename = error == ENOENT || error == EINVAL || error == ENOSYS || error == EPERM;
+    if (!rename) return error;
+  }
+  return ::renameat(directory, from.c_str(), directory, to.name.c_str()) == 0 ? 0 : errno;
+}
+
+int fill_and_put(Fd fd, std::uint32_t mode, const Producer& content, const Reached& to,
+                 const std::string& from, Lifetime lifetime) {
   if (const int error = write_pieces(fd.get(), content); error != 0) return error;
   if (const int error = set_mode(fd.get(), mode); error != 0) return error;
   // Not left to the destructor: NFS and quotas report what could not be stored here.
   if (::close(fd.release()) != 0 && errno != EINTR) return errno;
-  const int directory = to.directory.get();
-  return ::renameat(directory, from.c_str(), directory, to.name.c_str()) == 0 ? 0 : errno;
+  return put(to, from, lifetime);
 }
 
 bool is_directory(const std::string& path) {
@@ -151,7 +172,7 @@ int write_pieces(int fd, const Producer& content) {
 }
 
 envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
-                                 const Producer& content) {
+                                 const Producer& content, Lifetime lifetime) {
   constexpr int kAttempts = 16;
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   std::string temporary;
@@ -162,7 +183,7 @@ envgen::Status write_file_atomic(const Reached& place, const std::string& path, 
     if (!fd.valid() && errno != EEXIST) break;
   }
   if (!fd.valid()) return fail_errno(kWriting, path, errno);
-  const int error = fill_and_rename(std::move(fd), mode, content, place, temporary);
+  const int error = fill_and_put(std::move(fd), mode, content, place, temporary, lifetime);
   if (error == 0) return {};
   ::unlinkat(place.directory.get(), temporary.c_str(), 0);
   return fail_errno(kWriting, path, error);
@@ -181,8 +202,9 @@ envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
 }
 
 envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
-                                 std::string_view content) {
-  return write_file_atomic(place, path, mode, [content](const Sink& sink) { sink(content); });
+                                 std::string_view content, Lifetime lifetime) {
+  return write_file_atomic(
+      place, path, mode, [content](const Sink& sink) { sink(content); }, lifetime);
 }
 
 bool overwrite_file(const std::string& path, std::string_view content) {

@@ -19,10 +19,13 @@ namespace sys {
 // replaced this way: EBUSY.
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  std::string_view content);
+// What a file is for. One that need not outlive the machine is replaced without a wait for the
+// disk: after a power failure it may be empty.
+enum class Lifetime : unsigned char { kLasting, kMachine };
 // In a directory that was reached; `path` is for messages.
 struct Reached;
 envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
-                                 std::string_view content);
+                                 std::string_view content, Lifetime lifetime = Lifetime::kLasting);
 
 // Hands a text over piece by piece, where it need not be in memory as a whole.
 using Sink = std::function<void(std::string_view)>;
@@ -30,7 +33,7 @@ using Producer = std::function<void(const Sink&)>;
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  const Producer& content);
 envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
-                                 const Producer& content);
+                                 const Producer& content, Lifetime lifetime = Lifetime::kLasting);
 // To a descriptor that may block: 0 or an errno, after which no piece is written.
 int write_pieces(int fd, const Producer& content);
 

@@ -47,14 +47,20 @@ struct Started {
 int open_stamps(const std::string& folder) {
   const std::string fifo_path = folder + "/stamps";
   setenv("PAYLOAD_STAMP", fifo_path.c_str(), 1);
-  setenv("TRAINIT_RUN_DIR", (folder + "/run").c_str(), 1);
-  setenv("TRAINIT_LOG_DIR", (folder + "/logs").c_str(), 1);
   unlink(fifo_path.c_str());
   const int fifo = mkfifo(fifo_path.c_str(), 0600) == 0
                        ? open(fifo_path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK)
                        : -1;
   if (fifo < 0) fail(fifo_path);
   return fifo;
+}
+
+// As a container's are: nothing of an earlier start is there.
+void take_fresh_directories(const std::string& folder) {
+  static int starts = 0;
+  const std::string start = std::to_string(++starts);
+  setenv("TRAINIT_RUN_DIR", (folder + "/run-" + start).c_str(), 1);
+  setenv("TRAINIT_LOG_DIR", (folder + "/logs-" + start).c_str(), 1);
 }
 
 // In ms, of each, by turns in a random order.
@@ -67,6 +73,7 @@ std::array<std::vector<double>, kCount> time_in_turn(const Field& field,
   std::array<std::vector<double>, kCount> ms;
   for (int round = 0; round < rounds; ++round) {
     for (const std::size_t i : shuffled(ms.size())) {
+      take_fresh_directories(field.folder);
       ms[i].push_back(time_start(starters[i], fifo, ranks, said));
     }
   }
@@ -87,14 +94,8 @@ Started start_ranks(const Field& field, const std::string& payload, int ranks) {
                       "stamp"};
   const Words loop = {field.self, "--program", "fork-exec", std::to_string(ranks),
                       payload,    "stamp"};
-  const Words floor = {field.self,
-                       "--program",
-                       "ranks-floor",
-                       std::to_string(ranks),
-                       field.folder + "/floor-" + std::to_string(ranks),
-                       table,
-                       payload,
-                       "stamp"};
+  const Words floor = {field.self, "--program", "ranks-floor", std::to_string(ranks),
+                       table,      payload,     "stamp"};
   const auto [our_ms, floor_ms, loop_ms] =
       time_in_turn(field, std::array{ours, floor, loop}, ranks, kRounds);
   return {median(our_ms), median(floor_ms), median(loop_ms)};

@@ -330,7 +330,7 @@ void keep_plan(const envgen::Plan& plan, const envgen::Snapshot& base, Places& o
   const std::string path = base.facts.run_dir + "/" + kPlanFile;
   const std::string text = envgen::plan_to_text(plan, base.env);
   auto status = ours.at(path, {}, [&](const sys::Reached& place) {
-    return sys::write_file_atomic(place, path, 0644, text);
+    return sys::write_file_atomic(place, path, 0644, text, sys::Lifetime::kMachine);
   });
   if (!status) sys::log::debug(to_line(status.error()) + ", ignoring");
 }

@@ -97,12 +97,12 @@ envgen::Status StateWriter::replace(const char* name, std::string_view content) 
   const std::string path = run_dir_.path + "/" + name;
   if (is_still(place_.directory, run_dir_.path)) {
     place_.name = name;
-    return sys::write_file_atomic(place_, path, 0644, content);
+    return sys::write_file_atomic(place_, path, 0644, content, sys::Lifetime::kMachine);
   }
   auto reached = sys::reach(path);
   if (!reached) return sys::write_file_atomic(path, 0644, content);  // which says why
   place_ = std::move(*reached);
-  return sys::write_file_atomic(place_, path, 0644, content);
+  return sys::write_file_atomic(place_, path, 0644, content, sys::Lifetime::kMachine);
 }
 
 std::optional<std::int64_t> StateWriter::metrics_due_ms(bool watched) const {

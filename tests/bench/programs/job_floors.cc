@@ -35,7 +35,12 @@ void replace_file(int folder, const char* name, std::size_t bytes) {
   const int fd = openat(folder, ".new", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   must(fd >= 0 && write(fd, content.data(), bytes) == static_cast<ssize_t>(bytes), name);
   close(fd);
-  must(renameat(folder, ".new", folder, name) == 0, name);
+  // A rename onto another file waits for the disk of ext4.
+  if (renameat2(folder, ".new", folder, name, RENAME_EXCHANGE) == 0) {
+    must(unlinkat(folder, ".new", 0) == 0, name);
+  } else {
+    must(renameat(folder, ".new", folder, name) == 0, name);
+  }
 }
 
 int make_folder(const std::string& path) {
@@ -134,12 +139,13 @@ int start_rank(int folder, int rank, int out, char** program) {
 }  // namespace
 
 int ranks_floor(int argc, char** argv) {
-  if (argc < 5) return 2;
+  const char* path = getenv("TRAINIT_RUN_DIR");
+  if (argc < 4 || path == nullptr) return 2;
   const int ranks = atoi(argv[1]);
-  const int folder = make_folder(argv[2]);
-  take_folder(folder, argv[2]);
+  const int folder = make_folder(path);
+  take_folder(folder, path);
   replace_file(folder, "state.json", kStateBytes);
-  resolve(ranks, folder, argv[3]);
+  resolve(ranks, folder, argv[2]);
   std::vector<int> sources;
   std::vector<int> ends;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -151,7 +157,7 @@ int ranks_floor(int argc, char** argv) {
   start_writer(folder, sources, ends);
   std::vector<int> reports;
   for (int rank = 0; rank < ranks; ++rank) {
-    reports.push_back(start_rank(folder, rank, ends[static_cast<std::size_t>(rank)], argv + 4));
+    reports.push_back(start_rank(folder, rank, ends[static_cast<std::size_t>(rank)], argv + 3));
     close(ends[static_cast<std::size_t>(rank)]);
   }
   char failed = 0;

@@ -1,20 +1,28 @@
 #include "init/sys/files.h"
 
 #include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 
+#include "init/sys/reach.h"
 #include "tests/init/child.h"
+#include "tests/init/refuse.h"
 
 namespace {
 
@@ -230,6 +238,87 @@ TEST_F(WriteFileAtomic, LeavesNoDebrisWhenTheTargetIsADirectory) {
   ::mkdir(path("d").c_str(), 0755);
   EXPECT_FALSE(sys::write_file_atomic(path("d"), 0644, "x"));
   EXPECT_EQ(sys::inspect(path(""), true).entries, std::vector<std::string>{"d"});
+}
+
+// Of a file that goes with the machine, which changes places with the old one.
+class ReplaceOfTheMachine : public WriteFileAtomic {
+ protected:
+  envgen::Status replace(const std::string& name, std::string_view content,
+                         sys::Lifetime lifetime = sys::Lifetime::kMachine) const {
+    auto place = sys::reach(path(name));
+    return place ? sys::write_file_atomic(*place, path(name), 0644, content, lifetime)
+                 : std::unexpected(place.error());
+  }
+  [[nodiscard]] std::vector<std::string> names() const {
+    return sys::inspect(path(""), true).entries;
+  }
+  // Whether the file system has given it no place yet.
+  [[nodiscard]] bool is_delayed(const std::string& name) const {
+    const sys::Fd fd(::open(path(name).c_str(), O_RDONLY | O_CLOEXEC));
+    alignas(fiemap) std::array<char, sizeof(fiemap) + sizeof(fiemap_extent)> room{};
+    auto* map = reinterpret_cast<fiemap*>(room.data());
+    map->fm_length = ~std::uint64_t{0};
+    map->fm_extent_count = 1;
+    return ::ioctl(fd.get(), FS_IOC_FIEMAP, map) == 0 && map->fm_mapped_extents == 1 &&
+           (map->fm_extents[0].fe_flags & FIEMAP_EXTENT_DELALLOC) != 0;
+  }
+};
+
+TEST_F(ReplaceOfTheMachine, DoesAsTheOtherOne) {
+  EXPECT_TRUE(replace("state.json", "first"));
+  const sys::Fd reader(::open(path("state.json").c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_TRUE(replace("state.json", "second"));
+  EXPECT_EQ(child::read_to_end(reader.get()), "first");
+  EXPECT_EQ(read(path("state.json")), "second");
+  EXPECT_EQ(names(), std::vector<std::string>{"state.json"});
+}
+
+TEST_F(ReplaceOfTheMachine, LeavesADirectoryWhereItIs) {
+  ::mkdir(path("d").c_str(), 0755);
+  write("d/of-somebody", "content");
+  const auto status = replace("d", "x");
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().found, "Is a directory (EISDIR)");
+  EXPECT_EQ(read(path("d/of-somebody")), "content");
+  EXPECT_EQ(names(), std::vector<std::string>{"d"});
+}
+
+TEST_F(ReplaceOfTheMachine, ReplacesALinkNotWhatItNames) {
+  write("target", "old");
+  ::symlink("target", path("link").c_str());
+  EXPECT_TRUE(replace("link", "new"));
+  EXPECT_EQ(read(path("target")), "old");
+  EXPECT_EQ(read(path("link")), "new");
+  EXPECT_EQ(names(), (std::vector<std::string>{"link", "target"}));
+}
+
+// gVisor and NFS.
+TEST_F(ReplaceOfTheMachine, DoesWithoutAKernelThatSwaps) {
+  for (const int error : {EINVAL, ENOSYS, EPERM}) {
+    write("state.json", "old");
+    const auto outcome = child::run([&] {
+      if (!refuse::calls({SYS_renameat2}, error)) return 9;
+      return replace("state.json", "new") ? 0 : 1;
+    });
+    EXPECT_EQ(outcome.code, 0) << error;
+    EXPECT_EQ(read(path("state.json")), "new") << error;
+    EXPECT_EQ(names(), std::vector<std::string>{"state.json"}) << error;
+  }
+}
+
+TEST_F(ReplaceOfTheMachine, DoesNotWaitForTheDisk) {
+  constexpr int kAttempts = 20;  // somebody else may sync meanwhile
+  const auto stays_off_the_disk = [this](sys::Lifetime lifetime) {
+    for (int i = 0; i < kAttempts; ++i) {
+      if (replace("state.json", "state", lifetime) && is_delayed("state.json")) return true;
+    }
+    return false;
+  };
+  replace("state.json", "old");
+  if (stays_off_the_disk(sys::Lifetime::kLasting)) GTEST_SKIP() << "no auto_da_alloc here";
+  write("new", "bytes");
+  if (!is_delayed("new")) GTEST_SKIP() << "a file system that delays nothing";
+  EXPECT_TRUE(stays_off_the_disk(sys::Lifetime::kMachine));
 }
 
 TEST_F(WriteFileAtomic, SaysWhatHelpsWhereDescriptorsAreOut) {
