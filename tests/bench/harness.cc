@@ -192,7 +192,12 @@ Run measure(const Words& argv, const std::string& said) {
   if (wait4(child, &status, 0, &usage) != child) fail("wait4");
   const std::int64_t end = now_ns();
   if (status != 0) fail(quoted(argv) + "did not end well; it said: " + read_text(said));
-  return {static_cast<double>(end - begin) / 1e6, static_cast<double>(usage.ru_maxrss) / 1024};
+  const auto ms_of = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_usec) / 1e3;
+  };
+  return {.wall_ms = static_cast<double>(end - begin) / 1e6,
+          .peak_mb = static_cast<double>(usage.ru_maxrss) / 1024,
+          .cpu_ms = ms_of(usage.ru_utime) + ms_of(usage.ru_stime)};
 }
 
 Pipe::Pipe() {

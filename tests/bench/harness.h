@@ -78,6 +78,7 @@ void kill_and_finish(pid_t child);
 struct Run {
   double wall_ms = 0;
   double peak_mb = 0;
+  double cpu_ms = 0;  // of it and of all that it has waited for
 };
 pid_t start_saying(const Words& argv, const std::string& said);
 Run measure(const Words& argv, const std::string& said);

@@ -27,6 +27,7 @@ struct Way {
   std::string command;  // of the shell, with $FROM and $TO
   bool ours = false;
   std::vector<double> ms = {};
+  std::vector<double> cpu_ms = {};
   std::vector<double> ratios = {};  // to trainit's time of the same round
 };
 
@@ -169,6 +170,33 @@ void measure_shape(const Field& field, const TreeShape& shape, const std::string
   remove_tree(in_memory);
 }
 
+// What is compared with what, by their places in the list of ways.
+struct Beside {
+  std::size_t ours;
+  std::size_t other;
+};
+
+// "1.23 (1.10 to 1.40)": of the same rounds, with the least and the most.
+std::string paired(const std::vector<double>& ours, const std::vector<double>& other) {
+  std::vector<double> ratios;
+  for (std::size_t round = 0; round < ours.size(); ++round) {
+    ratios.push_back(ours[round] / other[round]);
+  }
+  return text("%.2f (%.2f to %.2f)", median(ratios), quantile(ratios, 0), quantile(ratios, 1));
+}
+
+void show_beside(const std::vector<Way>& ways, const std::vector<Beside>& pairs) {
+  printf("\n");
+  Table table({"way", "beside", "time", "CPU time"});
+  for (const Beside& pair : pairs) {
+    const Way& ours = ways[pair.ours];
+    const Way& other = ways[pair.other];
+    table.add(
+        {ours.name, other.name, paired(ours.ms, other.ms), paired(ours.cpu_ms, other.cpu_ms)});
+  }
+  table.print();
+}
+
 // How long it takes to find that neither a source nor its copy has changed. What proves as much
 // asks each file for its size and times, in both trees; who only reads the names proves nothing.
 // With a version the source is not looked at: the copy is, because jobs can write to it.
@@ -187,6 +215,11 @@ void measure_proof(const Field& field, const std::string& memory) {
     return "find " + tree + " -printf '" + look + "'";
   };
   const std::string stated = "%s %T@ %C@\\n";
+  const auto floor = [&field](const std::string& tree) {
+    return field.self + " --program look-floor " + tree +
+           text(" %ld", sysconf(_SC_NPROCESSORS_ONLN));
+  };
+  enum : std::size_t { kCopy, kFound, kVersion, kNames, kLeast, kBoth, kOnly, kFloor, kOnlyFloor };
   std::vector<Way> ways = {
       {"trainit copy, unchanged", ours, true},
       {"trainit --data, found", cached(""), true},
@@ -195,7 +228,9 @@ void measure_proof(const Field& field, const std::string& memory) {
       {"find: names in the source, size and time in the copy",
        looks(from, "") + " && " + looks(to, stated)},
       {"find: size and time in both trees", looks(from, stated) + " && " + looks(to, stated)},
-      {"find: size and time in the copy", looks(to, stated)}};
+      {"find: size and time in the copy", looks(to, stated)},
+      {"floor: one fstatat a file in both trees", floor(from) + " && " + floor(to)},
+      {"floor: one fstatat a file in the copy", floor(to)}};
   if (mkdir((memory + "/cache").c_str(), 0755) != 0) fail(memory);
   for (const Way& way : ways) {
     if (way.ours) measure({"/bin/sh", "-c", way.command}, field.folder + "/said");
@@ -203,11 +238,20 @@ void measure_proof(const Field& field, const std::string& memory) {
   for (int round = 0; round < (is_quick() ? 3 : 5); ++round) {
     for (const std::size_t index : shuffled(ways.size())) {
       const Words command = {"/bin/sh", "-c", ways[index].command};
-      ways[index].ms.push_back(measure(command, field.folder + "/said").wall_ms);
+      const Run run = measure(command, field.folder + "/said");
+      ways[index].ms.push_back(run.wall_ms);
+      ways[index].cpu_ms.push_back(run.cpu_ms);
     }
     for (Way& way : ways) way.ratios.push_back(way.ms.back() / ways[0].ms.back());
   }
   show(ways, text("### Nothing has changed: %d files, tmpfs", shape.files));
+  show_beside(ways, {{kCopy, kBoth},
+                     {kFound, kBoth},
+                     {kFound, kLeast},
+                     {kFound, kNames},
+                     {kFound, kFloor},
+                     {kVersion, kOnly},
+                     {kVersion, kOnlyFloor}});
   for (const char* name : {"/source", "/copy", "/.trainit-copy.copy", "/cache"}) {
     remove_tree(memory + name);
   }

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <new>
 #include <vector>
 
@@ -78,25 +80,57 @@ void copy_directory(const std::string& from, const std::string& to, char* buffer
   closedir(directory);
 }
 
-}  // namespace
+// Of each entry below a directory no more than what the file system says of it.
+void look_at(int above, const char* name) {
+  DIR* directory = fdopendir(openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory == nullptr) fail(name);
+  while (const dirent* entry = readdir(directory)) {
+    struct stat status{};
+    if (entry->d_type != DT_DIR) {
+      if (fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) fail(name);
+    } else if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+      look_at(dirfd(directory), entry->d_name);
+    }
+  }
+  closedir(directory);
+}
 
-int copy_floor(const std::string& from, const std::string& to, int processes) {
-  const std::vector<std::string> directories = make_directories(from, to);
+// Each of `count` things is done by one of so many processes.
+int by_processes(int processes, std::size_t count, const std::function<void(std::size_t)>& work) {
   void* memory = mmap(nullptr, sizeof(std::atomic<std::size_t>), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 1;
   auto* next = new (memory) std::atomic<std::size_t>(0);
   for (int process = 0; process < processes; ++process) {
     if (fork() != 0) continue;
-    std::vector<char> buffer(kBuffer);
-    for (std::size_t at = 0; (at = next->fetch_add(1)) < directories.size();) {
-      copy_directory(from + directories[at], to + directories[at], buffer.data());
-    }
+    for (std::size_t at = 0; (at = next->fetch_add(1)) < count;) work(at);
     _exit(0);
   }
   int worst = 0;
   for (int status = 0; wait(&status) > 0;) worst = std::max(worst, status);
   return worst == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int copy_floor(const std::string& from, const std::string& to, int processes) {
+  const std::vector<std::string> directories = make_directories(from, to);
+  std::vector<char> buffer(kBuffer);
+  return by_processes(processes, directories.size(), [&](std::size_t at) {
+    copy_directory(from + directories[at], to + directories[at], buffer.data());
+  });
+}
+
+int look_floor(const std::string& tree, int processes) {
+  std::vector<std::string> directories;
+  DIR* top = opendir(tree.c_str());
+  if (top == nullptr) fail(tree);
+  while (const dirent* entry = readdir(top)) {
+    if (entry->d_name[0] != '.') directories.push_back(tree + "/" + entry->d_name);
+  }
+  closedir(top);
+  return by_processes(processes, directories.size(),
+                      [&](std::size_t at) { look_at(AT_FDCWD, directories[at].c_str()); });
 }
 
 }  // namespace bench

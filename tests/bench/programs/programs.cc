@@ -196,6 +196,9 @@ constexpr std::array kPrograms{
     Program{"tee-floor", tee_floor},
     Program{"copy-raw",
             [](int argc, char** argv) { return argc == 3 ? copy_raw(argv[1], argv[2]) : 2; }},
+    Program{
+        "look-floor",
+        [](int argc, char** argv) { return argc == 3 ? look_floor(argv[1], atoi(argv[2])) : 2; }},
     Program{"copy-floor",
             [](int argc, char** argv) {
               return argc == 4 ? copy_floor(argv[1], argv[2], atoi(argv[3])) : 2;
