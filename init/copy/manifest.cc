@@ -1,5 +1,6 @@
 #include "init/copy/manifest.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -36,11 +37,15 @@ void append_path(std::string& text, std::string_view path) {
   }
 }
 
+// Takes a number and the space behind it.
 template <class T>
-bool read_number(std::string_view word, T& value, int base = 10) {
-  const auto number = parse_number<T>(word, base);
-  value = number.value_or(0);
-  return number.has_value();
+bool take_number(std::string_view& line, T& value, int base = 10) {
+  const char* end = line.data() + line.size();
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the end is the next argument.
+  const auto [stop, error] = std::from_chars(line.data(), end, value, base);
+  if (error != std::errc() || stop == end || *stop != ' ') return false;
+  line.remove_prefix(static_cast<std::size_t>(stop - line.data()) + 1);
+  return true;
 }
 
 // Takes the next word and the space behind it.
@@ -52,25 +57,24 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-std::optional<std::string> read_path(std::string_view text) {
-  std::string path;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const auto plain = static_cast<unsigned char>(text[at]);
-    if (plain < 0x20 || plain == 0x7f) return std::nullopt;
-    if (text[at] != '\\') {
-      path += text[at];
-      continue;
-    }
+bool read_path(std::string_view text, std::string& path) {
+  const auto plain = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x20 && byte != 0x7f && c != '\\';
+  };
+  while (!text.empty()) {
+    const auto end = std::ranges::find_if_not(text, plain);
+    path.append(text.begin(), end);
+    text.remove_prefix(static_cast<std::size_t>(end - text.begin()));
+    if (text.empty()) break;
     constexpr std::size_t kEscape = 4;  // \xHH
-    unsigned byte = 0;
-    const std::string_view digits = text.substr(at).size() < kEscape ? "" : text.substr(at + 2, 2);
-    if (digits.empty() || text[at + 1] != 'x' || !read_number(digits, byte, kHex) || byte == 0) {
-      return std::nullopt;
-    }
-    path += static_cast<char>(byte);
-    at += kEscape - 1;
+    if (text.size() < kEscape || !text.starts_with("\\x")) return false;
+    const auto byte = parse_number<unsigned>(text.substr(2, 2), kHex);
+    if (!byte || *byte == 0) return false;
+    path += static_cast<char>(*byte);
+    text.remove_prefix(kEscape);
   }
-  return path;
+  return !path.empty();
 }
 
 }  // namespace
@@ -95,26 +99,22 @@ void append_line(std::string& text, const ManifestLine& line) {
 }
 
 std::optional<ManifestLine> parse_manifest_line(std::string_view line) {
-  ManifestLine parsed;
+  std::optional<ManifestLine> parsed(std::in_place);
   const std::string_view type = next_word(line);
   if (type.size() != 1 || std::string_view("dflp").find(type[0]) == std::string_view::npos) {
     return std::nullopt;
   }
-  parsed.type = static_cast<ManifestType>(type[0]);
-  const bool numbers = read_number(next_word(line), parsed.size) &&
-                       read_number(next_word(line), parsed.mtime_ns) &&
-                       read_number(next_word(line), parsed.mode, kOctal) &&
-                       read_number(next_word(line), parsed.links);
-  if (!numbers || parsed.mode > kMostMode) return std::nullopt;
+  parsed->type = static_cast<ManifestType>(type[0]);
+  const bool numbers = take_number(line, parsed->size) && take_number(line, parsed->mtime_ns) &&
+                       take_number(line, parsed->mode, kOctal) && take_number(line, parsed->links);
+  if (!numbers || parsed->mode > kMostMode) return std::nullopt;
   const std::string_view hash = next_word(line);
   if (hash != "-") {
-    std::uint64_t value = 0;
-    if (hash.size() != kHashDigits || !read_number(hash, value, kHex)) return std::nullopt;
-    parsed.hash = value;
+    parsed->hash = parse_number<std::uint64_t>(hash, kHex);
+    if (hash.size() != kHashDigits || !parsed->hash) return std::nullopt;
   }
-  auto path = read_path(line);
-  if (!path || path->empty()) return std::nullopt;
-  parsed.path = *path == kRoot ? std::string() : std::move(*path);
+  if (!read_path(line, parsed->path)) return std::nullopt;
+  if (parsed->path == kRoot) parsed->path.clear();
   return parsed;
 }
 

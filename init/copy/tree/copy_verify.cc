@@ -23,6 +23,7 @@ namespace copy {
 namespace {
 
 constexpr std::uint64_t kPiece = 65536;  // bytes of the manifest, for one process at a time
+constexpr std::size_t kTold = 32;        // lines between two times that the counters hear of them
 constexpr mode_t kPermissions = 07777;
 constexpr mode_t kSetIds = 06000;
 
@@ -172,10 +173,7 @@ envgen::Status check_standing_line(Worker& worker, const envgen::ManifestLine& l
 envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
   using envgen::ManifestType;
   worker.path = worker.job.only.empty() ? line.path : worker.job.only;
-  if (line.type != ManifestType::kPart) {
-    worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
-    ++worker.sums.size.entries;
-  }
+  if (line.type != ManifestType::kPart) ++worker.sums.size.entries;
   if (worker.job.standing != nullptr) return check_standing_line(worker, line);
   if (line.type == ManifestType::kLink) {
     const std::size_t slash = line.path.rfind('/');
@@ -216,13 +214,15 @@ envgen::Status check_piece(Worker& worker, std::uint64_t begin, std::uint64_t en
     }
     rest.remove_prefix(envgen::kManifestTitle.size());
   }
-  while (!rest.empty()) {
+  for (std::size_t lines = 1; !rest.empty(); ++lines) {
+    if (lines % kTold == 0) tell_found(worker);
     const std::size_t size = rest.find('\n');
     const auto line = envgen::parse_manifest_line(rest.substr(0, size));
     if (!line) return no_manifest(worker.job.state, "a line that it cannot have");
     TRY(check_line(worker, *line));
     rest.remove_prefix(size + 1);
   }
+  tell_found(worker);
   return {};
 }
 

@@ -49,7 +49,7 @@ sys::Fd open_below(int root, std::string_view path, int flags) {
 
 DirectoryReader::DirectoryReader() : buffer_(new char[kBuffer]) {}
 
-bool DirectoryReader::read(int fd, std::vector<Name>& names) {
+bool DirectoryReader::read(int fd, std::vector<Name>& names, NameOrder order) {
   names.clear();
   while (names.empty()) {
     const long size = ::syscall(SYS_getdents64, fd, buffer_.get(), kBuffer);
@@ -63,7 +63,7 @@ bool DirectoryReader::read(int fd, std::vector<Name>& names) {
       at += entry.length;
     }
   }
-  std::ranges::sort(names, {}, &Name::inode);
+  if (order == NameOrder::kByInode) std::ranges::sort(names, {}, &Name::inode);
   return true;
 }
 

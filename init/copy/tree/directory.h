@@ -26,13 +26,17 @@ struct Name {
   [[nodiscard]] const char* c_str() const { return text.data(); }
 };
 
+enum class NameOrder : unsigned char {
+  kByInode,  // their data then lies in this order, as far as the file system can do it
+  kAny,
+};
+
 class DirectoryReader {
  public:
   DirectoryReader();
-  // The next entries of the directory `fd`, by inode: their data then lies in this order, as far as
-  // the file system can do it. "." and ".." are left out. None: the end. Sets errno, and is false,
-  // on a failure. The names live until the next call.
-  bool read(int fd, std::vector<Name>& names);
+  // The next entries of the directory `fd`. "." and ".." are left out. None: the end. Sets errno,
+  // and is false, on a failure. The names live until the next call.
+  bool read(int fd, std::vector<Name>& names, NameOrder order = NameOrder::kByInode);
 
  private:
   std::unique_ptr<char[]> buffer_;

@@ -33,19 +33,10 @@ envgen::Status note_late(Worker& worker, mode_t mode) {
   return cannot_write(worker, errno);
 }
 
-// Of this look through the source; the bytes of what is only looked at are none that were done.
-void count(const Worker& worker, const struct stat& status) {
-  Counters& counters = *worker.job.counters;
-  counters.entries.fetch_add(1, std::memory_order_relaxed);
-  if (!worker.job.tree.empty() || !S_ISREG(status.st_mode)) return;
-  counters.bytes.fetch_add(static_cast<std::uint64_t>(status.st_size), std::memory_order_relaxed);
-}
-
 }  // namespace
 
 envgen::Status finalize_directory(Worker& worker, int from, int to, const struct stat& status) {
   add_entry(worker.sums, worker.path, status, {}, worker.scratch);
-  count(worker, status);
   if (worker.job.tree.empty()) return {};
   if (to_ns(status.st_ctim) >= worker.job.rules.begun_ns) name_change(worker);
   struct stat now = status;
@@ -126,7 +117,6 @@ envgen::Status check_unchanged(Worker& worker, const DirectoryPair& directories,
     return {};
   }
   add_entry(worker.sums, worker.path, status, worker.target, worker.scratch);
-  count(worker, status);
   if (worker.job.tree.empty() || !S_ISREG(status.st_mode)) return {};
   const std::int64_t changed = to_ns(status.st_ctim);
   if (changed >= worker.job.rules.begun_ns) name_change(worker);

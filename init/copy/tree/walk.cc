@@ -130,7 +130,6 @@ envgen::Status do_entry(Worker& worker, const DirectoryPair& directories, const 
   if (type != DT_REG && type != DT_LNK) return refuse(worker, type);
   if (worker.job.counts) {
     ++worker.sums.size.entries;
-    worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
     return {};
   }
   if (worker.job.finalize) return check_unchanged(worker, directories, name);
@@ -146,6 +145,7 @@ envgen::Status do_names(Worker& worker, const DirectoryPair& directories) {
   while (!rest.names.empty()) {
     if (until_look-- == 0) {
       until_look = kLook;
+      if (worker.job.finalize) tell_found(worker);
       TRY(share_rest(worker, 2 * kLeast));
     }
     const Name name = rest.names.front();
@@ -157,6 +157,13 @@ envgen::Status do_names(Worker& worker, const DirectoryPair& directories) {
   }
   worker.path = rest.directory;
   return {};
+}
+
+// Files and links that are only counted need no path of their own.
+void count_names(Worker& worker) {
+  worker.sums.size.entries += std::erase_if(
+      worker.names, [](const Name& name) { return name.type == DT_REG || name.type == DT_LNK; });
+  tell_found(worker);
 }
 
 // The directory of `worker.path`, opened in both trees.
@@ -225,9 +232,14 @@ envgen::Status do_directory(Worker& worker, const Item& item) {
   if (!worker.job.finalize && !fresh) {
     TRY(remove_others(worker, directories));
   }
+  const bool only_counts = worker.job.counts && worker.job.options->filter.takes_all();
+  const NameOrder order = only_counts ? NameOrder::kAny : NameOrder::kByInode;
   for (;;) {
-    if (!worker.reader.read(directories.from, worker.names)) return cannot_read(worker, errno);
+    if (!worker.reader.read(directories.from, worker.names, order)) {
+      return cannot_read(worker, errno);
+    }
     if (worker.names.empty()) return {};
+    if (only_counts) count_names(worker);
     TRY(do_names(worker, directories));
   }
 }
@@ -299,6 +311,7 @@ envgen::Status work_on(Worker& worker) {
     if (!item) break;
     TRY(do_item(worker, *item));
   }
+  if (worker.job.finalize) tell_found(worker);
   worker.job.header->sums.add(worker.sums);
   return worker.manifest.flush();
 }

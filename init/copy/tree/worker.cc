@@ -82,6 +82,16 @@ void name_change(Worker& worker) {
   text.at(size) = '\0';
 }
 
+void tell_found(Worker& worker) {
+  Counters& counters = *worker.job.counters;
+  const TreeSize& now = worker.sums.size;
+  counters.entries.fetch_add(now.entries - worker.told.entries, std::memory_order_relaxed);
+  if (worker.job.tree.empty()) {
+    counters.bytes.fetch_add(now.bytes - worker.told.bytes, std::memory_order_relaxed);
+  }
+  worker.told = now;
+}
+
 envgen::Status share_rest(Worker& worker, std::size_t least) {
   std::span<const Name>& names = worker.rest.names;
   while (names.size() >= least && worker.list.hungry()) {

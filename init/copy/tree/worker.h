@@ -91,6 +91,7 @@ struct Worker {
   sys::Fd links;  // see links.h
   sys::Fd trash;
   Sums sums;
+  TreeSize told;  // of these, what the counters have
   DirectoryReader reader;
   std::vector<Name> names;
   Rest rest;
@@ -127,6 +128,10 @@ std::unexpected<envgen::Error> cannot_write(const Worker& worker, int error);
 void note_change(Worker& worker);
 // It may have been this one, if it was one.
 void name_change(Worker& worker);
+
+// Adds what a look found since the last time to the counters: not with each entry, as all processes
+// would wait for the same bytes of memory.
+void tell_found(Worker& worker);
 
 // Gives half of what is left of the directory in hand, if it is so many, to each who has nothing to
 // do.

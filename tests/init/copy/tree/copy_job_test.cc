@@ -311,6 +311,7 @@ TEST_F(CopyJobTest, FindsAByteThatWasChanged) {
   copy_well();  // which compares, and mends
   expect_copy();
   EXPECT_EQ(verify(), "");
+  EXPECT_EQ(counters_->get().entries, 5U);
   shell("touch '" + tree() + "/more'");
   EXPECT_THAT(verify(), HasSubstr("found 6 entries, not 5"));
   shell("rm '" + tree() + "/more'; ln -sfn other '" + tree() + "/a/link'");
