@@ -77,6 +77,7 @@ class Supervisor {
   void let_go();
   void not_started(lifecycle::TaskRef task, envgen::Error error);
   void adopt_plan(envgen::Plan plan);
+  void begin_output();
   void signal_task(const lifecycle::action::Signal& signal);
   void stop_main(const TaskRecord& record, int signal);
   void begin_anew();

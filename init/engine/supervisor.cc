@@ -124,6 +124,7 @@ void Supervisor::begin() {
   if (setup_.received) take_signal(*setup_.received);
   if (at_once) open_run_dir();
   // While the resolver works, and before the ranks run.
+  state_writer_.serve();
   job_.oom_kills_before = sys::oom_kills();
   if (!pass_through_) oom_group_ = sys::oom_group_warning();
   write_state();
@@ -367,9 +368,9 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   }
   if (!oom_group_.empty()) job_.plan.warnings.push_back(oom_group_);
   for (const std::string& warning : job_.plan.warnings) sys::log::warning(warning);
+  const bool copies =
+      std::ranges::any_of(data_, [](const DataTask* data) { return data->channel() >= 0; });
   if (!pass_through_) {
-    const bool copies =
-        std::ranges::any_of(data_, [](const DataTask* data) { return data->channel() >= 0; });
     sys::log::write(
         is_plain(job_.plan) && !copies ? sys::log::Level::kDebug : sys::log::Level::kInfo,
         starting_text(job_.plan) + (copies ? ", once its data is there" : ""));
@@ -377,6 +378,17 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   prepare_watches(job_);
   hold_state();
   post(cluster_ready(job_.plan));
+  if (!copies) begin_output();
+}
+
+// The ranks start when the resolver has ended, and that takes it as long as a fork of the tee. Not
+// where something else comes first, for which the tee would wait.
+void Supervisor::begin_output() {
+  const envgen::Plan& plan = job_.plan;
+  const bool hooks = std::ranges::find(plan.hooks, envgen::HookEvent::kPreStart,
+                                       &envgen::HookGroup::event) != plan.hooks.end();
+  if (pass_through_ || hooks || plan.policy.rendezvous_ms > 0 || plan.processes.empty()) return;
+  tees_.begin(plan, setup_.saved, line_scan(job_));
 }
 
 void Supervisor::check_start(std::uint32_t index) {

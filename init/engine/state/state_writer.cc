@@ -63,6 +63,10 @@ void StateWriter::open(const envgen::Environ& env) {
   if (!run_dir_.lock.valid()) return;
   place_.directory = std::move(run_dir_.directory);
   metrics_ms_ = sys::monotonic_ms();
+}
+
+void StateWriter::serve() {
+  if (!run_dir_.lock.valid()) return;
   auto control = ControlServer::open(run_dir_.path);
   if (!control) {
     sys::log::warning(to_line(control.error()) + ", ignoring");

@@ -18,9 +18,10 @@ namespace engine {
 
 class StateWriter {
  public:
-  // The run directory that `env` asks for and, where it is this instance's, the control server.
-  // Before this there is no directory, and nothing is published.
+  // The run directory that `env` asks for. Before this there is none, and nothing is published.
   void open(const envgen::Environ& env);
+  // Where it is this instance's: the control server.
+  void serve();
 
   // This instance's own directory: the run directory or, where another instance has that, one below
   // it that close() removes. "": none.
