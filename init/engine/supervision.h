@@ -40,12 +40,13 @@ namespace engine {
 
 class Supervisor {
  public:
-  explicit Supervisor(Setup&& setup);
+  // `setup` outlives it. Not inlined into whoever runs it: a job runs for weeks, and what is on the
+  // stack of this, of begin(), of a turn and of the end would lie there all the time.
+  [[gnu::noinline]] explicit Supervisor(Setup& setup);
   int run();
 
  private:
-  // The loop. Not inlined into it: a job runs for weeks, and what is on the stack of begin() and of
-  // a turn would stay there.
+  // The loop.
   [[gnu::noinline]] void begin();
   [[gnu::noinline]] void turn(const std::vector<Poller::Watched>& ready);
   const std::vector<Poller::Watched>& wait();
@@ -99,10 +100,10 @@ class Supervisor {
   bool look_for_paused();
   void continue_stopped();
   void finish_logs();
-  void finish();
-  int fall_back();
+  [[gnu::noinline]] void finish();
+  [[gnu::noinline]] int fall_back();
 
-  Setup setup_;
+  Setup& setup_;
   bool pid1_ = ::getpid() == 1;
   bool pass_through_;
   Job job_;

@@ -39,6 +39,10 @@ namespace event = lifecycle::event;
 constexpr std::size_t kMostSignals = 64;
 constexpr int kMostDeaths = 256;
 
+// What a start leaves to do behind it is due by then: the state, environments, metrics. It needs
+// the memory of the start once more.
+constexpr std::int64_t kStartMs = 1000;
+
 enum class Source : std::uint32_t { kStart, kWorker, kClient, kListener };
 
 Job new_job(const Setup& setup) {
@@ -57,8 +61,8 @@ std::vector<TaskKind> preparing_tasks(std::size_t datasets) {
 
 }  // namespace
 
-Supervisor::Supervisor(Setup&& setup)
-    : setup_(std::move(setup)),
+Supervisor::Supervisor(Setup& setup)
+    : setup_(setup),
       pass_through_(!setup_.planner && (!setup_.has_hooks || setup_.started != 0) &&
                     envgen::is_pass_through(setup_.base.env, setup_.request)),
       job_(new_job(setup_)),
@@ -180,10 +184,6 @@ void Supervisor::continue_stopped() {
 }
 
 const std::vector<Poller::Watched>& Supervisor::wait() {
-  if (!settled_ && machine_.phase() == lifecycle::Phase::kRunning) {
-    settled_ = true;
-    sys::release_start_memory();
-  }
   auto add = [this](int fd, Source source, std::uint32_t index) {
     poller_.add({fd, static_cast<std::uint32_t>(source), index});
   };
@@ -208,6 +208,11 @@ const std::vector<Poller::Watched>& Supervisor::wait() {
   }
   if (reap_again_) timeout_ms = 0;
   timeline_.flush();
+  const bool idle = !timeout_ms || *timeout_ms > kStartMs;
+  if (idle && !settled_ && machine_.phase() == lifecycle::Phase::kRunning) {
+    settled_ = true;
+    sys::release_start_memory();
+  }
   return poller_.wait(signals_, timeout_ms);
 }
 
@@ -541,7 +546,7 @@ void Supervisor::add_output(JobReport& report) const {
 int supervise(Setup&& setup) {
   try {
     const bool ends_process = setup.ends_process;
-    Supervisor supervisor(std::move(setup));
+    Supervisor supervisor(setup);
     const int code = supervisor.run();
     if (ends_process) ::_exit(code);
     return code;
