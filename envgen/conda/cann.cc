@@ -14,16 +14,16 @@ struct Toolkit {
   const char* variable;  // that it sets
 };
 
-constexpr std::array kToolkits = {
+constexpr auto kToolkits = std::to_array({
     Toolkit{"/usr/local/Ascend/ascend-toolkit/set_env.sh", "ASCEND_TOOLKIT_HOME"},
     Toolkit{"/usr/local/Ascend/nnal/atb/set_env.sh", "ATB_HOME_PATH"},
-};
+});
 
-constexpr std::array kDriverDirs = {
+constexpr auto kDriverDirs = std::to_array({
     "/usr/local/Ascend/driver/lib64",
     "/usr/local/Ascend/driver/lib64/common",
     "/usr/local/Ascend/driver/lib64/driver",
-};
+});
 
 bool is(Inputs& inputs, const char* path, PathState::Kind kind) {
   const PathState* state = inputs.kind(path);

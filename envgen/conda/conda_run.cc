@@ -17,7 +17,7 @@ struct Option {
 };
 
 // What only says how conda shows the output or itself is dropped: the command has its own stdout.
-constexpr std::array kOptions = {
+constexpr auto kOptions = std::to_array({
     Option{"-n", Takes::kName},
     Option{"--name", Takes::kName},
     Option{"-p", Takes::kPrefix},
@@ -35,7 +35,7 @@ constexpr std::array kOptions = {
     Option{"-q", Takes::kNothing},
     Option{"--quiet", Takes::kNothing},
     Option{"--debug-wrapper-scripts", Takes::kNothing},
-};
+});
 
 struct Match {
   const Option* option = nullptr;

@@ -42,7 +42,7 @@ Location locate_local(Inputs& /*inputs*/) {
 
 constexpr Platform kLocalPlatform = {"local", detect_local, locate_local};
 
-constexpr std::array kPlatforms = {
+constexpr auto kPlatforms = std::to_array({
     &kModelArtsPlatform,
     &kDlcPlatform,
     &kVkPlatform,
@@ -65,7 +65,7 @@ constexpr std::array kPlatforms = {
     &kEnvPlatform,
     &kBarePlatform,
     &kLocalPlatform,
-};
+});
 
 }  // namespace
 

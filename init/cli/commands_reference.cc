@@ -51,34 +51,35 @@ struct Meaning {
   std::string_view is;
 };
 
-constexpr std::array kExitCodes = {
-    Meaning{"0", "every rank, or the command, ended with 0"},
-    Meaning{"69", "what the job waits for was not there in time: it may be, the next time"},
-    Meaning{"70", "a rank hangs (--stall-action end)"},
-    Meaning{"75", "start it again, elsewhere: it saved a checkpoint, or this node is not fit"},
-    Meaning{"76", "the cause is on another node of the job"},
-    Meaning{"124", "the job's time is over (--max-duration)"},
-    Meaning{"125", "trainit's own failure, or bad input: the same container will fail again"},
-    Meaning{"126, 127", "the command is not executable, or was not found"},
-    Meaning{"128+n", "died of signal n; 143 and 130: stopped"},
-    Meaning{"others", "of the first rank that failed, or of the command; never 200 to 219"}};
+constexpr auto kExitCodes = std::to_array(
+    {Meaning{"0", "every rank, or the command, ended with 0"},
+     Meaning{"69", "what the job waits for was not there in time: it may be, the next time"},
+     Meaning{"70", "a rank hangs (--stall-action end)"},
+     Meaning{"75", "start it again, elsewhere: it saved a checkpoint, or this node is not fit"},
+     Meaning{"76", "the cause is on another node of the job"},
+     Meaning{"124", "the job's time is over (--max-duration)"},
+     Meaning{"125", "trainit's own failure, or bad input: the same container will fail again"},
+     Meaning{"126, 127", "the command is not executable, or was not found"},
+     Meaning{"128+n", "died of signal n; 143 and 130: stopped"},
+     Meaning{"others", "of the first rank that failed, or of the command; never 200 to 219"}});
 
-constexpr std::array kFiles = {
-    Meaning{"/etc/trainit/hooks/<event>.d", "the hooks of an image, see run-parts(8)"},
-    Meaning{"/etc/trainit/failures.d/*.json", "what an image's own failures look like"},
-    Meaning{"/run/trainit, /tmp/trainit-<uid>, /dev/shm/trainit-<uid>",
-            "the run directory: state.json, the control socket, logs; TRAINIT_RUN_DIR"},
-    Meaning{"/dev/termination-log", "why the job failed, where Kubernetes made that file"}};
+constexpr auto kFiles = std::to_array(
+    {Meaning{"/etc/trainit/hooks/<event>.d", "the hooks of an image, see run-parts(8)"},
+     Meaning{"/etc/trainit/failures.d/*.json", "what an image's own failures look like"},
+     Meaning{"/run/trainit, /tmp/trainit-<uid>, /dev/shm/trainit-<uid>",
+             "the run directory: state.json, the control socket, logs; TRAINIT_RUN_DIR"},
+     Meaning{"/dev/termination-log", "why the job failed, where Kubernetes made that file"}});
 
-constexpr std::array kVariables = {
-    Meaning{"TRAINIT_<OPTION>", "each option of a job: TRAINIT_MAX_RESTARTS for --max-restarts"},
-    Meaning{"RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT",
-            "what the ranks of most frameworks get; RANK_ID, DEVICE_ID, RANK_SIZE and "
-            "RANK_TABLE_FILE on Ascend. trainit plan shows all of them"},
-    Meaning{"TRAINIT_HOOK, TRAINIT_EXIT_CODE, TRAINIT_NODE_RANK, TRAINIT_NODE_COUNT and others",
-            "what hooks get"},
-    Meaning{"RANK_TABLE_FILE, MA_JOB_DIR, VC_TASK_INDEX, SLURM_PROCID, TF_CONFIG and others",
-            "what platforms inject: the first line of trainit plan says which one was recognised"}};
+constexpr auto kVariables = std::to_array(
+    {Meaning{"TRAINIT_<OPTION>", "each option of a job: TRAINIT_MAX_RESTARTS for --max-restarts"},
+     Meaning{"RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT",
+             "what the ranks of most frameworks get; RANK_ID, DEVICE_ID, RANK_SIZE and "
+             "RANK_TABLE_FILE on Ascend. trainit plan shows all of them"},
+     Meaning{"TRAINIT_HOOK, TRAINIT_EXIT_CODE, TRAINIT_NODE_RANK, TRAINIT_NODE_COUNT and others",
+             "what hooks get"},
+     Meaning{
+         "RANK_TABLE_FILE, MA_JOB_DIR, VC_TASK_INDEX, SLURM_PROCID, TF_CONFIG and others",
+         "what platforms inject: the first line of trainit plan says which one was recognised"}});
 
 void add_item(std::string& page, const std::string& tag, std::string_view text) {
   page += concat({".TP\n", tag, "\n", roff(text), "\n"});
@@ -192,9 +193,9 @@ struct Form {
   std::string (*make)();
 };
 
-constexpr std::array kForms = {Form{"man", man_page}, Form{"markdown", markdown},
-                               Form{"bash", bash_completion}, Form{"zsh", zsh_completion},
-                               Form{"fish", fish_completion}};
+constexpr auto kForms =
+    std::to_array({Form{"man", man_page}, Form{"markdown", markdown}, Form{"bash", bash_completion},
+                   Form{"zsh", zsh_completion}, Form{"fish", fish_completion}});
 
 }  // namespace
 

@@ -195,7 +195,7 @@ std::string progress_line(const CopyProgress& progress, const Rate& rate) {
 }
 
 std::string size_text(std::uint64_t bytes) {
-  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  constexpr auto kUnits = std::to_array({"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"});
   constexpr std::uint64_t kStep = 1024;
   if (bytes < kStep) return std::to_string(bytes) + " B";
   std::size_t unit = 0;

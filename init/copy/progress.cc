@@ -30,8 +30,8 @@ void take_over(const Counters& from, Counters& to) {
 }  // namespace
 
 const char* phase_name(Phase phase) {
-  constexpr std::array kNames = {"scanning", "copying",    "checking",
-                                 "syncing",  "publishing", "done"};
+  constexpr auto kNames =
+      std::to_array({"scanning", "copying", "checking", "syncing", "publishing", "done"});
   const auto at = static_cast<std::size_t>(phase);
   return at < kNames.size() ? kNames.at(at) : "unknown";
 }

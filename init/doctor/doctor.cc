@@ -14,7 +14,7 @@ namespace {
 using envgen::CheckResult;
 using envgen::Verdict;
 
-constexpr std::array kChecks = {
+constexpr auto kChecks = std::to_array({
     Check{"plan", "the job can be planned", check_plan},
     Check{"devices", "GPUs, MLUs, NPUs in /dev, and the variables that name them", check_devices},
     Check{"gpu", "what nvidia-smi says of each GPU", check_gpu},
@@ -37,7 +37,7 @@ constexpr std::array kChecks = {
     Check{"kernel", "its version, and the calls that trainit and jobs use", check_kernel},
     Check{"seccomp", "what a seccomp profile answers", check_seccomp},
     Check{"user", "who the job is, and what it may", check_user},
-};
+});
 
 // A live node answers on any port, be it with a refusal.
 constexpr int kAnyPort = 29500;

@@ -22,7 +22,7 @@ constexpr std::string_view kHelp =
     "\nThis is trainit in catatonit's place.\n";
 constexpr std::string_view kLicense =
     "This is trainit in catatonit's place: a program of its own, under trainit's licence.\n";
-constexpr std::array kLongOptions = {LongOption{"version", false, 'V'}};
+constexpr auto kLongOptions = std::to_array({LongOption{"version", false, 'V'}});
 
 constexpr int kErrors = 1;
 constexpr int kDebug = 4;

@@ -13,11 +13,13 @@ namespace {
 constexpr int kLastRewritten = 31;  // it knows no real-time signals here
 constexpr std::string_view kVersion = "dumb-init v1.2.5\n";
 
-constexpr std::array kLongOptions = {
-    LongOption{"help", false, 'h'},    LongOption{"single-child", false, 'c'},
-    LongOption{"rewrite", true, 'r'},  LongOption{"verbose", false, 'v'},
+constexpr auto kLongOptions = std::to_array({
+    LongOption{"help", false, 'h'},
+    LongOption{"single-child", false, 'c'},
+    LongOption{"rewrite", true, 'r'},
+    LongOption{"verbose", false, 'v'},
     LongOption{"version", false, 'V'},
-};
+});
 
 std::string help(const std::string& name) {
   return std::string(kVersion) + "Usage: " + name +

@@ -48,7 +48,7 @@ constexpr std::string_view kLicense =
     "This is trainit in tini's place: a program of its own, under trainit's licence.\n";
 
 // The names that it takes, and no others: not "TERM", "15" or "SIGPWR".
-constexpr std::array kSignalNames = {
+constexpr auto kSignalNames = std::to_array({
     std::pair{"SIGHUP", SIGHUP},       std::pair{"SIGINT", SIGINT},
     std::pair{"SIGQUIT", SIGQUIT},     std::pair{"SIGILL", SIGILL},
     std::pair{"SIGTRAP", SIGTRAP},     std::pair{"SIGABRT", SIGABRT},
@@ -63,7 +63,7 @@ constexpr std::array kSignalNames = {
     std::pair{"SIGXCPU", SIGXCPU},     std::pair{"SIGXFSZ", SIGXFSZ},
     std::pair{"SIGVTALRM", SIGVTALRM}, std::pair{"SIGPROF", SIGPROF},
     std::pair{"SIGWINCH", SIGWINCH},   std::pair{"SIGSYS", SIGSYS},
-};
+});
 
 int signal_of(std::string_view name) {
   for (const auto& [known, number] : kSignalNames) {

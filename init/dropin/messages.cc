@@ -26,7 +26,7 @@ enum Level : int { kFatal, kWarn, kInfo, kDebug, kTrace };
 constexpr std::array<std::string_view, 5> kPrefixes = {
     "[FATAL tini (", "[WARN  tini (", "[INFO  tini (", "[DEBUG tini (", "[TRACE tini ("};
 
-constexpr std::array kMessages = {
+constexpr auto kMessages = std::to_array({
     Message{Event::kSubreaper, kTrace, "Registered as child subreaper"},
     Message{Event::kSubreaperRefused, kWarn, "Failed to register as child subreaper: %e"},
     Message{Event::kNoReaper, kWarn,
@@ -49,7 +49,7 @@ constexpr std::array kMessages = {
     Message{Event::kNoneDead, kTrace, "No child to reap"},
     Message{Event::kNoneLeft, kTrace, "No child to wait"},
     Message{Event::kGoodbye, kTrace, "Exiting: child has exited"},
-};
+});
 
 }  // namespace tini
 
@@ -57,7 +57,7 @@ namespace dumb_init {
 
 enum Level : int { kError, kDebug };
 
-constexpr std::array kMessages = {
+constexpr auto kMessages = std::to_array({
     Message{Event::kDebugMode, kDebug, "Running in debug mode."},
     Message{Event::kSingleMode, kDebug, "Not running in setsid mode."},
     Message{Event::kTerminalLeft, kDebug,
@@ -83,7 +83,7 @@ constexpr std::array kMessages = {
     Message{Event::kExited, kDebug, "A child with PID %d exited with exit status %D."},
     Message{Event::kKilled, kDebug, "A child with PID %d was terminated by signal %D."},
     Message{Event::kGoodbye, kDebug, "Child exited with status %d. Goodbye."},
-};
+});
 
 }  // namespace dumb_init
 
@@ -94,7 +94,7 @@ constexpr std::array<std::string_view, 5> kPrefixes = {
     "FATAL (catatonit:", "ERROR (catatonit:", "WARN (catatonit:", "INFO (catatonit:",
     "DEBUG (catatonit:"};
 
-constexpr std::array kMessages = {
+constexpr auto kMessages = std::to_array({
     Message{Event::kSubreaperRefused, kWarn, "failed to set child-reaper as non-pid1: %e"},
     Message{Event::kForkFailed, kError, "failed to fork child: %e"},
     Message{Event::kGroupFailed, kError, "failed to create process group"},
@@ -107,7 +107,7 @@ constexpr std::array kMessages = {
     Message{Event::kExited, kDebug, "child process %d exited with code %D"},
     Message{Event::kKilled, kDebug, "child process %d exited due to signal %D"},
     Message{Event::kNoneLeft, kDebug, "got ECHILD: no children left to monitor"},
-};
+});
 
 }  // namespace catatonit
 

@@ -24,7 +24,7 @@ constexpr std::uint64_t kAll = ~0ULL;
 constexpr std::uint64_t bit(int signal) { return 1ULL << (signal - 1); }
 
 // What a worker outlives: signals that are meant for the job.
-constexpr std::array kOfTheJob = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+constexpr auto kOfTheJob = std::to_array({SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2});
 
 // glibc keeps 32 and 33 to itself: its functions neither block them nor tell about them, and a
 // caller's mask would come back changed.

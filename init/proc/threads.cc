@@ -51,8 +51,8 @@ std::uint64_t mask_in(std::string_view status, std::string_view name) {
 }
 
 bool is_accelerator(std::string_view path) {
-  constexpr std::array kDevices = {"/dev/nvidia", "/dev/davinci", "/dev/hisi_hdc", "/dev/kfd",
-                                   "/dev/dri/"};
+  constexpr auto kDevices =
+      std::to_array({"/dev/nvidia", "/dev/davinci", "/dev/hisi_hdc", "/dev/kfd", "/dev/dri/"});
   return std::ranges::any_of(kDevices, [path](const char* one) { return path.starts_with(one); });
 }
 

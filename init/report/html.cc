@@ -184,13 +184,10 @@ std::string legend() {
     const char* colour;
     const char* text;
   };
-  static constexpr std::array kEntries{Entry{"good", "rank that ran or ended well"},
-                                       Entry{"ended", "rank that was stopped"},
-                                       Entry{"bad", "failed first"},
-                                       Entry{"run", "phase running"},
-                                       Entry{"hook", "hooks"},
-                                       Entry{"wait", "waiting"},
-                                       Entry{"data", "data"}};
+  static constexpr auto kEntries = std::to_array(
+      {Entry{"good", "rank that ran or ended well"}, Entry{"ended", "rank that was stopped"},
+       Entry{"bad", "failed first"}, Entry{"run", "phase running"}, Entry{"hook", "hooks"},
+       Entry{"wait", "waiting"}, Entry{"data", "data"}});
   std::string html = "<p class=\"note\">";
   for (const Entry& entry : kEntries) {
     html += "<span class=\"key\" style=\"background: var(--" + std::string(entry.colour) +

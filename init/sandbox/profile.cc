@@ -26,7 +26,7 @@ struct Named {
   T value;
 };
 
-constexpr std::array kActions = {
+constexpr auto kActions = std::to_array({
     Named{"SCMP_ACT_KILL", Action::kKillThread},  // what libseccomp and runc mean by it
     Named{"SCMP_ACT_KILL_THREAD", Action::kKillThread},
     Named{"SCMP_ACT_KILL_PROCESS", Action::kKillProcess},
@@ -35,9 +35,9 @@ constexpr std::array kActions = {
     Named{"SCMP_ACT_TRACE", Action::kTrace},
     Named{"SCMP_ACT_LOG", Action::kLog},
     Named{"SCMP_ACT_ALLOW", Action::kAllow},
-};
+});
 
-constexpr std::array kCompares = {
+constexpr auto kCompares = std::to_array({
     Named{"SCMP_CMP_NE", Compare::kNe},
     Named{"SCMP_CMP_LT", Compare::kLt},
     Named{"SCMP_CMP_LE", Compare::kLe},
@@ -45,13 +45,13 @@ constexpr std::array kCompares = {
     Named{"SCMP_CMP_GE", Compare::kGe},
     Named{"SCMP_CMP_GT", Compare::kGt},
     Named{"SCMP_CMP_MASKED_EQ", Compare::kMaskedEq},
-};
+});
 
 // moby's condition arches are Go's names.
-constexpr std::array kNativeArchitectures = {
+constexpr auto kNativeArchitectures = std::to_array({
     Named<std::string_view>{"amd64", "SCMP_ARCH_X86_64"},
     Named<std::string_view>{"arm64", "SCMP_ARCH_AARCH64"},
-};
+});
 
 template <class Table>
 auto lookup(const Table& table, std::string_view name)

@@ -58,8 +58,8 @@ std::uint32_t to_libseccomp(const Verdict& verdict) {
 }
 
 scmp_arg_cmp to_libseccomp(const Condition& condition) {
-  constexpr std::array kCompares = {SCMP_CMP_NE, SCMP_CMP_LT, SCMP_CMP_LE,       SCMP_CMP_EQ,
-                                    SCMP_CMP_GE, SCMP_CMP_GT, SCMP_CMP_MASKED_EQ};
+  constexpr auto kCompares = std::to_array({SCMP_CMP_NE, SCMP_CMP_LT, SCMP_CMP_LE, SCMP_CMP_EQ,
+                                            SCMP_CMP_GE, SCMP_CMP_GT, SCMP_CMP_MASKED_EQ});
   return {.arg = condition.argument,
           .op = kCompares[static_cast<std::size_t>(condition.compare)],
           .datum_a = condition.value,

@@ -26,8 +26,8 @@ envgen::Status check_capabilities() {
     int number;
     const char* name;
   };
-  constexpr std::array kNeeds = {Need{CAP_SYS_CHROOT, "SYS_CHROOT"}, Need{CAP_SETUID, "SETUID"},
-                                 Need{CAP_SETGID, "SETGID"}};
+  constexpr auto kNeeds = std::to_array(
+      {Need{CAP_SYS_CHROOT, "SYS_CHROOT"}, Need{CAP_SETUID, "SETUID"}, Need{CAP_SETGID, "SETGID"}});
   for (const Need& need : kNeeds) {
     if (::prctl(PR_CAPBSET_READ, need.number, 0, 0, 0) != 0) continue;
     return envgen::fail(kPreparing, "the capabilities of this container",

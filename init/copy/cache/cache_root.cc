@@ -16,7 +16,8 @@ namespace {
 
 constexpr const char* kWhat = "looking for local storage";
 // ModelArts mounts its local NVMe drives at /cache; the others are what clusters commonly have.
-constexpr std::array kCandidates = {"/cache", "/local", "/scratch", "/mnt/local", "/local_scratch"};
+constexpr auto kCandidates =
+    std::to_array({"/cache", "/local", "/scratch", "/mnt/local", "/local_scratch"});
 
 envgen::Status check_root(const std::string& root) {
   struct stat status{};

@@ -266,7 +266,8 @@ envgen::Status end_two_renames(const Destination& destination, const Publication
 }  // namespace
 
 const char* published_name(Published published) {
-  constexpr std::array kNames = {"renamed", "exchanged", "replaced", "versioned", "unchanged"};
+  constexpr auto kNames =
+      std::to_array({"renamed", "exchanged", "replaced", "versioned", "unchanged"});
   return kNames.at(static_cast<std::size_t>(published));
 }
 

@@ -27,12 +27,11 @@ std::string mark_of(const std::string& shown) {
 }
 
 bool is_known(std::string_view name) {
-  constexpr std::array kNames = {"mark",           "lock",        "lease",       "tree",
-                                 "filling",        "old",         "manifest",    "progress",
-                                 "journal",        "record.json", "record.next", "journal.new",
-                                 "current.new",    "share.from",  "share.to",    "record.json.new",
-                                 "record.next.new"};
-  constexpr std::array kStarts = {"gone-", "replaced-", "v-", "claim"};
+  constexpr auto kNames =
+      std::to_array({"mark", "lock", "lease", "tree", "filling", "old", "manifest", "progress",
+                     "journal", "record.json", "record.next", "journal.new", "current.new",
+                     "share.from", "share.to", "record.json.new", "record.next.new"});
+  constexpr auto kStarts = std::to_array({"gone-", "replaced-", "v-", "claim"});
   return std::ranges::find(kNames, name) != kNames.end() ||
          std::ranges::any_of(kStarts,
                              [name](const char* start) { return name.starts_with(start); });

@@ -49,7 +49,7 @@ std::string data_bar(const DataRecord& data, int columns) {
 int data_percent(const DataRecord& data) { return percent_done(progress_of(data)); }
 
 DataReport data_report(const DataRecord& data) {
-  constexpr std::array kStates = {"idle", "", "ready", "failed"};
+  constexpr auto kStates = std::to_array({"idle", "", "ready", "failed"});
   DataReport report;
   report.name = data.dataset.name;
   report.variable = data.dataset.variable;

@@ -329,8 +329,8 @@ std::string span_text(std::int64_t ms) {
     std::int64_t ms;
     const char* name;
   };
-  static constexpr std::array kUnits = {Unit{86'400'000, "d"}, Unit{3'600'000, "h"},
-                                        Unit{60'000, "m"}, Unit{1000, "s"}};
+  static constexpr auto kUnits = std::to_array(
+      {Unit{86'400'000, "d"}, Unit{3'600'000, "h"}, Unit{60'000, "m"}, Unit{1000, "s"}});
   for (std::size_t i = 0; i < kUnits.size(); ++i) {
     const Unit& unit = kUnits.at(i);
     if (ms < unit.ms) continue;
