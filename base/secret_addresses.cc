@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "base/constants/words.h"
 #include "base/secret_text.h"
 
 namespace envgen {
@@ -15,10 +16,9 @@ bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // What follows makes whoever knows it a sender: Slack, Feishu and Lark, Discord, Teams, Telegram.
-constexpr std::array<std::string_view, 7> kHooks = {
-    "hooks.slack.com/",          "/open-apis/bot/v2/hook/",      "/open-apis/bot/hook/",
-    "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", "webhook.office.com/webhookb2/",
-    "api.telegram.org/bot"};
+constexpr auto kHooks = words("hooks.slack.com/", "/open-apis/bot/v2/hook/", "/open-apis/bot/hook/",
+                              "discord.com/api/webhooks/", "discordapp.com/api/webhooks/",
+                              "webhook.office.com/webhookb2/", "api.telegram.org/bot");
 
 // "https://conda.anaconda.org/t/TOKEN/channel": the length of "/t/TOKEN", else 0.
 std::size_t token_in_path(std::string_view path) {

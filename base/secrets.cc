@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/constants/words.h"
 #include "base/secret_operands.h"
 #include "base/secret_text.h"
 
@@ -67,8 +68,8 @@ bool is_password(std::string_view text, std::size_t begin, std::string_view word
 
 // "Bearer KEY"; not "the bearer token has expired".
 Span value_of_bearer(std::string_view text, std::size_t end, std::string_view word) {
-  constexpr std::array<std::string_view, 7> kOrdinary = {
-      "TOKEN", "TOKENS", "AUTH", "AUTHENTICATION", "AUTHORIZATION", "REALM", "SCHEME"};
+  static constexpr auto kOrdinary =
+      words("TOKEN", "TOKENS", "AUTH", "AUTHENTICATION", "AUTHORIZATION", "REALM", "SCHEME");
   if (canonical(word) != "BEARER" || end == text.size() || text[end] != ' ') return {};
   const Span value = value_at(text, after(text, end, " "));
   const std::string_view next = text.substr(value.begin, value.end - value.begin);

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/constants/words.h"
 #include "base/text.h"
 #include "envgen/conda/conda.h"
 #include "envgen/conda/environment.h"
@@ -13,8 +14,8 @@ namespace envgen::conda {
 namespace {
 
 // Set by activating itself: an environment's own value would break the next activation.
-constexpr std::array<std::string_view, 5> kReserved = {
-    "PATH", "CONDA_PREFIX", "CONDA_SHLVL", "CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER"};
+constexpr auto kReserved =
+    words("PATH", "CONDA_PREFIX", "CONDA_SHLVL", "CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER");
 
 // The environment that is active already.
 struct Active {

@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <array>
 
+#include "base/constants/words.h"
 #include "base/text.h"
 #include "envgen/conda/paths.h"
 
 namespace envgen {
 namespace {
 
-constexpr std::array<std::string_view, 5> kDriverDirs = {
-    "/usr/local/nvidia/lib",
-    "/usr/local/nvidia/lib64",
-    "/usr/local/Ascend/driver/lib64",
-    "/usr/local/Ascend/driver/lib64/common",
-    "/usr/local/Ascend/driver/lib64/driver",
-};
+constexpr auto kDriverDirs =
+    words("/usr/local/nvidia/lib", "/usr/local/nvidia/lib64", "/usr/local/Ascend/driver/lib64",
+          "/usr/local/Ascend/driver/lib64/common", "/usr/local/Ascend/driver/lib64/driver");
 
 bool same_dir(std::string_view one, std::string_view other) {
   return conda::normal_path(one) == conda::normal_path(other);

@@ -6,6 +6,7 @@
 #include <ranges>
 #include <utility>
 
+#include "base/constants/words.h"
 #include "base/printed_text.h"
 #include "base/secrets.h"
 #include "envgen/failure/printed_line.h"
@@ -84,8 +85,7 @@ std::string_view exception_name(std::string_view text) {
 
 // Of a line that may be anything.
 bool is_error_name(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kEnds = {"Error", "Exception", "Interrupt", "Timeout",
-                                                     "Exit"};
+  static constexpr auto kEnds = words("Error", "Exception", "Interrupt", "Timeout", "Exit");
   return std::ranges::any_of(kEnds, [&](auto end) { return name.ends_with(end); });
 }
 
@@ -101,10 +101,9 @@ bool begins_like(std::string_view text, std::string_view prefix) {
 
 // Raised to be caught: what is raised in its place says more.
 bool is_stepping_stone(std::string_view text) {
-  constexpr std::array<std::string_view, 9> kNames = {
-      "KeyError",   "AttributeError", "StopIteration",
-      "Empty",      "ImportError",    "ModuleNotFoundError",
-      "IndexError", "TypeError",      "AssertionError"};
+  static constexpr auto kNames =
+      words("KeyError", "AttributeError", "StopIteration", "Empty", "ImportError",
+            "ModuleNotFoundError", "IndexError", "TypeError", "AssertionError");
   const std::string_view name = exception_name(text);
   const std::string_view last = name.substr(name.rfind('.') + 1);
   return std::ranges::find(kNames, last) != kNames.end();
@@ -141,9 +140,9 @@ std::size_t last_quoted_line(std::string_view text, std::size_t header) {
 }
 
 bool is_launchers(std::string_view frame) {
-  constexpr std::array<std::string_view, 6> kPlaces = {
-      "torch/distributed/run.py", "torch/distributed/launch", "torch/distributed/elastic/",
-      "deepspeed/launcher/",      "accelerate/commands/",     "torchrun\""};
+  static constexpr auto kPlaces =
+      words("torch/distributed/run.py", "torch/distributed/launch", "torch/distributed/elastic/",
+            "deepspeed/launcher/", "accelerate/commands/", "torchrun\"");
   return std::ranges::any_of(kPlaces, [&](auto place) { return has(frame, place); });
 }
 

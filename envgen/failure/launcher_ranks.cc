@@ -5,6 +5,7 @@
 #include <csignal>
 #include <set>
 
+#include "base/constants/words.h"
 #include "base/json.h"
 #include "base/signal_name.h"
 #include "base/text.h"
@@ -68,25 +69,16 @@ bool is_exception(std::string_view line) {
                                              "0123456789_.") != std::string_view::npos) {
     return false;
   }
-  constexpr std::array<std::string_view, 5> kEnds = {"Error", "Exception", "Interrupt", "Exit",
-                                                     "Warning"};
+  static constexpr auto kEnds = words("Error", "Exception", "Interrupt", "Exit", "Warning");
   return std::ranges::any_of(kEnds, [name](auto word) { return name.ends_with(word); });
 }
 
 // What a rank says whose peer, or whose node, has gone.
 bool speaks_of_a_peer(std::string_view message) {
-  constexpr std::array<std::string_view, 12> kWords = {"onnection closed by peer",
-                                                       "onnection reset by peer",
-                                                       "onnection refused",
-                                                       "Broken pipe",
-                                                       "Socket closed",
-                                                       "ocket Timeout",
-                                                       "imed out waiting",
-                                                       "ncclRemoteError",
-                                                       "NCCL communicator was aborted",
-                                                       "NCCL error",
-                                                       "peer process",
-                                                       "watchdog"};
+  static constexpr auto kWords =
+      words("onnection closed by peer", "onnection reset by peer", "onnection refused",
+            "Broken pipe", "Socket closed", "ocket Timeout", "imed out waiting", "ncclRemoteError",
+            "NCCL communicator was aborted", "NCCL error", "peer process", "watchdog");
   return std::ranges::any_of(
       kWords, [message](auto word) { return message.find(word) != std::string_view::npos; });
 }
@@ -94,7 +86,7 @@ bool speaks_of_a_peer(std::string_view message) {
 // A process never sends these to another one by accident, and no launcher does; SIGKILL a launcher
 // sends only to what it does not tell of.
 bool killed_by_kernel(int signal) {
-  constexpr std::array kSignals = {SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+  constexpr auto kSignals = std::to_array({SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE});
   return std::ranges::find(kSignals, signal) != kSignals.end();
 }
 

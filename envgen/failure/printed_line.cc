@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/constants/words.h"
 #include "base/printed_text.h"
 
 namespace envgen {
@@ -87,8 +88,7 @@ std::size_t time_prefix(std::string_view text) {
 // "Fri Sep 25 16:52:53 2020"
 std::size_t date_prefix(std::string_view text) {
   constexpr std::size_t kBytes = 24;
-  constexpr std::array<std::string_view, 7> kDays = {"Mon ", "Tue ", "Wed ", "Thu ",
-                                                     "Fri ", "Sat ", "Sun "};
+  static constexpr auto kDays = words("Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun ");
   if (text.size() < kBytes || text[13] != ':' || text[16] != ':') return 0;
   return std::ranges::any_of(kDays, [&](auto day) { return text.starts_with(day); }) ? kBytes : 0;
 }
@@ -135,13 +135,13 @@ PrintedLine printed_line(std::string_view raw) {
 }
 
 ErrorLevel error_level(const PrintedLine& line) {
-  constexpr std::array<std::string_view, 9> kStarts = {
-      "Error: ",   "ERROR: ",    "ERROR ",        "error: ",      "Failed to ",
-      "CRITICAL ", "CRITICAL: ", "fatal error: ", "Fatal error: "};
-  constexpr std::array<std::string_view, 8> kLevels = {
-      "[ERROR]", "[error]", "[CRITICAL]", " ERROR ", " CRITICAL ", "|ERROR|", "ERROR:", "ERROR -"};
-  constexpr std::array<std::string_view, 6> kFatal = {"FATAL: ", "[FATAL]", "[fatal]",
-                                                      " FATAL ", "panic: ", " F tensorflow/"};
+  static constexpr auto kStarts =
+      words("Error: ", "ERROR: ", "ERROR ", "error: ", "Failed to ", "CRITICAL ",
+            "CRITICAL: ", "fatal error: ", "Fatal error: ");
+  static constexpr auto kLevels = words("[ERROR]", "[error]", "[CRITICAL]", " ERROR ", " CRITICAL ",
+                                        "|ERROR|", "ERROR:", "ERROR -");
+  static constexpr auto kFatal =
+      words("FATAL: ", "[FATAL]", "[fatal]", " FATAL ", "panic: ", " F tensorflow/");
   const std::string_view said = line.bare();
   const std::string_view head = std::string_view(line.text).substr(0, kMostLevelBytes);
   auto among = [&](const auto& words) {
@@ -185,8 +185,8 @@ bool is_progress(std::string_view text) {
   if (text.find("it/s") != text.npos || text.find("s/it") != text.npos) {
     return std::ranges::any_of(text, is_digit);
   }
-  constexpr std::array<std::string_view, 8> kWords = {"step", "Step", "epoch", "Epoch",
-                                                      "iter", "Iter", "loss",  "Loss"};
+  static constexpr auto kWords =
+      words("step", "Step", "epoch", "Epoch", "iter", "Iter", "loss", "Loss");
   return std::ranges::any_of(kWords, [&](auto word) {
     for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at)) {
       at += word.size();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/constants/packed_texts.h"
 #include "base/text.h"
 
 namespace envgen {
@@ -53,25 +54,26 @@ struct CollectiveFile {
 };
 
 // What waits for other ranks, or for a device on which their collectives are.
-constexpr std::array kCollectiveFiles = {
-    CollectiveFile{"/torch/distributed/distributed_c10d.py"},
-    CollectiveFile{"/torch/distributed/c10d_logger.py"},
-    CollectiveFile{"/torch/distributed/rendezvous.py"},
-    CollectiveFile{"/torch/distributed/_functional_collectives"},
-    CollectiveFile{"/torch/nn/parallel/distributed.py"},
-    CollectiveFile{"/torch/cuda/__init__.py", "synchronize"},
-    CollectiveFile{"/torch/cuda/streams.py", "synchronize"},
-    CollectiveFile{"/torch_npu/npu/utils.py", "synchronize"},
-    CollectiveFile{"/torch_npu/npu/streams.py", "synchronize"},
-    CollectiveFile{"/horovod/torch/mpi_ops.py"},
-    CollectiveFile{"/horovod/common/"},
-    CollectiveFile{"/mindspore/communication/"},
-    CollectiveFile{"/deepspeed/comm/"},
-    CollectiveFile{"/tensorflow/python/distribute/"},
+constexpr CollectiveFile kRows[] = {
+    {"/torch/distributed/distributed_c10d.py"},
+    {"/torch/distributed/c10d_logger.py"},
+    {"/torch/distributed/rendezvous.py"},
+    {"/torch/distributed/_functional_collectives"},
+    {"/torch/nn/parallel/distributed.py"},
+    {"/torch/cuda/__init__.py", "synchronize"},
+    {"/torch/cuda/streams.py", "synchronize"},
+    {"/torch_npu/npu/utils.py", "synchronize"},
+    {"/torch_npu/npu/streams.py", "synchronize"},
+    {"/horovod/torch/mpi_ops.py"},
+    {"/horovod/common/"},
+    {"/mindspore/communication/"},
+    {"/deepspeed/comm/"},
+    {"/tensorflow/python/distribute/"},
 };
+constexpr PackedTable<kRows, &CollectiveFile::part, &CollectiveFile::function> kCollectiveFiles;
 
 bool is_collective(const Frame& frame) {
-  return std::ranges::any_of(kCollectiveFiles, [&frame](const CollectiveFile& one) {
+  return std::ranges::any_of(kCollectiveFiles.all(), [&frame](const CollectiveFile& one) {
     return frame.file.contains(one.part) &&
            (one.function.empty() || frame.function == one.function);
   });
@@ -107,8 +109,8 @@ std::vector<PythonThread> parse_python_dump(std::string_view text) {
 }
 
 bool is_library(std::string_view file) {
-  constexpr std::array kParts = {"/site-packages/", "/dist-packages/", "/lib/python3",
-                                 "/lib64/python3", "<frozen "};
+  constexpr auto kParts = std::to_array(
+      {"/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3", "<frozen "});
   return std::ranges::any_of(kParts, [file](const char* part) { return file.contains(part); });
 }
 
@@ -140,14 +142,8 @@ std::optional<std::string> collective_of(const PythonThread& thread) {
 }
 
 bool is_between_two(std::string_view collective) {
-  constexpr std::array kNames = {"send",
-                                 "recv",
-                                 "isend",
-                                 "irecv",
-                                 "batch_isend_irecv",
-                                 "wait",
-                                 "send_object_list",
-                                 "recv_object_list"};
+  constexpr auto kNames = std::to_array({"send", "recv", "isend", "irecv", "batch_isend_irecv",
+                                         "wait", "send_object_list", "recv_object_list"});
   return std::ranges::find(kNames, collective) != kNames.end();
 }
 

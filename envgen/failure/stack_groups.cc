@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "base/constants/words.h"
+
 namespace envgen {
 namespace {
 
@@ -20,7 +22,7 @@ struct KernelWait {
 };
 
 // What no collective waits in.
-constexpr std::array kKernelWaits = {
+constexpr auto kKernelWaits = std::to_array({
     KernelWait{"nanosleep", "sleeps"},
     KernelWait{"request_wait_answer", "waits for a FUSE file system"},
     KernelWait{"fuse", "waits for a FUSE file system"},
@@ -40,7 +42,7 @@ constexpr std::array kKernelWaits = {
     KernelWait{"flock", "waits for a file lock"},
     KernelWait{"locks_lock", "waits for a file lock"},
     KernelWait{"n_tty_read", "reads a terminal"},
-};
+});
 
 const char* kernel_wait(const SeenThread& thread) {
   if (thread.wait == "do_wait") return "waits for a process";  // not: futex_do_wait
@@ -274,9 +276,8 @@ std::string verdict_text(const SeenJob& job, const StackVerdict& verdict,
 }  // namespace
 
 std::string_view name_of(Whereabouts where) {
-  constexpr std::array<std::string_view, 5> kNames = {"collective", "elsewhere", "unclear",
-                                                      "stopped", "ended"};
-  return kNames.at(static_cast<std::size_t>(where));
+  static constexpr auto kNames = words("collective", "elsewhere", "unclear", "stopped", "ended");
+  return kNames[static_cast<std::size_t>(where)];
 }
 
 RankPlace place_of(const SeenRank& rank) {

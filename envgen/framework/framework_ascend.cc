@@ -156,7 +156,7 @@ Result<std::vector<std::size_t>> own_places(const Node& node, const PlatformFact
 
 // One process per Ascend device of this node.
 Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
-  if (const Launcher* typed = typed_launcher(resolved.platform.command)) {
+  if (const auto typed = typed_launcher(resolved.platform.command)) {
     if (typed->framework == "ascend") return launch_msrun(inputs, resolved, plan);
     const std::string_view name = typed->program.empty() ? typed->module : typed->program;
     return fail(kPlanning, "--framework ascend",

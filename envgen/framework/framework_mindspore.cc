@@ -205,8 +205,8 @@ Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan)
   }
   const bool direct = starts_msrun(command);
   // A shell's text may hand them on to its msrun.
-  if (direct || typed_launcher(command) == nullptr) unset_stale_cluster(inputs, plan);
-  if (direct || typed_launcher(command) != nullptr) {
+  if (direct || !typed_launcher(command)) unset_stale_cluster(inputs, plan);
+  if (direct || typed_launcher(command)) {
     if (!has_join(command)) {
       plan.warnings.push_back(
           "msrun without --join=True ends at once and leaves its processes "

@@ -200,11 +200,10 @@ void add_openmpi_settings(const Inputs& inputs, const Job& job, Plan& plan) {
 }
 
 bool launches_by_itself(const PlatformFacts& platform) {
-  if (typed_launcher(platform.command) != nullptr) return true;
+  if (typed_launcher(platform.command)) return true;
   return std::ranges::any_of(platform.command, [&platform](const std::string& word) {
-    const Launcher* named = launcher_of_program(base_name(word));
-    const bool mpi =
-        named != nullptr && (named->framework == "mpi" || named->framework == "horovod");
+    const std::optional<Launcher> named = launcher_of_program(base_name(word));
+    const bool mpi = named && (named->framework == "mpi" || named->framework == "horovod");
     // The platform that has flags of its own gives them to a line that does not contain "mpirun".
     const bool has_name = word.find("mpirun") != std::string::npos;
     return mpi || (has_name && !platform.mpirun_prefix.empty());

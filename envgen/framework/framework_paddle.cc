@@ -127,7 +127,7 @@ Status launch_paddle(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan
   if (resolved.cluster.nodes.empty()) plan.world_size = job.world_size;
   // A script may start the launch by itself; where the platform has started each rank, it is one.
   const bool script = !platform.own_rank && !python_command(platform.command);
-  if (script || typed_launcher(platform.command) != nullptr) {
+  if (script || typed_launcher(platform.command)) {
     launch_typed(inputs, resolved, job, plan);
     return {};
   }

@@ -131,7 +131,7 @@ bool wraps_python(const std::vector<std::string>& command) {
   for (std::size_t i = 1; i < command.size(); ++i) {
     const std::vector<std::string> rest(command.begin() + static_cast<std::ptrdiff_t>(i),
                                         command.end());
-    if (launcher_of_command(rest) != nullptr) return false;
+    if (launcher_of_command(rest)) return false;
     if (python_command(rest)) return true;
   }
   return false;
@@ -200,15 +200,15 @@ void launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job
     const Kind kind = job.alone() ? Kind::kSetDefault : Kind::kSet;
     process.env.push_back({kind, "MASTER_PORT", std::to_string(job.port)});
   }
-  const Launcher* typed = typed_launcher(command);
-  const bool torch_agent = (typed != nullptr && typed->reads == LauncherReads::kPet) ||
+  const std::optional<Launcher> typed = typed_launcher(command);
+  const bool torch_agent = (typed && typed->reads == LauncherReads::kPet) ||
                            contains_text(command, "torchrun") ||
                            contains_text(command, "torch.distributed.");
   if (torch_agent && !contains_text(command, "torch.distributed.launch")) {
     warn_of_escalation(inputs.request(), plan);
   }
   // Shells and their like may start a launcher; what a wrapper starts is seen here.
-  const bool hidden_python = typed == nullptr && wraps_python(command);
+  const bool hidden_python = !typed && wraps_python(command);
   if (hidden_python && (!job.alone() || job.slots > 1)) {
     plan.warnings.push_back(command[0] + " is started once on this node, which has to run " +
                             std::to_string(job.slots) + " of " + std::to_string(job.world_size) +
@@ -218,7 +218,7 @@ void launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job
   if (torch_agent && !contains_text(command, "--standalone")) {
     append(process.env, agent_defaults(job, resolved));
   }
-  if (typed != nullptr && typed->reads == LauncherReads::kNodeVariables && !job.alone()) {
+  if (typed && typed->reads == LauncherReads::kNodeVariables && !job.alone()) {
     append(process.env, node_variables(job));
   }
   if (torch_agent) keep_error_files(inputs, process, plan);
@@ -252,7 +252,7 @@ Status launch_own_rank(Inputs& inputs, const ResolvedCluster& resolved, const Jo
                        Plan& plan) {
   TRY(needs_master(job, kPlanning));
   const int rank = *resolved.platform.own_rank;
-  if (typed_launcher(resolved.platform.command) != nullptr) {
+  if (typed_launcher(resolved.platform.command)) {
     plan.warnings.push_back("the platform starts one task per rank, and each starts " +
                             resolved.platform.command[0] +
                             ": use one task per node, or no launcher");
@@ -273,7 +273,7 @@ Status launch_own_rank(Inputs& inputs, const ResolvedCluster& resolved, const Jo
 
 Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
   std::vector<std::string> command = resolved.platform.command;
-  if (const Launcher* typed = typed_launcher(command)) {
+  if (const auto typed = typed_launcher(command)) {
     const std::string_view name = typed->program.empty() ? typed->module : typed->program;
     return fail(kPlanning, "--fan-out", std::string(name) + ", which starts the ranks by itself",
                 "name the training script alone, or leave out --fan-out");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/constants/words.h"
+
 namespace envgen {
 namespace {
 
@@ -97,7 +99,7 @@ std::optional<std::string> special_in(std::string_view line,
 }
 
 bool is_shell(std::string_view word) {
-  constexpr std::array<std::string_view, 6> kShells = {"sh", "bash", "dash", "ash", "zsh", "ksh"};
+  static constexpr auto kShells = words("sh", "bash", "dash", "ash", "zsh", "ksh");
   return std::ranges::find(kShells, base_name(word)) != kShells.end();
 }
 

@@ -15,13 +15,13 @@ constexpr const char* kDefaultPath = "/bin:/usr/bin";  // glibc's, when PATH is 
 }  // namespace
 
 std::string_view framework_of_command(const std::vector<std::string>& command) {
-  const Launcher* launcher = launcher_of_command(command);
-  return launcher == nullptr ? "" : launcher->framework;
+  const std::optional<Launcher> launcher = launcher_of_command(command);
+  return !launcher ? "" : launcher->framework;
 }
 
 bool starts_msrun(const std::vector<std::string>& command) {
-  const Launcher* launcher = launcher_of_command(command);
-  return launcher != nullptr && launcher->program == "msrun";
+  const std::optional<Launcher> launcher = launcher_of_command(command);
+  return launcher && launcher->program == "msrun";
 }
 
 namespace {
@@ -42,10 +42,10 @@ std::string_view log_dir_flag(const std::vector<std::string>& argv, std::size_t 
 }
 
 void find_rank_logs(const Inputs& inputs, Process& process) {
-  const Launcher* launcher = launcher_of_command(process.argv);
+  const std::optional<Launcher> launcher = launcher_of_command(process.argv);
   const bool msrun = starts_msrun(process.argv);
   // All that read torchrun's variables are it, or start it with what they were given.
-  if (!msrun && (launcher == nullptr || launcher->reads != LauncherReads::kPet)) return;
+  if (!msrun && (!launcher || launcher->reads != LauncherReads::kPet)) return;
   const auto python = python_command(process.argv);
   std::string_view told = log_dir_flag(process.argv, python ? python->operand + 1 : 1);
   if (!msrun && told.empty()) told = inputs.variable("PET_LOG_DIR");

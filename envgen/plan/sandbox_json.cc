@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/constants/words.h"
 #include "base/json_fields.h"
 #include "base/text.h"
 
@@ -15,47 +16,13 @@ constexpr std::uint64_t kUnlimited = ~0ULL;
 constexpr std::size_t kFilterStepBytes = 8;
 
 // In the order of linux/capability.h.
-constexpr std::array<std::string_view, 41> kCapabilities = {"CHOWN",
-                                                            "DAC_OVERRIDE",
-                                                            "DAC_READ_SEARCH",
-                                                            "FOWNER",
-                                                            "FSETID",
-                                                            "KILL",
-                                                            "SETGID",
-                                                            "SETUID",
-                                                            "SETPCAP",
-                                                            "LINUX_IMMUTABLE",
-                                                            "NET_BIND_SERVICE",
-                                                            "NET_BROADCAST",
-                                                            "NET_ADMIN",
-                                                            "NET_RAW",
-                                                            "IPC_LOCK",
-                                                            "IPC_OWNER",
-                                                            "SYS_MODULE",
-                                                            "SYS_RAWIO",
-                                                            "SYS_CHROOT",
-                                                            "SYS_PTRACE",
-                                                            "SYS_PACCT",
-                                                            "SYS_ADMIN",
-                                                            "SYS_BOOT",
-                                                            "SYS_NICE",
-                                                            "SYS_RESOURCE",
-                                                            "SYS_TIME",
-                                                            "SYS_TTY_CONFIG",
-                                                            "MKNOD",
-                                                            "LEASE",
-                                                            "AUDIT_WRITE",
-                                                            "AUDIT_CONTROL",
-                                                            "SETFCAP",
-                                                            "MAC_OVERRIDE",
-                                                            "MAC_ADMIN",
-                                                            "SYSLOG",
-                                                            "WAKE_ALARM",
-                                                            "BLOCK_SUSPEND",
-                                                            "AUDIT_READ",
-                                                            "PERFMON",
-                                                            "BPF",
-                                                            "CHECKPOINT_RESTORE"};
+constexpr auto kCapabilities = words(
+    "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID",
+    "SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW",
+    "IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT",
+    "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD",
+    "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG",
+    "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE");
 
 std::vector<std::string> capability_list(std::uint64_t set) {
   std::vector<std::string> names;

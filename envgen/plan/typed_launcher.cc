@@ -4,6 +4,8 @@
 #include <array>
 #include <span>
 
+#include "base/constants/packed_texts.h"
+#include "base/constants/words.h"
 #include "envgen/plan/command.h"
 
 namespace envgen {
@@ -11,67 +13,67 @@ namespace {
 
 using Reads = LauncherReads;
 
-constexpr std::array kLaunchers = {
-    Launcher{"torchrun", "torch.distributed.run", "", "pytorch", Reads::kPet},
-    Launcher{"torch-run", "torch.distributed.launch", "", "pytorch", Reads::kPet},
-    Launcher{"", "torch.distributed.elastic", "", "pytorch", Reads::kPet},
-    Launcher{"tune", "", "run", "pytorch", Reads::kPet},  // torchtune's
-    Launcher{"dlrover-run", "dlrover.trainer.torch.elastic_run", "", "pytorch", Reads::kPet},
-    Launcher{"accelerate", "accelerate", "", "pytorch"},
-    Launcher{"colossalai", "colossalai", "", "pytorch"},
-    Launcher{"composer", "composer.cli", "", "pytorch"},
-    Launcher{"llamafactory-cli", "llamafactory.cli", "", "pytorch", Reads::kNodeVariables},
-    Launcher{"swift", "swift.cli.main", "", "pytorch", Reads::kNodeVariables},
-    Launcher{"megatron", "swift.cli._megatron.main", "", "pytorch", Reads::kNodeVariables},
-    Launcher{"xtuner", "xtuner", "", "pytorch", Reads::kNodeVariables},
-    Launcher{"deepspeed", "deepspeed", "", "deepspeed"},
-    Launcher{"ds", "deepspeed.launcher", "", "deepspeed"},
-    Launcher{"deepspeed.pt", "", "", "deepspeed"},
-    Launcher{"horovodrun", "horovod.runner", "", "horovod"},
+constexpr Launcher kRows[] = {
+    {"torchrun", "torch.distributed.run", "", "pytorch", Reads::kPet},
+    {"torch-run", "torch.distributed.launch", "", "pytorch", Reads::kPet},
+    {"", "torch.distributed.elastic", "", "pytorch", Reads::kPet},
+    {"tune", "", "run", "pytorch", Reads::kPet},  // torchtune's
+    {"dlrover-run", "dlrover.trainer.torch.elastic_run", "", "pytorch", Reads::kPet},
+    {"accelerate", "accelerate", "", "pytorch"},
+    {"colossalai", "colossalai", "", "pytorch"},
+    {"composer", "composer.cli", "", "pytorch"},
+    {"llamafactory-cli", "llamafactory.cli", "", "pytorch", Reads::kNodeVariables},
+    {"swift", "swift.cli.main", "", "pytorch", Reads::kNodeVariables},
+    {"megatron", "swift.cli._megatron.main", "", "pytorch", Reads::kNodeVariables},
+    {"xtuner", "xtuner", "", "pytorch", Reads::kNodeVariables},
+    {"deepspeed", "deepspeed", "", "deepspeed"},
+    {"ds", "deepspeed.launcher", "", "deepspeed"},
+    {"deepspeed.pt", "", "", "deepspeed"},
+    {"horovodrun", "horovod.runner", "", "horovod"},
     // mpirun.openmpi, mpiexec.hydra: by the beginning of the name
-    Launcher{"mpirun", "", "", "mpi"},
-    Launcher{"mpiexec", "", "", "mpi"},
-    Launcher{"msrun", "mindspore.parallel.cluster", "", "ascend"},
-    Launcher{"fleetrun", "paddle.distributed.launch", "", "paddle"},
-    Launcher{"", "paddle.distributed.fleet.launch", "", "paddle"},
-    Launcher{"srun", "", "", "single"},
-    Launcher{"ray", "ray.scripts.scripts", "start", "single"},
-    Launcher{"vllm", "vllm.entrypoints", "", "single"},
-    Launcher{"sglang", "sglang.launch_server", "", "single"},
-    Launcher{"lmdeploy", "lmdeploy", "", "single"},
+    {"mpirun", "", "", "mpi"},
+    {"mpiexec", "", "", "mpi"},
+    {"msrun", "mindspore.parallel.cluster", "", "ascend"},
+    {"fleetrun", "paddle.distributed.launch", "", "paddle"},
+    {"", "paddle.distributed.fleet.launch", "", "paddle"},
+    {"srun", "", "", "single"},
+    {"ray", "ray.scripts.scripts", "start", "single"},
+    {"vllm", "vllm.entrypoints", "", "single"},
+    {"sglang", "sglang.launch_server", "", "single"},
+    {"lmdeploy", "lmdeploy", "", "single"},
 };
+constexpr PackedTable<kRows, &Launcher::program, &Launcher::module, &Launcher::argument,
+                      &Launcher::framework>
+    kLaunchers;
 
 // Other modules of these packages are programs of their own.
 bool is_library(std::string_view module) { return module == "deepspeed" || module == "xtuner"; }
 
-const Launcher* launcher_of_module(std::string_view module) {
-  for (const Launcher& known : kLaunchers) {
+std::optional<Launcher> launcher_of_module(std::string_view module) {
+  for (const Launcher& known : kLaunchers.all()) {
     if (known.module.empty() || !module.starts_with(known.module)) continue;
     const bool below = module.size() > known.module.size() && module[known.module.size()] == '.';
-    if (module.size() == known.module.size() || (below && !is_library(known.module))) return &known;
+    if (module.size() == known.module.size() || (below && !is_library(known.module))) return known;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 // --- What stands before a launcher ---
 
 // They start the command behind their own options.
-constexpr std::array<std::string_view, 29> kWrappers = {
-    "env",    "nohup",   "nice",    "timeout",   "numactl",   "taskset", "stdbuf", "ionice",
-    "chrt",   "setsid",  "time",    "exec",      "command",   "sudo",    "gosu",   "su-exec",
-    "tini",   "setpriv", "prlimit", "unshare",   "dumb-init", "conda",   "mamba",  "micromamba",
-    "poetry", "pixi",    "uv",      "catchsegv", "unbuffer",
-};
+constexpr auto kWrappers = words(
+    "env", "nohup", "nice", "timeout", "numactl", "taskset", "stdbuf", "ionice", "chrt", "setsid",
+    "time", "exec", "command", "sudo", "gosu", "su-exec", "tini", "setpriv", "prlimit", "unshare",
+    "dumb-init", "conda", "mamba", "micromamba", "poetry", "pixi", "uv", "catchsegv", "unbuffer");
 // Words of a shell behind which a command stands.
-constexpr std::array<std::string_view, 9> kReserved = {"if", "then",  "else", "elif", "while",
-                                                       "do", "until", "!",    "{"};
+constexpr auto kReserved = words("if", "then", "else", "elif", "while", "do", "until", "!", "{");
 
 constexpr std::array<std::string_view, 2> kAsking = {"-v", "-V"};  // of `command`
 
 constexpr std::size_t kMostWrapperWords = 24;  // of one, its options' values among them
 constexpr int kMostDepth = 6;                  // of shells and wrappers inside of each other
 
-bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
+bool is_one_of(std::string_view word, const auto& words) {
   return std::ranges::find(words, word) != words.end();
 }
 
@@ -202,7 +204,7 @@ class ShellText {
 };
 
 bool is_shell(std::string_view word) {
-  constexpr std::array<std::string_view, 6> kShells = {"sh", "bash", "dash", "ash", "zsh", "ksh"};
+  static constexpr auto kShells = words("sh", "bash", "dash", "ash", "zsh", "ksh");
   return is_one_of(base_name(word), kShells);
 }
 
@@ -235,7 +237,7 @@ using Words = std::span<const std::string>;
 
 // What a command comes to behind its wrappers.
 struct Unwrapped {
-  const Launcher* launcher = nullptr;
+  std::optional<Launcher> launcher;
   std::string script;  // of a shell
 };
 
@@ -243,11 +245,9 @@ Unwrapped unwrap(Words command, int depth);  // NOLINT(misc-no-recursion): by kM
 
 // `conda run -n deepspeed`: a name that the user gave to an environment.
 bool names_environment(std::string_view wrapper, std::string_view option) {
-  constexpr std::array<std::string_view, 6> kManagers = {"conda",  "mamba", "micromamba",
-                                                         "poetry", "pixi",  "uv"};
-  constexpr std::array<std::string_view, 10> kNaming = {
-      "-n",     "--name",  "-p",      "--prefix", "-e", "--environment",
-      "--with", "--extra", "--group", "--project"};
+  static constexpr auto kManagers = words("conda", "mamba", "micromamba", "poetry", "pixi", "uv");
+  static constexpr auto kNaming = words("-n", "--name", "-p", "--prefix", "-e", "--environment",
+                                        "--with", "--extra", "--group", "--project");
   return is_one_of(wrapper, kManagers) && is_one_of(option, kNaming);
 }
 
@@ -263,7 +263,7 @@ Unwrapped behind_wrapper(Words command, int depth) {  // NOLINT(misc-no-recursio
     const Words rest = command.subspan(i);
     const bool known = is_shell(name) || is_one_of(name, kWrappers) || name.ends_with(".sh") ||
                        python_command({rest.begin(), rest.end()}) ||
-                       launcher_of_command({rest.begin(), rest.end()}) != nullptr;
+                       launcher_of_command({rest.begin(), rest.end()});
     if (known) return unwrap(rest, depth - 1);
   }
   return {};
@@ -274,7 +274,7 @@ Unwrapped in_text(std::string_view text, int depth) {  // NOLINT(misc-no-recursi
   const std::string done = with_lookups_done(text);
   for (const std::vector<std::string>& one : ShellText(done).commands()) {
     Unwrapped inner = unwrap(one, depth - 1);
-    if (inner.launcher != nullptr) return inner;
+    if (inner.launcher) return inner;
     if (found.script.empty()) found.script = std::move(inner.script);
   }
   return found;
@@ -282,7 +282,7 @@ Unwrapped in_text(std::string_view text, int depth) {  // NOLINT(misc-no-recursi
 
 Unwrapped in_shell(Words command, int depth) {  // NOLINT(misc-no-recursion)
   const ShellOperand operand = operand_of_shell(command);
-  if (operand.text.empty()) return {nullptr, std::string(operand.script)};
+  if (operand.text.empty()) return {std::nullopt, std::string(operand.script)};
   return in_text(operand.text, depth);
 }
 
@@ -297,45 +297,43 @@ Unwrapped unwrap(Words command, int depth) {  // NOLINT(misc-no-recursion)
     for (const std::string& word : command.subspan(1)) text += word + " ";
     return in_text(text, depth);
   }
-  if (const Launcher* direct = launcher_of_command({command.begin(), command.end()})) {
+  if (const auto direct = launcher_of_command({command.begin(), command.end()})) {
     return {direct, ""};
   }
   if (is_shell(name)) return in_shell(command, depth);
   if (is_one_of(name, kWrappers)) return behind_wrapper(command, depth);
-  if (name.ends_with(".sh")) return {nullptr, command[0]};
+  if (name.ends_with(".sh")) return {std::nullopt, command[0]};
   return {};
 }
 
 }  // namespace
 
-const Launcher* launcher_of_program(std::string_view program) {
-  for (const Launcher& known : kLaunchers) {
+std::optional<Launcher> launcher_of_program(std::string_view program) {
+  for (const Launcher& known : kLaunchers.all()) {
     if (known.program.empty()) continue;
-    if (program == known.program) return &known;
+    if (program == known.program) return known;
     if (known.framework != "mpi" || !program.starts_with(known.program)) continue;
     const std::string_view rest = program.substr(known.program.size());
-    constexpr std::array<std::string_view, 5> kKinds = {"openmpi", "mpich", "hydra", "intel",
-                                                        "mvapich"};
+    static constexpr auto kKinds = words("openmpi", "mpich", "hydra", "intel", "mvapich");
     const bool is_kind = std::ranges::any_of(
         kKinds, [rest](std::string_view kind) { return rest.substr(1).starts_with(kind); });
-    if ((rest[0] == '.' || rest[0] == '-') && is_kind) return &known;
+    if ((rest[0] == '.' || rest[0] == '-') && is_kind) return known;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-const Launcher* launcher_of_command(const std::vector<std::string>& typed) {
-  if (typed.empty()) return nullptr;
-  const auto called = [](const Launcher* launcher, std::string_view argument) {
-    const bool is_it =
-        launcher != nullptr && (launcher->argument.empty() || launcher->argument == argument);
-    return is_it ? launcher : nullptr;
+std::optional<Launcher> launcher_of_command(const std::vector<std::string>& typed) {
+  if (typed.empty()) return std::nullopt;
+  const auto called = [](std::optional<Launcher> launcher, std::string_view argument) {
+    const bool is_it = launcher && (launcher->argument.empty() || launcher->argument == argument);
+    return is_it ? launcher : std::nullopt;
   };
   const std::vector<std::string> command = with_operand_apart(typed);
-  if (const Launcher* named = launcher_of_program(base_name(command[0]))) {
+  if (const auto named = launcher_of_program(base_name(command[0]))) {
     return called(named, command.size() > 1 ? command[1] : "");
   }
   const auto python = python_command(command);
-  if (!python || python->text) return nullptr;
+  if (!python || python->text) return std::nullopt;
   const std::string& operand = command[python->operand];
   const std::size_t next = python->operand + 1;
   return called(
@@ -343,13 +341,13 @@ const Launcher* launcher_of_command(const std::vector<std::string>& typed) {
       next < command.size() ? command[next] : "");
 }
 
-const Launcher* typed_launcher(const std::vector<std::string>& command) {
+std::optional<Launcher> typed_launcher(const std::vector<std::string>& command) {
   return unwrap(command, kMostDepth).launcher;
 }
 
 std::string_view framework_typed(const std::vector<std::string>& command) {
-  const Launcher* typed = typed_launcher(command);
-  return typed == nullptr ? "" : typed->framework;
+  const std::optional<Launcher> typed = typed_launcher(command);
+  return !typed ? "" : typed->framework;
 }
 
 std::string shell_script(const std::vector<std::string>& command) {

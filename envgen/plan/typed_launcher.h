@@ -30,12 +30,12 @@ struct Launcher {
 };
 
 // The launcher that the command itself is: "torchrun", "/opt/bin/torchrun", "python -m
-// torch.distributed.run", "python /opt/bin/torchrun". nullptr for a program that is none.
-const Launcher* launcher_of_command(const std::vector<std::string>& command);
+// torch.distributed.run", "python /opt/bin/torchrun". nullopt for a program that is none.
+std::optional<Launcher> launcher_of_command(const std::vector<std::string>& command);
 
 // The same also behind programs that only start another one (`env A=b`, `timeout 1h`, `nohup`,
 // `numactl -N 0`), and in the text of a shell: bash -lc "cd /job && exec torchrun ...".
-const Launcher* typed_launcher(const std::vector<std::string>& command);
+std::optional<Launcher> typed_launcher(const std::vector<std::string>& command);
 
 // Its framework; "" for a command that is none.
 std::string_view framework_typed(const std::vector<std::string>& command);
@@ -45,6 +45,6 @@ std::string_view framework_typed(const std::vector<std::string>& command);
 std::string shell_script(const std::vector<std::string>& command);
 
 // By the name of the program's file alone: "mpirun", "mpiexec.hydra".
-const Launcher* launcher_of_program(std::string_view program);
+std::optional<Launcher> launcher_of_program(std::string_view program);
 
 }  // namespace envgen

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/constants/packed_texts.h"
 #include "base/text.h"
 #include "envgen/platform/platform_common.h"
 
@@ -37,7 +38,7 @@ constexpr std::string_view kTpu =
     "--nodes, --node-rank and --master-addr";
 
 // The first that is found is named: what counts nodes stands before what only hints at them.
-constexpr Sign kSigns[] = {
+constexpr Sign kRows[] = {
     {"WORLD_SIZE", When::kAboveOne, kByEnv},
     {"NNODES", When::kAboveOne,
      "set NODE_RANK and MASTER_ADDR as well, or --nodes, --node-rank "
@@ -115,6 +116,7 @@ constexpr Sign kSigns[] = {
     {"DLC_JOB_ID", When::kSet,
      "a DLC job of several nodes has MASTER_ADDR, or TF_CONFIG: pass it on"},
 };
+constexpr PackedTable<kRows, &Sign::variable, &Sign::fix> kSigns;
 
 constexpr const char* kAlone = "; where the job is of this node alone: --nodes 1";
 
@@ -180,7 +182,7 @@ Status check_alone(const Inputs& inputs) {
     return sign_error(option, std::to_string(request.nodes ? *request.nodes : *request.node_rank),
                       kByOptions);
   }
-  for (const Sign& sign : kSigns) {
+  for (const Sign& sign : kSigns.all()) {
     const std::string_view value = inputs.variable(sign.variable);
     if (!is_sign(value, sign.when) || is_settled(inputs, sign.variable)) continue;
     return sign_error(std::string(sign.variable), quoted(value), sign.fix);

@@ -182,8 +182,8 @@ void name_trainer_nodes(std::string_view master, std::vector<Node>& nodes) {
 // `tune run --rdzv_endpoint=a:29500`: Trainer's torchtune has no other word of the master. Nothing
 // where a shell is still to say what stands there.
 std::optional<HostPort> typed_rendezvous(const Request& request) {
-  const Launcher* typed = typed_launcher(request.command);
-  if (typed == nullptr || typed->reads != LauncherReads::kPet) return std::nullopt;
+  const std::optional<Launcher> typed = typed_launcher(request.command);
+  if (!typed || typed->reads != LauncherReads::kPet) return std::nullopt;
   bool next = false;
   for (const std::string& argument : request.command) {
     for (std::string_view word : words_of(argument)) {  // of a shell's text, too

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/constants/words.h"
 #include "envgen/formats/tfconfig.h"
 #include "envgen/resolve/restart_policy.h"
 
@@ -16,9 +17,9 @@ constexpr const char* kFinding = "finding the hooks";
 constexpr std::int64_t kUsualMs = 10LL * 60 * 1000;
 constexpr std::int64_t kFailureMs = 60LL * 1000;
 
-constexpr std::array kEvents = {HookEvent::kPreStart, HookEvent::kPostStart,  HookEvent::kPreStop,
-                                HookEvent::kPostStop, HookEvent::kCheckpoint, HookEvent::kOnFailure,
-                                HookEvent::kStall,    HookEvent::kHealth};
+constexpr auto kEvents = std::to_array(
+    {HookEvent::kPreStart, HookEvent::kPostStart, HookEvent::kPreStop, HookEvent::kPostStop,
+     HookEvent::kCheckpoint, HookEvent::kOnFailure, HookEvent::kStall, HookEvent::kHealth});
 
 std::string directory_name(HookEvent event) { return std::string(name_of(event)) + ".d"; }
 
@@ -162,8 +163,8 @@ int local_world_size(const ResolvedCluster& resolved, const Plan& plan) {
 }  // namespace
 
 bool is_passed_over(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kEndings = {"~",    ".bak", ".orig", ".rej",
-                                                        ".swp", ".md",  ".txt",  ".pyc"};
+  static constexpr auto kEndings =
+      words("~", ".bak", ".orig", ".rej", ".swp", ".md", ".txt", ".pyc");
   if (name.starts_with('.')) return true;
   if (std::ranges::any_of(kEndings, [name](auto ending) { return name.ends_with(ending); })) {
     return true;

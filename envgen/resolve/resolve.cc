@@ -4,6 +4,7 @@
 #include <array>
 #include <ranges>
 
+#include "base/constants/words.h"
 #include "base/text.h"
 #include "envgen/conda/cann.h"
 #include "envgen/conda/conda.h"
@@ -155,10 +156,10 @@ void warn_of_unused(const Request& request, const ResolvedCluster& resolved, Pla
 
 // Whether one of a launcher's flags, which stand before its script, says which nodes there are.
 bool has_node_flag(const std::vector<std::string>& command) {
-  constexpr std::array<std::string_view, 15> kFlags = {
-      "--nnodes",  "--num_machines", "--num_nodes", "--standalone",  "--worker_num",
-      "--host",    "-host",          "-H",          "-hosts",        "--hosts",
-      "-hostfile", "--hostfile",     "-f",          "--machinefile", "-machinefile"};
+  static constexpr auto kFlags =
+      words("--nnodes", "--num_machines", "--num_nodes", "--standalone", "--worker_num", "--host",
+            "-host", "-H", "-hosts", "--hosts", "-hostfile", "--hostfile", "-f", "--machinefile",
+            "-machinefile");
   for (const std::string& argument : command) {
     for (std::string_view word : words_of(argument)) {  // of a shell's text, too
       if (word == "-m" || word.ends_with(".py")) return false;
@@ -185,12 +186,12 @@ Status check_count(const Inputs& inputs, ResolvedCluster& resolved, Plan& plan) 
   const std::vector<std::string>& command = resolved.platform.command;
   const bool asked = !request.framework.empty() && request.framework != "single";
   const bool launches = request.torch_launcher || request.ascend_launcher;
-  const Launcher* typed = typed_launcher(command);
-  const bool told = typed == nullptr || tells_its_nodes(inputs, *typed, command);
+  const std::optional<Launcher> typed = typed_launcher(command);
+  const bool told = !typed || tells_its_nodes(inputs, *typed, command);
   // An operator of PyTorch has been here, and its count is lost.
   const bool torch = !inputs.variable("PET_NODE_RANK").empty();
   if (asked || launches || torch || !told) return std::unexpected(*uncounted);
-  if (request.framework.empty() && typed == nullptr) {
+  if (request.framework.empty() && !typed) {
     plan.warnings.push_back("the command runs once and for itself: " + uncounted->where + ": " +
                             uncounted->found + "; where the pods are one job, " + uncounted->fix);
   }
@@ -250,7 +251,7 @@ void warn_of_counts(const Inputs& inputs, const ResolvedCluster& resolved, Plan&
   }
   const std::optional<int>& slots = inputs.request().slots;
   if (slots && *slots > 1 && plan.framework == "single" && !resolved.platform.own_rank &&
-      typed_launcher(command) == nullptr && inputs.request().framework.empty()) {
+      !typed_launcher(command) && inputs.request().framework.empty()) {
     plan.warnings.push_back("--slots " + std::to_string(*slots) +
                             ": one process is started, for nothing says what its ranks are; add "
                             "--fan-out for PyTorch, or --framework");
@@ -282,8 +283,8 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   if (!launcher) return launcher.error();
   // What is only started does no harm twice that its user has not typed, and neither does a
   // launcher that knows its nodes.
-  const Launcher* typed = typed_launcher(resolved.platform.command);
-  const bool told = typed != nullptr && tells_its_nodes(inputs, *typed, resolved.platform.command);
+  const std::optional<Launcher> typed = typed_launcher(resolved.platform.command);
+  const bool told = typed && tells_its_nodes(inputs, *typed, resolved.platform.command);
   if (resolved.platform.alone_by_default && !(*launcher)->only_starts && !told) {
     if (auto status = check_alone(inputs); !status) return status.error();
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "base/constants/words.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/typed_launcher.h"
 
@@ -13,14 +14,9 @@ namespace {
 
 // What is another one at each start, and no module goes by while it is imported: how often the job
 // has started, where the ranks meet, what a socket activation passed to the first start.
-constexpr std::array<std::string_view, 8> kFree = {"TRAINIT_RESTART_COUNT",
-                                                   "TORCHELASTIC_RESTART_COUNT",
-                                                   "MASTER_PORT",
-                                                   "JAX_COORDINATOR_PORT",
-                                                   "JAX_COORDINATOR_ADDRESS",
-                                                   "LISTEN_FDS",
-                                                   "LISTEN_PID",
-                                                   "LISTEN_FDNAMES"};
+constexpr auto kFree = words("TRAINIT_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT", "MASTER_PORT",
+                             "JAX_COORDINATOR_PORT", "JAX_COORDINATOR_ADDRESS", "LISTEN_FDS",
+                             "LISTEN_PID", "LISTEN_FDNAMES");
 
 bool is_free(std::string_view name, const std::vector<std::string>& free) {
   if (std::ranges::find(kFree, name) != kFree.end()) return true;
@@ -49,7 +45,7 @@ std::optional<char> hindering_option(const std::vector<std::string>& argv, std::
 
 // Why it cannot be warm; "" = it can.
 std::string find_cold_reason(const Process& process, WarmProcess& warm) {
-  if (typed_launcher(process.argv) != nullptr) {
+  if (typed_launcher(process.argv)) {
     return "its command is a launcher, which starts the ranks by itself";
   }
   const auto python = python_command(process.argv);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/constants/words.h"
 #include "base/text.h"
 #include "init/cli/help.h"
 #include "init/dropin/dropin.h"
@@ -24,7 +25,8 @@ bool is_help(std::string_view word) { return word == "--help" || word == "-h"; }
 
 // Whether this names a command that is not run.
 bool is_tool(std::string_view word) {
-  constexpr std::string_view kOthers[] = {"help", "--help", "-h", "version", "--version", "-V"};
+  static constexpr auto kOthers =
+      envgen::words("help", "--help", "-h", "version", "--version", "-V");
   return std::ranges::find(kOthers, word) != std::end(kOthers) ||
          std::ranges::find(command_table(), word, first_word) != command_table().end();
 }

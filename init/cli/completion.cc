@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/constants/words.h"
 #include "base/text.h"
 #include "init/cli/command.h"
 #include "init/cli/help.h"
@@ -14,7 +15,7 @@ namespace {
 enum class Value : unsigned char { kNone, kText, kWords, kFile, kDirectory };
 
 Value value_of(const Option& option) {
-  constexpr std::string_view kFiles[] = {"FILE", "PATH", "PROFILE", "OUT", "SRC[=DST]"};
+  static constexpr auto kFiles = envgen::words("FILE", "PATH", "PROFILE", "OUT", "SRC[=DST]");
   if (option.value.empty()) return Value::kNone;
   if (option.words != nullptr) return Value::kWords;
   if (option.value == "DIR") return Value::kDirectory;

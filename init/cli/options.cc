@@ -16,11 +16,11 @@ bool is_named(const Option& option, std::string_view flag) {
   return by_name || (flag.size() == 2 && flag[0] == '-' && flag[1] == option.letter);
 }
 
-const Option* find_option(std::string_view flag, Commands command) {
+std::optional<Option> find_option(std::string_view flag, Commands command) {
   for (const Option& option : option_table()) {
-    if ((option.commands & command) != 0 && is_named(option, flag)) return &option;
+    if ((option.commands & command) != 0 && is_named(option, flag)) return option;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 std::string called(Commands command) { return concat({"trainit ", name_of(command)}); }
@@ -136,8 +136,8 @@ envgen::Status apply_argument(std::span<const std::string> arguments, std::size_
   const std::string_view argument = arguments[at];
   const std::size_t equals = argument.find('=');
   const std::string name(argument.substr(0, equals));
-  const Option* option = find_option(name, options.command);
-  if (option == nullptr) return std::unexpected(unknown_option(name, options));
+  const std::optional<Option> option = find_option(name, options.command);
+  if (!option) return std::unexpected(unknown_option(name, options));
   ++at;
   const std::string where = "--" + std::string(option->name);
   if (equals != std::string_view::npos) {

@@ -5,8 +5,10 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -164,7 +166,12 @@ struct Option {
   // What a value looks like, for errors.
   [[nodiscard]] std::string accepts() const;
 };
-std::span<const Option> option_table();
+std::uint32_t option_count();
+Option option_at(std::uint32_t at);
+// All of them, in the order of their topics; each is put together when it is looked at.
+inline auto option_table() {
+  return std::views::iota(std::uint32_t{0}, option_count()) | std::views::transform(option_at);
+}
 std::span<const Topic> topics();  // those with a name
 
 // "grace" -> "TRAINIT_GRACE".

@@ -4,10 +4,14 @@
 #include <array>
 #include <climits>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <span>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
+#include "base/constants/packed_texts.h"
 #include "init/cli/options.h"
 #include "init/cli/values/kinds.h"
 #include "init/cli/values/words.h"
@@ -60,61 +64,63 @@ constexpr auto is_on(T S::* /*member*/) -> bool (*)(Options&) {
   return nullptr;
 }
 
+// A line of the table: what is said of an option, and what follows from its kind and its member.
+// That is code, which needs no addresses in a constant.
+struct Row {
+  Option option;
+  void (*fill)(Option& option);
+};
+
 template <const auto& kKind, auto kMember>
-constexpr Option row(std::string_view name, std::string_view value, std::string_view help,
-                     std::string_view standard = {}) {
-  return {.name = name,
-          .value = value,
-          .help = help,
-          .standard = standard,
-          .set =
-              [](Options& options, std::string_view text, bool again) {
-                return parse_into(kKind.parse, text, part(options, kMember).*kMember, again);
-              },
-          .kind = kKind.accepts,
-          .list = kKind.list,
-          .words = kKind.words,
-          .many = kKind.many,
-          .flag_only = false,
-          .is_on = is_on<kMember>(kMember)};
+constexpr Row row(std::string_view name, std::string_view value, std::string_view help,
+                  std::string_view standard = {}) {
+  return {{.name = name, .value = value, .help = help, .standard = standard, .flag_only = false},
+          [](Option& option) {
+            option.set = [](Options& options, std::string_view text, bool again) {
+              return parse_into(kKind.parse, text, part(options, kMember).*kMember, again);
+            };
+            option.kind = kKind.accepts;
+            option.list = kKind.list;
+            option.words = kKind.words;
+            option.many = kKind.many;
+            option.is_on = is_on<kMember>(kMember);
+          }};
 }
 // Of one out of a list of words.
 template <const auto& kWords, auto kMember>
-constexpr Option word_row(std::string_view name, std::string_view value, std::string_view help,
-                          std::string_view standard = {}) {
-  return {.name = name,
-          .value = value,
-          .help = help,
-          .standard = standard,
-          .set = [](Options& options, std::string_view text, bool /*again*/) -> Parsed<void> {
-            const std::size_t at = place_of(text, kListed<kWords>);
-            if (at == std::size(kWords)) return refused();
-            part(options, kMember).*kMember = kWords[at].meaning;
-            return {};
-          },
-          .kind = {},
-          .words = [] { return list_of(kListed<kWords>); },
-          .flag_only = false};
+constexpr Row word_row(std::string_view name, std::string_view value, std::string_view help,
+                       std::string_view standard = {}) {
+  return {{.name = name, .value = value, .help = help, .standard = standard, .flag_only = false},
+          [](Option& option) {
+            option.set = [](Options& options, std::string_view text,
+                            bool /*again*/) -> Parsed<void> {
+              const std::size_t at = place_of(text, kListed<kWords>);
+              if (at == std::size(kWords)) return refused();
+              part(options, kMember).*kMember = kWords[at].meaning;
+              return {};
+            };
+            option.words = [] { return list_of(kListed<kWords>); };
+          }};
 }
-constexpr Option needs(const Need& need, Option option) {
-  option.need = &need;
-  return option;
+constexpr Row needs(const Need& need, Row row) {
+  row.option.need = &need;
+  return row;
 }
 // Of these commands, instead of those that take a job.
-constexpr Option of(Commands commands, Option option) {
-  option.commands = commands;
-  option.flag_only = option.flag_only || (commands & kJob) == 0;
-  return option;
+constexpr Row of(Commands commands, Row row) {
+  row.option.commands = commands;
+  row.option.flag_only = row.option.flag_only || (commands & kJob) == 0;
+  return row;
 }
 // One of those that the first screen of help shows.
-constexpr Option common(Option option) {
-  option.common = true;
-  return option;
+constexpr Row common(Row row) {
+  row.option.common = true;
+  return row;
 }
-constexpr Option flag(Option option, char letter = '\0') {
-  option.flag_only = true;
-  option.letter = letter;
-  return option;
+constexpr Row flag(Row row, char letter = '\0') {
+  row.option.flag_only = true;
+  row.option.letter = letter;
+  return row;
 }
 
 // --- What options do nothing without ---
@@ -152,7 +158,7 @@ constexpr Need kDataset = {{"data"}, [](const Options& o, const Environ& env) {
 // --- The table ---
 // Each text says by itself what the option is about: it is read in grep's output and in a menu.
 
-constexpr Option kNodes[] = {
+constexpr Row kNodes[] = {
     row<kPlatform, &Request::platform>(
         "platform", "NAME", "platform whose variables say which node this is", "detected"),
     row<kFramework, &Request::framework>(
@@ -177,26 +183,28 @@ constexpr Option kNodes[] = {
     word_row<kTorchLaunchers, &Request::torch_launcher>(
         "torch-launcher", "WHO", "what starts PyTorch's ranks; fan-out is trainit itself",
         "by platform and command"),
-    common(
-        Option{.name = "fan-out",
-               .value = "",
-               .help = "start PyTorch's ranks by trainit itself, without torchrun",
-               .set = [](Options& options, std::string_view text, bool /*again*/) -> Parsed<void> {
-                 const auto on = parse_switch(text);
-                 if (!on) return refused();
-                 if (!*on) return {};
-                 options.request.framework = "pytorch";
-                 options.request.torch_launcher = TorchLauncher::kFanOut;
-                 return {};
-               },
-               .kind = kSwitch.accepts,
-               .flag_only = false}),
+    common(Row{{.name = "fan-out",
+                .value = "",
+                .help = "start PyTorch's ranks by trainit itself, without torchrun",
+                .flag_only = false},
+               [](Option& option) {
+                 option.set = [](Options& options, std::string_view text,
+                                 bool /*again*/) -> Parsed<void> {
+                   const auto on = parse_switch(text);
+                   if (!on) return refused();
+                   if (!*on) return {};
+                   options.request.framework = "pytorch";
+                   options.request.torch_launcher = TorchLauncher::kFanOut;
+                   return {};
+                 };
+                 option.kind = kSwitch.accepts;
+               }}),
     row<kSwitch, &Request::tf_flags>(
         "tf-flags", "0|1", "on ModelArts, --task_index and its like behind TensorFlow's script",
         "1"),
 };
 
-constexpr Option kLinks[] = {
+constexpr Row kLinks[] = {
     row<kPort, &Request::ssh_port>(
         "ssh-port", "PORT", "port of the workers' sshd, by which MPI's launcher reaches them",
         "22 for root, else 2222"),
@@ -218,7 +226,7 @@ constexpr Option kLinks[] = {
         "by the framework"),
 };
 
-constexpr Option kConda[] = {
+constexpr Row kConda[] = {
     row<kCondaEnv, &Request::conda_env>(
         "conda-env", "ENV", "conda environment that the job runs in", "DEFAULT_CONDA_ENV_NAME"),
     row<kPath, &Request::conda_dir>("conda-dir", "DIR", "directory of the conda installation",
@@ -232,7 +240,7 @@ constexpr Option kConda[] = {
                                    "no lib directory of conda in LD_LIBRARY_PATH: --conda-lib 0"),
 };
 
-constexpr Option kRanks[] = {
+constexpr Row kRanks[] = {
     row<kPath, &Request::rank_table>("rank-table", "PATH",
                                      "Ascend's rank table, or the directory in which it appears",
                                      "RANK_TABLE_FILE"),
@@ -256,7 +264,7 @@ constexpr Option kRanks[] = {
         "ascend-launcher", "WHO", "how the ranks of MindSpore are started and meet", "rank-table"),
 };
 
-constexpr Option kFiles[] = {
+constexpr Row kFiles[] = {
     common(word_row<kOutputs, &Request::output>(
         "output", "WHERE", "where the ranks print: first is rank 0 on stdout, the others in files",
         "first")),
@@ -295,7 +303,7 @@ constexpr Option kFiles[] = {
                                              "human"),
 };
 
-constexpr Option kStop[] = {
+constexpr Row kStop[] = {
     common(row<kDuration, &Request::grace_ms>(
         "grace", "DURATION", "time that a job has from a stop request to its end, to save",
         "8s; 25s in Kubernetes")),
@@ -322,7 +330,7 @@ constexpr Option kStop[] = {
         "none"),
 };
 
-constexpr Option kDebug[] = {
+constexpr Row kDebug[] = {
     common(row<kDuration, &Request::hold_ms>(
         "hold", "DURATION", "debug window: how long the container of a failed job stays",
         "0; 4h with --terminal")),
@@ -330,7 +338,7 @@ constexpr Option kDebug[] = {
         "terminal", "", "sshd beside the job, or another command line: --terminal='COMMAND LINE'"),
 };
 
-constexpr Option kHooks[] = {
+constexpr Row kHooks[] = {
     row<kPath, &Request::hooks_dir>("hooks-dir", "DIR",
                                     "directory of hooks, in <event>.d, beside /etc/trainit/hooks"),
     row<kPath, &Request::lifecycle_script>(
@@ -342,7 +350,7 @@ constexpr Option kHooks[] = {
                                             "hooks whose failure ends the job", "pre-start"),
 };
 
-constexpr Option kRestart[] = {
+constexpr Row kRestart[] = {
     row<kSignalOrNone, &Request::checkpoint_signal>("checkpoint-signal", "SIGNAL",
                                                     "signal that asks the ranks for a checkpoint",
                                                     "USR1; none with hooks in checkpoint.d"),
@@ -385,7 +393,7 @@ constexpr Option kRestart[] = {
                         "min-nodes", "N", "nodes that an elastic job waits for", "1")),
 };
 
-constexpr Option kWatch[] = {
+constexpr Row kWatch[] = {
     row<kRatio, &Observation::perf_threshold_ppm>(
         "perf-threshold", "RATIO",
         "highest good ratio of an iteration's hardware time to its e2e time, as printed"),
@@ -421,7 +429,7 @@ constexpr Option kWatch[] = {
         "failed rounds of health checks in succession; then a checkpoint and exit code 75", "2"),
 };
 
-constexpr Option kSandbox[] = {
+constexpr Row kSandbox[] = {
     row<kUser, &SandboxRequest::user>(
         "user", "USER[:GROUP]", "user that the job runs as, of the image's passwd or a number"),
     row<kCaps, &SandboxRequest::caps>(
@@ -441,7 +449,7 @@ constexpr Option kSandbox[] = {
         "oom-score-adj", "N", "oom_score_adj of the job: the highest is killed first"),
 };
 
-constexpr Option kDatasets[] = {
+constexpr Row kDatasets[] = {
     common(row<kData, &DataRequest::specs>(
         "data", "SRC[=DST]", "dataset that is copied to fast local storage first; repeatable")),
     needs(kDataset, of(kJob | kCache, row<kPath, &DataRequest::root>(
@@ -488,7 +496,7 @@ constexpr Option kDatasets[] = {
                                 "size of all that one user has in the cache", "no limit"))),
 };
 
-constexpr Option kChecksBefore[] = {
+constexpr Row kChecksBefore[] = {
     word_row<kPreflights, &Observation::preflight>(
         "preflight", "WHAT",
         "doctor's checks before the job: require ends it with exit code 125 where one fails",
@@ -499,7 +507,7 @@ constexpr Option kChecksBefore[] = {
 
 constexpr std::int64_t kMostMs = 1'000'000'000'000;  // 31 years
 
-constexpr Option kOthers[] = {
+constexpr Row kOthers[] = {
     of(kPlan, flag(row<kPath, &Options::snapshot>(
                   "snapshot", "FILE", "saved snapshot to plan from, instead of looking around"))),
     of(kPlan | kDoctor | kStatus | kStacks | kCopy | kCache,
@@ -566,26 +574,6 @@ constexpr Option kOthers[] = {
     of(kAll, flag(row<kSwitch, &Options::version>("version", "", "show the version"), 'V')),
 };
 
-template <std::size_t kSize>
-struct Group {
-  const Topic& topic;
-  const Option (&rows)[kSize];
-};
-
-template <std::size_t... kSizes>
-constexpr auto joined(const Group<kSizes>&... groups) {
-  std::array<Option, (kSizes + ...)> all{};
-  std::size_t at = 0;
-  const auto add = [&all, &at](const auto& group) {
-    for (const Option& one : group.rows) {
-      all[at] = one;
-      all[at++].topic = &group.topic;
-    }
-  };
-  (add(groups), ...);
-  return all;
-}
-
 constexpr Topic kTopics[] = {{"nodes", "Platform, framework and nodes"},
                              {"links", "Between the nodes of a job"},
                              {"ascend", "Rank tables and devices"},
@@ -601,16 +589,95 @@ constexpr Topic kTopics[] = {{"nodes", "Platform, framework and nodes"},
                              {"sandbox", "User, rights and limits"},
                              {"", "Of single commands"}};
 
-constexpr auto kTable =
-    joined(Group{kTopics[0], kNodes}, Group{kTopics[1], kLinks}, Group{kTopics[2], kRanks},
-           Group{kTopics[3], kConda}, Group{kTopics[4], kDatasets}, Group{kTopics[5], kFiles},
-           Group{kTopics[6], kStop}, Group{kTopics[7], kRestart}, Group{kTopics[8], kWatch},
-           Group{kTopics[9], kDebug}, Group{kTopics[10], kHooks}, Group{kTopics[11], kChecksBefore},
-           Group{kTopics[12], kSandbox}, Group{kTopics[13], kOthers});
+constexpr std::span<const Row> kRows[] = {kNodes, kLinks,        kRanks,   kConda, kDatasets,
+                                          kFiles, kStop,         kRestart, kWatch, kDebug,
+                                          kHooks, kChecksBefore, kSandbox, kOthers};  // as kTopics
+static_assert(std::size(kRows) == std::size(kTopics));
+
+// --- The table as the program carries it ---
+
+consteval std::array<std::string_view, 4> texts_of(const Option& option) {
+  return {option.name, option.value, option.help, option.standard};
+}
+
+// Their number, and the bytes of their texts.
+consteval std::pair<std::size_t, std::size_t> sizes_of_rows() {
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  for (const std::span<const Row> rows : kRows) {
+    count += rows.size();
+    for (const Row& row : rows) {
+      for (const std::string_view text : texts_of(row.option)) bytes += text.size();
+    }
+  }
+  return {count, bytes};
+}
+constexpr std::size_t kCount = sizes_of_rows().first;
+
+struct Packed {
+  std::array<envgen::TextPlace, 4> texts;
+  Commands commands = 0;
+  char letter = '\0';
+  bool flag_only = false;
+  bool common = false;
+  std::uint8_t topic = 0;
+};
+struct Table {
+  std::array<Packed, kCount> rows{};
+  envgen::PackedTexts<sizes_of_rows().second> texts;
+};
+// Apart from what has no addresses.
+struct Addresses {
+  std::array<void (*)(Option&), kCount> fill{};
+  std::array<const Need*, kCount> need{};
+};
+
+consteval std::pair<Table, Addresses> packed() {
+  Table table;
+  Addresses addresses;
+  std::size_t at = 0;
+  for (std::size_t topic = 0; topic < std::size(kRows); ++topic) {
+    for (const auto& [option, fill] : kRows[topic]) {
+      Packed& row = table.rows[at];
+      row = {.commands = option.commands,
+             .letter = option.letter,
+             .flag_only = option.flag_only,
+             .common = option.common,
+             .topic = static_cast<std::uint8_t>(topic)};
+      for (std::size_t i = 0; i < row.texts.size(); ++i) {
+        row.texts[i] = table.texts.add(texts_of(option)[i]);
+      }
+      addresses.fill[at] = fill;
+      addresses.need[at] = option.need;
+      ++at;
+    }
+  }
+  return {table, addresses};
+}
+constexpr Table kTable = packed().first;
+constexpr Addresses kAddresses = packed().second;
 
 }  // namespace
 
-std::span<const Option> option_table() { return kTable; }
+std::uint32_t option_count() { return kCount; }
+
+Option option_at(std::uint32_t at) {
+  const Packed& row = kTable.rows[at];
+  const auto text = [&row](std::size_t i) { return kTable.texts.at(row.texts[i]); };
+  Option option{.name = text(0),
+                .value = text(1),
+                .help = text(2),
+                .standard = text(3),
+                .commands = row.commands,
+                .letter = row.letter,
+                .flag_only = row.flag_only,
+                .common = row.common,
+                .topic = &kTopics[row.topic],
+                .need = kAddresses.need[at]};
+  kAddresses.fill[at](option);
+  return option;
+}
+
 std::span<const Topic> topics() { return {kTopics, std::size(kTopics) - 1}; }
 
 }  // namespace cli

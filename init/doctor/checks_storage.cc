@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/constants/words.h"
 #include "base/text.h"
 #include "init/doctor/checks.h"
 #include "init/doctor/machine.h"
@@ -121,8 +122,8 @@ const Mount* mount_of(const std::vector<Mount>& mounts, std::string_view path) {
 
 // Where platforms mount data sets, if nobody names them.
 std::vector<std::string> usual_datasets(const std::vector<Mount>& mounts) {
-  constexpr std::array<std::string_view, 6> kPlaces = {
-      "/dataset", "/datasets", "/data", "/mnt/dataset", "/mnt/datasets", "/mnt/data"};
+  static constexpr auto kPlaces =
+      envgen::words("/dataset", "/datasets", "/data", "/mnt/dataset", "/mnt/datasets", "/mnt/data");
   std::vector<std::string> found;
   for (const Mount& mount : mounts) {
     const bool usual = std::ranges::any_of(

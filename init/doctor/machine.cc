@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/constants/words.h"
 #include "base/text.h"
 #include "init/sys/cgroup.h"
 #include "init/sys/files.h"
@@ -55,7 +56,7 @@ std::vector<std::string> split_list(std::string_view list) {
 }
 
 std::string size_text(std::uint64_t bytes) {
-  constexpr std::array<std::string_view, 5> kUnits = {" bytes", " KiB", " MiB", " GiB", " TiB"};
+  static constexpr auto kUnits = envgen::words(" bytes", " KiB", " MiB", " GiB", " TiB");
   constexpr std::uint64_t kStep = 1024;
   std::size_t unit = 0;
   std::uint64_t rest = 0;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "base/constants/words.h"
 #include "base/text.h"
 #include "init/engine/state/status_text.h"
 
@@ -46,8 +47,8 @@ std::string ending_of(const NodeRun& run) {
 
 // The worst of all nodes counts.
 std::string outcome_of(const std::vector<NodeRun>& runs) {
-  static constexpr std::array<std::string_view, 5> kWorstFirst{"error", "expired", "stopped",
-                                                               "running", "success"};
+  static constexpr auto kWorstFirst =
+      envgen::words("error", "expired", "stopped", "running", "success");
   for (const std::string_view one : kWorstFirst) {
     const bool any = std::ranges::any_of(
         runs, [one](const NodeRun& run) { return run.state && run.state->state == one; });
@@ -128,9 +129,9 @@ void add_failures(Summary& summary, const NodeSummary& node) {
 }
 
 void add_findings(Summary& summary, const NodeSummary& node) {
-  static constexpr std::array<std::string_view, 10> kKinds{
-      "preflight", "health", "stall", "performance",        "data",
-      "node",      "saved",  "hang",  "membership_changed", "warm"};
+  static constexpr auto kKinds =
+      envgen::words("preflight", "health", "stall", "performance", "data", "node", "saved", "hang",
+                    "membership_changed", "warm");
   const std::string name = node_text(node.chart);
   std::size_t count = 0;
   for (const Moment& moment : node.chart.moments) {

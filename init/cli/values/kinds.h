@@ -19,7 +19,7 @@ using WordList = std::vector<std::string_view>;
 
 template <class T>
 struct Kind {
-  std::string_view accepts;  // "a duration such as 8s", behind "give"
+  const char* accepts;  // "a duration such as 8s", behind "give"
   Parsed<T> (*parse)(std::string_view text);
   std::string (*list)() = nullptr;  // the rest of `accepts`, where a table has it
   WordList (*words)() = nullptr;    // all that it takes, where that is words; told behind `accepts`

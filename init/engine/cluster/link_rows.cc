@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/constants/words.h"
 #include "base/json_fields.h"
 #include "base/utf8.h"
 #include "init/engine/cluster/link_status.h"
@@ -13,9 +14,8 @@ namespace engine {
 namespace {
 
 std::string_view name_of(lifecycle::Coordinator::Presence presence) {
-  static constexpr std::array<std::string_view, 5> kNames = {"never", "here", "away", "lost",
-                                                             "gone"};
-  return kNames.at(static_cast<std::size_t>(presence));
+  static constexpr auto kNames = envgen::words("never", "here", "away", "lost", "gone");
+  return kNames[static_cast<std::size_t>(presence)];
 }
 
 NodeRow row_of(const LinkSettings& settings, const lifecycle::Coordinator& coordinator,

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/constants/words.h"
 #include "base/exit_codes.h"
 #include "base/text.h"
 #include "envgen/conda/environment.h"
@@ -269,7 +270,7 @@ envgen::Result<envgen::Environ> after_scripts(const envgen::Plan& plan,
 
 // Set by the shell for itself. An exported function (BASH_FUNC_f%%) is the script's.
 bool is_shells_own(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kOwn = {"PWD", "OLDPWD", "SHLVL", "_", "SHELLOPTS"};
+  static constexpr auto kOwn = envgen::words("PWD", "OLDPWD", "SHLVL", "_", "SHELLOPTS");
   if (name.starts_with("BASH")) return name != "BASH_ENV" && !name.starts_with("BASH_FUNC_");
   return std::ranges::find(kOwn, name) != kOwn.end();
 }

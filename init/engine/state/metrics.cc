@@ -4,16 +4,16 @@
 #include <array>
 #include <string_view>
 
+#include "base/constants/words.h"
 #include "base/utf8.h"
 
 namespace engine {
 namespace {
 
-constexpr std::array<std::string_view, 10> kPhases{
-    "preparing",  "starting",  "running",      "checkpointing", "stopping",
-    "on-failure", "post-stop", "auto-restart", "hold",          "exited"};
-constexpr std::array<std::string_view, 5> kTaskStates{"idle", "starting", "running", "stopped",
-                                                      "ended"};
+constexpr auto kPhases =
+    envgen::words("preparing", "starting", "running", "checkpointing", "stopping", "on-failure",
+                  "post-stop", "auto-restart", "hold", "exited");
+constexpr auto kTaskStates = envgen::words("idle", "starting", "running", "stopped", "ended");
 
 bool is_main(const TaskReport& task) { return task.kind == "main"; }
 

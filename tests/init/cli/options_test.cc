@@ -419,8 +419,12 @@ TEST_P(EachOption, HasATextThatStandsAlone) {
   EXPECT_FALSE(text.ends_with('.')) << text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Options, EachOption,
-                         testing::ValuesIn(cli::option_table().begin(), cli::option_table().end()),
+std::vector<Option> all_options() {
+  std::vector<Option> all;
+  for (const Option& option : cli::option_table()) all.push_back(option);
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Options, EachOption, testing::ValuesIn(all_options()),
                          [](const auto& param) {
                            std::string name = full_name(param.param);
                            std::ranges::replace(name, '-', '_');

@@ -2,6 +2,7 @@
 // first moment on. And what a process finds: environment, descriptors, exit codes.
 
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -17,7 +18,9 @@
 #include <regex>
 #include <set>
 #include <sstream>
+#include <utility>
 
+#include "init/sys/clock.h"
 #include "tests/rules/job.h"
 
 namespace {
@@ -40,6 +43,46 @@ TEST_P(Process, HasOneThread) {
   EXPECT_EQ(instance.status_kb("Threads"), 1);
   instance.signal(SIGTERM);
   EXPECT_EQ(instance.wait(), 143);
+}
+
+// What a job of weeks holds in each container: a page more for each address in a constant, for what
+// the start has left on the heap, and for what lies on the stack of the loop.
+TEST_P(Process, HoldsLittleMemoryOnceAllThatAStartLeavesIsDone) {
+  for (const auto& [arguments, most_kb] :
+       {std::pair{ranks(1, {rules::payload(), "sleep-forever"}), 152L},
+        std::pair{Words{"--", rules::payload(), "sleep-forever"}, 140L}}) {
+    Instance instance(spec(arguments));
+    // Nothing tells that it is done.
+    const std::int64_t deadline_ms = sys::monotonic_ms() + 60'000;
+    long held_kb = instance.status_kb("RssAnon");
+    while (held_kb > most_kb && sys::monotonic_ms() < deadline_ms) {
+      ::poll(nullptr, 0, 50);
+      held_kb = instance.status_kb("RssAnon");
+    }
+    EXPECT_LE(held_kb, most_kb);
+    instance.signal(SIGTERM);
+    EXPECT_EQ(instance.wait(), 143);
+  }
+}
+
+// A constant that could be written to is no constant, and lies in pages of each process's own.
+// (std::array with deduced arguments is one, GCC 12; std::to_array is not.)
+TEST(Objects, KeepTheirConstantsWhereNothingCanWriteThem) {
+  const std::string folder = std::filesystem::path(rules::trainit()).parent_path();
+  const Result writable = rules::run(
+      {.args = {"sh", "-c",
+                "readelf -SW " + folder + "/libinit_*.a " + folder + "/libenvgen.a " + folder +
+                    "/liblifecycle.a " + folder +
+                    "/libbase.a | "
+                    "grep -oE ' "
+                    "\\.data(\\.rel(\\.local)?)?\\._Z[A-Za-z0-9_]*[0-9]k[A-Z][A-Za-z0-9_]*'; "
+                    "readelf -SW " +
+                    folder + "/libbase.a | grep -c data.rel.ro >&2"},
+       .env = {"PATH=/usr/bin:/bin"},
+       .pid1 = false,
+       .program = "/bin/sh"});
+  EXPECT_EQ(writable.out, "");
+  EXPECT_NE(writable.err, "0\n") << "it has looked at nothing";
 }
 
 TEST(Objects, NeedNothingThatAStaticLibcLacksOrAThreadBehindOurBack) {

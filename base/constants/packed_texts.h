@@ -1,0 +1,84 @@
+#pragma once
+// The texts of a large constant table, one behind the other in one array, and where each of them
+// stands. A string_view in a constant is an address. A program that may lie anywhere corrects each
+// of its addresses when it starts, and a page that holds one is memory of its own from then on, in
+// PID 1 as in each of its children.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <ranges>
+#include <string_view>
+#include <type_traits>
+
+namespace envgen {
+
+struct TextPlace {
+  std::uint16_t at = 0;  // bytes
+  std::uint16_t size = 0;
+};
+
+// Of at most 65535 bytes in all; more does not compile.
+template <std::size_t kBytes>
+class PackedTexts {
+ public:
+  // With `shared` the place of the same characters, where they stand somewhere already.
+  consteval TextPlace add(std::string_view text, bool shared = false) {
+    static_assert(kBytes <= UINT16_MAX);
+    const std::size_t same =
+        shared ? std::string_view(bytes_.data(), used_).find(text) : std::string_view::npos;
+    if (same != std::string_view::npos) {
+      return {static_cast<std::uint16_t>(same), static_cast<std::uint16_t>(text.size())};
+    }
+    const TextPlace place{static_cast<std::uint16_t>(used_),
+                          static_cast<std::uint16_t>(text.size())};
+    for (const char c : text) bytes_.at(used_++) = c;
+    return place;
+  }
+  [[nodiscard]] constexpr std::string_view at(TextPlace place) const {
+    return {bytes_.data() + place.at, place.size};
+  }
+
+ private:
+  std::array<char, kBytes> bytes_{};
+  std::size_t used_ = 0;
+};
+
+// The rows of the constant array `kRows`, whose members `kTexts` are texts. What is looked at is a
+// copy of a row; the array itself is not part of the program.
+template <const auto& kRows, auto... kTexts>
+class PackedTable {
+ public:
+  using Row = std::remove_cvref_t<decltype(kRows[0])>;
+
+  consteval PackedTable() {
+    for (std::size_t at = 0; at < std::size(kRows); ++at) {
+      Row& row = rows_[at] = kRows[at];
+      places_[at] = {texts_.add(row.*kTexts, true)...};
+      ((row.*kTexts = {}), ...);
+    }
+  }
+  [[nodiscard]] constexpr Row operator[](std::size_t at) const {
+    Row row = rows_[at];
+    std::size_t text = 0;
+    ((row.*kTexts = texts_.at(places_[at][text++])), ...);
+    return row;
+  }
+  [[nodiscard]] constexpr auto all() const {
+    return std::views::iota(std::uint32_t{0}, std::uint32_t{std::size(kRows)}) |
+           std::views::transform([this](std::uint32_t at) { return (*this)[at]; });
+  }
+
+ private:
+  static consteval std::size_t bytes() {
+    std::size_t sum = 0;
+    for (const Row& row : kRows) sum += ((row.*kTexts).size() + ...);
+    return sum;
+  }
+  std::array<Row, std::size(kRows)> rows_{};
+  std::array<std::array<TextPlace, sizeof...(kTexts)>, std::size(kRows)> places_{};
+  PackedTexts<bytes()> texts_;
+};
+
+}  // namespace envgen
