@@ -17,7 +17,7 @@ enum class Value : unsigned char { kNone, kText, kWords, kFile, kDirectory };
 Value value_of(const Option& option) {
   static constexpr auto kFiles = envgen::words("FILE", "PATH", "PROFILE", "OUT", "SRC[=DST]");
   if (option.value.empty()) return Value::kNone;
-  if (option.words != nullptr) return Value::kWords;
+  if (option.kind().words != nullptr) return Value::kWords;
   if (option.value == "DIR") return Value::kDirectory;
   return std::ranges::find(kFiles, option.value) != std::end(kFiles) ? Value::kFile : Value::kText;
 }
@@ -138,8 +138,8 @@ std::string bash_values() {
     const std::string patterns = bash_patterns(option);
     if (value == Value::kNone || patterns.empty()) continue;
     if (value == Value::kWords) {
-      words += concat({"    ", patterns, ") ", option.many ? "many" : "words", "='",
-                       spaced(option.words()), "' ;;\n"});
+      words += concat({"    ", patterns, ") ", option.kind().many ? "many" : "words", "='",
+                       spaced(option.kind().words()), "' ;;\n"});
       continue;
     }
     std::string& list = plain[value == Value::kText ? 0 : value == Value::kFile ? 1 : 2];
@@ -255,9 +255,9 @@ std::string zsh_specs(const Option& option) {
       value = "_files -/";
       break;
     case Value::kWords:
-      value = option.many
-                  ? "_values -s , " + std::string(option.value) + " " + spaced(option.words())
-                  : "(" + spaced(option.words()) + ")";
+      value = option.kind().many ? "_values -s , " + std::string(option.value) + " " +
+                                       spaced(option.kind().words())
+                                 : "(" + spaced(option.kind().words()) + ")";
       break;
   }
   if (!value.empty()) value = concat({":", escaped(option.value, ':', "\\:"), ":", value});
@@ -382,8 +382,9 @@ std::string fish_option(const Option& option) {
       line += " -x -a '(__fish_complete_directories)'";
       break;
     case Value::kWords:
-      line += option.many ? " -x -a '(__fish_append , " + spaced(option.words()) + ")'"
-                          : " -x -a '" + spaced(option.words()) + "'";
+      line += option.kind().many
+                  ? " -x -a '(__fish_append , " + spaced(option.kind().words()) + ")'"
+                  : " -x -a '" + spaced(option.kind().words()) + "'";
       break;
   }
   return concat({line, " -d ", fish_quoted(option.help), "\n"});

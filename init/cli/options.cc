@@ -80,8 +80,8 @@ envgen::Error unknown_option(const std::string& flag, const Options& options) {
 
 // Of `value`, or of the part of a list, that is not one of the words.
 std::string with_word_guess(std::string fix, const Option& option, std::string_view value) {
-  const WordList words = option.words();
-  if (!option.many) return with_guess(std::move(fix), value, words);
+  const WordList words = option.kind().words();
+  if (!option.kind().many) return with_guess(std::move(fix), value, words);
   for (const std::string_view part : envgen::split(value, ',')) {
     if (std::ranges::find(words, envgen::trimmed(part)) != words.end()) continue;
     return with_guess(std::move(fix), part, words);
@@ -94,11 +94,11 @@ envgen::Status apply_option(const Option& option, Options& options, std::string_
   const bool again = std::ranges::any_of(options.given, [&](const Given& one) {
     return one.name == option.name && one.layer == options.layers;
   });
-  if (const auto done = option.set(options, value, again); !done) {
+  if (const auto done = option.kind().set(options, value, again); !done) {
     std::string found = envgen::quoted(value);
     if (!done.error().empty()) found += ", where " + done.error();
     std::string fix = "give " + option.accepts();
-    if (option.words != nullptr) fix = with_word_guess(std::move(fix), option, value);
+    if (option.kind().words != nullptr) fix = with_word_guess(std::move(fix), option, value);
     return envgen::fail(kReading, where, std::move(found), std::move(fix));
   }
   options.given.push_back({option.name, where, std::string(value), options.layers});
@@ -153,9 +153,10 @@ envgen::Status apply_argument(std::span<const std::string> arguments, std::size_
 }  // namespace
 
 std::string Option::accepts() const {
-  std::string text(kind);
-  if (list != nullptr) text += list();
-  if (words != nullptr) text += either(words());
+  const OptionKind of = kind();
+  std::string text(of.accepts);
+  if (of.list != nullptr) text += of.list();
+  if (of.words != nullptr) text += either(of.words());
   return text;
 }
 

@@ -143,25 +143,30 @@ struct Topic {
   std::string_view title;
 };
 
+// What follows from the kind of an option's value, and from the member that it sets.
+struct OptionKind {
+  // `again`: not the first of its name on this command line. A flag that may be repeated adds to
+  // those before it, and replaces the variable's.
+  Parsed<void> (*set)(Options& options, std::string_view value, bool again) = nullptr;
+  std::string_view accepts;                   // what a value looks like
+  std::string (*list)() = nullptr;            // the rest of that, where a table has it
+  WordList (*words)() = nullptr;              // all values, where these are words
+  bool many = false;                          // several of them, with commas between
+  bool (*is_on)(Options& options) = nullptr;  // of what is on or off: off it needs nothing
+};
+
 struct Option {
   std::string_view name;           // "grace" for --grace and TRAINIT_GRACE
   std::string_view value;          // what it takes, "DURATION"; "" = a switch
   std::string_view help;           // understandable alone, without the group and other options
   std::string_view standard = {};  // the value without it; "" = none, or off
-  // `again`: not the first of its name on this command line. A flag that may be repeated adds to
-  // those before it, and replaces the variable's.
-  Parsed<void> (*set)(Options& options, std::string_view value, bool again) = nullptr;
-  std::string_view kind;            // what a value looks like
-  std::string (*list)() = nullptr;  // the rest of that, where a table has it
-  WordList (*words)() = nullptr;    // all values, where these are words
-  bool many = false;                // several of them, with commas between
+  OptionKind (*kind)() = nullptr;
   Commands commands = kJob;
   char letter = '\0';     // "-o"
   bool flag_only = true;  // it has no variable
   bool common = false;    // most jobs need it: it stands on the first screen of help
   const Topic* topic = nullptr;
   const Need* need = nullptr;
-  bool (*is_on)(Options& options) = nullptr;  // of what is on or off: off it needs nothing
 
   // What a value looks like, for errors.
   [[nodiscard]] std::string accepts() const;

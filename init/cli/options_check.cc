@@ -84,9 +84,10 @@ envgen::Status check_needs(Options& options, const envgen::Environ& env) {
   for (const Option& option : option_table()) {
     if (option.need == nullptr) continue;
     const Given* given = find_given(options, option.name);
-    const bool off = option.is_on != nullptr && !option.is_on(options);
-    const bool waits = given == nullptr || given->layer == 0;
-    if (waits || off || option.need->met(options, env)) continue;
+    if (given == nullptr || given->layer == 0) continue;  // it waits
+    const auto is_on = option.kind().is_on;
+    const bool off = is_on != nullptr && !is_on(options);
+    if (off || option.need->met(options, env)) continue;
     TRY(check_need(options, *given, *option.need));
   }
   Request& request = options.request;

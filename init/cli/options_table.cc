@@ -64,63 +64,67 @@ constexpr auto is_on(T S::* /*member*/) -> bool (*)(Options&) {
   return nullptr;
 }
 
-// A line of the table: what is said of an option, and what follows from its kind and its member.
-// That is code, which needs no addresses in a constant.
-struct Row {
-  Option option;
-  void (*fill)(Option& option);
-};
+template <const auto& kKind, auto kMember>
+Parsed<void> set_by_kind(Options& options, std::string_view text, bool again) {
+  return parse_into(kKind.parse, text, part(options, kMember).*kMember, again);
+}
+template <const auto& kWords, auto kMember>
+Parsed<void> set_by_word(Options& options, std::string_view text, bool /*again*/) {
+  const std::size_t at = place_of(text, kListed<kWords>);
+  if (at == std::size(kWords)) return refused();
+  part(options, kMember).*kMember = kWords[at].meaning;
+  return {};
+}
 
 template <const auto& kKind, auto kMember>
-constexpr Row row(std::string_view name, std::string_view value, std::string_view help,
-                  std::string_view standard = {}) {
-  return {{.name = name, .value = value, .help = help, .standard = standard, .flag_only = false},
-          [](Option& option) {
-            option.set = [](Options& options, std::string_view text, bool again) {
-              return parse_into(kKind.parse, text, part(options, kMember).*kMember, again);
-            };
-            option.kind = kKind.accepts;
-            option.list = kKind.list;
-            option.words = kKind.words;
-            option.many = kKind.many;
-            option.is_on = is_on<kMember>(kMember);
-          }};
+constexpr Option row(std::string_view name, std::string_view value, std::string_view help,
+                     std::string_view standard = {}) {
+  constexpr auto kKindOf = [] {
+    return OptionKind{
+        set_by_kind<kKind, kMember>, kKind.accepts, kKind.list, kKind.words, kKind.many,
+        is_on<kMember>(kMember)};
+  };
+  return {.name = name,
+          .value = value,
+          .help = help,
+          .standard = standard,
+          .kind = kKindOf,
+          .flag_only = false};
 }
 // Of one out of a list of words.
 template <const auto& kWords, auto kMember>
-constexpr Row word_row(std::string_view name, std::string_view value, std::string_view help,
-                       std::string_view standard = {}) {
-  return {{.name = name, .value = value, .help = help, .standard = standard, .flag_only = false},
-          [](Option& option) {
-            option.set = [](Options& options, std::string_view text,
-                            bool /*again*/) -> Parsed<void> {
-              const std::size_t at = place_of(text, kListed<kWords>);
-              if (at == std::size(kWords)) return refused();
-              part(options, kMember).*kMember = kWords[at].meaning;
-              return {};
-            };
-            option.words = [] { return list_of(kListed<kWords>); };
-          }};
+constexpr Option word_row(std::string_view name, std::string_view value, std::string_view help,
+                          std::string_view standard = {}) {
+  constexpr auto kKindOf = [] {
+    return OptionKind{.set = set_by_word<kWords, kMember>,
+                      .words = [] { return list_of(kListed<kWords>); }};
+  };
+  return {.name = name,
+          .value = value,
+          .help = help,
+          .standard = standard,
+          .kind = kKindOf,
+          .flag_only = false};
 }
-constexpr Row needs(const Need& need, Row row) {
-  row.option.need = &need;
-  return row;
+constexpr Option needs(const Need& need, Option option) {
+  option.need = &need;
+  return option;
 }
 // Of these commands, instead of those that take a job.
-constexpr Row of(Commands commands, Row row) {
-  row.option.commands = commands;
-  row.option.flag_only = row.option.flag_only || (commands & kJob) == 0;
-  return row;
+constexpr Option of(Commands commands, Option option) {
+  option.commands = commands;
+  option.flag_only = option.flag_only || (commands & kJob) == 0;
+  return option;
 }
 // One of those that the first screen of help shows.
-constexpr Row common(Row row) {
-  row.option.common = true;
-  return row;
+constexpr Option common(Option option) {
+  option.common = true;
+  return option;
 }
-constexpr Row flag(Row row, char letter = '\0') {
-  row.option.flag_only = true;
-  row.option.letter = letter;
-  return row;
+constexpr Option flag(Option option, char letter = '\0') {
+  option.flag_only = true;
+  option.letter = letter;
+  return option;
 }
 
 // --- What options do nothing without ---
@@ -155,10 +159,19 @@ constexpr Need kDataset = {{"data"}, [](const Options& o, const Environ& env) {
                              return !o.request.data.specs.empty() || env.get("TRAINIT_DATA");
                            }};
 
+Parsed<void> fan_out(Options& options, std::string_view text, bool /*again*/) {
+  const auto on = parse_switch(text);
+  if (!on) return refused();
+  if (!*on) return {};
+  options.request.framework = "pytorch";
+  options.request.torch_launcher = TorchLauncher::kFanOut;
+  return {};
+}
+
 // --- The table ---
 // Each text says by itself what the option is about: it is read in grep's output and in a menu.
 
-constexpr Row kNodes[] = {
+constexpr Option kNodes[] = {
     row<kPlatform, &Request::platform>(
         "platform", "NAME", "platform whose variables say which node this is", "detected"),
     row<kFramework, &Request::framework>(
@@ -183,28 +196,17 @@ constexpr Row kNodes[] = {
     word_row<kTorchLaunchers, &Request::torch_launcher>(
         "torch-launcher", "WHO", "what starts PyTorch's ranks; fan-out is trainit itself",
         "by platform and command"),
-    common(Row{{.name = "fan-out",
-                .value = "",
-                .help = "start PyTorch's ranks by trainit itself, without torchrun",
-                .flag_only = false},
-               [](Option& option) {
-                 option.set = [](Options& options, std::string_view text,
-                                 bool /*again*/) -> Parsed<void> {
-                   const auto on = parse_switch(text);
-                   if (!on) return refused();
-                   if (!*on) return {};
-                   options.request.framework = "pytorch";
-                   options.request.torch_launcher = TorchLauncher::kFanOut;
-                   return {};
-                 };
-                 option.kind = kSwitch.accepts;
-               }}),
+    common(Option{.name = "fan-out",
+                  .value = "",
+                  .help = "start PyTorch's ranks by trainit itself, without torchrun",
+                  .kind = [] { return OptionKind{.set = fan_out, .accepts = kSwitch.accepts}; },
+                  .flag_only = false}),
     row<kSwitch, &Request::tf_flags>(
         "tf-flags", "0|1", "on ModelArts, --task_index and its like behind TensorFlow's script",
         "1"),
 };
 
-constexpr Row kLinks[] = {
+constexpr Option kLinks[] = {
     row<kPort, &Request::ssh_port>(
         "ssh-port", "PORT", "port of the workers' sshd, by which MPI's launcher reaches them",
         "22 for root, else 2222"),
@@ -226,7 +228,7 @@ constexpr Row kLinks[] = {
         "by the framework"),
 };
 
-constexpr Row kConda[] = {
+constexpr Option kConda[] = {
     row<kCondaEnv, &Request::conda_env>(
         "conda-env", "ENV", "conda environment that the job runs in", "DEFAULT_CONDA_ENV_NAME"),
     row<kPath, &Request::conda_dir>("conda-dir", "DIR", "directory of the conda installation",
@@ -240,7 +242,7 @@ constexpr Row kConda[] = {
                                    "no lib directory of conda in LD_LIBRARY_PATH: --conda-lib 0"),
 };
 
-constexpr Row kRanks[] = {
+constexpr Option kRanks[] = {
     row<kPath, &Request::rank_table>("rank-table", "PATH",
                                      "Ascend's rank table, or the directory in which it appears",
                                      "RANK_TABLE_FILE"),
@@ -264,7 +266,7 @@ constexpr Row kRanks[] = {
         "ascend-launcher", "WHO", "how the ranks of MindSpore are started and meet", "rank-table"),
 };
 
-constexpr Row kFiles[] = {
+constexpr Option kFiles[] = {
     common(word_row<kOutputs, &Request::output>(
         "output", "WHERE", "where the ranks print: first is rank 0 on stdout, the others in files",
         "first")),
@@ -303,7 +305,7 @@ constexpr Row kFiles[] = {
                                              "human"),
 };
 
-constexpr Row kStop[] = {
+constexpr Option kStop[] = {
     common(row<kDuration, &Request::grace_ms>(
         "grace", "DURATION", "time that a job has from a stop request to its end, to save",
         "8s; 25s in Kubernetes")),
@@ -330,7 +332,7 @@ constexpr Row kStop[] = {
         "none"),
 };
 
-constexpr Row kDebug[] = {
+constexpr Option kDebug[] = {
     common(row<kDuration, &Request::hold_ms>(
         "hold", "DURATION", "debug window: how long the container of a failed job stays",
         "0; 4h with --terminal")),
@@ -338,7 +340,7 @@ constexpr Row kDebug[] = {
         "terminal", "", "sshd beside the job, or another command line: --terminal='COMMAND LINE'"),
 };
 
-constexpr Row kHooks[] = {
+constexpr Option kHooks[] = {
     row<kPath, &Request::hooks_dir>("hooks-dir", "DIR",
                                     "directory of hooks, in <event>.d, beside /etc/trainit/hooks"),
     row<kPath, &Request::lifecycle_script>(
@@ -350,7 +352,7 @@ constexpr Row kHooks[] = {
                                             "hooks whose failure ends the job", "pre-start"),
 };
 
-constexpr Row kRestart[] = {
+constexpr Option kRestart[] = {
     row<kSignalOrNone, &Request::checkpoint_signal>("checkpoint-signal", "SIGNAL",
                                                     "signal that asks the ranks for a checkpoint",
                                                     "USR1; none with hooks in checkpoint.d"),
@@ -393,7 +395,7 @@ constexpr Row kRestart[] = {
                         "min-nodes", "N", "nodes that an elastic job waits for", "1")),
 };
 
-constexpr Row kWatch[] = {
+constexpr Option kWatch[] = {
     row<kRatio, &Observation::perf_threshold_ppm>(
         "perf-threshold", "RATIO",
         "highest good ratio of an iteration's hardware time to its e2e time, as printed"),
@@ -429,7 +431,7 @@ constexpr Row kWatch[] = {
         "failed rounds of health checks in succession; then a checkpoint and exit code 75", "2"),
 };
 
-constexpr Row kSandbox[] = {
+constexpr Option kSandbox[] = {
     row<kUser, &SandboxRequest::user>(
         "user", "USER[:GROUP]", "user that the job runs as, of the image's passwd or a number"),
     row<kCaps, &SandboxRequest::caps>(
@@ -449,7 +451,7 @@ constexpr Row kSandbox[] = {
         "oom-score-adj", "N", "oom_score_adj of the job: the highest is killed first"),
 };
 
-constexpr Row kDatasets[] = {
+constexpr Option kDatasets[] = {
     common(row<kData, &DataRequest::specs>(
         "data", "SRC[=DST]", "dataset that is copied to fast local storage first; repeatable")),
     needs(kDataset, of(kJob | kCache, row<kPath, &DataRequest::root>(
@@ -496,7 +498,7 @@ constexpr Row kDatasets[] = {
                                 "size of all that one user has in the cache", "no limit"))),
 };
 
-constexpr Row kChecksBefore[] = {
+constexpr Option kChecksBefore[] = {
     word_row<kPreflights, &Observation::preflight>(
         "preflight", "WHAT",
         "doctor's checks before the job: require ends it with exit code 125 where one fails",
@@ -507,7 +509,7 @@ constexpr Row kChecksBefore[] = {
 
 constexpr std::int64_t kMostMs = 1'000'000'000'000;  // 31 years
 
-constexpr Row kOthers[] = {
+constexpr Option kOthers[] = {
     of(kPlan, flag(row<kPath, &Options::snapshot>(
                   "snapshot", "FILE", "saved snapshot to plan from, instead of looking around"))),
     of(kPlan | kDoctor | kStatus | kStacks | kCopy | kCache,
@@ -589,9 +591,9 @@ constexpr Topic kTopics[] = {{"nodes", "Platform, framework and nodes"},
                              {"sandbox", "User, rights and limits"},
                              {"", "Of single commands"}};
 
-constexpr std::span<const Row> kRows[] = {kNodes, kLinks,        kRanks,   kConda, kDatasets,
-                                          kFiles, kStop,         kRestart, kWatch, kDebug,
-                                          kHooks, kChecksBefore, kSandbox, kOthers};  // as kTopics
+constexpr std::span<const Option> kRows[] = {
+    kNodes,   kLinks, kRanks, kConda, kDatasets,     kFiles,   kStop,
+    kRestart, kWatch, kDebug, kHooks, kChecksBefore, kSandbox, kOthers};  // as kTopics
 static_assert(std::size(kRows) == std::size(kTopics));
 
 // --- The table as the program carries it ---
@@ -604,10 +606,10 @@ consteval std::array<std::string_view, 4> texts_of(const Option& option) {
 consteval std::pair<std::size_t, std::size_t> sizes_of_rows() {
   std::size_t count = 0;
   std::size_t bytes = 0;
-  for (const std::span<const Row> rows : kRows) {
+  for (const std::span<const Option> rows : kRows) {
     count += rows.size();
-    for (const Row& row : rows) {
-      for (const std::string_view text : texts_of(row.option)) bytes += text.size();
+    for (const Option& option : rows) {
+      for (const std::string_view text : texts_of(option)) bytes += text.size();
     }
   }
   return {count, bytes};
@@ -628,7 +630,7 @@ struct Table {
 };
 // Apart from what has no addresses.
 struct Addresses {
-  std::array<void (*)(Option&), kCount> fill{};
+  std::array<OptionKind (*)(), kCount> kind{};
   std::array<const Need*, kCount> need{};
 };
 
@@ -637,7 +639,7 @@ consteval std::pair<Table, Addresses> packed() {
   Addresses addresses;
   std::size_t at = 0;
   for (std::size_t topic = 0; topic < std::size(kRows); ++topic) {
-    for (const auto& [option, fill] : kRows[topic]) {
+    for (const Option& option : kRows[topic]) {
       Packed& row = table.rows[at];
       row = {.commands = option.commands,
              .letter = option.letter,
@@ -647,7 +649,7 @@ consteval std::pair<Table, Addresses> packed() {
       for (std::size_t i = 0; i < row.texts.size(); ++i) {
         row.texts[i] = table.texts.add(texts_of(option)[i]);
       }
-      addresses.fill[at] = fill;
+      addresses.kind[at] = option.kind;
       addresses.need[at] = option.need;
       ++at;
     }
@@ -664,18 +666,17 @@ std::uint32_t option_count() { return kCount; }
 Option option_at(std::uint32_t at) {
   const Packed& row = kTable.rows[at];
   const auto text = [&row](std::size_t i) { return kTable.texts.at(row.texts[i]); };
-  Option option{.name = text(0),
-                .value = text(1),
-                .help = text(2),
-                .standard = text(3),
-                .commands = row.commands,
-                .letter = row.letter,
-                .flag_only = row.flag_only,
-                .common = row.common,
-                .topic = &kTopics[row.topic],
-                .need = kAddresses.need[at]};
-  kAddresses.fill[at](option);
-  return option;
+  return {.name = text(0),
+          .value = text(1),
+          .help = text(2),
+          .standard = text(3),
+          .kind = kAddresses.kind[at],
+          .commands = row.commands,
+          .letter = row.letter,
+          .flag_only = row.flag_only,
+          .common = row.common,
+          .topic = &kTopics[row.topic],
+          .need = kAddresses.need[at]};
 }
 
 std::span<const Topic> topics() { return {kTopics, std::size(kTopics) - 1}; }
