@@ -130,7 +130,7 @@ class Supervisor {
   proc::SignalSource signals_;
   Poller poller_;
   Timers timers_;
-  std::string oom_group_;  // the warning of it; "" = nothing to warn of
+  std::string oom_group_warning_;  // "" = none
   proc::JobControl job_control_;
   StateWriter state_writer_;
   const proc::Received* forwarding_ = nullptr;  // the signal that the current step answers

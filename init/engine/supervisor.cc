@@ -130,7 +130,7 @@ void Supervisor::begin() {
   // While the resolver works, and before the ranks run.
   state_writer_.serve();
   job_.oom_kills_before = sys::oom_kills();
-  if (!pass_through_) oom_group_ = sys::oom_group_warning();
+  if (!pass_through_) oom_group_warning_ = sys::oom_group_warning();
   write_state();
 }
 
@@ -371,7 +371,7 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   for (std::string& warning : policy_warnings(job_.plan)) {
     job_.plan.warnings.push_back(std::move(warning));
   }
-  if (!oom_group_.empty()) job_.plan.warnings.push_back(oom_group_);
+  if (!oom_group_warning_.empty()) job_.plan.warnings.push_back(oom_group_warning_);
   for (const std::string& warning : job_.plan.warnings) sys::log::warning(warning);
   const bool copies =
       std::ranges::any_of(data_, [](const DataTask* data) { return data->channel() >= 0; });

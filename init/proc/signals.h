@@ -1,7 +1,7 @@
 #pragma once
 // Signals of an init: everything that can be blocked is blocked and read by a SignalSource, so
-// nothing is interrupted and no race exists. What the caller had (mask, ignored signals) is saved
-// first and given back in every child.
+// nothing is interrupted and no race exists. What the caller had is given back in every child: the
+// mask, and SIGCHLD where it was ignored; no other disposition is changed.
 
 #include <poll.h>
 #include <signal.h>

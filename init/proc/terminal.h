@@ -39,6 +39,7 @@ bool sent_by_terminal(const Received& received);
 class JobControl {
  public:
   JobControl() = default;  // there is none
+  // By the rule, to be asked when this process starts its main one.
   static JobControl at_start();
 
   // The rule's answer at the start.

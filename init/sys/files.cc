@@ -22,6 +22,7 @@
 #include "init/sys/mounts.h"
 #include "init/sys/permission.h"
 #include "init/sys/reach.h"
+#include "init/sys/umask.h"
 
 namespace sys {
 namespace {
@@ -128,21 +129,14 @@ int set_mode(int fd, std::uint32_t mode) {
 // ext4 brings a file to the disk before a rename puts it in another's place (mount option
 // auto_da_alloc), and the rename waits for it; not so where the two change places and the old one
 // goes then.
-int swap_and_remove(int directory, const char* from, const char* to) {
-  if (::renameat2(directory, from, directory, to, RENAME_EXCHANGE) != 0) return errno;
-  if (::unlinkat(directory, from, 0) == 0) return 0;
-  const int error = errno;  // EISDIR
-  ::renameat2(directory, from, directory, to, RENAME_EXCHANGE);
-  return error;
-}
-
 int put(const Reached& to, const std::string& from, Lifetime lifetime) {
   const int directory = to.directory.get();
-  if (lifetime == Lifetime::kMachine) {
-    const int error = swap_and_remove(directory, from.c_str(), to.name.c_str());
-    // There is none yet, or the kernel, a filter or the file system does not know it.
-    const bool rename = error == ENOENT || error == EINVAL || error == ENOSYS || error == EPERM;
-    if (!rename) return error;
+  const auto exchange = [&] {
+    return ::renameat2(directory, from.c_str(), directory, to.name.c_str(), RENAME_EXCHANGE) == 0;
+  };
+  if (lifetime == Lifetime::kMachine && exchange()) {
+    if (::unlinkat(directory, from.c_str(), 0) == 0 || errno == ENOENT) return 0;
+    exchange();  // a directory goes back
   }
   return ::renameat(directory, from.c_str(), directory, to.name.c_str()) == 0 ? 0 : errno;
 }
@@ -234,11 +228,9 @@ envgen::Status make_directories(const std::string& path, std::uint32_t mode) {
   if (is_directory(path)) return {};
   auto reached = reach(path, {.follow_last = true, .make_parents = mode});
   if (!reached) return explained(kWhat, std::move(reached.error()));
-  // Not mkdir and chmod: that would take a parent's set-group-id bit away.
-  const mode_t mask = ::umask(0);
+  const NoUmask exact;
   const int result = ::mkdirat(reached->directory.get(), reached->name.c_str(), mode);
   const int error = errno;
-  ::umask(mask);
   // A directory that exists may answer EROFS or EACCES instead of EEXIST.
   if (result == 0 || is_directory(path)) return {};
   return fail_errno(kWhat, path, error);

@@ -19,8 +19,9 @@ namespace sys {
 // replaced this way: EBUSY.
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  std::string_view content);
-// What a file is for. One that need not outlive the machine is replaced without a wait for the
-// disk: after a power failure it may be empty.
+// One that need not outlive the machine is replaced without a wait for the disk: after a power
+// failure it may be empty. The two change places then, and the old one goes: who is killed in
+// between leaves that behind, by the name of the new one.
 enum class Lifetime : unsigned char { kLasting, kMachine };
 // In a directory that was reached; `path` is for messages.
 struct Reached;

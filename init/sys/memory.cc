@@ -26,7 +26,7 @@ void release(std::uintptr_t first, std::uintptr_t size) {
 // nothing else can lie there; what is not mapped is passed over.
 [[gnu::noinline]] void release_stack(std::uintptr_t page) {
   constexpr std::uintptr_t kDeepest = 1U << 18U;
-  constexpr std::uintptr_t kOwn = 512;  // of this call and its own
+  constexpr std::uintptr_t kOwn = 1024;  // of this call and its own
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   const std::uintptr_t end = (here - kOwn) / page * page;
   release(end - kDeepest, kDeepest);

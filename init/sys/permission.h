@@ -7,8 +7,7 @@ namespace sys {
 
 // access(2) by the effective ids: `access` of R_OK, W_OK and X_OK, of `path` below `directory` (or
 // AT_FDCWD), links followed. False: errno says why. Not by glibc's faccessat(AT_EACCESS), which
-// without faccessat2 (kernels before 5.8, older seccomp profiles) asks for the real ids, root's,
-// and without flags still begins with that call.
+// without faccessat2 (kernels before 5.8, older seccomp profiles) asks for the real ids, root's.
 bool may_access(int directory, const char* path, int access);
 
 // Whether the effective user may put something else in the place of `name`, there or not: in a

@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "init/sys/mounts.h"
 #include "init/sys/path_state.h"
+#include "init/sys/umask.h"
 
 namespace sys {
 namespace {
@@ -236,10 +237,9 @@ envgen::Status Walk::enter(const std::string& name) {
   // With O_DIRECTORY, by which an automounter mounts it.
   Fd next(::openat(directory_.get(), name.c_str(), kOpenPath | O_DIRECTORY));
   if (!next.valid() && errno == ENOENT && rule_.make_parents) {
-    const mode_t mask = ::umask(0);
+    const NoUmask exact;
     const bool made = ::mkdirat(directory_.get(), name.c_str(), *rule_.make_parents) == 0;
     const int error = errno;
-    ::umask(mask);
     if (!made && error != EEXIST) {
       at_ = shown(name);
       return fail(error);
@@ -294,7 +294,6 @@ envgen::Result<Reached> Walk::run() {
 
 envgen::Result<Reached> Walk::go_on(const Fd& from, std::string shown) {
   if (!stand_in(Fd(::fcntl(from.get(), F_DUPFD_CLOEXEC, 0)))) return fail(errno);
-  // Of one that was removed its name may lead to another by now.
   if (status_.st_nlink == 0) return fail(ENOENT);
   at_ = std::move(shown);
   push(std::string_view(path_).substr(at_.size()));
@@ -325,7 +324,9 @@ envgen::Result<Reached> reach(const std::string& path, const ReachRule& rule) {
 
 envgen::Result<Reached> reach_from(const Reached& known, const std::string& directory,
                                    const std::string& path, const ReachRule& rule) {
-  return Walk(path, rule).go_on(known.directory, directory);
+  if (!known.weakness.empty()) return reach(path, rule);
+  auto reached = Walk(path, rule).go_on(known.directory, directory);
+  return reached ? std::move(reached) : reach(path, rule);
 }
 
 namespace {

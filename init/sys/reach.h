@@ -41,8 +41,8 @@ struct ReachRule {
 // write. A read-only file system is written by nobody; in a sticky directory an entry belongs to
 // its owner. An Error names the link, and whose it is; or the component that is not there.
 envgen::Result<Reached> reach(const std::string& path, const ReachRule& rule = {});
-// The same of a path below `directory`, with whose name it begins, without a walk to there: by what
-// reach() has found of another path in it, without a weakness. An Error too where the directory was
+// The same of a path below `directory`, with whose name it begins, by what reach() has found of
+// another path in it: without a walk to there, where that has no weakness and the directory was not
 // removed since, as far as the kernel tells (overlayfs does not).
 envgen::Result<Reached> reach_from(const Reached& known, const std::string& directory,
                                    const std::string& path, const ReachRule& rule = {});

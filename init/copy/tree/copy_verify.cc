@@ -23,7 +23,6 @@ namespace copy {
 namespace {
 
 constexpr std::uint64_t kPiece = 65536;  // bytes of the manifest, for one process at a time
-constexpr std::size_t kTold = 32;        // lines between two times that the counters hear of them
 constexpr mode_t kPermissions = 07777;
 constexpr mode_t kSetIds = 06000;
 
@@ -215,7 +214,7 @@ envgen::Status check_piece(Worker& worker, std::uint64_t begin, std::uint64_t en
     rest.remove_prefix(envgen::kManifestTitle.size());
   }
   for (std::size_t lines = 1; !rest.empty(); ++lines) {
-    if (lines % kTold == 0) tell_found(worker);
+    if (lines % kLook == 0) tell_found(worker);
     const std::size_t size = rest.find('\n');
     const auto line = envgen::parse_manifest_line(rest.substr(0, size));
     if (!line) return no_manifest(worker.job.state, "a line that it cannot have");

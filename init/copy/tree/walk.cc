@@ -22,7 +22,6 @@ namespace copy {
 namespace {
 
 constexpr mode_t kWorkingMode = 0700;
-constexpr std::size_t kLook = 32;   // entries between two looks at who has nothing to do
 constexpr std::size_t kLeast = 16;  // entries that are worth to be given away
 
 envgen::Status make_tree(const Worker& worker, bool& fresh) {

@@ -57,11 +57,8 @@ envgen::Result<Places::Kept::iterator> Places::open(const std::string& parent,
     known_.splice(known_.end(), known_, near);
     return near;
   }
-  envgen::Result<sys::Reached> place = std::unexpected(envgen::Error());
-  if (near != known_.end() && !same && near->place.weakness.empty()) {
-    place = sys::reach_from(near->place, near->path, path, rule);
-  }
-  if (!place) place = sys::reach(path, rule);
+  auto place = near != known_.end() && !same ? sys::reach_from(near->place, near->path, path, rule)
+                                             : sys::reach(path, rule);
   if (!place) return std::unexpected(std::move(place.error()));
   if (same) known_.erase(near);
   if (known_.size() == kMost) known_.pop_front();

@@ -13,9 +13,10 @@
 
 namespace engine {
 
-// Reaches paths one after the other, as sys::reach() does. The directories that it came to last
-// stay open, so that a second path in or below one needs no walk from the root. With the rights of
-// the job's user each path is reached by itself.
+// Reaches paths one after the other, as sys::reach() does, but for `weakness`, which may be that of
+// another entry. The directories that it came to last stay open, so that a second path in or below
+// one needs no walk from the root; one that is renamed meanwhile is used on. With the rights of the
+// job's user each path is reached by itself.
 class Places {
  public:
   // `who`: the job's user, where that is another than ours; outlives this.

@@ -38,6 +38,7 @@
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 #include "init/sys/reach.h"
+#include "init/sys/umask.h"
 
 namespace engine {
 namespace {
@@ -214,20 +215,8 @@ bool holds_logs(const envgen::Plan& plan, const std::string& directory) {
 
 namespace {
 
-// What is made has the mode that it is made with, whatever the caller's umask.
-class NoUmask {
- public:
-  NoUmask() : before_(::umask(0)) {}
-  ~NoUmask() { ::umask(before_); }
-  NoUmask(const NoUmask&) = delete;
-  NoUmask& operator=(const NoUmask&) = delete;
-
- private:
-  mode_t before_;
-};
-
 envgen::Status carry_out_files(const envgen::Plan& plan, Places& places) {
-  const NoUmask exact;
+  const sys::NoUmask exact;
   const auto& who = plan.sandbox.identity;
   for (const envgen::PlannedDirectory& directory : plan.directories) {
     auto made = make_directory(directory, who, places);

@@ -10,7 +10,7 @@ namespace bench {
 
 int copy_floor(const std::string& from, const std::string& to, int processes);
 
-// What a look whether a tree has changed cannot do without: the names of its directories, whose
+// What a look whether a tree of directories has changed cannot do without: the names in them, whose
 // parts are each done by a process, and one fstatat a file. Nothing is compared with anything.
 int look_floor(const std::string& tree, int processes);
 

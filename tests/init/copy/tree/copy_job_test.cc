@@ -318,6 +318,17 @@ TEST_F(CopyJobTest, FindsAByteThatWasChanged) {
   EXPECT_THAT(verify(), HasSubstr("/a/link: found a link to another place"));
 }
 
+// Before its end: here it meets a line that is none.
+TEST_F(CopyJobTest, TellsHowFarALookIs) {
+  make("mkdir a; for i in $(seq 100); do echo >a/$i; done");
+  copy_well();
+  shell("echo damaged >>'" + state() + "/manifest'");
+  const auto checked = copy::verify_tree(tree(), state() + "/manifest", options_, *counters_);
+  EXPECT_FALSE(checked);
+  EXPECT_GT(counters_->get().entries, 64U);
+  EXPECT_LT(counters_->get().entries, 101U);
+}
+
 TEST_F(CopyJobTest, WorksWithoutWhatNewerKernelsHave) {
   make("mkdir a; head -c 3000000 /dev/urandom >a/file; truncate -s 1M hole");
   const child::Outcome outcome = child::run([&] {

@@ -17,7 +17,7 @@ using copy::NameOrder;
 
 class DirectoryTest : public child::Scratch {
  protected:
-  // Names whose inodes go up as the names' hashes do not.
+  // In a directory in another order than their inodes: ext4 has it by the hashes of the names.
   DirectoryTest() {
     for (int i = 0; i < kFiles; ++i) write(std::to_string(i), "");
   }
