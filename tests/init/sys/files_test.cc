@@ -314,7 +314,7 @@ TEST_F(ReplaceOfTheMachine, DoesNotWaitForTheDisk) {
     }
     return false;
   };
-  replace("state.json", "old");
+  ASSERT_TRUE(replace("state.json", "old"));
   if (stays_off_the_disk(sys::Lifetime::kLasting)) GTEST_SKIP() << "no auto_da_alloc here";
   write("new", "bytes");
   if (!is_delayed("new")) GTEST_SKIP() << "a file system that delays nothing";
