@@ -26,13 +26,11 @@ class PackedTexts {
   // With `shared` the place of the same characters, where they stand somewhere already.
   consteval TextPlace add(std::string_view text, bool shared = false) {
     static_assert(kBytes <= UINT16_MAX);
-    const std::size_t same =
-        shared ? std::string_view(bytes_.data(), used_).find(text) : std::string_view::npos;
-    if (same != std::string_view::npos) {
-      return {static_cast<std::uint16_t>(same), static_cast<std::uint16_t>(text.size())};
+    const auto size = static_cast<std::uint16_t>(text.size());
+    for (std::size_t at = 0; shared && at + text.size() <= used_; ++at) {
+      if (stands_at(at, text)) return {static_cast<std::uint16_t>(at), size};
     }
-    const TextPlace place{static_cast<std::uint16_t>(used_),
-                          static_cast<std::uint16_t>(text.size())};
+    const TextPlace place{static_cast<std::uint16_t>(used_), size};
     for (const char c : text) bytes_.at(used_++) = c;
     return place;
   }
@@ -41,6 +39,15 @@ class PackedTexts {
   }
 
  private:
+  // Not by string_view::find, which is no constant for GCC 12 where it checks for null as well
+  // (-fsanitize=undefined).
+  consteval bool stands_at(std::size_t at, std::string_view text) const {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (bytes_.at(at + i) != text[i]) return false;
+    }
+    return true;
+  }
+
   std::array<char, kBytes> bytes_{};
   std::size_t used_ = 0;
 };
