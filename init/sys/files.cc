@@ -136,7 +136,7 @@ int put(const Reached& to, const std::string& from, Lifetime lifetime) {
   };
   if (lifetime == Lifetime::kMachine && exchange()) {
     if (::unlinkat(directory, from.c_str(), 0) == 0 || errno == ENOENT) return 0;
-    exchange();  // a directory goes back
+    if (!exchange()) return 0;  // a directory goes back; else the new one stays where it belongs
   }
   return ::renameat(directory, from.c_str(), directory, to.name.c_str()) == 0 ? 0 : errno;
 }
