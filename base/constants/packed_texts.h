@@ -23,14 +23,10 @@ struct TextPlace {
 template <std::size_t kBytes>
 class PackedTexts {
  public:
-  // With `shared` the place of the same characters, where they stand somewhere already.
-  consteval TextPlace add(std::string_view text, bool shared = false) {
+  consteval TextPlace add(std::string_view text) {
     static_assert(kBytes <= UINT16_MAX);
-    const auto size = static_cast<std::uint16_t>(text.size());
-    for (std::size_t at = 0; shared && at + text.size() <= used_; ++at) {
-      if (stands_at(at, text)) return {static_cast<std::uint16_t>(at), size};
-    }
-    const TextPlace place{static_cast<std::uint16_t>(used_), size};
+    const TextPlace place{static_cast<std::uint16_t>(used_),
+                          static_cast<std::uint16_t>(text.size())};
     for (const char c : text) bytes_.at(used_++) = c;
     return place;
   }
@@ -39,21 +35,13 @@ class PackedTexts {
   }
 
  private:
-  // Not by string_view::find, which is no constant for GCC 12 where it checks for null as well
-  // (-fsanitize=undefined).
-  consteval bool stands_at(std::size_t at, std::string_view text) const {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      if (bytes_.at(at + i) != text[i]) return false;
-    }
-    return true;
-  }
-
   std::array<char, kBytes> bytes_{};
   std::size_t used_ = 0;
 };
 
-// The rows of the constant array `kRows`, whose members `kTexts` are texts. What is looked at is a
-// copy of a row; the array itself is not part of the program.
+// The rows of the constant array `kRows`, whose members `kTexts` are texts. A text of several
+// rows is kept once. What is looked at is a copy of a row; the array itself is not part of the
+// program.
 template <const auto& kRows, auto... kTexts>
 class PackedTable {
  public:
@@ -62,7 +50,7 @@ class PackedTable {
   consteval PackedTable() {
     for (std::size_t at = 0; at < std::size(kRows); ++at) {
       Row& row = rows_[at] = kRows[at];
-      places_[at] = {texts_.add(row.*kTexts, true)...};
+      places_[at] = {add(row.*kTexts, at)...};
       ((row.*kTexts = {}), ...);
     }
   }
@@ -82,6 +70,16 @@ class PackedTable {
     std::size_t sum = 0;
     for (const Row& row : kRows) sum += ((row.*kTexts).size() + ...);
     return sum;
+  }
+  // Compared with the texts of the rows before only: a compiler counts the steps of a constant, and
+  // stops at a million.
+  consteval TextPlace add(std::string_view text, std::size_t rows) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (const TextPlace place : places_[row]) {
+        if (texts_.at(place) == text) return place;
+      }
+    }
+    return texts_.add(text);
   }
   std::array<Row, std::size(kRows)> rows_{};
   std::array<std::array<TextPlace, sizeof...(kTexts)>, std::size(kRows)> places_{};
