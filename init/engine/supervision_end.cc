@@ -31,8 +31,6 @@ constexpr std::int64_t kFilesMs = 1000;
 // So long it waits for what stood by, which is killed.
 constexpr std::int64_t kSparesMs = 1000;
 
-constexpr std::size_t kMostSignals = 64;  // of one look
-
 }  // namespace
 
 // A stop has a deadline that is not ours, also one that came when all was over.
@@ -42,7 +40,7 @@ void Supervisor::finish_logs() {
     std::array<pollfd, 2> both = {signals_.source(), end};
     signals_.wait(both, -1);
     end = both[1];
-    std::array<proc::Received, kMostSignals> room;
+    proc::SignalSource::Room room;
     return std::ranges::any_of(signals_.read(room), [this](const proc::Received& received) {
       const bool stops = asks_to_stop(received.signal, true);
       return std::holds_alternative<Stop>(

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -35,8 +34,7 @@ using lifecycle::Ending;
 using lifecycle::TaskKind;
 namespace event = lifecycle::event;
 
-// Bounds of one turn, so that neither a signal storm nor a fork bomb starves the other sources.
-constexpr std::size_t kMostSignals = 64;
+// Of one turn, so that a fork bomb does not starve the other sources.
 constexpr int kMostDeaths = 256;
 
 // What a start leaves to do behind it is due by then: the state, environments, metrics. It needs
@@ -136,7 +134,7 @@ void Supervisor::begin() {
 
 void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
   // Signals first: a stop request must not wait behind a thousand deaths.
-  std::array<proc::Received, kMostSignals> room;
+  proc::SignalSource::Room room;
   for (const proc::Received& received : signals_.read(room)) {
     if (received.signal != SIGCHLD) stopper_.continue_stopped();
     take_signal(received);

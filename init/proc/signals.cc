@@ -185,6 +185,7 @@ void restore_signals_of_worker(const SavedSignals& saved) {
   action.sa_handler = pass_over;
   action.sa_flags = SA_RESTART;
   for (const int signal : kOfTheJob) {
+    if ((saved.mask & bit(signal)) != 0) continue;  // it stays blocked
     struct sigaction before{};
     const bool set = ::sigaction(signal, &action, &before) == 0;
     if (set && before.sa_handler == SIG_IGN) ::sigaction(signal, &before, nullptr);

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -75,6 +76,8 @@ class SignalSource {
   // What is pending, as much as `room` takes; the part of it that was filled. Signals we sent
   // ourselves (SIGPIPE) are left out, so fewer may come than were read: wait() tells of the rest.
   std::span<Received> read(std::span<Received> room);
+  // For one look: a storm of signals must not starve what else is waited for.
+  using Room = std::array<Received, 64>;
 
  private:
   sys::Fd fd_;

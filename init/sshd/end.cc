@@ -143,7 +143,7 @@ void Caller::wait() {
 }
 
 bool Caller::stop_requested() {
-  std::array<proc::Received, 64> room;
+  proc::SignalSource::Room room;
   return std::ranges::any_of(signals_.read(room), [](const proc::Received& received) {
     return received.signal == SIGTERM || received.signal == SIGINT || received.signal == SIGHUP ||
            received.signal == SIGQUIT;

@@ -16,10 +16,8 @@
 namespace engine {
 namespace {
 
-// Of one turn: a fork bomb of orphans must not starve the signals, nor a storm of these the
-// reaping.
+// Of one turn: a fork bomb of orphans must not starve the signals.
 constexpr int kMostDeaths = 256;
-constexpr std::size_t kMostSignals = 64;
 // What SIGKILL does not end within this time hangs in the kernel: the exit does not wait for it.
 constexpr std::int64_t kReapMs = 1000;
 
@@ -153,7 +151,7 @@ class Remaining {
 
 int reap_and_forward(proc::SignalSource& signals, FallbackJob job) {
   Remaining remaining(std::move(job));
-  std::array<proc::Received, kMostSignals> room;
+  proc::SignalSource::Room room;
   while (true) {
     const bool more = remaining.reap();
     if (remaining.finished()) return remaining.code();

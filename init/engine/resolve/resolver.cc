@@ -151,11 +151,17 @@ constexpr const char* kMaking = "creating a directory";
 envgen::Status make_directory(const envgen::PlannedDirectory& directory,
                               const std::optional<envgen::Identity>& who, Places& places) {
   constexpr int kOpen = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  bool removed = false;
   const auto make = [&](const sys::Reached& place) -> envgen::Status {
-    if (directory.clean) {
+    const auto make_it = [&place] {
+      return ::mkdirat(place.directory.get(), place.name.c_str(), kDirectoryMode) == 0;
+    };
+    bool made = make_it();
+    if (!made && errno == EEXIST && directory.clean) {
+      removed = true;
       TRY(sys::remove_tree(place, directory.path));
+      made = make_it();
     }
-    const bool made = ::mkdirat(place.directory.get(), place.name.c_str(), kDirectoryMode) == 0;
     int error = errno;
     const bool give = made && directory.of_job && who && ::geteuid() != who->uid;
     if (made && !give) return {};
@@ -175,7 +181,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
   const sys::ReachRule rule{.follow_last = !directory.clean, .make_parents = kDirectoryMode};
   auto done = places.at(directory.path, rule, make);
   if (!done && done.error().what == "following a path") done.error().what = kMaking;
-  if (directory.clean) places.forget();
+  if (removed) places.forget();
   return done;
 }
 

@@ -37,15 +37,16 @@ bool is_echoed(const envgen::Process& process) {
 // None for one that writes by itself.
 envgen::Result<std::vector<logtee::Source>> sources_of(const envgen::Process& process) {
   const bool echo = is_echoed(process);
+  const std::array<bool, 2> terminals{echo && ::isatty(STDOUT_FILENO) == 1,
+                                      echo && ::isatty(STDERR_FILENO) == 1};
   // The keys and the shell's job control are a terminal's, and a person sees what is said there.
-  const bool shown = echo && (::isatty(STDOUT_FILENO) == 1 || ::isatty(STDERR_FILENO) == 1);
-  if (shown && !process.tee) return {};
+  if ((terminals[0] || terminals[1]) && !process.tee) return {};
   // One stream keeps the order in which a process wrote to both.
   const bool one = !echo || logtee::same_file(STDOUT_FILENO, STDERR_FILENO);
   std::vector<logtee::Source> sources;
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
     if (fd == STDERR_FILENO && one) continue;
-    const bool terminal = echo && ::isatty(fd) == 1;
+    const bool terminal = terminals.at(fd == STDERR_FILENO ? 1 : 0);
     TRY_ASSIGN(auto source, terminal ? logtee::open_terminal(fd) : logtee::open_pipe());
     sources.push_back(std::move(source));
   }
@@ -102,6 +103,7 @@ envgen::Status Tees::make_streams(const envgen::Plan& plan) {
 void Tees::begin(const envgen::Plan& plan, const proc::SavedSignals& saved, MakeScan make_scan) {
   if (std::exchange(begun_, true)) return;
   saved_ = saved;
+  saved_.mask = ~std::uint64_t{0};  // it lets none in
   make_scan_ = std::move(make_scan);
   ended_ = false;
   deaths_ = 0;
