@@ -373,9 +373,6 @@ void Tee::say_missing(const StdoutMirror& mirror, const std::string& name) {
 }  // namespace
 
 int run(const Work& work, Shared& shared, const Scan& scan) {
-  sigset_t all;
-  ::sigfillset(&all);
-  ::sigprocmask(SIG_BLOCK, &all, nullptr);
   ::prctl(PR_SET_NAME, "trainit-tee", 0, 0, 0);
   if (work.before >= 0) {
     pollfd end{work.before, 0, 0};

@@ -102,8 +102,9 @@ envgen::Status Tees::make_streams(const envgen::Plan& plan) {
 
 void Tees::begin(const envgen::Plan& plan, const proc::SavedSignals& saved, MakeScan make_scan) {
   if (std::exchange(begun_, true)) return;
+  unused_ = true;
   saved_ = saved;
-  saved_.mask = ~std::uint64_t{0};  // it lets none in
+  saved_.mask = ~std::uint64_t{0};  // no signal is for it: it is told by its pipe
   make_scan_ = std::move(make_scan);
   ended_ = false;
   deaths_ = 0;
@@ -156,6 +157,7 @@ void Tees::give(std::size_t process, proc::SpawnSpec& spec) const {
 }
 
 void Tees::started(std::size_t process) {
+  unused_ = false;
   if (process >= streams_.size()) return;
   for (logtee::Source& source : streams_[process].sources) source.write_end.reset();
 }
@@ -198,7 +200,7 @@ void Tees::reaped(const proc::Death& death) {
 
 void Tees::on_exit(const proc::Death& death) {
   ended_ = !death.signaled && death.value == 0;
-  if (ended_ || !wanted_()) return;
+  if (ended_ || !(unused_ || wanted_())) return;
   const std::int64_t now_ms = sys::monotonic_ms();
   deaths_ = now_ms - started_ms_ < kSoonMs ? deaths_ + 1 : 1;
   const std::string how = death.signaled

@@ -30,12 +30,13 @@ class Tees : public ChildWorker {
   // or return nothing.
   using MakeScan = std::function<logtee::Scan(int message_fd, bool in_full)>;
 
-  // `wanted`: processes still run. A tee that died then is started again, the sooner the rarer it
-  // dies.
+  // `wanted`: processes still run. A tee that died then, or before the first one, is started again,
+  // the sooner the rarer it dies.
   explicit Tees(std::function<bool()> wanted);
 
-  // Before the first main process of an incarnation. Where no tee can be had: a warning, and the
-  // processes write to their files, or as we do, by themselves.
+  // Before the first main process of an incarnation; again before each of them, which does nothing
+  // more. Where no tee can be had: a warning, and the processes write to their files, or as we do,
+  // by themselves.
   void begin(const envgen::Plan& plan, const proc::SavedSignals& saved, MakeScan make_scan);
   // Lets the process of the plan with this index write to the tee, where it has one.
   void give(std::size_t process, proc::SpawnSpec& spec) const;
@@ -99,7 +100,8 @@ class Tees : public ChildWorker {
   std::optional<logtee::Told> told_;
   sys::Fd before_;  // closed by the tee before when it has ended
   bool begun_ = false;
-  bool ended_ = false;  // by itself
+  bool unused_ = false;  // no process of this incarnation writes to it yet
+  bool ended_ = false;   // by itself
   struct Retired {
     pid_t pid;
     sys::Fd life;
