@@ -184,8 +184,9 @@ void restore_signals_of_worker(const SavedSignals& saved) {
   struct sigaction action{};
   action.sa_handler = pass_over;
   action.sa_flags = SA_RESTART;
+  const bool needs_none = saved.mask == ~std::uint64_t{0};
   for (const int signal : kOfTheJob) {
-    if ((saved.mask & bit(signal)) != 0) continue;  // it stays blocked
+    if (needs_none) break;
     struct sigaction before{};
     const bool set = ::sigaction(signal, &action, &before) == 0;
     if (set && before.sa_handler == SIG_IGN) ::sigaction(signal, &before, nullptr);

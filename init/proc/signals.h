@@ -1,7 +1,8 @@
 #pragma once
 // Signals of an init: everything that can be blocked is blocked and read by a SignalSource, so
 // nothing is interrupted and no race exists. What the caller had is given back in every child: the
-// mask, and SIGCHLD where it was ignored; no other disposition is changed.
+// mask, and SIGCHLD where it was ignored; no other disposition is changed, but without a signalfd
+// all of them are, which are given back as well.
 
 #include <poll.h>
 #include <signal.h>
@@ -44,7 +45,8 @@ void reset_signals();
 
 // The same in a worker of ours: a signal that is meant for the job (HUP, INT, QUIT, TERM, USR1,
 // USR2) does not end it. Slurm and others signal each process of a container. What it executes has
-// the dispositions of `saved`; a wait of its own may end early (EINTR).
+// the dispositions of `saved`; a wait of its own may end early (EINTR). With a mask of all signals
+// it is left as it is: none reaches it.
 void restore_signals_of_worker(const SavedSignals& saved);
 // Whether this process outlives the signal by that: what it forks has to as well.
 bool outlives(int signal);

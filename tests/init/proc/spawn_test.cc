@@ -734,6 +734,7 @@ TEST(ForkWorker, HasTheCallersSignalsAndAGroupOfItsOwn) {
           ::sigprocmask(SIG_BLOCK, nullptr, &blocked);
           if (::sigismember(&blocked, SIGUSR1) != 1) return 1;
           if (::sigismember(&blocked, SIGTERM) != 0) return 2;
+          if (!proc::outlives(SIGUSR1) || !proc::outlives(SIGTERM)) return 4;
           return ::getpgrp() == ::getpid() ? 0 : 3;
         },
         [] {
