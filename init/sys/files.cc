@@ -135,8 +135,12 @@ int put(const Reached& to, const std::string& from, Lifetime lifetime) {
     return ::renameat2(directory, from.c_str(), directory, to.name.c_str(), RENAME_EXCHANGE) == 0;
   };
   if (lifetime == Lifetime::kMachine && exchange()) {
-    if (::unlinkat(directory, from.c_str(), 0) == 0 || errno == ENOENT) return 0;
-    if (!exchange()) return 0;  // a directory goes back; else the new one stays where it belongs
+    if (::unlinkat(directory, from.c_str(), 0) == 0) return 0;
+    // A directory goes back, as a rename would not have replaced it. Else the new one stays in its
+    // place, whatever becomes of the old one: a FUSE server that knows no swap has renamed, so that
+    // there is none (ENOENT), and a full file system may not remove it.
+    const bool was_directory = errno == EISDIR || errno == EPERM;
+    if (!was_directory || !exchange()) return 0;
   }
   return ::renameat(directory, from.c_str(), directory, to.name.c_str()) == 0 ? 0 : errno;
 }

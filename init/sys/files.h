@@ -21,7 +21,7 @@ envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  std::string_view content);
 // One that need not outlive the machine is replaced without a wait for the disk: after a power
 // failure it may be empty. The two change places then, and the old one goes: who is killed in
-// between leaves that behind, by the name of the new one.
+// between leaves the old one behind, by a hidden name.
 enum class Lifetime : unsigned char { kLasting, kMachine };
 // In a directory that was reached; `path` is for messages.
 struct Reached;

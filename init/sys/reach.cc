@@ -115,7 +115,7 @@ class Walk {
  public:
   Walk(const std::string& path, const ReachRule& rule) : path_(path), rule_(rule) {}
   envgen::Result<Reached> run();
-  envgen::Result<Reached> go_on(const Fd& from, std::string shown);
+  envgen::Result<Reached> go_on(const Fd& from, std::string at);
 
  private:
   envgen::Result<Reached> walk();
@@ -292,10 +292,10 @@ envgen::Result<Reached> Walk::run() {
   return walk();
 }
 
-envgen::Result<Reached> Walk::go_on(const Fd& from, std::string shown) {
+envgen::Result<Reached> Walk::go_on(const Fd& from, std::string at) {
   if (!stand_in(Fd(::fcntl(from.get(), F_DUPFD_CLOEXEC, 0)))) return fail(errno);
   if (status_.st_nlink == 0) return fail(ENOENT);
-  at_ = std::move(shown);
+  at_ = std::move(at);
   push(std::string_view(path_).substr(at_.size()));
   return walk();
 }

@@ -42,8 +42,8 @@ struct ReachRule {
 // its owner. An Error names the link, and whose it is; or the component that is not there.
 envgen::Result<Reached> reach(const std::string& path, const ReachRule& rule = {});
 // The same of a path below `directory`, with whose name it begins, by what reach() has found of
-// another path in it: without a walk to there, where that has no weakness and the directory was not
-// removed since, as far as the kernel tells (overlayfs does not).
+// another path in it with the same `job_user`: without a walk to there, where that has no weakness
+// and the directory was not removed since, as far as the kernel tells (overlayfs does not).
 envgen::Result<Reached> reach_from(const Reached& known, const std::string& directory,
                                    const std::string& path, const ReachRule& rule = {});
 

@@ -306,6 +306,19 @@ TEST_F(ReplaceOfTheMachine, DoesWithoutAKernelThatSwaps) {
   }
 }
 
+// A full file system that copies on write may refuse a removal. What is left is hidden.
+TEST_F(ReplaceOfTheMachine, StaysWhereTheOldOneCannotBeRemoved) {
+  for (const int error : {EIO, ENOSPC, EDQUOT}) {
+    write("state.json", "old");
+    const auto outcome = child::run([&] {
+      if (!refuse::calls({SYS_unlinkat, SYS_renameat}, error)) return 9;
+      return replace("state.json", "new") ? 0 : 1;
+    });
+    EXPECT_EQ(outcome.code, 0) << error;
+    EXPECT_EQ(read(path("state.json")), "new") << error;
+  }
+}
+
 TEST_F(ReplaceOfTheMachine, DoesNotWaitForTheDisk) {
   constexpr int kAttempts = 20;  // somebody else may sync meanwhile
   const auto stays_off_the_disk = [this](sys::Lifetime lifetime) {
