@@ -39,9 +39,8 @@ class PackedTexts {
   std::size_t used_ = 0;
 };
 
-// The rows of the constant array `kRows`, whose members `kTexts` are texts. A text of several
-// rows is kept once. What is looked at is a copy of a row; the array itself is not part of the
-// program.
+// The rows of the constant array `kRows`, whose members `kTexts` are texts. What is looked at is a
+// copy of a row; the array itself is not part of the program.
 template <const auto& kRows, auto... kTexts>
 class PackedTable {
  public:
@@ -50,7 +49,7 @@ class PackedTable {
   consteval PackedTable() {
     for (std::size_t at = 0; at < std::size(kRows); ++at) {
       Row& row = rows_[at] = kRows[at];
-      places_[at] = {add(row.*kTexts, at)...};
+      places_[at] = {texts_.add(row.*kTexts)...};
       ((row.*kTexts = {}), ...);
     }
   }
@@ -70,16 +69,6 @@ class PackedTable {
     std::size_t sum = 0;
     for (const Row& row : kRows) sum += ((row.*kTexts).size() + ...);
     return sum;
-  }
-  // Compared with the texts of the rows before only: a compiler counts the steps of a constant, and
-  // stops at a million.
-  consteval TextPlace add(std::string_view text, std::size_t rows) {
-    for (std::size_t row = 0; row < rows; ++row) {
-      for (const TextPlace place : places_[row]) {
-        if (texts_.at(place) == text) return place;
-      }
-    }
-    return texts_.add(text);
   }
   std::array<Row, std::size(kRows)> rows_{};
   std::array<std::array<TextPlace, sizeof...(kTexts)>, std::size(kRows)> places_{};

@@ -34,10 +34,6 @@ TEST(PackedTable, GivesItsRowsInTheirOrder) {
   EXPECT_EQ(kTable[2].name, "of the");
 }
 
-TEST(PackedTable, KeepsATextOfSeveralRowsOnce) {
-  EXPECT_EQ(kTable[2].text.data(), kTable[0].name.data());
-}
-
 TEST(Words, AreAListAsAnArrayIs) {
   static constexpr auto kWords = words("sh", "", "bash");
   EXPECT_THAT(std::vector<std::string>(kWords.begin(), kWords.end()),
