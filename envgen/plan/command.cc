@@ -98,10 +98,14 @@ std::optional<std::string> special_in(std::string_view line,
   return std::nullopt;
 }
 
+}  // namespace
+
 bool is_shell(std::string_view word) {
   static constexpr auto kShells = words("sh", "bash", "dash", "ash", "zsh", "ksh");
   return std::ranges::find(kShells, base_name(word)) != kShells.end();
 }
+
+namespace {
 
 // Where the words begin that a shell inside of the command reads as its text: the one behind its
 // -c. The command's size without one.

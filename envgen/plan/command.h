@@ -33,6 +33,9 @@ using VariableValue = std::function<std::optional<std::string>(std::string_view 
 ExpandedCommand expand_variables(const std::vector<std::string>& command,
                                  const VariableValue& value);
 
+// "bash", "/bin/sh": a program that reads shell text, by its name.
+bool is_shell(std::string_view word);
+
 // A bare script ("train.py") gets `interpreter` in front. Unchanged otherwise.
 std::vector<std::string> with_interpreter(const std::vector<std::string>& command,
                                           const std::string& interpreter);

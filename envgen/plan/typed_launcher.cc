@@ -203,11 +203,6 @@ class ShellText {
   std::vector<std::vector<std::string>> commands_;
 };
 
-bool is_shell(std::string_view word) {
-  static constexpr auto kShells = words("sh", "bash", "dash", "ash", "zsh", "ksh");
-  return is_one_of(base_name(word), kShells);
-}
-
 // Of `bash OPTIONS...`: the text behind -c, or the script; both empty where it reads its stdin.
 struct ShellOperand {
   std::string_view text;

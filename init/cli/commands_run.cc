@@ -119,7 +119,7 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
   engine::Setup setup;
   setup.saved = saved;
   if (const auto code = set_up(arguments, env, early, setup)) return *code;
-  return engine::supervise(std::move(setup));
+  return engine::supervise(setup);
 }
 
 // print-environment FD: what a job's shell becomes once it has sourced scripts. Not for people.

@@ -84,7 +84,7 @@ envgen::Status check_needs(Options& options, const envgen::Environ& env) {
   for (const Option& option : option_table()) {
     if (option.need == nullptr) continue;
     const Given* given = find_given(options, option.name);
-    if (given == nullptr || given->layer == 0) continue;  // it waits
+    if (given == nullptr || given->layer == 0) continue;  // a variable waits for its need
     const auto is_on = option.kind().is_on;
     const bool off = is_on != nullptr && !is_on(options);
     if (off || option.need->met(options, env)) continue;

@@ -385,11 +385,10 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
 }
 
 // The ranks start when the resolver has ended, and that takes it as long as a fork of the tee. Not
-// where something else comes first, for which the tee would wait.
+// where the tee would wait: for hooks or other nodes, as the caller does not for data.
 void Supervisor::begin_output() {
   const envgen::Plan& plan = job_.plan;
-  const bool hooks = std::ranges::find(plan.hooks, envgen::HookEvent::kPreStart,
-                                       &envgen::HookGroup::event) != plan.hooks.end();
+  const bool hooks = has_hooks(plan, envgen::HookEvent::kPreStart);
   if (pass_through_ || hooks || plan.policy.rendezvous_ms > 0 || plan.processes.empty()) return;
   tees_.begin(plan, setup_.saved, line_scan(job_));
 }
@@ -541,7 +540,7 @@ void Supervisor::add_output(JobReport& report) const {
   }
 }
 
-int supervise(Setup&& setup) {
+int supervise(Setup& setup) {
   try {
     const bool ends_process = setup.ends_process;
     Supervisor supervisor(setup);

@@ -7,7 +7,7 @@
 
 namespace engine {
 
-// Returns the container's exit code.
-int supervise(Setup&& setup);
+// Returns the container's exit code. `setup` is the supervisor's until then.
+int supervise(Setup& setup);
 
 }  // namespace engine

@@ -65,7 +65,7 @@ struct CopyJob {
   bool counts = false;    // of that no more than how many entries there are
 };
 
-// Entries between two looks at who has nothing to do, and two times that the counters hear of them.
+// Entries between two looks at who has nothing to do, and between two updates of the counters.
 inline constexpr std::size_t kLook = 32;
 
 // What of a directory is not begun.

@@ -146,8 +146,8 @@ envgen::Result<envgen::LazyText> content_of(const envgen::PlannedFile& file) {
 constexpr mode_t kDirectoryMode = 0755;
 constexpr const char* kMaking = "creating a directory";
 
-// One that was there keeps its owner: it may be anybody's. What the job's user may make is that
-// user's work: below a directory of that one any name may lead anywhere.
+// Below a NoUmask. One that was there keeps its owner: it may be anybody's. What the job's user may
+// make is that user's work: below a directory of that one any name may lead anywhere.
 envgen::Status make_directory(const envgen::PlannedDirectory& directory,
                               const std::optional<envgen::Identity>& who, Places& places) {
   constexpr int kOpen = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -157,7 +157,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
       return ::mkdirat(place.directory.get(), place.name.c_str(), kDirectoryMode) == 0;
     };
     bool made = make_it();
-    if (!made && errno == EEXIST && directory.clean) {
+    if (!made && directory.clean) {
       removed = true;
       TRY(sys::remove_tree(place, directory.path));
       made = make_it();

@@ -54,7 +54,7 @@ class Supervise : public child::Scratch {
   static int supervise(engine::Setup setup) {
     setup.saved = proc::take_over_signals();
     sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
-    return engine::supervise(std::move(setup));
+    return engine::supervise(setup);
   }
   // As an ordinary process.
   static child::Outcome run(engine::Setup setup) {

@@ -53,7 +53,7 @@ class Broken : public Supervise {
       setup.saved = proc::take_over_signals();
       std::size_t events = 0;
       setup.before_step = [&events](const auto&) { ++events; };
-      engine::supervise(std::move(setup));
+      engine::supervise(setup);
       child::say(STDOUT_FILENO, "\nevents " + std::to_string(events));
       return 0;
     });
@@ -198,7 +198,7 @@ TEST_F(Supervise, SleepsWhileARankCannotOpenItsLog) {
   if (pid == 0) {
     ::dup2(err.in.get(), STDERR_FILENO);
     setup.saved = proc::take_over_signals();
-    ::_exit(engine::supervise(std::move(setup)));
+    ::_exit(engine::supervise(setup));
   }
   read(path("done"));  // rank 0 runs: its start has been seen, or will be
   const std::string stat = "/proc/" + std::to_string(pid) + "/stat";
