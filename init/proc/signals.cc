@@ -129,6 +129,18 @@ void restore_dispositions(const SavedSignals& saved) {
   }
 }
 
+// By handlers, because exec takes them back; what is ignored or blocked would stay so.
+void pass_over_signals_of_job() {
+  struct sigaction action{};
+  action.sa_handler = pass_over;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : kOfTheJob) {
+    struct sigaction before{};
+    const bool set = ::sigaction(signal, &action, &before) == 0;
+    if (set && before.sa_handler == SIG_IGN) ::sigaction(signal, &before, nullptr);
+  }
+}
+
 }  // namespace
 
 Received from_siginfo(const siginfo_t& info) {
@@ -180,17 +192,7 @@ bool outlives(int signal) {
 
 void restore_signals_of_worker(const SavedSignals& saved) {
   restore_dispositions(saved);
-  // Handlers, because exec takes them back; what is ignored or blocked would stay so.
-  struct sigaction action{};
-  action.sa_handler = pass_over;
-  action.sa_flags = SA_RESTART;
-  const bool needs_none = saved.mask == ~std::uint64_t{0};
-  for (const int signal : kOfTheJob) {
-    if (needs_none) break;
-    struct sigaction before{};
-    const bool set = ::sigaction(signal, &action, &before) == 0;
-    if (set && before.sa_handler == SIG_IGN) ::sigaction(signal, &before, nullptr);
-  }
+  if (saved.mask != ~std::uint64_t{0}) pass_over_signals_of_job();
   change_mask(SIG_SETMASK, saved.mask);
 }
 

@@ -1,7 +1,6 @@
 #include "init/tee/tee.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
