@@ -75,7 +75,7 @@ TEST_F(CopyUsers, HaveATrueCopyWhoeverIsKilledWhenever) {
   const std::string reference = copy_of(0);
   const auto wanted = trees::entries_of(reference, false);
   int kills = 0;
-  for (int round = 0; kills < kKills && !HasFailure(); ++round) {
+  while (kills < kKills && !HasFailure()) {
     // Root's copy would serve all: it is not there each time.
     for (const char* store : {"trainit-datasets", "trainit-datasets-0", "trainit-datasets-1000",
                               "trainit-datasets-2000"}) {

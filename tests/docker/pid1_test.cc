@@ -145,7 +145,7 @@ class Terminal {
   }
 
   bool await(const std::string& text) {
-    constexpr int kPatienceMs = 30'000;
+    constexpr int kPatienceMs = 180'000;
     std::array<char, 4096> part{};
     while (seen_.find(text) == std::string::npos) {
       pollfd readable{master_, POLLIN, 0};

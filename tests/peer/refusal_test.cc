@@ -244,7 +244,7 @@ TEST_P(Odd, WithAuthorizedKeysInAMountedSecret) {
   ASSERT_EQ(::chmod(folder.c_str(), 01777), 0);
   rules::Spec serve =
       peer("serve", {"--port", std::to_string(port()), "--launcher-timeout-ms", "1"});
-  serve.before = [this, folder, who = user()] {
+  serve.before = [folder, who = user()] {
     if (::unshare(CLONE_NEWNS) != 0 ||
         ::mount(folder.c_str(), folder.c_str(), nullptr, MS_BIND, nullptr) != 0 ||
         ::mount(nullptr, folder.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) != 0) {

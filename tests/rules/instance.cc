@@ -23,7 +23,7 @@
 namespace rules {
 namespace {
 
-constexpr std::int64_t kPatienceMs = 60'000;
+constexpr std::int64_t kPatienceMs = 180'000;
 
 struct Pipe {
   sys::Fd out;

@@ -38,13 +38,14 @@ class Instance {
   void signal(int number) const;
   // It has not ended; a loop that waits for something else asks this too.
   [[nodiscard]] bool alive() const;
-  // Until stdout, or stderr, has had `text`. False, and a failure, when it ended or after a minute.
+  // Until stdout, or stderr, has had `text`. False, and a failure, when it ended or after three
+  // minutes.
   bool await_out(std::string_view text) { return await(out_, text); }
   bool await_err(std::string_view text) { return await(err_, text); }
-  // Until there is more of either, or it has ended. False after a minute.
+  // Until there is more of either, or it has ended. False after three minutes.
   bool await_more();
-  // Until it has ended: its exit code, 128 + n for a signal. A minute at most, then it is killed
-  // and the test has failed.
+  // Until it has ended: its exit code, 128 + n for a signal. Three minutes at most, then it is
+  // killed and the test has failed.
   int wait();
 
   [[nodiscard]] const std::string& out() const { return out_; }

@@ -41,7 +41,7 @@ Words JobTest::ranks(int count, const Words& command, const Words& options) cons
 }
 
 void JobTest::await_file(const std::string& directory, const std::string& name) const {
-  constexpr int kPatienceMs = 60'000;
+  constexpr int kPatienceMs = 180'000;
   const sys::Fd watch(::inotify_init1(IN_CLOEXEC));
   ASSERT_GE(::inotify_add_watch(watch.get(), path(directory).c_str(), IN_MOVED_TO | IN_CLOSE_WRITE),
             0);

@@ -20,7 +20,7 @@
 namespace rules {
 namespace {
 
-constexpr std::int64_t kPatienceMs = 30'000;
+constexpr std::int64_t kPatienceMs = 180'000;
 
 [[noreturn]] void become(const Words& argv, const Words& env) {
   std::vector<char*> arguments;

@@ -151,7 +151,7 @@ class ControlCommand : public child::Scratch {
 
  private:
   static int answer_once(engine::ControlServer& server, const ControlReply& reply) {
-    constexpr int kLimitMs = 60'000;
+    constexpr int kLimitMs = 180'000;
     pollfd ready{server.listener().get(), POLLIN, 0};
     if (::poll(&ready, 1, kLimitMs) != 1) return 1;
     const int client = server.accept_client();

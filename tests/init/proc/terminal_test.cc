@@ -202,8 +202,8 @@ void await_key() {
 
 // It runs, and was answered by a key, before we do again.
 TEST_F(TakeBackTerminal, AKeyThatComesWhileTheJobIsStartedReachesItOnce) {
-  lead([this] {
-    return below_a_shell([this] {
+  lead([] {
+    return below_a_shell([] {
       ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
       auto control = proc::JobControl::at_start();
       control.started(proc::pending_signals());
@@ -224,8 +224,8 @@ TEST_F(TakeBackTerminal, AKeyThatComesWhileTheJobIsStartedReachesItOnce) {
 }
 
 TEST_F(TakeBackTerminal, AKeyThatCameBeforeTheJobHasNotReachedIt) {
-  lead([this] {
-    return below_a_shell([this] {
+  lead([] {
+    return below_a_shell([] {
       ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
       auto control = proc::JobControl::at_start();
       child::say(STDOUT_FILENO, "ready\n");

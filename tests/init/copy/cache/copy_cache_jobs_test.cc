@@ -157,7 +157,7 @@ int use_often(const Preparation& order, const std::string& stop) {
 
 TEST_F(CopyCacheJobs, NothingInUseIsCollected) {
   constexpr std::size_t kEnough = 20;
-  constexpr std::int64_t kLimitMs = 60'000;
+  constexpr std::int64_t kLimitMs = 180'000;
   order.request.version = "v";  // the source is not looked at each time
   std::vector<pid_t> users;
   for (int user = 0; user < 2; ++user) {

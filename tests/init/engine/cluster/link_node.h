@@ -29,7 +29,7 @@ using lifecycle::Verdict;
 using Stage = NodeReport::Stage;
 using State = Verdict::State;
 
-inline constexpr int kLimitMs = 30'000;
+inline constexpr int kLimitMs = 180'000;
 
 inline sockaddr_in loopback(int port) {
   sockaddr_in address{};

@@ -39,7 +39,7 @@ class Family {
     while (text.size() < count) {
       char letter = 0;
       pollfd ready{pipe_.out.get(), POLLIN, 0};
-      constexpr int kLimitMs = 30'000;
+      constexpr int kLimitMs = 180'000;
       if (::poll(&ready, 1, kLimitMs) != 1 || ::read(ready.fd, &letter, 1) != 1) return "hung";
       text += letter;
     }
