@@ -2,41 +2,51 @@
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
-# Brief: of a program that fails, what is printed first is what failed.
-CTEST := GTEST_BRIEF=1 ctest --output-on-failure --no-tests=error -j$(JOBS)
+# Test slots: most tests wait for processes, so there are four for each core. PROCESSORS in
+# tests/CMakeLists.txt gives some tests more than one.
+TEST_JOBS ?= $(shell echo $$(($(JOBS) * 4)))
+TESTS := -j$(TEST_JOBS) --output-on-failure
+# On a terminal ninja shows its progress; otherwise only errors.
+BUILD = cmake --build $(1) -j$(JOBS) $(if $(2),--target $(2)) -- $$([ -t 1 ] || echo --quiet)
 
 # Each other architecture has a tree of its own.
 HOST_ARCH := $(or $(shell dpkg --print-architecture 2>/dev/null),amd64)
 ARCH ?= $(HOST_ARCH)
 
-.PHONY: all demo test bench behaviour stacks failures hangs restarts lint fuzz images dist release clean help \
-  release-tree deps-build test-builds load-builds cross-tree both-builds release-check
+.PHONY: all demo test test-all bench behaviour stacks failures hangs restarts lint fuzz images dist release clean help \
+  release-tree dev-tree asan-tree deps-build quick-builds test-builds load-builds cross-tree both-builds release-check
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
 
+# All parts of the tests except quick, which `make test` runs; docs/testing.md describes them.
+PARTS := sanitized copies filters peers containers clusters packages fuzz simulation arm64
+PART ?= quick $(PARTS)
+
 ifeq ($(ARCH),$(HOST_ARCH))
 all: release-tree
-	@cmake --build build -j$(JOBS) --target trainit
+	@$(call BUILD,build,trainit)
 
-# The sanitizers' tree first, so that the release tree's summary of everything stands last.
-test: test-builds
-	@$(CTEST) --test-dir build/dev
-	@$(CTEST) --test-dir build
+test: quick-builds
+	@.ci/suites build/dev quick $(TESTS)
+
+test-all: test-builds
+	@.ci/suites build/dev '^($(subst $() ,|,$(strip $(PART))))$$' $(TESTS)
 else
 all: cross-tree
-	@cmake --build build/$(ARCH) -j$(JOBS) --target trainit
+	@$(call BUILD,build/$(ARCH),trainit)
 
 test: cross-tree
 	@.ci/deps test
-	@cmake --build build/$(ARCH) -j$(JOBS)
-	@$(CTEST) --test-dir build/$(ARCH)
+	@$(call BUILD,build/$(ARCH))
+	@GTEST_BRIEF=1 ctest --test-dir build/$(ARCH) --no-tests=error $(TESTS)
 endif
 
 help:
 	@echo 'make          the static release binary, build/trainit'
 	@echo 'make ARCH=arm64 [test]  the same for arm64, build/arm64/trainit; its tests, below qemu-user'
 	@echo 'make demo     an 8-device job from its rank table to its exit code, on this machine'
-	@echo 'make test     all tests: unit, simulation and end to end, with sanitizers and without; containers'
+	@echo 'make test     runs the tests that a change can affect: units, the simulation, real processes, copies, attacks'
+	@echo 'make test-all  runs all tests; PART="clusters fuzz" selects parts (docs/testing.md)'
 	@echo 'make bench    start, memory, reaping, signals and exit against other inits; rank tables against Python'
 	@echo 'make behaviour  how trainit and other inits answer 34 checks of a PID 1'
 	@echo 'make stacks   newer PyTorch, MPI and Slurm, gVisor and a kubelet, for real; STACKS="slurm gvisor" are some of them'
@@ -62,33 +72,47 @@ cross-tree:
 	@cmake --preset $(ARCH) --log-level=WARNING >/dev/null
 
 demo: release-tree
-	@cmake --build build -j$(JOBS) --target trainit payload
+	@$(call BUILD,build,trainit payload)
 	@tests/demo/demo.sh build
 
-test-builds: release-tree
-	@.ci/deps test
+dev-tree:
+	@.ci/deps build test
 	@cmake --preset dev --log-level=WARNING >/dev/null
-	@cmake --build build/dev -j$(JOBS)
-	@cmake --build build -j$(JOBS)
+
+asan-tree:
+	@.ci/deps build test
+	@cmake --preset asan --log-level=WARNING >/dev/null
+
+quick-builds: release-tree dev-tree asan-tree
+	@$(call BUILD,build,trainit payload)
+	@$(call BUILD,build/asan,base_test envgen_test lifecycle_test)
+	@$(call BUILD,build/dev,part_quick)
+
+test-builds: quick-builds
+	@.ci/deps test-all
+	@$(call BUILD,build,$(if $(filter simulation,$(PART)),sim_test,trainit))
+	@$(call BUILD,build/asan,$(if $(filter sanitized,$(PART)),init_test golden_test sim_test) $(if $(filter fuzz,$(PART)),fuzz_test) base_test)
+	@$(call BUILD,build/dev,$(patsubst %,part_%,$(PART)))
 
 bench: release-tree
 	@.ci/deps bench
-	@cmake --build build -j$(JOBS) --target trainit payload bench
+	@$(call BUILD,build,trainit payload bench)
 	@build/tests/bench build/trainit build/tests/payload
 
 behaviour: release-tree
-	@.ci/deps test
-	@cmake --build build -j$(JOBS) --target trainit payload behaviour
+	@.ci/deps test-all
+	@$(call BUILD,build,trainit payload behaviour)
 	@build/tests/behaviour
 
-stacks: release-tree
-	@.ci/deps test
-	@cmake --build build -j$(JOBS) --target trainit payload cluster_test
+stacks: release-tree dev-tree
+	@.ci/deps test-all
+	@$(call BUILD,build,trainit payload)
+	@$(call BUILD,build/dev,cluster_test)
 	@tests/stacks/run.sh build $(STACKS)
 
 load-builds: release-tree
 	@.ci/deps load
-	@cmake --build build -j$(JOBS) --target trainit
+	@$(call BUILD,build,trainit)
 
 failures: load-builds
 	@tests/load/failures_table.py build/trainit
@@ -99,16 +123,15 @@ hangs: load-builds
 restarts: load-builds
 	@tests/load/restarts.py build/trainit
 
-lint: release-tree
+lint: release-tree dev-tree
 	@.ci/deps lint
-	@cmake --preset dev --log-level=WARNING >/dev/null
-	@cmake --build build -j$(JOBS) --target base envgen lifecycle trainit
+	@$(call BUILD,build/dev,CMakeFiles/base.dir/cmake_pch.hxx.pch tests/CMakeFiles/base_test.dir/cmake_pch.hxx.pch)
 	@JOBS=$(JOBS) .ci/lint build
 
 fuzz:
 	@.ci/deps build fuzz
 	@cmake --preset fuzz --log-level=WARNING >/dev/null
-	@cmake --build build/fuzz -j$(JOBS)
+	@$(call BUILD,build/fuzz)
 	@.ci/fuzz build/fuzz $(FUZZ_SECONDS)
 
 binaries := amd64=build/trainit arm64=build/arm64/trainit

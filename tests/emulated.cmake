@@ -10,8 +10,7 @@ list(JOIN machine_dependent "|" names)
 file(GLOB_RECURSE init_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/init/*_test.cc)
 list(FILTER init_sources INCLUDE REGEX "/(${names})_test\\.cc$")
 trainit_batches(init_sources init_emulated_test ${TRAINIT_BATCH} ${init_sources})
-trainit_source_dir(${init_sources})
-set_property(TARGET init_test PROPERTY SOURCES ${init_sources} signals_at_start.cc)
+set_property(TARGET init_test PROPERTY SOURCES ${init_sources} signals_at_start.cc source_path.cc)
 # Of these, what qemu-user does not do: filters and asking which of their actions there are; the last
 # real-time signals and the bits of the others; faults that somebody sends; adopting orphans; clone()
 # and vfork() as they are; the process's own stat, and signals 32 and 33, which a CI runner may ignore.
@@ -36,11 +35,12 @@ foreach(program trainit payload)
                         WORLD_EXECUTE)
 endforeach()
 
+set_target_properties(init_test PROPERTIES EXCLUDE_FROM_ALL OFF)
+add_test(NAME init_test COMMAND init_test)
 set_tests_properties(init_test PROPERTIES ENVIRONMENT "GTEST_FILTER=-${not_emulated}")
 
 add_test(NAME binary_is_static_small_and_hardened
-         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docker/binary_test.sh $<TARGET_FILE:trainit>
-                 $<TARGET_FILE:base> $<TARGET_FILE:envgen> $<TARGET_FILE:init_sys> $<TARGET_FILE:init_proc>)
+         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/docker/binary_test.sh $<TARGET_FILE:trainit> ${CMAKE_OBJDUMP})
 # An engine would run it in an image that has no emulator.
 add_test(NAME main_job
          COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/demo/demo.sh ${CMAKE_BINARY_DIR}/emulated)

@@ -52,7 +52,7 @@ std::string Engine::image(const std::string& kind) {
 }
 
 std::string torch_tar(const std::string& self) {
-  std::string tar = self.substr(0, self.rfind('/')) + "/cluster/torch.tar";
+  std::string tar = self.substr(0, self.rfind('/')) + "/../dev/tests/cluster/torch.tar";
   if (access(tar.c_str(), R_OK) != 0) tar.clear();
   return tar;
 }

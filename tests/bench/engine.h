@@ -31,8 +31,8 @@ class Engine {
   Words images_;
 };
 
-// The image of the container tests' PyTorch, which `make test` has made beside this program; "":
-// it has not.
+// Returns the image of the container tests' PyTorch, which `make test-all PART=clusters` makes in
+// the tree build/dev. "": the image does not exist. `self` is the path of this program.
 std::string torch_tar(const std::string& self);
 
 }  // namespace bench

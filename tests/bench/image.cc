@@ -104,7 +104,9 @@ void image(const Field& field) {
   }
   const std::string base = base_image(field, &engine, said);
   if (base.empty()) {
-    puts("not measured: no base image; name one by TRAINIT_BENCH_IMAGE, or run make test first\n");
+    puts(
+        "not measured: no base image; name one by TRAINIT_BENCH_IMAGE, or run make test-all "
+        "PART=clusters first\n");
     return;
   }
   const std::string context = field.folder + "/context";

@@ -15,7 +15,7 @@ void recovery(const Field& field) {
   const Engine engine(field.folder);
   const std::string tar = torch_tar(field.self);
   const std::string missing =
-      tar.empty() ? "no image of PyTorch; run make test first" : engine.missing();
+      tar.empty() ? "no image of PyTorch; run make test-all PART=clusters first" : engine.missing();
   if (!missing.empty()) {
     printf("not measured: %s\n\n", missing.c_str());
     return;

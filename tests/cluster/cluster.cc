@@ -8,6 +8,8 @@
 #include <map>
 #include <ranges>
 
+#include "tests/source_path.h"
+
 namespace cluster {
 
 namespace fs = std::filesystem;
@@ -18,7 +20,7 @@ using docker::Output;
 using docker::run_program;
 
 // Two nodes import PyTorch from a cold disk on a machine of two cores.
-constexpr std::chrono::seconds kDeadline{150};
+constexpr std::chrono::seconds kDeadline{300};
 
 std::string variable(const char* name) {
   const char* value = getenv(name);
@@ -56,7 +58,7 @@ std::string tar_of(Image image) {
 
 // What `docker build` gets of the tree: `make` in a build stage would need packages and minutes.
 void make_context(const Recipe& recipe, const docker::Scratch& context) {
-  const fs::path source = TRAINIT_SOURCE_DIR;
+  const fs::path source = source_path("");
   if (recipe.script != nullptr) {
     fs::copy_file(source / "tests/cluster" / recipe.script, context.path("train.py"));
     return;
@@ -126,8 +128,8 @@ Output build_image(Image image, const std::string& name, const Words& docker) {
   const docker::Scratch context;
   make_context(recipe, context);
   Words argv = docker;
-  argv.insert(argv.end(), {"build", "--network=none", "--tag", name, "--file",
-                           std::string(TRAINIT_SOURCE_DIR) + "/" + recipe.dockerfile});
+  argv.insert(argv.end(),
+              {"build", "--network=none", "--tag", name, "--file", source_path(recipe.dockerfile)});
   if (recipe.base != image) argv.push_back("--build-arg=BASE_IMAGE=" + tag_of(recipe.base));
   if (recipe_of(recipe.base) == nullptr) {
     const char* sshd = recipe.base == Image::kMpi ? "1" : "0";
@@ -164,7 +166,7 @@ ClusterTest::~ClusterTest() {
 void ClusterTest::start(Image image, int index, const Node& node) {
   const std::string host = "node-" + std::to_string(index);
   Words flags = {"--hostname", host, "--network-alias",
-                 host,         "-v", std::string(TRAINIT_SOURCE_DIR) + "/tests/cluster:/tests:ro"};
+                 host,         "-v", source_path("tests/cluster") + ":/tests:ro"};
   if (recipe_of(image) == nullptr) {
     flags.insert(flags.end(), {"-v", variable("TRAINIT_BINARY") + ":/usr/local/bin/trainit:ro"});
   }

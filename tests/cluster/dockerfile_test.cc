@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/cluster/cluster.h"
+#include "tests/source_path.h"
 
 namespace cluster {
 namespace {
@@ -126,7 +127,7 @@ TEST_P(Dockerfile, TurnsHealthyAndUnhealthy) {
 // The tarball's folder in the place of the sources.
 TEST_F(ClusterTest, ADockerfileBuildsFromAnUnpackedRelease) {
   const docker::Scratch context;
-  const std::string source = TRAINIT_SOURCE_DIR;
+  const std::string source = source_path("");
   const std::string name = docker::unique_name();
   const docker::Output made = run_program(
       {"sh", "-ec",
@@ -150,7 +151,7 @@ TEST_F(ClusterTest, ADockerfileBuildsFromAnUnpackedRelease) {
 class PrepareImage : public ClusterTest {
  protected:
   static std::string prepare(const std::string& before, const std::string& behind) {
-    const std::string script = std::string(TRAINIT_SOURCE_DIR) + "/images/prepare-image";
+    const std::string script = source_path("images/prepare-image");
     const Container container(
         {"--user=0", "--entrypoint=sh", "--volume=" + script + ":/prepare-image:ro"},
         {"-c", before + " && /prepare-image; " + behind}, {.image = tag_of(Image::kMpi)});

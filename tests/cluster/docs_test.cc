@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/cluster/cluster.h"
+#include "tests/source_path.h"
 
 namespace cluster {
 namespace {
@@ -63,7 +64,7 @@ class Docs : public ClusterTest {
     const docker::Scratch folder;
     // No container has to write there: a hook that root runs lies where only root may write.
     fs::permissions(folder.path(""), fs::perms(0755));
-    const fs::path source = TRAINIT_SOURCE_DIR;
+    const fs::path source = source_path("");
     const fs::path clone = folder.path("trainit");
     fs::create_directories(clone / "build");
     for (const auto& entry : fs::directory_iterator(source)) {
@@ -93,7 +94,7 @@ class Docs : public ClusterTest {
 // Of docs/, those with commands; an image is built before it is used.
 std::vector<std::string> pages() {
   std::vector<std::string> found = {"README.md", "README.zh.md", "docs/building.md"};
-  const fs::path source = TRAINIT_SOURCE_DIR;
+  const fs::path source = source_path("");
   std::set<std::string> others;
   for (const auto& entry : fs::directory_iterator(source / "docs")) {
     std::ifstream page(entry.path());

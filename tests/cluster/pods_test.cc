@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/cluster/cluster.h"
+#include "tests/source_path.h"
 
 namespace cluster {
 namespace {
@@ -39,7 +40,7 @@ class Scratch {
 class Pods : public ClusterTest {
  protected:
   static void exercise(const std::string& manifest, const std::string& image, const Words& what) {
-    const std::string folder = std::string(TRAINIT_SOURCE_DIR) + "/tests/";
+    const std::string folder = source_path("tests") + "/";
     Words argv = {folder + "pods/exercise.py", manifest, tag_of(Image::kInstaller), image};
     argv.insert(argv.end(), what.begin(), what.end());
     const Output done = run_program(argv);
@@ -49,14 +50,13 @@ class Pods : public ClusterTest {
   // All pods of the job with this script as /workspace/train.py.
   static void train(const std::string& manifest, Image image, const std::string& script) {
     exercise(manifest, tag_of(image),
-             {"end", std::string(TRAINIT_SOURCE_DIR) + "/tests/" + script, "rank [03] of 4 on "});
+             {"end", source_path("tests/" + script), "rank [03] of 4 on "});
   }
 
   // Of a job that runs `command`, which may use tests/pods/failing.py as /workspace/train.py.
   static void expect_message(const std::string& manifest, Image image, const std::string& memory,
                              const std::string& command, const Words& texts) {
-    Words what = {"message", std::string(TRAINIT_SOURCE_DIR) + "/tests/pods/failing.py", memory,
-                  command};
+    Words what = {"message", source_path("tests/pods/failing.py"), memory, command};
     what.insert(what.end(), texts.begin(), texts.end());
     exercise(manifest, tag_of(image), what);
   }
@@ -132,7 +132,7 @@ TEST_F(Pods, ATrainJobTrains) {
 
 TEST_F(Pods, ATFJobTrains) {
   exercise("tfjob.yaml", tag_of(Image::kMpi),
-           {"end", std::string(TRAINIT_SOURCE_DIR) + "/tests/pods/report.py", "rank ps 0 of "});
+           {"end", source_path("tests/pods/report.py"), "rank ps 0 of "});
 }
 
 TEST_F(Pods, ThePodOfANodeRemovesTheCopiesOfAllUsers) {

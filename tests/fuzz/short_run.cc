@@ -1,6 +1,8 @@
-// A fuzzer without libFuzzer, for `make test`: the same entry point, fed with a fixed number of
-// mutations of its seeds from a fixed random seed. It finds nothing new, but a parser that broke.
-// The files below TRAINIT_SAMPLES, where it is set, are seeds as well.
+// Runs all fuzzers without libFuzzer, one test each: a fixed number of mutations of the seeds, from
+// a fixed random seed. A failure means that a parser broke; only libFuzzer (make fuzz) searches for
+// new inputs. If TRAINIT_SAMPLES is set, its files are seeds as well.
+
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -13,16 +15,15 @@
 #include <string>
 #include <vector>
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
 
-constexpr int kRuns = 30'000;
+constexpr int kRuns = 10'000;
 constexpr std::size_t kMostSeedBytes = 4096;
 
 std::vector<std::string> seeds() {
+  // NOLINTBEGIN(bugprone-suspicious-missing-comma): texts of several lines
   std::vector<std::string> list = {
       "",
       R"({"cluster":{"worker":["a:1","b:1"],"ps":{"0":"c:1"}},"task":{"type":"worker","index":"0"}})",
@@ -78,6 +79,7 @@ std::vector<std::string> seeds() {
       std::string("CTL1\4\0\0\0\0\0\0\0\0\0\0\x7f", 16),
       std::string("CTL1\1\0\0\0\0\0\0\0\0\0\0\0", 16),
   };
+  // NOLINTEND(bugprone-suspicious-missing-comma)
   const char* samples = std::getenv("TRAINIT_SAMPLES");
   if (samples == nullptr) return list;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(samples)) {
@@ -104,40 +106,40 @@ class Mutator {
   const std::string& any() { return seeds_[below(seeds_.size())]; }
 
   void mutate(std::string& text) {
-    static const std::vector<std::string> kTokens = {"\"",
-                                                     "[",
-                                                     "]",
-                                                     "{",
-                                                     "}",
-                                                     ",",
-                                                     ":",
-                                                     "=",
-                                                     "-",
-                                                     "\n",
-                                                     " ",
-                                                     "0",
-                                                     "1",
-                                                     "-1",
-                                                     "65536",
-                                                     "(x",
-                                                     ")",
-                                                     "#",
-                                                     "//",
-                                                     "^",
-                                                     "+n0",
-                                                     "slots=",
-                                                     "null",
-                                                     "true",
-                                                     "99999999999999999999",
-                                                     "\\u0000",
-                                                     std::string(1, '\0'),
-                                                     "\xff",
-                                                     "::",
-                                                     "\r\n"};
+    static const std::vector<std::string> tokens = {"\"",
+                                                    "[",
+                                                    "]",
+                                                    "{",
+                                                    "}",
+                                                    ",",
+                                                    ":",
+                                                    "=",
+                                                    "-",
+                                                    "\n",
+                                                    " ",
+                                                    "0",
+                                                    "1",
+                                                    "-1",
+                                                    "65536",
+                                                    "(x",
+                                                    ")",
+                                                    "#",
+                                                    "//",
+                                                    "^",
+                                                    "+n0",
+                                                    "slots=",
+                                                    "null",
+                                                    "true",
+                                                    "99999999999999999999",
+                                                    "\\u0000",
+                                                    std::string(1, '\0'),
+                                                    "\xff",
+                                                    "::",
+                                                    "\r\n"};
     std::size_t at = below(text.size() + 1);
     switch (below(5)) {
       case 0:
-        text.insert(at, kTokens[below(kTokens.size())]);
+        text.insert(at, tokens[below(tokens.size())]);
         return;
       case 1:
         text.erase(at, below(8) + 1);
@@ -157,15 +159,46 @@ class Mutator {
   std::mt19937 random_{20261120};
 };
 
+struct Fuzzer {
+  const char* name;
+  fuzz::Input input;
+};
+
+// Not a constant of namespace scope: other files add to it before main().
+std::vector<Fuzzer>& fuzzers() {
+  static std::vector<Fuzzer> list;
+  return list;
+}
+
+class ShortRun : public testing::Test {
+ public:
+  explicit ShortRun(fuzz::Input input) : input_(input) {}
+  void TestBody() override {
+    static const std::vector<std::string> all_seeds = seeds();
+    Mutator mutator(all_seeds);
+    for (int run = 0; run < kRuns; ++run) {
+      const std::string text = mutator.next();
+      // What breaks is the last input: a debugger shows it.
+      input_(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+    }
+  }
+
+ private:
+  fuzz::Input input_;
+};
+
 }  // namespace
 
-int main() {
-  Mutator mutator(seeds());
-  for (int run = 0; run < kRuns; ++run) {
-    const std::string text = mutator.next();
-    // What breaks is the last input: a debugger shows it.
-    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+bool fuzz::add_fuzzer(const char* name, Input input) {
+  fuzzers().push_back({name, input});
+  return true;
+}
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  for (const Fuzzer& fuzzer : fuzzers()) {
+    testing::RegisterTest("ShortRun", fuzzer.name, nullptr, nullptr, __FILE__, __LINE__,
+                          [input = fuzzer.input] { return new ShortRun(input); });
   }
-  std::printf("%d inputs\n", kRuns);
-  return 0;
+  return RUN_ALL_TESTS();
 }

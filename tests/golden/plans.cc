@@ -9,6 +9,8 @@
 #include <iterator>
 #include <map>
 
+#include "tests/source_path.h"
+
 namespace golden {
 namespace {
 
@@ -164,7 +166,7 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::string directory() { return std::string(TRAINIT_SOURCE_DIR) + "/tests/golden/"; }
+std::string directory() { return source_path("tests/golden") + "/"; }
 
 void expect_plans(const std::string& file, const std::string& heading,
                   const std::vector<Section>& sections) {

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "tests/rules/job.h"
+#include "tests/source_path.h"
 
 namespace {
 
@@ -98,7 +99,7 @@ class Conda : public rules::JobTest {
       text += value == kUnset ? "dropped " + name + "\n"
                               : "variable " + name + " " + quoted(value) + "\n";
     }
-    const std::string steps = std::string(TRAINIT_SOURCE_DIR) + "/tests/rules/conda_activate.sh";
+    const std::string steps = source_path("tests/rules/conda_activate.sh");
     const Result result =
         rules::run({.args = {"/bin/bash", steps, prefix, root(), write("told", text)},
                     .env = env,

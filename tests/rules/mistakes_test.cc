@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "tests/rules/job.h"
+#include "tests/source_path.h"
 
 namespace {
 
@@ -46,7 +47,7 @@ class Mistakes : public rules::JobTest {
 };
 
 TEST_F(Mistakes, AreToldWithWhatToDo) {
-  const std::string golden = std::string(TRAINIT_SOURCE_DIR) + "/tests/rules/mistakes.txt";
+  const std::string golden = source_path("tests/rules/mistakes.txt");
   std::istringstream lines(read(golden));
   std::string now;
   int count = 0;

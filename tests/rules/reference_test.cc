@@ -10,6 +10,7 @@
 #include "init/cli/commands.h"
 #include "init/cli/options.h"
 #include "tests/rules/job.h"
+#include "tests/source_path.h"
 
 namespace {
 
@@ -157,7 +158,7 @@ TEST_F(Reference, FishCompletes) {
 // Two parts of the page: the commands, and the tables of the options.
 // TRAINIT_UPDATE_GOLDEN=1 writes them anew.
 TEST_F(Reference, TablesOfTheDocumentAreThese) {
-  const std::string page = std::string(TRAINIT_SOURCE_DIR) + "/docs/reference.md";
+  const std::string page = source_path("docs/reference.md");
   std::string text = read(page);
   const std::string tables = form("markdown");
   const bool rewrites = std::getenv("TRAINIT_UPDATE_GOLDEN") != nullptr;

@@ -9,6 +9,7 @@
 
 #include "tests/lifecycle/text.h"
 #include "tests/sim/lifecycle_walker.h"
+#include "tests/sim/seeds.h"
 
 namespace sim {
 namespace {
@@ -340,11 +341,6 @@ TEST(LifecycleScope, EverySequenceOfTwoPreStopHooksAndADrain) {
   EXPECT_GT(explore_after(job, {"Begin", ready, "Started 0#1", "Stop 15"}, 7), 1'000U);
 }
 
-std::uint64_t number(const char* name, std::uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
-
 WalkedJob random_job(std::mt19937_64& random) {
   const auto pick = [&random](std::initializer_list<TimeMs> values) {
     return *(values.begin() + static_cast<std::ptrdiff_t>(random() % values.size()));
@@ -421,11 +417,11 @@ std::string walk(std::uint64_t seed, std::uint64_t* steps) {
 }
 
 TEST(LifecycleScope, RandomWalksOfAnyEvents) {
-  const std::uint64_t wanted = number("TRAINIT_SIM_STEPS", 500'000);
+  const std::uint64_t wanted = number_of("TRAINIT_SIM_STEPS", 500'000);
   std::uint64_t steps = 0;
-  for (std::uint64_t seed = 1; steps < wanted; ++seed) {
+  for (std::uint64_t seed = first_seed(); steps < wanted; ++seed) {
     const std::string failure = walk(seed, &steps);
-    ASSERT_EQ(failure, "") << "walk " << seed;
+    ASSERT_EQ(failure, "") << "TRAINIT_SIM_FROM=" << seed;
   }
 }
 

@@ -1,5 +1,6 @@
 // Random jobs in a fake container, a million steps of them, each judged by the Referee.
 //   TRAINIT_SIM_STEPS=n   how many steps instead
+//   TRAINIT_SIM_FROM=n    from this seed on, instead of the day's
 //   TRAINIT_SIM_SEED=n    this scenario alone, with its trace
 
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "tests/sim/lifecycle_world.h"
+#include "tests/sim/seeds.h"
 
 namespace sim {
 namespace {
@@ -36,19 +38,18 @@ TEST(LifecycleSim, RandomJobs) {
     ASSERT_EQ(run(scenario).complaint, "");
     return;
   }
-  const char* length = std::getenv("TRAINIT_SIM_STEPS");
-  const std::uint64_t wanted = length == nullptr ? 1'000'000 : std::strtoull(length, nullptr, 10);
+  const std::uint64_t wanted = number_of("TRAINIT_SIM_STEPS", 1'000'000);
   std::uint64_t steps = 0;
-  std::uint64_t seed = 0;
-  while (steps < wanted) {
-    const Scenario scenario = make_scenario(++seed);
+  std::uint64_t seed = first_seed();
+  for (; steps < wanted; ++seed) {
+    const Scenario scenario = make_scenario(seed);
     const Outcome outcome = run(scenario);
     steps += outcome.steps;
     if (outcome.complaint.empty()) continue;
     FAIL() << "TRAINIT_SIM_SEED=" << seed << ": " << outcome.complaint
            << "\nshrunk to: " << report(shrink(scenario));
   }
-  RecordProperty("scenarios", std::to_string(seed));
+  RecordProperty("scenarios", std::to_string(seed - first_seed()));
 }
 
 // A simulation is worth something only if what it is about happens.

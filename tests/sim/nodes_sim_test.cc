@@ -1,6 +1,6 @@
 // Random jobs of several nodes over a bad network, each judged by the NodesJudge.
 //   TRAINIT_SIM_STEPS=n   how many steps instead
-//   TRAINIT_SIM_FROM=n    from this seed on
+//   TRAINIT_SIM_FROM=n    from this seed on, instead of the day's
 //   TRAINIT_SIM_SEED=n    this scenario alone, with its trace
 
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tests/sim/nodes_world.h"
+#include "tests/sim/seeds.h"
 
 namespace sim {
 namespace {
@@ -21,11 +22,6 @@ std::string report(const NodesScenario& scenario) {
   return outcome.complaint + "\n" + text(scenario) + outcome.trace;
 }
 
-std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 TEST(NodesSim, RandomJobs) {
   if (const char* only = std::getenv("TRAINIT_SIM_SEED"); only != nullptr) {
     const NodesScenario scenario = make_nodes_scenario(std::strtoull(only, nullptr, 10));
@@ -34,7 +30,7 @@ TEST(NodesSim, RandomJobs) {
     return;
   }
   const std::uint64_t wanted = number_of("TRAINIT_SIM_STEPS", 1'000'000);
-  const std::uint64_t first = number_of("TRAINIT_SIM_FROM", 1);
+  const std::uint64_t first = first_seed();
   std::uint64_t steps = 0;
   std::uint64_t starts = 0;
   std::uint64_t seed = first;

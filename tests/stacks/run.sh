@@ -37,7 +37,7 @@ release_packages_of() { # release, and as above
 
 mpi() { # release
   TRAINIT_BINARY=$build/trainit TRAINIT_PAYLOAD=$build/tests/payload \
-    TRAINIT_CLUSTER_IMAGES=$state/$1 "$build/tests/cluster_test" --gtest_brief=1 \
+    TRAINIT_CLUSTER_IMAGES=$state/$1 "$build/dev/tests/cluster_test" --gtest_brief=1 \
     --gtest_filter='Cluster/Mpi*'
 }
 

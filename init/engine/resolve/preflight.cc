@@ -12,7 +12,6 @@ namespace engine {
 namespace {
 
 using envgen::CheckResult;
-using envgen::Verdict;
 
 // The first failures in full; a line of the log has its limit.
 envgen::Status refusal(const std::vector<CheckResult>& results, int failed) {
@@ -20,7 +19,7 @@ envgen::Status refusal(const std::vector<CheckResult>& results, int failed) {
   std::string found;
   int named = 0;
   for (const CheckResult& result : results) {
-    if (result.verdict != Verdict::kFailed || named == kMostNamed) continue;
+    if (result.verdict != envgen::Verdict::kFailed || named == kMostNamed) continue;
     found += (named == 0 ? "" : " | ") + to_line(result);
     ++named;
   }
@@ -46,7 +45,8 @@ envgen::Status preflight(envgen::Plan& plan, const envgen::Snapshot& base) {
     return refusal(results, counts.failed);
   }
   for (const CheckResult& result : results) {
-    const bool told = result.verdict == Verdict::kWarning || result.verdict == Verdict::kFailed;
+    const bool told =
+        result.verdict == envgen::Verdict::kWarning || result.verdict == envgen::Verdict::kFailed;
     if (told) plan.warnings.push_back("preflight: " + to_line(result));
   }
   return {};

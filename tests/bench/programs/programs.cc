@@ -165,7 +165,7 @@ int tee_floor(int argc, char** argv) {
   const std::unique_ptr<char, decltype(&free)> buffer(
       static_cast<char*>(aligned_alloc(4096, kAtOnce)), free);
   for (;;) {
-    ssize_t left = tee(STDIN_FILENO, STDOUT_FILENO, kAtOnce, 0);
+    ssize_t left = ::tee(STDIN_FILENO, STDOUT_FILENO, kAtOnce, 0);
     if (left <= 0) return left == 0 ? 0 : 1;
     while (left > 0) {
       const ssize_t count = read(STDIN_FILENO, buffer.get(), static_cast<std::size_t>(left));

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "base/hook_condition.h"
+#include "tests/fuzz/fuzzer.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(hook_condition) {
   const std::vector<char> head(data, data + size);  // its end is seen by the sanitizers
   const auto bytes = static_cast<long>(size);
   int words = 0;

@@ -8,20 +8,15 @@
 #include <string_view>
 
 #include "base/secrets.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
 
 constexpr std::string_view kCanary = "canary-0f1e2d3c4b5a69788796a5b4";
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(secrets) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   (void)envgen::mask_secrets(text);
   (void)envgen::masked_entry(text);

@@ -7,12 +7,9 @@
 #include <string_view>
 
 #include "base/xml.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void check_depth(const envgen::xml::Element& element, std::size_t depth) {
   require(depth <= envgen::xml::kMostDepth && !element.name.empty());
@@ -21,9 +18,7 @@ void check_depth(const envgen::xml::Element& element, std::size_t depth) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(xml) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto root = envgen::xml::parse(text, "fuzz");
   if (!root) {

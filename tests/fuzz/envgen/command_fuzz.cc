@@ -12,14 +12,11 @@
 #include <vector>
 
 #include "envgen/plan/command.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
 
 using Words = std::vector<std::string>;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 // What a shell makes of a line without operators and substitutions; nothing when a quote is open.
 std::optional<Words> shell_words(std::string_view line) {
@@ -150,9 +147,7 @@ void check(const Words& command) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(command) {
   constexpr std::size_t kMostBytes = 1024;
   const std::string_view text(reinterpret_cast<const char*>(data), std::min(size, kMostBytes));
   if (text.contains('\0')) return 0;  // no argument has one

@@ -12,14 +12,11 @@
 
 #include "base/text.h"
 #include "envgen/conda/conda.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
 
 using Words = std::vector<std::string>;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 bool holds(std::string_view text, char c) { return text.find(c) != std::string_view::npos; }
 
@@ -101,9 +98,7 @@ void check_path(std::string_view text) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(conda) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   check_condarc(text);
   check_variables(text);

@@ -7,18 +7,9 @@
 #include <string_view>
 
 #include "envgen/plan/dataset.h"
+#include "tests/fuzz/fuzzer.h"
 
-namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-}  // namespace
-
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(dataset) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   envgen::DataRequest request;
   while (!text.empty()) {

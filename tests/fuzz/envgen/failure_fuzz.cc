@@ -5,10 +5,9 @@
 #include <string_view>
 
 #include "envgen/failure/find_cause.h"
+#include "tests/fuzz/fuzzer.h"
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(failure) {
   static const envgen::FailureCatalog shipped = envgen::FailureCatalog::shipped();
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto cause = envgen::find_cause(text, shipped);

@@ -10,12 +10,9 @@
 
 #include "envgen/ranktable/hccn.h"
 #include "envgen/ranktable/ranktable.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void check_generated(const std::map<int, std::string>& addresses) {
   std::vector<int> devices;
@@ -34,9 +31,7 @@ void check_generated(const std::map<int, std::string>& addresses) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(hccn) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   if (auto addresses = envgen::parse_hccn_conf(text, "fuzz")) check_generated(*addresses);
   if (auto address = envgen::parse_hccn_tool(text, "fuzz")) require(!address->empty());

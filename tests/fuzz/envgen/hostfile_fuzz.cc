@@ -8,12 +8,9 @@
 #include <string_view>
 
 #include "envgen/formats/hostfile.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void check(std::string_view text, envgen::HostfileDialect dialect) {
   envgen::Hostfile hostfile = envgen::parse_hostfile(text, dialect);
@@ -33,9 +30,7 @@ void check(std::string_view text, envgen::HostfileDialect dialect) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(hostfile) {
   using enum envgen::HostfileDialect;
   constexpr std::size_t kMostBytes = 512;  // each input is read about twenty times
   std::string_view text(reinterpret_cast<const char*>(data), std::min(size, kMostBytes));

@@ -4,8 +4,9 @@
 #include <cstdlib>
 
 #include "envgen/failure/launcher_ranks.h"
+#include "tests/fuzz/fuzzer.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(launcher_ranks) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   auto failures = envgen::told_failures(text);
   if (failures.empty() != envgen::told_text(failures).empty()) std::abort();

@@ -13,12 +13,9 @@
 #include "envgen/formats/line_pattern.h"
 #include "envgen/formats/perf_line.h"
 #include "envgen/formats/progress_line.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 using Found = std::vector<std::pair<std::size_t, envgen::LineNumbers>>;
 
@@ -41,9 +38,7 @@ Found scan(const std::vector<envgen::LinePattern>& patterns, std::string_view te
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(line_pattern) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::string_view first = text.substr(0, text.find('\n'));
   const std::string_view rest = text.substr(std::min(first.size() + 1, text.size()));

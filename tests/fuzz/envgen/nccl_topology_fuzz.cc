@@ -10,12 +10,9 @@
 
 #include "envgen/formats/cpu_list.h"
 #include "envgen/formats/nccl_topology.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void check_cpus(const envgen::CpuList& cpus) {
   require(std::ranges::is_sorted(cpus, std::ranges::less_equal()));
@@ -26,9 +23,7 @@ void check_cpus(const envgen::CpuList& cpus) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(nccl_topology) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (auto cpus = envgen::parse_cpu_list(text)) check_cpus(*cpus);
   if (auto cpus = envgen::parse_cpu_mask(text)) check_cpus(*cpus);

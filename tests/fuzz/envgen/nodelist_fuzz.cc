@@ -8,18 +8,9 @@
 
 #include "envgen/formats/hosts.h"
 #include "envgen/formats/nodelist.h"
+#include "tests/fuzz/fuzzer.h"
 
-namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-}  // namespace
-
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(nodelist) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   if (auto hosts = envgen::expand_nodelist(text, "fuzz")) {
     require(!hosts->empty() && hosts->size() <= envgen::kMostHosts);

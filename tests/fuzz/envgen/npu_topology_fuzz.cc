@@ -7,10 +7,9 @@
 #include <string_view>
 
 #include "envgen/formats/npu_topology.h"
+#include "tests/fuzz/fuzzer.h"
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(npu_topology) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   auto list = envgen::parse_npu_topology(text, "fuzz");
   if (!list) return 0;

@@ -6,8 +6,9 @@
 #include <string_view>
 
 #include "envgen/plan/plan.h"
+#include "tests/fuzz/fuzzer.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(plan_wire) {
   auto plan = envgen::decode_plan({reinterpret_cast<const char*>(data), size});
   if (!plan) return 0;
   for (const auto* list : {&plan->processes, &plan->services, &plan->post_stop}) {

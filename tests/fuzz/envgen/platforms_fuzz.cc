@@ -12,12 +12,9 @@
 
 #include "envgen/plan/plan.h"
 #include "envgen/resolve/resolve.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void check(const envgen::Plan& plan) {
   std::set<int> ranks;
@@ -51,9 +48,7 @@ void resolve(envgen::Snapshot snapshot, const envgen::Request& request, bool fil
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(platforms) {
   constexpr std::array kPlatforms = {
       "",        "modelarts", "dlc",     "vk",     "volcano",   "kubeflow", "slurm",
       "indexed", "bare",      "local",   "vertex", "sagemaker", "azureml",  "skypilot",

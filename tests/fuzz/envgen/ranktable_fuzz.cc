@@ -9,12 +9,9 @@
 #include <vector>
 
 #include "envgen/ranktable/ranktable.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void check_converted(const envgen::ConvertedTable& converted, envgen::RankOrder order) {
   std::size_t ranks = 0;
@@ -57,9 +54,7 @@ void check_tree(const envgen::RankTable& table, std::string_view text) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(ranktable) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   auto table = envgen::RankTable::parse(text, "fuzz");
   if (!table) {

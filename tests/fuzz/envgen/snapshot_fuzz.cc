@@ -6,8 +6,9 @@
 
 #include "envgen/plan/snapshot.h"
 #include "envgen/resolve/resolve.h"
+#include "tests/fuzz/fuzzer.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(snapshot) {
   auto snapshot = envgen::snapshot_from_json({reinterpret_cast<const char*>(data), size}, "input");
   if (!snapshot) return 0;
   std::string text = envgen::to_json(*snapshot, false);

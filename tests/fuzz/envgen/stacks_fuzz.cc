@@ -11,12 +11,9 @@
 #include "envgen/failure/nccl_ras.h"
 #include "envgen/failure/python_hook.h"
 #include "envgen/failure/stack_groups.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 envgen::SeenRank rank_of(std::string_view text, int number, char state) {
   envgen::SeenProcess process{.pid = 1, .name = "python"};
@@ -28,9 +25,7 @@ envgen::SeenRank rank_of(std::string_view text, int number, char state) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(stacks) {
   constexpr std::size_t kMostBytes = 4096;
   constexpr std::size_t kMostVerdict = 1000;
   const std::string_view text(reinterpret_cast<const char*>(data), std::min(size, kMostBytes));

@@ -6,10 +6,9 @@
 #include <string_view>
 
 #include "envgen/formats/tfconfig.h"
+#include "tests/fuzz/fuzzer.h"
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(tfconfig) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   auto config = envgen::parse_tf_config(text, "fuzz");
   if (!config) {

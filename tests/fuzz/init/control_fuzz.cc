@@ -18,12 +18,9 @@
 #include "init/engine/control/control.h"
 #include "init/engine/control/control_answers.h"
 #include "init/sys/fd.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) ::abort();
-}
 
 // One server for all inputs; its directory goes with it.
 class Server {
@@ -95,9 +92,7 @@ void check_decisions(const engine::ControlRequest& request) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(control) {
   constexpr std::size_t kMostBytes = 64;
   size = std::min(size, kMostBytes);
   if (size == 0) return 0;  // an empty record is what a closed connection looks like

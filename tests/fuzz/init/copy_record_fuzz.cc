@@ -6,10 +6,9 @@
 #include <string_view>
 
 #include "init/copy/copy_record.h"
+#include "tests/fuzz/fuzzer.h"
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(copy_record) {
   const auto record =
       envgen::parse_record({reinterpret_cast<const char*>(data), size}, "record.json");
   if (!record) return 0;

@@ -6,10 +6,9 @@
 #include <string_view>
 
 #include "init/engine/data/data_news.h"
+#include "tests/fuzz/fuzzer.h"
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(data_news) {
   const std::string_view packet(reinterpret_cast<const char*>(data), size);
   const auto news = engine::decode_data_news(packet);
   if (!news) return 0;

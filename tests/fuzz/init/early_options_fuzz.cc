@@ -12,16 +12,9 @@
 #include "envgen/resolve/resolve.h"
 #include "init/cli/options.h"
 #include "init/early/early_options.h"
+#include "tests/fuzz/fuzzer.h"
 
-namespace {
-
-void require(bool holds) {
-  if (!holds) ::abort();
-}
-
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(early_options) {
   constexpr const char* kNames[] = {"GRACE",     "STOP_SCOPE", "SECOND_TERM", "LOG_FORMAT",
                                     "LOG_LEVEL", "EXIT_CODES", "SIGNAL",      "ESCALATE"};
   std::string value(reinterpret_cast<const char*>(data), size);

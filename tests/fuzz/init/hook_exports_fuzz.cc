@@ -10,12 +10,9 @@
 #include <vector>
 
 #include "init/engine/hooks/hook_exports.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void check_error(const envgen::Error& error, std::string_view text) {
   require(!error.found.empty() && !error.fix.empty());
@@ -50,9 +47,7 @@ std::string written(const std::vector<envgen::EnvEdit>& edits) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(hook_exports) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto edits = envgen::parse_hook_exports(text);
   if (!edits) {

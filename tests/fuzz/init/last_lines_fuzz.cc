@@ -9,12 +9,9 @@
 
 #include "base/utf8.h"
 #include "init/engine/state/failure.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 bool is_plain(std::string_view text) {
   while (!text.empty()) {
@@ -27,9 +24,7 @@ bool is_plain(std::string_view text) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(last_lines) {
   constexpr std::size_t kMostLineBytes = 400;
   constexpr std::size_t kMostMessageBytes = 4096;
   const std::string_view printed(reinterpret_cast<const char*>(data), size);

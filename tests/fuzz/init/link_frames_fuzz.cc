@@ -17,15 +17,12 @@
 #include "init/engine/cluster/link_session.h"
 #include "init/engine/cluster/link_wire.h"
 #include "lifecycle/nodes.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
 
 using engine::LinkConnection;
 using engine::LinkFrame;
-
-void require(bool holds) {
-  if (!holds) ::abort();
-}
 
 template <class T>
 void read_as(std::string_view bytes) {
@@ -92,9 +89,7 @@ std::string verdict() {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(link_frames) {
   constexpr std::size_t kMostBytes = 40'000;
   const std::string_view bytes(reinterpret_cast<const char*>(data), std::min(size, kMostBytes));
   take_all(bytes, engine::kMostLinkPayload);
@@ -102,8 +97,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   over_a_connection(bytes, false);
   over_a_connection(bytes, true);
   // What is nearly right, so that random bytes come further.
-  static const std::array<std::string, 3> kRight = {hello(), report(), verdict()};
-  for (const std::string& payload : kRight) {
+  static const std::array<std::string, 3> nearly_right = {hello(), report(), verdict()};
+  for (const std::string& payload : nearly_right) {
     std::string changed = engine::link_frame(LinkFrame::Kind::kReport, payload, {});
     for (std::size_t i = 0; i + 1 < std::min<std::size_t>(bytes.size(), 8); i += 2) {
       changed.at(static_cast<unsigned char>(bytes[i]) % changed.size()) = bytes[i + 1];

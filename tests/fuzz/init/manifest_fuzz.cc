@@ -7,10 +7,9 @@
 #include <string_view>
 
 #include "init/copy/manifest.h"
+#include "tests/fuzz/fuzzer.h"
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(manifest) {
   const auto line =
       envgen::parse_manifest_line(std::string_view(reinterpret_cast<const char*>(data), size));
   if (!line) return 0;

@@ -9,12 +9,9 @@
 
 #include "init/doctor/check_result.h"
 #include "init/doctor/npu_smi.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void check(std::string_view text) {
   const auto report = envgen::parse_npu_smi(text, "fuzz");
@@ -31,9 +28,7 @@ void check(std::string_view text) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(npu_smi) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   check(text);
   check("| NPU Name | Health | x |\n| Chip Phy-ID | Bus-Id | x |\n" + text);

@@ -7,12 +7,9 @@
 #include <string_view>
 
 #include "init/doctor/nvidia_smi.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void check(std::string_view text) {
   const auto report = envgen::parse_nvidia_smi(text, "fuzz");
@@ -35,9 +32,7 @@ void check_rows(std::string_view text) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(nvidia_smi) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   check(text);
   check_rows(text);

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "init/cli/options.h"
+#include "tests/fuzz/fuzzer.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(options) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   std::vector<std::string> arguments;
   while (!text.empty()) {
@@ -24,6 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (options && cli::check_options(*options, env) && !cli::check_options(*options, env)) {
     std::abort();
   }
-  (void)cli::parse_options(arguments, {});
+  const auto without = cli::parse_options(arguments, {});
+  static_cast<void>(without);
   return 0;
 }

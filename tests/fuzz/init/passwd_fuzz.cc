@@ -10,12 +10,9 @@
 #include <string_view>
 
 #include "init/sandbox/passwd.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void check_name(const std::string& name) {
   require(!name.empty() && !std::string_view("+-#").contains(name.front()));
@@ -32,9 +29,7 @@ void check_identity(const envgen::Identity& identity) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(passwd) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::size_t line = std::min(text.find('\n'), text.size());
   const std::string_view rest = text.substr(std::min(line + 1, text.size()));

@@ -9,12 +9,9 @@
 #include <string_view>
 
 #include "init/copy/path_filter.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 // Without sets. `begins`: `pattern` is behind a /, or at its beginning.
 bool slow_match(std::string_view pattern, std::string_view path, bool begins) {
@@ -37,9 +34,7 @@ bool slow_match(std::string_view pattern, std::string_view path, bool begins) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(path_filter) {
   constexpr std::size_t kShort = 24;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::string_view pattern = text.substr(0, text.find('\n'));

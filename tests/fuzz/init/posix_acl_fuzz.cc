@@ -6,10 +6,9 @@
 #include <string_view>
 
 #include "init/copy/tree/posix_acl.h"
+#include "tests/fuzz/fuzzer.h"
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(posix_acl) {
   constexpr std::size_t kModeBytes = 2;
   constexpr std::uint32_t kGroupAndOthers = 077;
   if (size < kModeBytes) return 0;

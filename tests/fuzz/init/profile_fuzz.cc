@@ -8,13 +8,10 @@
 #include <string_view>
 
 #include "init/sandbox/seccomp.h"
+#include "tests/fuzz/fuzzer.h"
 #include "tests/init/sandbox/bpf.h"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void check(std::string_view json, const sandbox::Host& host, bool strict) {
   const auto filter = sandbox::compile_profile(json, host, strict, "p");
@@ -36,9 +33,7 @@ void check(std::string_view json, const sandbox::Host& host, bool strict) {
 
 }  // namespace
 
-// libFuzzer's name.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+TRAINIT_FUZZER(profile) {
   const std::string_view json(reinterpret_cast<const char*>(data), size);
   check(json, {.arch = "amd64", .kernel_major = 4, .kernel_minor = 7, .capabilities = 0}, false);
   check(json, {.arch = "arm64", .kernel_major = 6, .kernel_minor = 1, .capabilities = ~0ULL}, true);

@@ -14,6 +14,7 @@
 #include "envgen/resolve/hooks.h"
 #include "init/cli/options.h"
 #include "init/early/environment_prefixes.h"
+#include "tests/source_path.h"
 
 namespace {
 
@@ -47,7 +48,7 @@ TEST(EarlySigns, CoverEveryVariableThatEnvgenAsksFor) {
   const std::regex asked_of_some(R"((?:number_in|first_set)\(\s*inputs,\s*\{?([^;{)]*))");
   const std::regex quoted_name(R"(\"([A-Z][A-Z0-9_]*)\")");
   std::set<std::string> names;
-  for (const auto& entry : fs::recursive_directory_iterator(TRAINIT_SOURCE_DIR "/envgen")) {
+  for (const auto& entry : fs::recursive_directory_iterator(source_path("envgen"))) {
     if (!entry.is_regular_file()) continue;
     const std::string text = text_of(entry.path());
     for (std::sregex_iterator at(text.begin(), text.end(), asked), end; at != end; ++at) {
