@@ -39,6 +39,8 @@ test: cross-tree
 	@.ci/deps test
 	@$(call BUILD,build/$(ARCH))
 	@GTEST_BRIEF=1 ctest --test-dir build/$(ARCH) --no-tests=error $(TESTS)
+
+test-all: test
 endif
 
 help:
@@ -89,7 +91,7 @@ quick-builds: release-tree dev-tree asan-tree
 	@$(call BUILD,build/dev,part_quick)
 
 test-builds: quick-builds
-	@.ci/deps test-all
+	@.ci/deps test-all $(if $(filter arm64,$(PART)),cross)
 	@$(call BUILD,build,$(if $(filter simulation,$(PART)),sim_test,trainit))
 	@$(call BUILD,build/asan,$(if $(filter sanitized,$(PART)),init_test golden_test sim_test) $(if $(filter fuzz,$(PART)),fuzz_test) base_test)
 	@$(call BUILD,build/dev,$(patsubst %,part_%,$(PART)))

@@ -1,15 +1,15 @@
 # Programs of the release tree other than trainit. sim_test is the part simulation, in this tree because
 # it needs optimized code. The other programs measure; ctest does not run them.
-# How trainit and other inits answer checks of a PID 1, as a table.
+# The table of `make behaviour`: answers of trainit and other inits to checks of a PID 1.
 add_executable(behaviour EXCLUDE_FROM_ALL behaviour/table.cc)
 target_link_libraries(behaviour PRIVATE behaviour_rows)
 add_dependencies(behaviour trainit payload)
 
-# What node 0's worker of the link costs, with ten thousand nodes.
+# Measures the cost of node 0's link worker with ten thousand nodes.
 add_executable(link_load EXCLUDE_FROM_ALL load/link_load.cc)
 target_link_libraries(link_load PRIVATE init_engine)
 
-# Beside the bench, what it compares starts with.
+# The bench, and the programs whose start it compares.
 file(GLOB_RECURSE bench_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/bench/*.cc)
 list(FILTER bench_sources EXCLUDE REGEX "/started/")
 trainit_batches(bench_sources bench ${TRAINIT_BATCH} ${bench_sources})

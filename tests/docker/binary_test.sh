@@ -40,8 +40,8 @@ expect 'what relocations write is read-only then' 'GNU_RELRO' "$segments"
 expect 'its stack is not executable' 'GNU_STACK.* RW +0x' "$segments"
 expect_none 'nothing can be written and executed' 'LOAD.* RWE' "$segments"
 
-# Of trainit's own functions alone, by the namespaces of its folders: libc checks its own. Of
-# _FORTIFY_SOURCE only what it cannot know at compile time leaves a call, and that of snprintf.
+# Looks at functions in trainit's namespaces only, as libc has checks as well. _FORTIFY_SOURCE leaves a
+# call where the size is not known at compile time, and for every snprintf.
 calls=$("$objdump" -d --no-show-raw-insn "$binary.symbols" | awk '
   /^[0-9a-f]+ <.*>:$/ { name = $2 }
   /<_+(stack_chk_fail|snprintf_chk)>$/ { print name, $NF }' | sort -u)

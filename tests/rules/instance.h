@@ -38,14 +38,15 @@ class Instance {
   void signal(int number) const;
   // It has not ended; a loop that waits for something else asks this too.
   [[nodiscard]] bool alive() const;
-  // Until stdout, or stderr, has had `text`. False, and a failure, when it ended or after three
-  // minutes.
+  // Blocks until stdout (stderr) contains `text`. Returns false, and fails the test, if the process
+  // ended or after three minutes.
   bool await_out(std::string_view text) { return await(out_, text); }
   bool await_err(std::string_view text) { return await(err_, text); }
-  // Until there is more of either, or it has ended. False after three minutes.
+  // Blocks until stdout or stderr has more, or the process ended. Returns false after three
+  // minutes.
   bool await_more();
-  // Until it has ended: its exit code, 128 + n for a signal. Three minutes at most, then it is
-  // killed and the test has failed.
+  // Blocks until the process has ended. Returns its exit code, 128 + n for a signal. After three
+  // minutes kills the process and fails the test.
   int wait();
 
   [[nodiscard]] const std::string& out() const { return out_; }
