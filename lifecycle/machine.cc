@@ -296,7 +296,7 @@ void Machine::on(const event::ExtendBy& event, TimeMs now) {
 
 // While it resolves, the resolver sees by itself what there is.
 void Machine::on(const event::MembershipChanged& event, TimeMs now) {
-  if (phase_ == Phase::kStarting || phase_ == Phase::kRunning) {
+  if (phase_ == Phase::kStarting || phase_ == Phase::kRunning || start_granted()) {
     count_anew(ran_ms(now));
     end_as(Outcome::kReplanned, now);
   }
@@ -379,7 +379,8 @@ void Machine::restart(TimeMs now) {
   well_ms_.reset();
   resolve_code_ = 0;
   for (Task& task : tasks_) {
-    if (runs_anew(task.kind) && !task.live()) task.state = TaskState::kIdle;
+    const bool unfinished = task.kind == TaskKind::kData && !task.ending.ok();
+    if ((runs_anew(task.kind) || unfinished) && !task.live()) task.state = TaskState::kIdle;
   }
   if (const Task* resolve = resolver(); resolve != nullptr) {
     tasks_[ref(*resolve).index].state = TaskState::kIdle;

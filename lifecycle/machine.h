@@ -94,6 +94,8 @@ class Machine {
   [[nodiscard]] TimeMs ran_ms(TimeMs now) const;
   // The other nodes are awaited before the start: what was there of the last one is gone.
   [[nodiscard]] bool awaits_nodes() const;
+  // All nodes have been allowed to start, and this one still runs hooks or copies data.
+  [[nodiscard]] bool start_granted() const { return phase_ == Phase::kPreparing && nodes_ready_; }
   // There is a failure, and which one of the job's was the first may still be told.
   [[nodiscard]] bool awaits_verdict() const;
   // The failure, or the stop, is another node's.

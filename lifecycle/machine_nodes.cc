@@ -48,7 +48,9 @@ void Machine::on(const event::Linked& event, TimeMs now) {
 
 void Machine::on(const event::JobFailed& event, TimeMs now) {
   switch (phase_) {
-    case Phase::kPreparing:  // those that start again are awaited here anyway
+    case Phase::kPreparing:  // before a grant, nodes that start again are awaited here anyway
+      if (start_granted()) return fail_elsewhere(event, now);
+      [[fallthrough]];
     case Phase::kAutoRestart:
       if (begun_ && event.known && !event.again) fail_elsewhere(event, now);
       return;

@@ -167,9 +167,9 @@ void Machine::kill_tasks(TimeMs now) {
 Machine::Next Machine::choose_next() const {
   const bool again = outcome_ == Outcome::kFailed || outcome_ == Outcome::kReplanned;
   if (!again || stop_signal_ != 0 || hold_over_) return Next::kEnd;
-  // Beside a main task that cannot be killed no second incarnation of it may run.
+  // A main task or a copy that cannot be killed must not run beside its next incarnation.
   const bool stuck = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
-    return task.kind == TaskKind::kMain && task.live();
+    return (task.kind == TaskKind::kMain || task.kind == TaskKind::kData) && task.live();
   });
   if (outcome_ == Outcome::kReplanned) return stuck ? Next::kEnd : Next::kRestart;
   if (would_restart() && !stuck) return Next::kRestart;
@@ -178,7 +178,7 @@ Machine::Next Machine::choose_next() const {
 
 // What failed before the main tasks were started is bad input, or data that are not there.
 bool Machine::may_restart() const {
-  const bool prepared = outcome_ != Outcome::kFailed || mains_started_;
+  const bool prepared = outcome_ != Outcome::kFailed || mains_started_ || elsewhere_;
   const bool meets = !node0_ended_ || !needs_node0();
   return prepared && meets && std::cmp_less(failures_, policy_.max_restarts);
 }

@@ -63,7 +63,7 @@ struct NodeReport {
   enum class Stage : std::uint8_t {
     kPreparing,
     kArrived,  // it has let go of the last start, and waits for the others
-    kRunning,
+    kRunning,  // takes part in the start: its pre-start hooks, its data or its ranks
     kStopping,
     kEnded,  // the farewell: its container ends
   };

@@ -9,7 +9,8 @@ namespace {
 NodeReport::Stage stage_of(const Machine& machine) {
   switch (machine.phase()) {
     case Phase::kPreparing:
-      return machine.awaits_nodes() ? NodeReport::Stage::kArrived : NodeReport::Stage::kPreparing;
+      if (machine.awaits_nodes()) return NodeReport::Stage::kArrived;
+      return machine.start_granted() ? NodeReport::Stage::kRunning : NodeReport::Stage::kPreparing;
     case Phase::kAutoRestart:
       return NodeReport::Stage::kPreparing;
     case Phase::kStarting:

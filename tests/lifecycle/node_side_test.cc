@@ -68,6 +68,19 @@ TEST_F(NodeSideTest, SaysWhereItsNodeIs) {
   EXPECT_EQ(report().stage, Stage::kStopping);
 }
 
+TEST_F(NodeSideTest, TakesPartInAGrantedStartWhileItsHooksRun) {
+  restarts(1, 1000);
+  give(event::Begin{});
+  give(event::ClusterReady{.tasks = {TaskKind::kMain, TaskKind::kPreStart}, .policy = policy_});
+  end(0, 0);
+  EXPECT_EQ(report().stage, Stage::kArrived);
+  for (const Event& event : heed({.go = 1, .meeting = 5})) give(event);
+  EXPECT_EQ(machine_.phase(), Phase::kPreparing);
+  EXPECT_EQ(report().stage, Stage::kRunning);
+  EXPECT_EQ(report().meeting, 5U);
+  EXPECT_EQ(report().ran_ms, -1);
+}
+
 TEST_F(NodeSideTest, CountsItsArrivals) {
   restarts(1, 1000);
   give(event::Begin{});

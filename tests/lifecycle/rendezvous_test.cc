@@ -93,6 +93,67 @@ TEST(Rendezvous, LeavesTheDataTheirTime) {
   EXPECT_EQ(job.exited(0, 0), "start 2#1");
 }
 
+// Between the grant of a start and its ranks: hooks and data of this node.
+TEST(Rendezvous, FailureElsewhereStopsHooksAndDataOfTheStart) {
+  Policy policy = with_rendezvous(30'000);
+  policy.max_restarts = 1;
+  policy.restart_delay_ms = 0;
+  Script job(policy, {kData});
+  job.begin();
+  job.ready({kMain, kPreStart});
+  job.linked();
+  EXPECT_EQ(job.job_failed(kElsewhereAgain), "") << "not granted yet: it waits for the others";
+  EXPECT_FALSE(job.machine().start_granted());
+  job.nodes_ready();
+  EXPECT_TRUE(job.machine().start_granted());
+  Script known = job;
+  EXPECT_EQ(known.job_failed(kElsewhereAgain), "report, signal 0#1=9, set give-up#1@250");
+  EXPECT_TRUE(known.machine().may_restart());
+  known.signaled(0, SIGKILL);
+  known.nothing_left();
+  EXPECT_EQ(known.phase(), "auto-restart");
+  EXPECT_EQ(known.fired(Timer::kRestart), "start 0#2, set rendezvous#2@30000")
+      << "the copy was not complete";
+  Script ends = job;
+  ends.job_failed(kElsewhere);
+  ends.signaled(0, SIGKILL);
+  EXPECT_EQ(ends.nothing_left(), "cancel sweep, sweep 0, EXIT 76");
+  job.exited(0, 0);
+  EXPECT_TRUE(job.machine().start_granted()) << "the hook runs";
+  EXPECT_EQ(job.job_failed(kUnknown), "signal 2#1=15, set kill#1@7000");
+  EXPECT_EQ(job.signaled(2, SIGTERM), "cancel kill, set verdict#1@6000");
+  job.job_failed(kElsewhereAgain);
+  job.nothing_left();
+  EXPECT_EQ(job.fired(Timer::kRestart), "set rendezvous#2@30000") << "the data are complete";
+  EXPECT_EQ(job.nodes_ready(1), "cancel rendezvous, start 2#2") << "hooks run in each start";
+}
+
+TEST(Rendezvous, CopyThatCannotBeKilledRefusesARestart) {
+  Policy policy = with_rendezvous(30'000);
+  policy.max_restarts = 1;
+  Script job(policy, {kData});
+  job.begin();
+  job.ready({kMain});
+  job.linked();
+  job.nodes_ready();
+  job.job_failed(kElsewhereAgain);
+  job.fired(Timer::kGiveUp);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 76");
+}
+
+TEST(Rendezvous, OtherNodesEndHooksOfTheStart) {
+  Script job(with_rendezvous(30'000), {kResolve});
+  job.begin();
+  job.ready({kMain, kPreStart});
+  job.exited(0, 0);
+  job.nodes_ready();
+  EXPECT_EQ(job.other_nodes(), "signal 2#1=15, set kill#1@7000");
+  EXPECT_TRUE(job.machine().replanned());
+  job.signaled(2, SIGTERM);
+  job.nothing_left();
+  EXPECT_EQ(job.fired(Timer::kRestart), "start 0#2");
+}
+
 TEST(Rendezvous, IsBrokenOffByFailedData) {
   Script job(with_rendezvous(30'000), {kData});
   job.begin();

@@ -63,9 +63,13 @@ TEST(Verdict, MakesNoRestartOfAFailedPreparation) {
   job.linked();
   EXPECT_TRUE(job.machine().may_restart());
   job.exited(0, 3);
-  EXPECT_FALSE(job.machine().may_restart()) << "the data are not there, and are brought once";
+  EXPECT_FALSE(job.machine().may_restart()) << "the data are not there";
+  Script alone = job;
+  alone.job_failed(kHereAgain);
+  EXPECT_EQ(alone.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
   job.job_failed(kElsewhereAgain);
-  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 76");
+  job.nothing_left();
+  EXPECT_EQ(job.fired(Timer::kRestart), "start 0#2") << "a consequence: the copy is tried again";
 }
 
 TEST(Verdict, HereLeavesTheCodeAndTheCause) {

@@ -96,11 +96,9 @@ void NodesJudge::lost_node_0(std::uint32_t node) {
 void NodesJudge::died(std::uint32_t node) { nodes_[node].runs.reset(); }
 
 void NodesJudge::moved(std::uint32_t node, const Member& before, const Member& after, TimeMs now) {
-  if (!before.has_ranks() && after.has_ranks()) {
-    nodes_[node].since = now;
-    started(node, after);
-  }
-  if (before.has_ranks() && !after.has_ranks()) nodes_[node].runs.reset();
+  if (!before.has_ranks() && after.has_ranks()) nodes_[node].since = now;
+  if (!before.takes_part() && after.takes_part()) started(node, after);
+  if (before.takes_part() && !after.takes_part()) nodes_[node].runs.reset();
   const bool stops = before.stage() == Stage::kRunning && after.stage() == Stage::kStopping;
   if (stops && expected_.calm && disturbed_at_ &&
       now > std::max(*disturbed_at_, nodes_[node].since) + kKnownMs) {

@@ -75,7 +75,7 @@ class NodesJudge {
     std::uint32_t life = 0;
     NodeReport report;
     std::set<std::pair<std::uint32_t, std::uint32_t>> given;  // coordinator, arrival
-    std::optional<std::uint64_t> runs;                        // the meeting of its live ranks
+    std::optional<std::uint64_t> runs;  // the meeting of its live hooks and ranks
     std::set<std::uint64_t> ran;
     TimeMs since = 0;  // its ranks live
   };

@@ -29,7 +29,8 @@ Member::Member(std::uint32_t index, const NodePlan& plan, std::uint64_t list, st
       cluster_(list),
       random_(seed),
       policy_(policy_of(plan)),
-      machine_(policy_, {TaskKind::kResolve}),
+      machine_(policy_, plan.data ? std::vector{TaskKind::kData, TaskKind::kResolve}
+                                  : std::vector{TaskKind::kResolve}),
       side_(index, plan.meets) {
   step(event::Begin{}, now);
 }
@@ -73,8 +74,9 @@ void Member::write_list(std::uint64_t list, TimeMs now) {
 void Member::resolved(TimeMs now) {
   if (cluster_ != list_) side_.relink(index_, plan_.meets);
   cluster_ = list_;
-  step(event::ClusterReady{.tasks = {TaskKind::kMain}, .policy = policy_, .part_of_job = true},
-       now);
+  std::vector<TaskKind> tasks(static_cast<std::size_t>(plan_.hooks), TaskKind::kPreStart);
+  tasks.push_back(TaskKind::kMain);
+  step(event::ClusterReady{.tasks = tasks, .policy = policy_, .part_of_job = true}, now);
   step(event::TasksEnded{{{resolver_, {Ending::How::kExited, 0}}}}, now);
 }
 
@@ -83,6 +85,12 @@ void Member::carry_out(const Action& action, TimeMs now) {
     this->start(start->task, now);
   } else if (const auto* sent = std::get_if<action::Signal>(&action); sent != nullptr) {
     if (!sent->stops) return;
+    if (const auto of = preparations_.find(sent->task.index); of != preparations_.end()) {
+      const TimeMs takes = sent->signal == SIGKILL ? 1 : draw(1, plan_.most_stop_ms);
+      of->second.ends_at = std::min(of->second.ends_at, now + takes);
+      of->second.ending = {Ending::How::kSignaled, sent->signal};
+      return;
+    }
     signal_ = sent->signal;
     if (sent->task == resolver_) due_.at(static_cast<std::size_t>(Due::kResolved)).reset();
     due(Due::kDies, now + (sent->signal == SIGKILL ? 1 : draw(1, plan_.most_stop_ms)));
@@ -99,10 +107,20 @@ void Member::carry_out(const Action& action, TimeMs now) {
   }
 }
 
+TimeMs Member::preparation_ms(TaskKind kind) {
+  const TimeMs most = kind == TaskKind::kData ? plan_.most_data_ms : plan_.most_hook_ms;
+  return draw(1, std::max<TimeMs>(1, most)) * (std::cmp_equal(plan_.slow_node, index_) ? 10 : 1);
+}
+
 void Member::start(TaskRef task, TimeMs now) {
-  if (machine_.tasks()[task.index].kind == TaskKind::kResolve) {
+  const TaskKind kind = machine_.tasks()[task.index].kind;
+  if (kind == TaskKind::kResolve) {
     resolver_ = task;
     due(Due::kResolved, now + draw(10, 2000));
+    return;
+  }
+  if (kind != TaskKind::kMain) {
+    preparations_[task.index] = {task, now + preparation_ms(kind)};
     return;
   }
   rank_ = task;
@@ -121,6 +139,7 @@ std::optional<TimeMs> Member::next() const {
   for (const auto& at : due_) add(at);
   for (const Alarm& alarm : alarms_) add(alarm.at);
   add(complete_at_);
+  for (const auto& [index, preparation] : preparations_) add(preparation.ends_at);
   return next;
 }
 
@@ -130,6 +149,10 @@ void Member::tick(TimeMs now) {
     if (exited_ || !due_.at(i) || now < *due_.at(i)) continue;
     due_.at(i).reset();
     happen(static_cast<Due>(i), now);
+  }
+  for (const auto& [index, preparation] : std::map(preparations_)) {
+    if (exited_ || now < preparation.ends_at) continue;
+    preparation_ends(index, preparation.ending, now);
   }
   for (std::size_t i = 0; i < alarms_.size(); ++i) {
     Alarm& alarm = alarms_.at(i);
@@ -168,6 +191,18 @@ void Member::rank_ends(Ending ending, TimeMs now) {
     due_.at(static_cast<std::size_t>(what)).reset();
   }
   step(event::TasksEnded{{{rank_, ending}}}, now);
+}
+
+void Member::preparation_ends(std::uint32_t index, Ending ending, TimeMs now) {
+  const TaskRef task = preparations_.at(index).task;
+  preparations_.erase(index);
+  step(event::TasksEnded{{{task, ending}}}, now);
+}
+
+void Member::preparation_fails(TimeMs now) {
+  if (preparations_.empty() || machine_.phase() != Phase::kPreparing) return;
+  guilty_ = own_ = true;
+  preparation_ends(preparations_.begin()->first, {Ending::How::kExited, kGuiltyCode}, now);
 }
 
 void Member::rank_fails(TimeMs now) {

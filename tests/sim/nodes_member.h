@@ -1,10 +1,11 @@
 #pragma once
-// One node of a simulated job: a Machine with a resolver and one rank, behind a NodeSide. Its
-// processes start, die and are told to stop in times of their own. What it can be told is what
-// happens to a node; what happens in it next, next() says.
+// One node of a simulated job: a Machine with a resolver, a copy of data, pre-start hooks and one
+// rank, behind a NodeSide. Its processes start, die and are told to stop in times of their own. The
+// calls are what happens to a node; next() is when something happens in it.
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <random>
 #include <vector>
@@ -30,6 +31,11 @@ struct NodePlan {
   TimeMs most_stop_ms = 2000;
   TimeMs rendezvous_ms = 600'000;
   TimeMs most_look_ms = 6000;  // until another list of nodes is seen
+  int hooks = 0;               // pre-start hooks of each start
+  TimeMs most_hook_ms = 0;     // one of them takes
+  bool data = false;           // copied before the first start
+  TimeMs most_data_ms = 0;     // the copy takes
+  int slow_node = -1;          // its hooks and its copy take ten times as long; -1: no node's
 };
 
 class Member {
@@ -42,6 +48,7 @@ class Member {
   void tick(TimeMs now);
   [[nodiscard]] std::optional<TimeMs> next() const;
   void rank_fails(TimeMs now);
+  void preparation_fails(TimeMs now);  // the hook or the copy of data that runs, if one does
   void told_to_stop(TimeMs now);
   void write_list(std::uint64_t list, TimeMs now);
   // Of node 0, or what the node concludes of node 0's loss.
@@ -51,6 +58,10 @@ class Member {
   [[nodiscard]] NodeReport report(TimeMs now);
   [[nodiscard]] Stage stage() const { return stage_; }
   [[nodiscard]] bool has_ranks() const { return has_ranks_; }
+  // It was allowed to start, and its hooks, copy or rank run.
+  [[nodiscard]] bool takes_part() const {
+    return has_ranks_ || (meeting_ != 0 && !preparations_.empty());
+  }
   [[nodiscard]] std::uint64_t cluster() const { return cluster_; }  // the list that it goes by
   [[nodiscard]] std::uint64_t meeting() const { return meeting_; }
   [[nodiscard]] std::uint32_t restarts() const { return machine_.restarts(); }
@@ -72,6 +83,8 @@ class Member {
   void due(Due what, TimeMs at) { due_.at(static_cast<std::size_t>(what)) = at; }
   void happen(Due what, TimeMs now);
   void rank_ends(lifecycle::Ending ending, TimeMs now);
+  void preparation_ends(std::uint32_t index, lifecycle::Ending ending, TimeMs now);
+  [[nodiscard]] TimeMs preparation_ms(lifecycle::TaskKind kind);
   void look(TimeMs now);
   void resolved(TimeMs now);
   [[nodiscard]] bool sees_another_list() const;
@@ -90,6 +103,12 @@ class Member {
   };
   std::array<Alarm, lifecycle::kTimerCount> alarms_;
   std::array<std::optional<TimeMs>, kDues> due_;
+  struct Preparation {  // a pre-start hook or a copy of data that runs
+    lifecycle::TaskRef task;
+    TimeMs ends_at = 0;
+    lifecycle::Ending ending = {};
+  };
+  std::map<std::uint32_t, Preparation> preparations_;  // by TaskRef::index
   lifecycle::TaskRef resolver_;
   lifecycle::TaskRef rank_;
   int signal_ = 0;                     // which its rank is about to die of

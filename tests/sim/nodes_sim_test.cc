@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -123,6 +124,17 @@ const Defect kDefects[] = {
          if (!report.failure) return;
          report.failure->ran_ms = 3'600'000;
          report.failure->restarts = true;
+       };
+     }},
+    {"takes a node whose hooks run for one that prepares another start",
+     [](auto& scenario) {
+       scenario.plan.hooks = std::max(scenario.plan.hooks, 1);
+       scenario.plan.most_hook_ms = std::max<TimeMs>(scenario.plan.most_hook_ms, 500);
+       scenario.tamper_report = [](std::uint32_t, NodeReport& report) {
+         const bool prepares = report.phase == "preparing";
+         if (prepares && report.stage == NodeReport::Stage::kRunning) {
+           report.stage = NodeReport::Stage::kPreparing;
+         }
        };
      }},
     {"hears of no failure",

@@ -21,6 +21,7 @@ using State = NodeVerdict::State;
 constexpr std::uint64_t kFirstList = 42;
 constexpr TimeMs kQuietMs = 120'000;   // until all that follows from a fault has followed
 constexpr TimeMs kConnectedMs = 1000;  // all nodes are, where nothing happens to them
+constexpr TimeMs kThrottleMs = 1000;   // a throttled container stands still between two steps
 constexpr TimeMs kLingerMs = 4000;     // of node 0's link, after its node has ended
 
 struct Connection {
@@ -60,6 +61,8 @@ class NodesWorld {
     std::uint32_t links = 0;  // that were made: with each life and each list another one
     bool alive = true;
     TimeMs paused_until = 0;
+    TimeMs throttled_until = 0;
+    TimeMs woke_at = -1;  // throttled: everything that is due now still happens
     TimeMs mute_up_until = 0;
     TimeMs mute_down_until = 0;
     bool vanished = false;
@@ -93,6 +96,10 @@ class NodesWorld {
   }
   void note(const std::string& text) {
     if (trace_) outcome_.trace += "  " + std::to_string(now_) + " " + text + "\n";
+  }
+
+  [[nodiscard]] bool stands(const Box& box) const {
+    return box.paused_until > now_ && box.woke_at != now_;
   }
 
   // Faults.
@@ -184,19 +191,26 @@ NodesOutcome NodesWorld::run() {
   for (const NodeFault& fault : scenario_.faults) {
     items_.push({fault.at, 0, ++order_, scenario_.nodes, [this, fault] { happen(fault); }});
   }
-  const TimeMs end = scenario_.quiet_at + kQuietMs;
+  const NodePlan& plan = scenario_.plan;
+  const TimeMs prepares = 10 * (plan.most_data_ms + plan.hooks * plan.most_hook_ms);
+  const TimeMs end = scenario_.quiet_at + kQuietMs + prepares * (plan.max_restarts + 2);
   while (!items_.empty() && judge_.complaint().empty()) {
     Item item = items_.top();
     items_.pop();
     if (item.at > end) break;
     now_ = item.at;
-    if (item.where < boxes_.size() && boxes_[item.where].paused_until > now_) {
-      item.at = boxes_[item.where].paused_until;
+    Box* box = item.where < boxes_.size() ? &boxes_[item.where] : nullptr;
+    if (box != nullptr && stands(*box)) {
+      item.at = box->paused_until;
       items_.push(std::move(item));
       continue;
     }
     ++outcome_.steps;
     item.happens();
+    if (box != nullptr && box->throttled_until > now_ && box->woke_at != now_) {
+      box->woke_at = now_;
+      box->paused_until = now_ + draw(1, kThrottleMs);
+    }
   }
   if (judge_.complaint().empty()) judge_end();
   outcome_.complaint = judge_.complaint();
@@ -227,13 +241,19 @@ void NodesWorld::happen(const NodeFault& fault) {
        std::to_string(fault.node) + " for " + std::to_string(fault.length_ms));
   switch (fault.what) {
     case What::kRankFails:
-      if (!box.alive || box.paused_until > now_) return;
+      if (!box.alive || stands(box)) return;
       return change(fault.node, [this, which = fault.node](Member& node) {
-        if (node.stage() == Stage::kRunning) judge_.disturbed(which, now_);
+        if (node.has_ranks() && node.stage() == Stage::kRunning) judge_.disturbed(which, now_);
         node.rank_fails(now_);
       });
+    case What::kHookFails:
+      if (!box.alive || stands(box)) return;
+      return change(fault.node, [this](Member& node) { node.preparation_fails(now_); });
+    case What::kThrottle:
+      if (box.alive) box.throttled_until = std::max(box.throttled_until, until);
+      return;
     case What::kStop:
-      if (!box.alive || box.paused_until > now_) return;
+      if (!box.alive || stands(box)) return;
       return change(fault.node, [this](Member& node) { node.told_to_stop(now_); });
     case What::kCrash:
     case What::kVanish:
@@ -264,7 +284,9 @@ void NodesWorld::happen(const NodeFault& fault) {
       box.mute_down_until = std::max(box.mute_down_until, until);
       return;
     case What::kPause:
-      if (box.alive) box.paused_until = std::max(box.paused_until, until);
+      if (!box.alive) return;
+      box.paused_until = std::max(box.paused_until, until);
+      box.woke_at = -1;
       return;
     case What::kList:
       list_ = list_ == kFirstList ? kFirstList + 1 : kFirstList;
@@ -285,7 +307,7 @@ void NodesWorld::crash(std::uint32_t node, bool vanishes) {
   Box& box = boxes_[node];
   box.alive = false;
   box.vanished = vanishes;
-  box.paused_until = 0;
+  box.paused_until = box.throttled_until = 0;
   judge_.died(node);
   if (node == 0) {
     if (coordinator_) end_coordinator();
@@ -417,7 +439,7 @@ void NodesWorld::write_list(std::uint64_t list, TimeMs within) {
 
 bool NodesWorld::reachable(std::uint32_t node) const {
   const Box& box = boxes_[node];
-  return coordinator_ && boxes_[0].paused_until <= now_ && box.mute_up_until <= now_ &&
+  return coordinator_ && !stands(boxes_[0]) && box.mute_up_until <= now_ &&
          box.mute_down_until <= now_;
 }
 

@@ -25,6 +25,8 @@ struct NodeFault {
     kPause,        // the container stands still
     kCoordinator,  // the process that holds the connections dies; another one after length_ms
     kList,         // the list of nodes is another one, which each node has within length_ms
+    kHookFails,    // the pre-start hook, or the copy of data, that runs there
+    kThrottle,     // each step of the container comes late by up to a second, for length_ms
   };
   What what = What::kRankFails;
   TimeMs at = 0;

@@ -78,6 +78,26 @@ void add_lists(NodesScenario& scenario) {
   if (scenario.harmless) scenario.plan.work_until = scenario.quiet_at + 60'000;
 }
 
+// Hooks and data before the start, which take time, on one node perhaps much more, and may fail.
+void add_preparations(NodesScenario& scenario) {
+  Dice dice(scenario.seed + (3ULL << 40U));
+  if (dice.chance(30)) return;
+  NodePlan& plan = scenario.plan;
+  plan.hooks = static_cast<int>(dice.draw(0, 2));
+  plan.most_hook_ms = dice.chance(50) ? dice.draw(1, 200) : dice.draw(1, 4000);
+  plan.data = dice.chance(40);
+  plan.most_data_ms = dice.chance(50) ? dice.draw(1, 1000) : dice.draw(1, 8000);
+  if (dice.chance(50)) plan.slow_node = static_cast<int>(dice.draw(0, scenario.nodes - 1));
+  if (scenario.harmless || scenario.spaced || !dice.chance(40)) return;
+  NodeFault fault{.what = dice.chance(70) ? What::kHookFails : What::kThrottle};
+  fault.at = dice.draw(1000, 20'000);
+  fault.node = plan.slow_node >= 0 ? static_cast<std::uint32_t>(plan.slow_node)
+                                   : static_cast<std::uint32_t>(dice.draw(0, scenario.nodes - 1));
+  if (fault.what == What::kThrottle) fault.length_ms = dice.draw(1000, 40'000);
+  scenario.quiet_at = std::max(scenario.quiet_at, fault.at + fault.length_ms);
+  scenario.faults.push_back(fault);
+}
+
 // One rank after the other, each when all run again: after short starts and after long ones.
 void add_failures_in_turn(NodesScenario& scenario) {
   Dice dice(scenario.seed + (2ULL << 40U));
@@ -124,18 +144,24 @@ NodesScenario make_nodes_scenario(std::uint64_t seed) {
   }
   add_lists(scenario);
   add_failures_in_turn(scenario);
+  add_preparations(scenario);
   return scenario;
 }
 
 std::string text(const NodesScenario& scenario) {
   static constexpr const char* kWhat[] = {
-      "a rank fails", "told to stop", "crashes", "vanishes",         "cut",         "partitioned",
-      "mute up",      "mute down",    "paused",  "coordinator dies", "another list"};
+      "a rank fails", "told to stop", "crashes",   "vanishes", "cut",
+      "partitioned",  "mute up",      "mute down", "paused",   "coordinator dies",
+      "another list", "hook fails",   "throttled"};
   std::string out =
       std::to_string(scenario.nodes) + " nodes, " + std::to_string(scenario.plan.max_restarts) +
       " restarts, anew after " + std::to_string(scenario.plan.restart_reset_ms) + ", time-out " +
       std::to_string(scenario.timeout_ms) + (scenario.plan.meets ? "" : ", without meeting") +
-      (scenario.stops ? "" : ", told") + (scenario.harmless ? ", harmless" : "") + "\n";
+      (scenario.stops ? "" : ", told") + (scenario.harmless ? ", harmless" : "") + ", " +
+      std::to_string(scenario.plan.hooks) + " hooks of " +
+      std::to_string(scenario.plan.most_hook_ms) +
+      (scenario.plan.data ? ", data in " + std::to_string(scenario.plan.most_data_ms) : "") +
+      ", slow node " + std::to_string(scenario.plan.slow_node) + "\n";
   for (const NodeFault& fault : scenario.faults) {
     out += "  at " + std::to_string(fault.at) + " node " + std::to_string(fault.node) + " " +
            kWhat[static_cast<int>(fault.what)] + " for " + std::to_string(fault.length_ms) + "\n";

@@ -42,6 +42,12 @@ envgen::Status DataTask::start() {
   DataRecord& record = data();
   record.state = State::kRunning;
   record.began_ms = stage_since_ms_ = sys::wall_ms();
+  // Of the previous start, which ended before the copy did.
+  record.how.clear();
+  record.missing = killed_ = false;
+  record.progress = {};
+  exit_code_ = 0;
+  held_ms_.reset();
   auto socket = make_data_socket();
   if (!socket) {
     return envgen::fail("starting to copy data", record.dataset.source, "no socket",

@@ -330,8 +330,7 @@ void Worker::report_stop(const Hook* hook) {
   const std::string what = hook != nullptr
                                ? title(*hook) + " is ended"
                                : "the " + std::string(name_of(group_.event)) + " hooks are ended";
-  output_.say(sys::log::Level::kWarning,
-              what + ": the time for the hooks is over, or a stop was asked for" + left);
+  output_.say(sys::log::Level::kWarning, what + ": its time is over, or the job stops" + left);
   output_.write_ready();
 }
 

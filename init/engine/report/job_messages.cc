@@ -21,13 +21,18 @@ const envgen::Process* process_of(const Job& job, std::size_t index) {
 
 int node_of(const Job& job) { return job.plan.local_node ? job.plan.local_node->node_rank : 0; }
 
+// "node 2 b", for messages that the job's other nodes print too.
+std::string this_node(const Job& job) {
+  const std::string text = "node " + std::to_string(node_of(job));
+  return job.plan.node_count > 1 && !job.host.empty() ? text + " " + job.host : text;
+}
+
 std::string who(const Job& job, std::size_t index) {
   std::string text = job.records[index].name;
   const envgen::Process* process = process_of(job, index);
   const bool rank = process != nullptr && process->rank >= 0;
   if (!rank && job.plan.node_count < 2) return text;
-  text += " (node " + std::to_string(node_of(job));
-  if (job.plan.node_count > 1 && !job.host.empty()) text += " " + job.host;
+  text += " (" + this_node(job);
   if (rank && process->device >= 0) text += ", device " + std::to_string(process->device);
   return text + ")";
 }
@@ -76,7 +81,10 @@ std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, T
     text += ": " + data.how + "; the job does not start without it";
     return data.missing ? text : text + " (--data-on-failure source: it reads the source)";
   }
-  if (record.event && !record.hook_message.empty()) return record.hook_message;
+  if (record.event && !record.hook_message.empty()) {
+    return job.plan.node_count > 1 ? this_node(job) + ": " + record.hook_message
+                                   : record.hook_message;
+  }
   if (record.failure) return text + " could not start: " + start_text(*record.failure);
   text += " " + how(record, end.ending);
   const bool ended = end.ending.how != Ending::How::kStalled;

@@ -210,8 +210,8 @@ TEST_F(FatalHooks, AStoppedWorkerStopsItsHookAndRunsNoOther) {
   EXPECT_EQ(outcome.code, 143);
   EXPECT_THAT(outcome.news, IsEmpty());
   EXPECT_EQ(outcome.log,
-            "trainit: warning: the pre-start hook a is ended: the time for the hooks is over, or a "
-            "stop was asked for; not run: b\ntrainit: hook a: told\n");
+            "trainit: warning: the pre-start hook a is ended: its time is over, or "
+            "the job stops; not run: b\ntrainit: hook a: told\n");
 }
 
 TEST_F(Hooks, TheLastOneThatIsStoppedIsNamedAlone) {
@@ -224,8 +224,8 @@ TEST_F(Hooks, TheLastOneThatIsStoppedIsNamedAlone) {
   });
   EXPECT_EQ(outcome.code, 143);
   EXPECT_EQ(outcome.log,
-            "trainit: warning: the post-stop hook a is ended: the time for the hooks is over, or a "
-            "stop was asked for\n");
+            "trainit: warning: the post-stop hook a is ended: its time is over, or "
+            "the job stops\n");
 }
 
 // The worker may hear of it before or after that hook's end.
@@ -249,8 +249,8 @@ TEST_F(Hooks, OneWhoseTimeIsOverCanBeStoppedToo) {
   });
   EXPECT_EQ(outcome.code, 143);
   EXPECT_EQ(outcome.log,
-            "trainit: warning: the pre-start hook a is ended: the time for the hooks is over, or a "
-            "stop was asked for\n");
+            "trainit: warning: the pre-start hook a is ended: its time is over, or "
+            "the job stops\n");
 }
 
 TEST_F(FatalHooks, AWorkerWithoutASignalfdIsStoppedToo) {
