@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include <chrono>
-#include <thread>
 
 #include "tests/cluster/link_job.h"
 
@@ -66,35 +65,6 @@ TEST_F(LinkTest, Node0sContainerThatIsKilledEndsTheOthersWhichNameIt) {
   EXPECT_THAT(wait_for_all(), ElementsAre(137, 76, 76));
   EXPECT_LT(Clock::now() - began, kSoon);
   for (const int index : {1, 2}) EXPECT_THAT(message(index), HasSubstr("node 0")) << index;
-}
-
-// Node 1 has no link yet then.
-TEST_F(LinkTest, AFailureInTheFirstMomentIsKnownOnAllNodes) {
-  describe_job(3, {});
-  start_node(0);
-  start_node(2);
-  ASSERT_TRUE(node(2).await_log("connected to node 0")) << logs();
-  std::thread early([this] { order(2, "exit 7"); });  // waits for the rank
-  start_node(1);
-  early.join();
-
-  EXPECT_THAT(wait_for_all(), ElementsAre(76, 7, 76)) << logs();
-  expect_same_failure({0, 1, 2}, "rank-2 (node 1 node-1) exited with code 7");
-}
-
-TEST_F(LinkTest, OfTwoFailuresInTheSameBreathAllNameTheSameOne) {
-  start_job(4);
-  await_all_up();
-
-  std::thread other([this] { order(7, "exit 9"); });
-  order(2, "exit 7");
-  other.join();
-
-  const std::vector<int> codes = wait_for_all();
-  const bool first = message(0).find("rank-2 (node 1") != std::string::npos;
-  EXPECT_THAT(codes, first ? ElementsAre(76, 7, 76, 76) : ElementsAre(76, 76, 76, 9));
-  expect_same_failure({0, 1, 2, 3}, first ? "rank-2 (node 1 node-1) exited with code 7"
-                                          : "rank-7 (node 3 node-3) exited with code 9");
 }
 
 TEST_F(LinkTest, WhatPassesWithinTheTimeoutChangesNothingAndACheckpointIsOneOnAll) {
@@ -195,15 +165,6 @@ TEST_F(LinkTest, ANode0ThatIsStoppedAloneEndsTheOthersAndTheySayWhy) {
   for (const int index : {1, 2}) {
     EXPECT_THAT(node(index).logs(), HasSubstr("node 0 (node-0) was stopped by SIGTERM"));
   }
-}
-
-TEST_F(LinkTest, AllThatAreStoppedAtOnceHaveTheirUsualCode) {
-  start_job(3);
-  await_all_up();
-
-  stop_all(10);
-
-  EXPECT_THAT(wait_for_all(), Each(143));
 }
 
 // --- Restart ---

@@ -62,18 +62,6 @@ TEST_F(Confinement, WithNothingToWriteToIsA125ThatSaysWhatToDo) {
   EXPECT_THAT(job->logs(), HasSubstr("TRAINIT_RUN_DIR"));
 }
 
-TEST_F(Confinement, RunsWithClosedStandardDescriptors) {
-  Words args = {"exec-without", "0,1,2", "trainit"};
-  const Words trainit =
-      args_of({.command = {"on-rank", "0", "exit", "5", "else", "sleep-forever"}});
-  args.insert(args.end(), trainit.begin(), trainit.end());
-  Words flags = flags_of({.command = {}});
-  flags.emplace_back("--entrypoint=payload");
-  const Container job(flags, args);
-
-  EXPECT_EQ(job.wait(), 5);
-}
-
 // A pipe that somebody holds and never reads is all that trainit and its ranks have to write to.
 class UnreadPipe : public Confinement {
  protected:
@@ -96,17 +84,6 @@ class UnreadPipe : public Confinement {
  private:
   int held_ = -1;
 };
-
-TEST_F(UnreadPipe, DoesNotKeepAStopFromBeingInTime) {
-  const auto job =
-      start_into_pipe({.command = {"on-rank", "0", "stdout-flood", "else", "sleep-forever"},
-                       .options = {"--grace=4s"}});
-  scratch_.await("out/blocked-0");
-
-  job->stop();
-
-  EXPECT_EQ(job->wait(), 143);
-}
 
 TEST_F(UnreadPipe, DoesNotKeepAFailureFromEndingTheJob) {
   const auto job = start_into_pipe(

@@ -49,25 +49,6 @@ class Failure : public JobTest {
   }
 };
 
-TEST_F(Failure, OfOneRankIsTheContainersExitCode) {
-  const auto job = start({.command = once_all_are_up({"exit", "3"})});
-  await_ranks(4);
-  scratch_.write("out/go", "");
-
-  EXPECT_EQ(job->wait(), 3);
-  EXPECT_THAT(job->logs(), ContainsRegex("trainit: .*rank-2 .*3"));
-  EXPECT_EQ(told("saved", 4), 3) << "the others are told to stop, and may";
-}
-
-TEST_F(Failure, ByASignalIs128PlusItsNumberAndNamesIt) {
-  const auto job = start({.command = once_all_are_up({"kill-self", "SEGV"})});
-  await_ranks(4);
-  scratch_.write("out/go", "");
-
-  EXPECT_EQ(job->wait(), 139);
-  EXPECT_THAT(job->logs(), ContainsRegex("trainit: .*rank-2 .*SIGSEGV"));
-}
-
 TEST_F(Failure, ByAKillFromOutsideIs137AndNamesIt) {
   const auto job = start({.command = {"sleep-forever"}});
   await_ranks(4);
@@ -149,19 +130,6 @@ TEST_F(Failure, ToStartRank5ForAPidsLimitIs125AndNamesIt) {
 
   EXPECT_EQ(job->wait(), 125);
   EXPECT_THAT(job->logs(), ContainsRegex("trainit: .*rank-5 .*(EAGAIN|pids)"));
-}
-
-TEST_F(Failure, IsInTheTerminationLogWhereThereIsOne) {
-  scratch_.write("termination-log", "");
-  const auto job =
-      start({.command = once_all_are_up({"exit", "3"}),
-             .flags = {"-v", scratch_.path("termination-log") + ":/dev/termination-log"}});
-  await_ranks(4);
-  scratch_.write("out/go", "");
-
-  EXPECT_EQ(job->wait(), 3);
-  EXPECT_THAT(termination(), HasSubstr("rank-2"));
-  EXPECT_LE(scratch_.read("termination-log").size(), 4096U);
 }
 
 }  // namespace

@@ -1,11 +1,9 @@
-// The course of a job in a real engine: hooks, checkpoint, restart, limits, the debug window, and a
-// job of several containers that restarts or shrinks. The image has no shell: hooks are scripts of
-// the payload.
+// The course of a job in a real engine: hooks, restart, the debug window, and a job of several
+// containers that shrinks or grows. The image has no shell: hooks are scripts of the payload.
 
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 
 #include "tests/docker/job.h"
@@ -16,8 +14,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
-using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
 constexpr const char* kTerminationLog = "/dev/termination-log";
@@ -52,30 +48,9 @@ class Lifecycle : public JobTest {
   }
   [[nodiscard]] std::string journal() const { return scratch_.read("out/journal"); }
   [[nodiscard]] std::string termination_log() const { return scratch_.read("termination-log"); }
-
-  // Until the status shows it.
-  static bool await_status(const Container& job, std::string_view text) {
-    return Program({"docker", "exec", job.name(), "trainit", "status", "--watch"}).await(text);
-  }
-  static void send(const Container& job, const std::string& signal) {
-    const Output sent = run_program({"docker", "kill", "--signal", signal, job.name()});
-    ASSERT_EQ(sent.code, 0) << sent.text;
-  }
 };
 
 // --- Hooks ---
-
-TEST_F(Lifecycle, RunsTheImagesHooksAroundTheJob) {
-  hook("pre-start",
-       "journal $TRAINIT_HOOK $TRAINIT_PLATFORM $TRAINIT_WORLD_SIZE\nexport GREETING=hello");
-  hook("on-failure", "journal $TRAINIT_HOOK $TRAINIT_EXIT_CODE");
-  hook("post-stop", "journal $TRAINIT_HOOK $TRAINIT_EXIT_CODE");
-  script("out/train", "journal job $GREETING\nexit 3");
-  const auto job = start_single({}, {"lines", "/out/train"});
-
-  EXPECT_EQ(job->wait(), 3);
-  EXPECT_EQ(journal(), "pre-start local 1\njob hello\non-failure 3\npost-stop 3\n");
-}
 
 TEST_F(Lifecycle, StopsInTimeWithHooksThatHang) {
   scratch_.write(kTable, rank_table(2));
@@ -89,39 +64,6 @@ TEST_F(Lifecycle, StopsInTimeWithHooksThatHang) {
 
   EXPECT_EQ(job->wait(), 143) << "and not 137, Docker's KILL";
   EXPECT_EQ(told("saved", 2), 2);
-}
-
-// --- Checkpoint and continue ---
-
-TEST_F(Lifecycle, SavesACheckpointOnTheMappedSignalWithItsDataLoaders) {
-  scratch_.write(kTable, rank_table(2));
-  const auto job = start({.command = {"loader", "3", "USR1"},
-                          .options = {"--signal=USR2=checkpoint"},
-                          .flags = course_flags()});
-  await_ranks(2);
-  ASSERT_TRUE(await_status(*job, "phase running"));
-
-  send(*job, "USR2");
-
-  EXPECT_EQ(job->wait(), 75);
-  EXPECT_EQ(told("checkpoint", 2), 2);
-  EXPECT_EQ(told("crash", 2), 0);
-  EXPECT_THAT(termination_log(), AllOf(HasSubstr("checkpoint"), HasSubstr("trainit: ")));
-}
-
-TEST_F(Lifecycle, SavesACheckpointOnRequestAndGoesOn) {
-  scratch_.write(kTable, rank_table(2));
-  const auto job = start({.command = {"loader", "3", "USR1", "stay"}, .flags = course_flags()});
-  await_ranks(2);
-  ASSERT_TRUE(await_status(*job, "phase running"));
-
-  EXPECT_EQ(job->exec({"trainit", "checkpoint", "--keep-running"}).code, 0);
-  for (const char* rank : {"0", "1"}) scratch_.await(std::string("out/checkpoint-") + rank);
-  EXPECT_EQ(job->exec({"trainit", "status"}).code, 0) << "it runs";
-  job->stop();
-
-  EXPECT_EQ(job->wait(), 143);
-  EXPECT_EQ(told("crash", 2), 0);
 }
 
 // --- Restart ---
@@ -184,66 +126,11 @@ TEST_F(Lifecycle, HoldsAFailedContainerUntilItIsReleasedAndItsSessionsWithIt) {
   EXPECT_EQ(job->wait(), 3);
 }
 
-TEST_F(Lifecycle, IsReleasedByRootWhereTrainitIsAnotherUser) {
-  const Container job({"--user", "1000:1000", "--tmpfs", "/tmp:mode=1777"},
-                      {"--hold=1h", "--", "payload", "exit", "3"});
-  ASSERT_TRUE(job.await_log("kept for debugging"));
-
-  const Output status = run_program({"docker", "exec", "-u", "0", job.name(), "trainit", "status"});
-  EXPECT_EQ(status.code, 1) << status.text;
-  EXPECT_THAT(status.text, AllOf(HasSubstr("phase hold"), HasSubstr("trainit release")));
-  const Output stranger =
-      run_program({"docker", "exec", "-u", "2000", job.name(), "trainit", "release"});
-  EXPECT_NE(stranger.code, 0) << stranger.text;
-  const Output released =
-      run_program({"docker", "exec", "-u", "0", job.name(), "trainit", "release"});
-  EXPECT_EQ(released.code, 0) << released.text;
-
-  EXPECT_EQ(job.wait(), 3);
-}
-
-TEST_F(Lifecycle, EndsTheWindowAtOnceOnAStopWithTheJobsCode) {
-  const auto job = start_single({"--hold=1h"}, {"exit", "3"});
-  ASSERT_TRUE(job->await_log("kept for debugging"));
-
-  const auto before = Clock::now();
-  job->stop();
-
-  EXPECT_EQ(job->wait(), 3);
-  EXPECT_LT(Clock::now() - before, std::chrono::seconds(5));
-}
-
-TEST_F(Lifecycle, HasATerminalBesideTheJob) {
-  const auto job =
-      start_single({"--terminal=payload sleep-forever"}, {"wait-file", "/out/go", "exit", "0"});
-  scratch_.await("out/ready-0");
-  EXPECT_TRUE(await_status(*job, "terminal"));
-  scratch_.write("out/go", "");
-
-  EXPECT_EQ(job->wait(), 0) << "the terminal holds nothing up";
-}
-
 TEST_F(Lifecycle, WarnsOfATerminalThatTheImageDoesNotHave) {
   const auto job = start_single({"--terminal=1", "--hold=0s"}, {"exit", "4"});
 
   EXPECT_EQ(job->wait(), 4);
   EXPECT_THAT(job->logs(), HasSubstr("no terminal: the image has no sshd"));
-}
-
-// --- The time limit ---
-
-TEST_F(Lifecycle, ExtendsTheTimeOfAJobThatRuns) {
-  constexpr std::chrono::seconds kAdded{4};  // more than was there
-  const auto job = start_single({"--max-duration=3s"}, {"sleep-forever"});
-  scratch_.await("out/ready-0");
-
-  const Output extended = job->exec({"trainit", "extend", "--for", "4s"});
-  const auto after = Clock::now();
-
-  EXPECT_EQ(extended.code, 0) << extended.text;
-  EXPECT_EQ(job->wait(), 124);
-  EXPECT_GE(Clock::now() - after, kAdded);
-  EXPECT_THAT(termination_log(), AllOf(HasSubstr("trainit: "), HasSubstr("--max-duration")));
 }
 
 // --- Several containers ---
@@ -296,50 +183,6 @@ class Cluster : public Lifecycle {
   std::string network_;
   std::vector<std::unique_ptr<Container>> nodes_;
 };
-
-TEST_F(Cluster, RestartsTogetherWhenARankOfOneFails) {
-  const Words options = {"--hosts=node-0,node-1", "--fan-out", "--master-addr=node-0",
-                         "--restart-across-nodes", "--max-restarts=3"};
-  script("out/train",
-         "journal $RANK starts $TRAINIT_RESTART_COUNT\n"
-         "wait-file /out/go-$RANK\n"
-         "until-restart 1 9 exit 0");
-  for (const int index : {0, 1}) {
-    start_node(index, {"-e", "TRAINIT_NODE_RANK=" + std::to_string(index)}, options,
-               {"lines", "/out/train"});
-  }
-  await_ranks(2);
-
-  scratch_.write("out/go-1", "");
-  ASSERT_TRUE(node(0).await_log("restart 1")) << "its own rank was well";
-  EXPECT_THAT(node(0).logs(),
-              HasSubstr("first failure: rank-1 (node 1 node-1) exited with code 9"));
-  scratch_.write("out/go-0", "");
-
-  EXPECT_EQ(node(0).wait(), 0);
-  EXPECT_EQ(node(1).wait(), 0);
-  EXPECT_THAT(journal(), AllOf(HasSubstr("0 starts 1\n"), HasSubstr("1 starts 1\n")));
-}
-
-// They meet before the first start too, and an engine may take its time between two containers.
-TEST_F(Cluster, NamesTheNodesThatDoNotComeToTheRestartInTime) {
-  const Words options = {"--hosts=node-0,node-1",
-                         "--fan-out",
-                         "--master-addr=node-0",
-                         "--max-restarts=3",
-                         "--restart-window=6s",
-                         "--restart-across-nodes",
-                         "--grace=60s"};
-  script("out/train", "wait-file /out/go-$RANK\nexit 9");
-  start_node(0, {"-e", "TRAINIT_NODE_RANK=0"}, options, {"lines", "/out/train"});
-  start_node(1, {"-e", "TRAINIT_NODE_RANK=1"}, options, {"ignore-term"});
-  await_ranks(2);
-
-  scratch_.write("out/go-0", "");
-
-  EXPECT_EQ(node(0).wait(), 69);
-  EXPECT_THAT(node(0).logs(), HasSubstr("node 1 (node-1): still stopping"));
-}
 
 class Elastic : public Cluster {
  protected:

@@ -51,17 +51,6 @@ TEST_F(Pid1, ForwardsWhatDockerSends) {
   }
 }
 
-// tini, dumb-init and catatonit let the kernel kill it before its handler has run.
-TEST_F(Pid1, LetsALeftoverInASessionOfItsOwnSave) {
-  const auto main = command({"leave", "session", "7"});
-  ASSERT_TRUE(main->await_log("ready\n"));
-
-  main->stop();
-
-  EXPECT_EQ(main->wait(), 7);
-  EXPECT_THAT(main->logs(), HasSubstr("term\nsaved\n"));
-}
-
 TEST_F(Pid1, ReapsTheOrphansOfAnExecAndTakesNoneForItsCommand) {
   const auto main = command({"term-after", "1", "17"});
   scratch_.await("out/ready-0");

@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <chrono>
-
 #include "tests/docker/job.h"
 
 namespace docker {
@@ -11,7 +9,6 @@ namespace {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 using Table = JobTest;
 
@@ -30,17 +27,6 @@ TEST_F(Table, StartsOneRankPerDeviceAsChildrenOfPid1) {
   }
 }
 
-TEST_F(Table, OnlyRank0SpeaksOnStdout) {
-  scratch_.write(kTable, rank_table(4));
-  const auto job = start({.command = {"report", "exit", "0"}});
-
-  EXPECT_EQ(job->wait(), 0);
-  EXPECT_THAT(job->logs(), HasSubstr("rank 0 of 4"));
-  for (const char* other : {"rank 1 of", "rank 2 of", "rank 3 of"}) {
-    EXPECT_THAT(job->logs(), Not(HasSubstr(other)));
-  }
-}
-
 TEST_F(Table, WaitsForAFileThatIsNotThereYet) {
   const auto job = start({.command = {"report", "exit", "0"}});
   ASSERT_TRUE(job->await_log("jobstart_hccl.json"));
@@ -48,18 +34,6 @@ TEST_F(Table, WaitsForAFileThatIsNotThereYet) {
   scratch_.replace(kTable, rank_table(8));
 
   EXPECT_EQ(job->wait(), 0);
-}
-
-TEST_F(Table, SigtermWhileWaitingEndsItAtOnceWith143) {
-  scratch_.write(kTable, kInitializing);
-  const auto job = start({.command = {"exit", "0"}, .options = {"--grace=20s"}});
-  ASSERT_TRUE(job->await_log("initializing"));
-
-  const auto start_of_stop = std::chrono::steady_clock::now();
-  job->stop();
-
-  EXPECT_EQ(job->wait(), 143);
-  EXPECT_LT(std::chrono::steady_clock::now() - start_of_stop, std::chrono::seconds(5));
 }
 
 TEST_F(Table, TwoPodsOnOneHostStartTheirOwnDevicesOnly) {
@@ -79,17 +53,6 @@ TEST_F(Table, TwoPodsOnOneHostStartTheirOwnDevicesOnly) {
   EXPECT_THAT(one->logs(), ContainsRegex("rank 0 of 8: DEVICE_ID=0 "));
   EXPECT_THAT(two->logs(), ContainsRegex("rank 4 of 8: DEVICE_ID=0 "));
   EXPECT_THAT(log_of(7), ContainsRegex("rank 7 of 8: DEVICE_ID=3 "));
-}
-
-TEST_F(Table, ThatIsWrongEndsWith125AndOneMessageBeforeAnyRankStarts) {
-  std::string twice = rank_table(8);
-  twice.replace(twice.find("192.168.7.8"), 11, "192.168.0.1");
-  scratch_.write(kTable, twice);
-  const auto job = start({.command = {"sleep-forever"}});
-
-  EXPECT_EQ(job->wait(), 125);
-  EXPECT_THAT(job->logs(), HasSubstr("192.168.0.1"));
-  EXPECT_EQ(told("ready", 8), 0);
 }
 
 }  // namespace

@@ -1,9 +1,6 @@
-// --output tee in a container: a full log volume, a killed tee, a terminal, a stop.
+// --output tee in a container: a terminal, a stop.
 
 #include <gmock/gmock.h>
-
-#include <algorithm>
-#include <sstream>
 
 #include "tests/docker/job.h"
 
@@ -16,49 +13,7 @@ using ::testing::Not;
 class Tee : public JobTest {
  protected:
   Tee() { scratch_.write(kTable, rank_table(1)); }
-
-  // The numbers of `payload count` as docker logs shows them, without trainit's lines.
-  static std::vector<long> numbers_in(const std::string& log) {
-    std::vector<long> numbers;
-    std::istringstream lines(log);
-    for (std::string line; std::getline(lines, line);) {
-      const bool number = !line.empty() && std::ranges::all_of(line, [](char c) {
-        return (c >= '0' && c <= '9') || c == '\r';
-      });
-      if (number) numbers.push_back(std::stol(line));
-    }
-    return numbers;
-  }
-  static void expect_count(const std::vector<long>& numbers, long last) {
-    ASSERT_EQ(numbers.size(), static_cast<std::size_t>(last));
-    for (long i = 0; i < last; ++i) ASSERT_EQ(numbers[static_cast<std::size_t>(i)], i + 1);
-  }
 };
-
-TEST_F(Tee, GoesOnWithoutTheFileWhereTheLogVolumeIsFull) {
-  const auto job = start({.command = {"count", "20000", "exit", "4"},
-                          .options = {"--output", "tee", "--log-dir", "/small"},
-                          .flags = {"--tmpfs", "/small:size=64k"}});
-
-  EXPECT_EQ(job->wait(), 4);
-  const std::string log = job->logs();
-  EXPECT_THAT(log, HasSubstr("No space left on device (ENOSPC)"));
-  expect_count(numbers_in(log), 20000);
-}
-
-TEST_F(Tee, KilledCostsNothingOfWhatIsWrittenAfterwards) {
-  const auto job = start({.command = {"wait-file", "/out/go", "count", "20000", "exit", "9"},
-                          .options = {"--output", "tee"}});
-  await_ranks(1);
-  const Output killed = job->exec({"payload", "kill-named", "trainit-tee", "KILL"});
-  ASSERT_EQ(killed.code, 0) << killed.text;
-  EXPECT_TRUE(job->await_log("another one goes on"));
-  scratch_.write("out/go", "");
-
-  EXPECT_EQ(job->wait(), 9);
-  expect_count(numbers_in(job->logs()), 20000);
-  expect_count(numbers_in(log_of(0)), 20000);
-}
 
 TEST_F(Tee, IsATerminalForTheJobWhereTheContainerHasOne) {
   const auto job = start(

@@ -1,5 +1,5 @@
-// The watches in a real engine: performance under both policies, a stalled rank, health. The image
-// has no shell: hooks are scripts of the payload.
+// The watches in a real engine: performance and health. The image has no shell: hooks are scripts
+// of the payload.
 
 #include <gmock/gmock.h>
 
@@ -37,35 +37,12 @@ class Watches : public JobTest {
   [[nodiscard]] std::string termination_log() const { return scratch_.read("termination-log"); }
 };
 
-// The first rank's line goes through the tee, the other one's into its file.
-TEST_F(Watches, ALineAboveTheThresholdIsAnAlertForEachRank) {
-  const auto job = run({"--perf-threshold=0.5"}, {"train", "2201.521", "3317.794921875"});
-  for (const char* rank : {"rank-0", "rank-1"}) {
-    EXPECT_TRUE(job->await_log(std::string("performance: ") + rank +
-                               " spent 2201.521 of 3317.794921 in hardware, ratio 0.663549"));
-  }
-  job->stop();
-  EXPECT_EQ(job->wait(), 143);
-  EXPECT_EQ(told("saved", 2), 0);
-}
-
 TEST_F(Watches, WithTheOtherPolicyTheJobIsSavedAndScheduledAgain) {
   const auto job = run({"--perf-threshold=0.5", "--perf-policy=reschedule", "--perf-count=3"},
                        {"train", "2201.521", "3317.794921875"});
   EXPECT_EQ(job->wait(), 75);
   EXPECT_EQ(told("saved", 2), 2);
   EXPECT_THAT(termination_log(), AllOf(HasSubstr("performance: rank-"), HasSubstr("checkpoint")));
-}
-
-TEST_F(Watches, AStalledRankIsReportedAfterItsHooksAndMayEndTheJob) {
-  hook("stall", "journal $TRAINIT_HOOK $TRAINIT_STALLED_RANK");
-  const auto job = run({"--stall-timeout=2s", "--stall-action=end"},
-                       {"on-rank", "1", "sleep-forever", "else", "train", "1", "2"});
-  EXPECT_EQ(job->wait(), 70);
-  EXPECT_EQ(scratch_.read("out/journal"), "stall 1\n");
-  EXPECT_THAT(job->logs(), AllOf(HasSubstr("rank-1 makes no progress: no output and no CPU time"),
-                                 HasSubstr("stopped because of it: rank-0")));
-  EXPECT_THAT(termination_log(), HasSubstr("rank-1"));
 }
 
 TEST_F(Watches, ANodeThatBecomesUnfitIsLeftWithACheckpoint) {

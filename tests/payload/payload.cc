@@ -148,15 +148,6 @@ int on_rank(Args args) {
   return other == args.end() ? 0 : next(args.subspan(first_size + 1));
 }
 
-// exec-without FD,FD,... PROGRAM...: with these descriptors closed.
-int exec_without(Args args) {
-  for (const char* fd = args[0]; *fd != '\0'; ++fd) {
-    if (*fd != ',') close(*fd - '0');
-  }
-  execvp(args[1], args.data() + 1);
-  fail(args[1]);
-}
-
 // exec-into PATH PROGRAM...: with PATH, a FIFO, as its stdout and stderr.
 int exec_into(Args args) {
   const int fd = open(args[0], O_WRONLY | O_CLOEXEC);
@@ -288,7 +279,6 @@ constexpr std::array kCommands{
     Command{"record-signals", 0, record_signals},
     Command{"wait-file", 1, wait_file},
     Command{"on-rank", 2, on_rank},
-    Command{"exec-without", 2, exec_without},
     Command{"exec-into", 2, exec_into},
     Command{"complain", 2, complain},
     Command{"eat-memory", 1, eat_memory},
@@ -321,9 +311,7 @@ constexpr std::array kCommands{
     Command{"lines", 1, lines},
     Command{"train", 2, train},
     Command{"fail-when", 1, fail_when},
-    Command{"count", 1, count},
     Command{"terminals", 0, terminals},
-    Command{"kill-named", 2, kill_named},
 };
 
 }  // namespace

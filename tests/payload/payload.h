@@ -46,9 +46,7 @@ int export_line(Args args);
 int lines(Args args);
 int train(Args args);
 int fail_when(Args args);
-int count(Args args);
 int terminals(Args args);
-int kill_named(Args args);
 
 // RANK_ID, else RANK, or "0" where there is none.
 std::string rank();

@@ -1,4 +1,4 @@
-// The run directory and those who talk to an instance through it: status, release, hold.
+// The run directory, and what `trainit status` tells of the instance in it.
 
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -27,11 +27,6 @@ namespace fs = std::filesystem;
 class RunDir : public rules::JobTest {
  protected:
   [[nodiscard]] Spec sleeper() const { return spec({"--", rules::payload(), "sleep-forever"}); }
-  // One that failed with 3 and is held.
-  [[nodiscard]] Spec failing(const Words& options) const {
-    return spec(ranks(2, {rules::payload(), "on-rank", "1", "exit", "3", "else", "sleep-forever"},
-                      options));
-  }
   // Until the state says so.
   void await_state(const std::string& text) const {
     await_file("run", "state.json");
@@ -83,6 +78,20 @@ TEST_F(RunDir, OfAnInstanceThatWasKilledIsStatus2) {
   const Result result = tool({"status"});
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.out, HasSubstr("it was killed before"));
+}
+
+TEST_F(RunDir, ShowsAProcessThatIsStopped) {
+  Instance instance(spec(joined({"--"}, rules::shell("echo ready; while :; do sleep 0.01; done"))));
+  instance.await_out("ready");
+  await_state("\"phase\": \"running\"");
+  const pid_t main = instance.only_child();
+  ::kill(main, SIGSTOP);
+  await_state("\"state\": \"stopped\"");
+  EXPECT_THAT(tool({"status"}).out, testing::ContainsRegex("main .* stopped "));
+  ::kill(main, SIGCONT);
+  await_state("\"kind\": \"main\",\n      \"state\": \"running\"");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143);
 }
 
 TEST_F(RunDir, OfAJobThatWaitsShowsForWhat) {
@@ -194,73 +203,6 @@ TEST_F(RunDir, CommandsHaveHelp) {
   EXPECT_THAT(alone.err, HasSubstr("name the program to run"));
   EXPECT_THAT(tool({"--version"}).out, testing::MatchesRegex("trainit [0-9.]+\n"));
   EXPECT_THAT(tool({"--strict", "-V"}).out, testing::MatchesRegex("trainit [0-9.]+\n"));
-}
-
-// --- The debug window ---
-
-TEST_F(RunDir, OfAHeldJobIsStatus1UntilItIsReleased) {
-  Instance instance(failing({"--hold", "1h"}));
-  instance.await_err("first failure");
-  await_state("\"phase\": \"hold\"");
-  const Result status = tool({"status"});
-  EXPECT_EQ(status.code, 1);
-  EXPECT_THAT(status.out, AllOf(HasSubstr("phase hold"), HasSubstr("debug window until"),
-                                HasSubstr("rank-1 (node 0, device 1) exited with code 3")));
-  EXPECT_EQ(tool({"release"}).code, 0);
-  EXPECT_EQ(instance.wait(), 3);
-  EXPECT_EQ(tool({"release"}).code, 2);
-}
-
-TEST_F(RunDir, OfAHeldJobEndsByAStopWithTheOriginalCode) {
-  for (int signal : {SIGTERM, SIGINT}) {
-    Instance instance(failing({"--hold", "1h"}));
-    instance.await_err("first failure");
-    await_state("\"phase\": \"hold\"");
-    instance.signal(signal);
-    EXPECT_EQ(instance.wait(), 3);
-  }
-}
-
-TEST_F(RunDir, OfAHeldJobEndsByTime) {
-  Instance instance(failing({"--hold", "100ms"}));
-  EXPECT_EQ(instance.wait(), 3);
-}
-
-TEST_F(RunDir, OfAHeldJobIsHeldLongerOrShorterOnRequest) {
-  Instance instance(failing({"--hold", "1h"}));
-  instance.await_err("first failure");
-  await_state("\"phase\": \"hold\"");
-  const std::string first = read(path("run/state.json"));
-  for (const Words& args :
-       std::vector<Words>{{"hold", "--for", "2h"}, {"hold", "3h"}, {"hold", "--for=4h"}}) {
-    EXPECT_EQ(tool(args).code, 0) << args[1];
-  }
-  EXPECT_NE(read(path("run/state.json")), first);
-  for (const Words& args : std::vector<Words>{{"hold"},
-                                              {"hold", "soon"},
-                                              {"hold", "--for"},
-                                              {"hold", "--for", "-1h"},
-                                              {"hold", "1h", "2h", "x"}}) {
-    const Result refused = tool(args);
-    EXPECT_EQ(refused.code, 125);
-    EXPECT_THAT(refused.err, HasSubstr("error"));
-  }
-  EXPECT_EQ(tool({"hold", "0s"}).code, 0);
-  EXPECT_EQ(instance.wait(), 3);
-}
-
-TEST_F(RunDir, OfAJobThatRunsHasNoWindowToEnd) {
-  Instance instance(sleeper());
-  await_told("ready-0");
-  await_state("\"phase\": \"running\"");
-  EXPECT_EQ(tool({"release"}).code, 1);
-  EXPECT_EQ(tool({"hold", "1h"}).code, 1);
-  instance.signal(SIGTERM);
-  EXPECT_EQ(instance.wait(), 143);
-}
-
-TEST_F(RunDir, OfAJobThatEndsWellIsNotHeld) {
-  EXPECT_EQ(rules::run(spec({"--hold", "1h", "--", "true"})).code, 0);
 }
 
 // --- Whose it is ---

@@ -116,7 +116,9 @@ TEST(ControlReplyText, SaysWhenItWillBeOver) {
 
 TEST(ControlReplyText, SaysWhyNot) {
   EXPECT_THAT(said(kRequests[1], {ControlAnswer::kNotNow}), HasSubstr("no debug window"));
-  EXPECT_THAT(said(kRequests[2], {ControlAnswer::kNotNow}), HasSubstr("trainit hold --for"));
+  EXPECT_THAT(said(kRequests[2], {ControlAnswer::kNotNow}),
+              AllOf(HasSubstr("being ended"), HasSubstr("trainit hold --for")));
+  EXPECT_THAT(said(kRequests[3], {ControlAnswer::kNotNow}), HasSubstr("no longer runs"));
   EXPECT_THAT(said(kRequests[2], {ControlAnswer::kNoLimit}), HasSubstr("without a time limit"));
   EXPECT_THAT(said(kRequests[3], {ControlAnswer::kBusy}), HasSubstr("under way"));
   EXPECT_THAT(said(kRequests[3], {ControlAnswer::kRestarts}),

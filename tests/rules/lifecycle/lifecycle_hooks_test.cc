@@ -151,18 +151,6 @@ TEST_P(Hooks, BeforeTheStartThatTakeTooLongAre69) {
   EXPECT_THAT(result.err, ContainsRegex("10-hook.*no end after 0.05 s"));
 }
 
-TEST_P(Hooks, WithoutAnInterpreterAre126AndWithoutARunBitAWarning) {
-  hook("pre-start", "");
-  write("hooks/pre-start.d/10-hook", "#!/no/such/program\n", 0755);
-  Result result = rules::run(job({}, {"true"}));
-  EXPECT_EQ(result.code, 126);
-  EXPECT_THAT(result.err, HasSubstr("10-hook"));
-  write("hooks/pre-start.d/10-hook", "#!/bin/sh\nexit 9\n", 0644);
-  result = rules::run(job({}, {"true"}));
-  EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.err, ContainsRegex("warning: .*10-hook.*no run bit"));
-}
-
 TEST_P(Hooks, EndTheJobForTheEventsOfFatalHooksOnly) {
   for (const char* event : kEvents) hook(event, "exit 7");
   make_fifo("go");
@@ -194,15 +182,6 @@ TEST_P(Hooks, ThatLeaveADaemonAreNotWaitedForAndTheDaemonEndsWithTheJob) {
   EXPECT_EQ(instance.wait(), 0) << instance.err();
   EXPECT_EQ(child::read_to_end(alive.get()), "") << "the daemon is gone";
   EXPECT_LT(instance.age_ms(), 8000) << "nothing of the grace was waited for";
-}
-
-TEST_P(Hooks, ThatFloodAreCutAndWaitForNobody) {
-  hook("pre-start", "yes | head -c 100000000; exit 0", "10-flood");
-  const Result result = rules::run(job({}, {"true"}));
-  EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.err, HasSubstr("hook 10-flood: y\n"));
-  EXPECT_THAT(result.err, HasSubstr("bytes more are not shown"));
-  EXPECT_LT(result.err.size(), 4U << 20);
 }
 
 TEST_P(Hooks, ThatFloodDoNotDelayTheJobsSignals) {

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
-#include <algorithm>
-
 #include "tests/rules/lifecycle/lifecycle.h"
 
 namespace {
@@ -86,20 +84,6 @@ TEST_P(Restart, DoesNotMendTheseCodes) {
     EXPECT_EQ(result.code, 9) << codes;
   }
   EXPECT_EQ(journal(), "job 0\njob 0\n");
-}
-
-TEST_P(Restart, WaitsLongerEachTime) {
-  Instance instance(job({"--max-restarts", "3", "--restart-delay", "200ms"}, kNoteAndFail));
-  EXPECT_EQ(instance.wait(), 9);
-  EXPECT_GE(instance.age_ms(), 200 + 400);
-  EXPECT_EQ(journal(), "job 0\njob 1\njob 2\njob 3\n");
-}
-
-TEST_P(Restart, WaitsForNothingTheFirstTime) {
-  const Result result =
-      rules::run(job({"--max-restarts", "1", "--restart-delay", "1h"}, kNoteAndFail));
-  EXPECT_EQ(result.code, 9) << result.err;
-  EXPECT_EQ(journal(), "job 0\njob 1\n");
 }
 
 TEST_P(Restart, LeavesNothingOfTheLastStart) {

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include <csignal>
-
 #include "tests/rules/job.h"
 
 namespace {
@@ -15,7 +13,6 @@ using rules::Words;
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
-using testing::Not;
 
 class Launcher : public rules::EitherWay {
  protected:
@@ -52,25 +49,6 @@ TEST_P(Launcher, WaitsForItsPeerLaunchesAndTellsThePeerTheCode) {
   EXPECT_THAT(instance.err(), AllOf(HasSubstr("1 of 1 peers (node-b)"), HasSubstr("services: sshd"),
                                     ContainsRegex("main \\(node 0 [^ ]+\\) exited with code 7")));
   EXPECT_THAT(read(path("asked")), HasSubstr("trainit-peer-end 7"));
-}
-
-TEST_P(Launcher, EndsTheWaitAtOnceWhenItIsStopped) {
-  put_mpirun("echo > " + path("launched"));
-  Instance instance(launch());
-  ASSERT_TRUE(instance.await_err("node-b: Connection refused"));
-  instance.signal(SIGTERM);
-  EXPECT_EQ(instance.wait(), 143);
-  EXPECT_EQ(read(path("launched")), "");
-}
-
-TEST_P(Launcher, EndsWith69WhenThePeerNeverAnswers) {
-  put_mpirun("echo > " + path("launched"));
-  Instance instance(launch({"--peer-timeout", "1s"}));
-  EXPECT_EQ(instance.wait(), 69);
-  EXPECT_THAT(instance.err(), AllOf(HasSubstr("waiting for the peers' sshd: node-b"),
-                                    HasSubstr("--peer-timeout"), Not(HasSubstr("defect"))));
-  EXPECT_NE(read(path("asked")), "");
-  EXPECT_EQ(read(path("launched")), "");
 }
 
 }  // namespace

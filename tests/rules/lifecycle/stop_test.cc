@@ -179,14 +179,6 @@ TEST_P(Stop, OfSeveralRanksEndsWith143AlthoughTheyEndWell) {
   EXPECT_EQ(instance.lines_with("SIGTERM received"), 1);
 }
 
-TEST_P(Stop, BySigintIsForwardedAsThatAndEndsWith130) {
-  Instance instance(spec(ranks(2, {rules::payload(), "sleep-forever"})));
-  await_told("ready-0");
-  await_told("ready-1");
-  instance.signal(SIGINT);
-  EXPECT_EQ(instance.wait(), 130);
-}
-
 // A data loader's worker takes a TERM that is not from its parent for a crash.
 TEST_P(Stop, ReachesNoWorkerOfARankBeforeTheRankHasEnded) {
   Instance instance(spec(ranks(2, {rules::payload(), "loader", "3"})));
@@ -226,17 +218,6 @@ TEST_P(Stop, KillsWhatIgnoresItWithinTheGrace) {
   several.signal(SIGTERM);
   EXPECT_EQ(several.wait(), 143);
   EXPECT_LT(several.age_ms(), 5000);
-}
-
-TEST_P(Stop, IsHurriedByASecondSigint) {
-  Instance instance(
-      spec({"--grace", "1h", "--", "/bin/sh", "-c", "trap '' INT; echo ready; exec sleep 1000"}));
-  instance.await_out("ready");
-  instance.signal(SIGINT);
-  instance.signal(SIGINT);
-  // Two of the same signal may become one; each is sent until it is over.
-  while (instance.alive()) instance.signal(SIGINT);
-  EXPECT_EQ(instance.wait(), 137);
 }
 
 TEST_P(Stop, OfTheOthersFollowsTheFirstFailure) {

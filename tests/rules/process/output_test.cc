@@ -201,6 +201,7 @@ TEST(TerminationLog, HasTheDiagnosisOfAFailureAndOfBadInput) {
       {{"--output", "inherit", "--max-restarts", "1", "--", "/bin/sh", "-c", "echo boom; exit 3"},
        "its last lines:\n  boom\n"},
       {{"--", "/no/program"}, "/no/program"},
+      {{"--max-duration", "10ms", "--", rules::payload(), "sleep-forever"}, "--max-duration"},
       {{"--rank-table", "/no/table", "--rank-table-timeout", "0", "--", "true"}, "/no/table"},
       {{"--graze", "1"}, "--graze"}};
   for (const auto& [args, text] : cases) {
