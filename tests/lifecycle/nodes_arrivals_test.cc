@@ -88,6 +88,13 @@ TEST(Go, ThatCameWhileANodeLookedAtItsListAgainIsNoStartOfAll) {
   EXPECT_EQ(job.text_of_all(), "fine 1");
 }
 
+TEST(Go, IsMissedByANodeThatLooksAtItsListAgainThoughNode0HasNotSaidThatItRuns) {
+  Nodes job(3);
+  for (const std::uint32_t node : {0U, 1U, 2U}) job.connect(node).arrive(node);
+  job.runs(2).stage(1, Stage::kPreparing);
+  EXPECT_EQ(job.text(2), "failed 0 by 1 replanned -0 again");
+}
+
 TEST(Go, TakesNode0sWordForWhichStartItIs) {
   Nodes job(2);
   job.reports[0].restarts = 3;

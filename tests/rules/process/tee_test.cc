@@ -101,6 +101,13 @@ TEST_P(Tee, HasNoPrefixForOneProcessOrWhereNoneIsWanted) {
   EXPECT_THAT(sorted_lines(result.out), testing::ElementsAre("out 0", "out 1"));
 }
 
+TEST_P(Tee, ShowsTheLastLineOfEachRankThoughItNeverEnds) {
+  const Result result = rules::run(
+      spec(ranks(2, rules::shell("printf \"no end of $RANK_ID\""), {"--output", "tee"})));
+  EXPECT_THAT(sorted_lines(result.out),
+              testing::ElementsAre("[rank 0] no end of 0", "[rank 1] no end of 1"));
+}
+
 TEST_P(Tee, PrefixesWhatIsInheritedToo) {
   const Result result = rules::run(spec(ranks(2, rules::shell("printf 'a\\rb\\rc\\n'"),
                                               {"--output", "inherit", "--log-prefix", "1"})));

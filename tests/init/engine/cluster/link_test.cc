@@ -328,6 +328,7 @@ TEST_F(Link, WaitsForAPortThatIsTaken) {
   EXPECT_THAT(a.await_warning(),
               AllOf(HasSubstr("port " + std::to_string(port_)), HasSubstr("Address already in use"),
                     HasSubstr("--link-port")));
+  a.await_text("port " + std::to_string(port_) + " of this node: Address already in use");
   a.report(Stage::kArrived);
   other.reset();
   a.await_state(true);
@@ -479,6 +480,23 @@ TEST_F(Link, TellsEachNodesUserOfAllNodes) {
   struct stat status{};
   ASSERT_EQ(::stat(path("link0").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
+TEST(NodesText, IsATableWithTheFailuresBelow) {
+  const std::vector<engine::NodeRow> rows = {
+      {.node = 0,
+       .name = "worker-0",
+       .presence = "here",
+       .phase = "running",
+       .ranks = 8,
+       .silent_ms = 1500,
+       .heard_ms_ago = 0},
+      {.node = 10, .presence = "never", .restarts = 12, .failure = "rank-8 was killed"}};
+  EXPECT_EQ(engine::nodes_to_text(rows),
+            "node  name      link   heard  phase    ranks  last output  restarts\n"
+            "0     worker-0  here   0s     running  8      1s           0\n"
+            "10    -         never  -      -        0      -            12\n"
+            "node 10: rank-8 was killed\n");
 }
 
 TEST_F(Link, TellsOfManyNodes) {
