@@ -318,22 +318,47 @@ void Coordinator::failed(NodeFailure failure, TimeMs at, TimeMs now) {
   }
   if (state_ != Verdict::State::kFailing && state_ != Verdict::State::kFailed) {
     state_ = Verdict::State::kFailing;
-    failing_ = Failing{std::move(failure), at, now};
+    failing_ = Failing{.first = {std::move(failure), at}, .since = now};
     changed();
     return;
   }
-  if (add_to(failure, at)) return;
-  const NodeFailure& first = failing_->failure;
-  const bool earlier = at < failing_->at || (at == failing_->at && failure.node < first.node);
+  const bool known = add_to(failure, at);
   if (state_ == Verdict::State::kFailed) return;
-  if (!earlier) return note_root(std::move(failure), at);
-  note_root(std::exchange(failing_->failure, std::move(failure)), std::exchange(failing_->at, at));
+  if (!known) add_other({std::move(failure), at});
+  choose_first();
 }
 
-void Coordinator::note_root(NodeFailure failure, TimeMs at) {
-  if (failure.role != NodeFailure::Role::kRoot) return;
-  if (!failing_->root || at < failing_->root->second)
-    failing_->root.emplace(std::move(failure), at);
+void Coordinator::add_other(Candidate other) {
+  std::vector<Candidate>& others = failing_->others;
+  if (others.size() < kMaxOtherFailures) return others.push_back(std::move(other));
+  const auto last = std::ranges::max_element(others, is_likelier);
+  if (is_likelier(other, *last)) *last = std::move(other);
+}
+
+bool Coordinator::is_earlier(const Candidate& one, const Candidate& other) {
+  return std::tie(one.at, one.failure.node) < std::tie(other.at, other.failure.node);
+}
+
+// A root goes before a failure of unknown role, and that before a victim; among equals the earlier.
+bool Coordinator::is_likelier(const Candidate& one, const Candidate& other) {
+  const auto order = [](NodeFailure::Role role) {
+    return role == NodeFailure::Role::kRoot ? 0 : role == NodeFailure::Role::kOpen ? 1 : 2;
+  };
+  const int first = order(one.failure.role);
+  const int second = order(other.failure.role);
+  return first != second ? first < second : is_earlier(one, other);
+}
+
+// The first failure is the earliest. If that shows a victim, it is the likeliest one.
+void Coordinator::choose_first() {
+  std::vector<Candidate>& all = failing_->others;
+  all.push_back(std::move(failing_->first));
+  auto chosen = std::ranges::min_element(all, is_earlier);
+  if (chosen->failure.role == NodeFailure::Role::kVictim) {
+    chosen = std::ranges::min_element(all, is_likelier);
+  }
+  failing_->first = std::move(*chosen);
+  all.erase(chosen);
 }
 
 // A node's own matter: each is told once in a start, and the last one shows.
@@ -342,41 +367,53 @@ void Coordinator::told(NodeFailure failure, TimeMs at, TimeMs now) {
   if (failing_ && add_to(failure, at)) return;
   if (std::exchange(nodes_[failure.node].told, true)) return;
   state_ = Verdict::State::kTold;
-  failing_ = Failing{std::move(failure), at, now};
+  failing_ = Failing{.first = {std::move(failure), at}, .since = now};
   changed();
 }
 
-// Whether it is the one that is known already, of which more may be known now.
+// Adds to a known failure what a later report of it says. False: the failure is not known yet.
 bool Coordinator::add_to(const NodeFailure& failure, TimeMs at) {
-  NodeFailure& first = failing_->failure;
-  if (first.node != failure.node || first.kind != failure.kind) return false;
-  if (state_ == Verdict::State::kFailing) {
-    failing_->at = std::min(failing_->at, at);
-    first.ran_ms = failure.ran_ms;
-    first.restarts = failure.restarts;
+  const auto same = [&failure](const Candidate& known) {
+    return known.failure.node == failure.node && known.failure.kind == failure.kind;
+  };
+  if (same(failing_->first)) {
+    update(failing_->first, failure, at);
+    return true;
   }
-  if (!refines(first, failure)) return true;
-  first.message = failure.message;
-  first.role = failure.role;
-  if (!failure.detail.empty()) first.detail = failure.detail;
-  first.complete = failure.complete;
-  if (state_ != Verdict::State::kFailing) changed();
+  const auto other = std::ranges::find_if(failing_->others, same);
+  if (other == failing_->others.end()) return false;
+  update(*other, failure, at);
   return true;
+}
+
+void Coordinator::update(Candidate& known, const NodeFailure& failure, TimeMs at) {
+  NodeFailure& of = known.failure;
+  if (state_ == Verdict::State::kFailing) {
+    known.at = std::min(known.at, at);
+    of.ran_ms = failure.ran_ms;
+    of.restarts = failure.restarts;
+  }
+  if (!refines(of, failure)) return;
+  of.message = failure.message;
+  of.role = failure.role;
+  if (!failure.detail.empty()) of.detail = failure.detail;
+  of.complete = failure.complete;
+  if (state_ != Verdict::State::kFailing) changed();
 }
 
 // Once nobody can say any more that something came before, the first failure is known.
 void Coordinator::settle(TimeMs now) {
   if (state_ != Verdict::State::kFailing) return;
-  const NodeFailure& first = failing_->failure;
+  const NodeFailure& first = failing_->first.failure;
   const TimeMs waited = now - failing_->since;
+  // A victim has a cause, which a slower node may still report.
+  const bool open = !first.complete || first.role == NodeFailure::Role::kVictim;
   const bool gathers = waited < kGatherMs || (!away_.empty() && waited < kReconnectMs) ||
-                       (!first.complete && waited < kDetailMs);
+                       (open && waited < kDetailMs);
   const bool replanned = first.kind == Kind::kReplanned;  // whatever else ends, ends by it
   if (gathers && !replanned && !ended_) return;           // with node 0 goes who could still say it
   state_ = Verdict::State::kFailed;
-  if (first.role == NodeFailure::Role::kVictim && failing_->root) {
-    std::tie(failing_->failure, failing_->at) = *failing_->root;
-  }
+  failing_->others.clear();
   failing_->again =
       numbered() && first.restarts && !is_stop(first.kind) && (replanned || all_may_restart(first));
   changed();
@@ -469,8 +506,8 @@ Verdict Coordinator::of_past(std::uint32_t node, TimeMs now) const {
   TimeMs at = now;
   const bool behind = verdict.restarts < *start_;
   if (behind && past_ && past_->restarts == verdict.restarts && past_->failing) {
-    verdict.failure = past_->failing->failure;
-    at = past_->failing->at;
+    verdict.failure = past_->failing->first.failure;
+    at = past_->failing->first.at;
   } else if (behind && report.failure) {
     verdict.failure = report.failure;
     verdict.failure->node = node;
@@ -499,8 +536,8 @@ Verdict Coordinator::verdict_for(std::uint32_t node, TimeMs now) const {
     verdict.state = shown(node);
     if (verdict.state == Verdict::State::kTold || verdict.state == Verdict::State::kFailed) {
       verdict.again = failing_->again;
-      verdict.failure = failing_->failure;
-      verdict.failure->age_ms = std::max<TimeMs>(0, now - failing_->at);
+      verdict.failure = failing_->first.failure;
+      verdict.failure->age_ms = std::max<TimeMs>(0, now - failing_->first.at);
     }
   }
   verdict.go = to.go;

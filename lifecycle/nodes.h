@@ -17,10 +17,11 @@
 namespace lifecycle {
 
 inline constexpr TimeMs kGatherMs = 300;      // for others that fail in the same breath
-inline constexpr TimeMs kDetailMs = 2500;     // for the last lines of what failed
+inline constexpr TimeMs kDetailMs = 2500;     // for the last lines of what failed, or its cause
 inline constexpr TimeMs kReconnectMs = 3000;  // a closed connection may be made again
 
-inline constexpr std::size_t kMostMissingNamed = 8;  // the others are counted
+inline constexpr std::size_t kMostMissingNamed = 8;   // the others are counted
+inline constexpr std::size_t kMaxOtherFailures = 16;  // compared with the first one
 
 // Whoever calls it tells what has come before it calls tick, so that its own pause is nobody's
 // silence; and gives node 0 its verdict before the others, so that no node runs a start that node 0
@@ -85,13 +86,15 @@ class Coordinator {
     bool told = false;          // of it, in this start
     bool sees_missing = false;  // Verdict::missing and waits_for
   };
-  struct Failing {  // a start of the job that fails
+  struct Candidate {
     NodeFailure failure;
     TimeMs at = 0;
-    TimeMs since = 0;  // when it was heard of
+  };
+  struct Failing {                       // a start of the job that fails
+    Candidate first;                     // as far as it is known
+    std::vector<Candidate> others = {};  // while State is kFailing; at most kMaxOtherFailures
+    TimeMs since = 0;                    // when the first report of a failure came
     bool again = false;
-    // The earliest that shows a root, where the failure itself may be a victim's, and when.
-    std::optional<std::pair<NodeFailure, TimeMs>> root = {};
   };
   struct Past {  // a start that node 0 has let go of
     std::uint32_t restarts = 0;
@@ -110,7 +113,11 @@ class Coordinator {
   void failed(NodeFailure failure, TimeMs at, TimeMs now);
   void told(NodeFailure failure, TimeMs at, TimeMs now);
   bool add_to(const NodeFailure& failure, TimeMs at);
-  void note_root(NodeFailure failure, TimeMs at);
+  void update(Candidate& known, const NodeFailure& failure, TimeMs at);
+  void add_other(Candidate other);
+  void choose_first();
+  [[nodiscard]] static bool is_earlier(const Candidate& one, const Candidate& other);
+  [[nodiscard]] static bool is_likelier(const Candidate& one, const Candidate& other);
   void settle(TimeMs now);
   void give_go();
   void remember_meeting(TimeMs now);

@@ -57,18 +57,63 @@ TEST(FirstFailure, IsTheRootsOfThoseThatFailInTheSameBreath) {
   EXPECT_EQ(other.text_of_all(), "failed 0 by 2 failed -450 again") << "whichever is read first";
 }
 
-TEST(FirstFailure, IsTheEarliestWhereItIsNoVictimOrNobodyShowsARoot) {
+TEST(FirstFailure, IsTheEarliestUnlessThatIsAVictim) {
   using Role = NodeFailure::Role;
-  for (const auto& [first, second] :
-       {std::pair(Role::kOpen, Role::kRoot), std::pair(Role::kRoot, Role::kRoot),
-        std::pair(Role::kVictim, Role::kVictim), std::pair(Role::kVictim, Role::kOpen)}) {
+  struct {
+    Role first, second;
+    const char* named;
+  } const rows[] = {
+      {Role::kOpen, Role::kRoot, "first"},    {Role::kOpen, Role::kVictim, "first"},
+      {Role::kRoot, Role::kRoot, "first"},    {Role::kVictim, Role::kRoot, "second"},
+      {Role::kVictim, Role::kOpen, "second"}, {Role::kVictim, Role::kVictim, "first"},
+  };
+  for (const auto& row : rows) {
     Nodes job(3);
     job.running();
     job.now = 1000;
-    job.fails(1, "first", 100).fails(2, "second", 50).shows(1, first).shows(2, second);
-    job.pass(kGatherMs);
-    EXPECT_EQ(job.verdict(0).failure->message, "first");
+    job.fails(1, "first", 100).fails(2, "second", 50).shows(1, row.first).shows(2, row.second);
+    job.pass(kDetailMs);
+    EXPECT_EQ(job.verdict(0).failure->message, row.named);
   }
+}
+
+// The culprit's node is slow, by a CPU limit perhaps: its report comes after the victim's.
+TEST(FirstFailure, IsAwaitedWhereAVictimIsAllThatIsKnown) {
+  using Role = NodeFailure::Role;
+  Nodes job(3);
+  job.running();
+  job.now = 1000;
+  job.fails(1, "victim").shows(1, Role::kVictim).pass(kDetailMs - 100);
+  EXPECT_EQ(job.text_of_all(), "failing 0");
+  Nodes alone = job;
+  job.fails(2, "killed");
+  EXPECT_EQ(job.verdict(0).failure->message, "killed") << "at once: the others had their time";
+  alone.pass(100);
+  EXPECT_EQ(alone.verdict(0).failure->message, "victim");
+}
+
+// A failure whose role becomes known while the others are compared with it.
+TEST(FirstFailure, IsNoneOfThoseThatTurnOutToBeVictims) {
+  using Role = NodeFailure::Role;
+  Nodes job(4);
+  job.running();
+  job.now = 1000;
+  job.fails(1, "one", 100, false).fails(2, "two", 50, false).fails(3, "three", 20, false);
+  job.shows(1, Role::kVictim).shows(2, Role::kVictim).pass(kDetailMs);
+  EXPECT_EQ(job.verdict(0).failure->message, "three");
+}
+
+// More failures than are compared: those that are kept are the likeliest.
+TEST(FirstFailure, IsFoundAmongManyVictims) {
+  using Role = NodeFailure::Role;
+  Nodes job(100);
+  job.running();
+  job.now = 1000;
+  for (std::uint32_t i = 1; i < 99; ++i) {
+    job.fails(i, "victim", 100).shows(i, Role::kVictim);
+  }
+  job.fails(99, "root", 10).pass(kDetailMs);
+  EXPECT_EQ(job.verdict(0).failure->message, "root");
 }
 
 // The root's own node says that no restart can help.
