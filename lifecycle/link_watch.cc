@@ -25,9 +25,16 @@ void LinkWatch::closed(TimeMs now) {
   closed_at_ = now;
 }
 
-void LinkWatch::verdict(const Verdict& last) {
-  restarts_ = last.restarts;
+Verdict LinkWatch::verdict(const Verdict& last, const NodeReport& own, TimeMs now) {
+  using Stage = NodeReport::Stage;
+  const bool takes_part = own.stage == Stage::kRunning || own.stage == Stage::kStopping;
+  if (life_ != 0 && last.life != life_ && takes_part) replaced_at_ = closed_at_;
+  life_ = last.life;
+  if (!takes_part || own.restarts != restarts_) replaced_at_.reset();
+  restarts_ = takes_part ? own.restarts : last.restarts;
   ended_ = last.ended;
+  if (!replaced_at_ || !counts_) return last;
+  return loss(Kind::kClosed, *replaced_at_, now);
 }
 
 std::optional<TimeMs> LinkWatch::next_tick() const {
@@ -38,15 +45,18 @@ std::optional<TimeMs> LinkWatch::next_tick() const {
 std::optional<Verdict> LinkWatch::lost(TimeMs now) const {
   const auto at = next_tick();
   if (!at || now < *at) return std::nullopt;
-  const bool closed = link_ == Link::kClosed;
-  const Kind kind = closed ? Kind::kClosed : Kind::kSilent;
+  return link_ == Link::kClosed ? loss(Kind::kClosed, closed_at_, now)
+                                : loss(Kind::kSilent, heard_at_, now);
+}
+
+Verdict LinkWatch::loss(Kind kind, TimeMs at, TimeMs now) const {
   Verdict verdict;
   verdict.state = counts_ ? Verdict::State::kFailed : Verdict::State::kTold;
   verdict.restarts = restarts_;
   verdict.again = true;  // as far as this node can know: its own limits decide
   verdict.by_itself = true;
   verdict.failure = {.kind = kind,
-                     .age_ms = now - (closed ? closed_at_ : heard_at_),
+                     .age_ms = now - at,
                      .restarts = true,
                      .message = loss_message(node0_, kind, timeout_ms_),
                      .detail = {}};

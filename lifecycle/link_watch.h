@@ -20,13 +20,18 @@ class LinkWatch {
   void connected(TimeMs now);
   void heard(TimeMs now);
   void closed(TimeMs now);
-  void verdict(const Verdict& last);  // the last one that came: a farewell ends the watch
+  // Takes a verdict that came; a farewell ends the watch. `own`: this node's last report. Returns
+  // what the node has to follow: the verdict, or node 0's loss if another process instance of node
+  // 0 sent it and this node is still part of a start of the previous one.
+  Verdict verdict(const Verdict& last, const NodeReport& own, TimeMs now);
   // Node 0's loss, once it is one. It ends when the connection is there again.
   [[nodiscard]] std::optional<Verdict> lost(TimeMs now) const;
   // When it is lost, unless something comes before. May have passed.
   [[nodiscard]] std::optional<TimeMs> next_tick() const;
 
  private:
+  [[nodiscard]] Verdict loss(NodeFailure::Kind kind, TimeMs at, TimeMs now) const;
+
   enum class Link : std::uint8_t { kNever, kOpen, kClosed };
   TimeMs timeout_ms_;
   bool counts_;
@@ -35,6 +40,8 @@ class LinkWatch {
   TimeMs heard_at_ = 0;
   TimeMs closed_at_ = 0;
   std::uint32_t restarts_ = 0;
+  std::uint64_t life_ = 0;             // Verdict::life; 0: none came
+  std::optional<TimeMs> replaced_at_;  // the connection to the previous instance closed
   bool ended_ = false;
 };
 

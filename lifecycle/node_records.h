@@ -123,6 +123,7 @@ struct Verdict {
   std::string waits_for = {};               // which, in words; at most kMostTextBytes
   std::uint32_t saves = 0;     // the number of the last checkpoint; falls at most at first
   bool keeps_running = false;  // after the last of them
+  std::uint64_t life = 0;      // process instance of node 0; changes with its container
   bool ended = false;          // node 0 has said farewell ...
   int exit_code = 0;           // ... with this code
   bool by_itself = false;      // node 0's loss, as the receiver has noticed it: not said by node 0
@@ -140,6 +141,7 @@ inline void fields(envgen::FieldVisitor& v, Verdict& verdict) {
   v("waits_for", verdict.waits_for);
   v("saves", verdict.saves);
   v("keeps_running", verdict.keeps_running);
+  v("life", verdict.life);
   v("ended", verdict.ended);
   v("exit_code", verdict.exit_code, {.least = 0, .most = 255});
   v("by_itself", verdict.by_itself);

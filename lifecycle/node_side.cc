@@ -140,9 +140,11 @@ std::vector<Event> NodeSide::heed(const Verdict& verdict, const Machine& machine
     // This one lives: its connection was lost, and nothing has failed here.
     failed.here = verdict.failure->node == node_ && !lost;
     if (lost && verdict.failure->node == 0) {
-      // What failed here before is no consequence of it. Node 0 itself has compared the two.
+      // Node 0 itself has compared the two. Otherwise what failed here is no consequence of the
+      // loss if it came well before: ranks may see their connections closed before the link sees
+      // its own.
       const Cause* own = machine.failed_elsewhere() ? nullptr : machine.cause();
-      const bool before = own != nullptr && own->at < now - verdict.failure->age_ms;
+      const bool before = own != nullptr && own->at < now - verdict.failure->age_ms - kGatherMs;
       failed.here = verdict.by_itself && before;
       loss_ = {*verdict.failure, now - verdict.failure->age_ms, start};
     }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include "base/exit_codes.h"
@@ -335,8 +334,14 @@ void Coordinator::add_other(Candidate other) {
   if (is_likelier(other, *last)) *last = std::move(other);
 }
 
+// A closed connection is noticed later than ranks on other nodes notice theirs, by the way through
+// the network and the time that the kernel takes to end a container.
 bool Coordinator::is_earlier(const Candidate& one, const Candidate& other) {
-  return std::tie(one.at, one.failure.node) < std::tie(other.at, other.failure.node);
+  const auto order = [](const Candidate& of) {
+    const TimeMs noticed = of.failure.kind == Kind::kClosed ? kGatherMs : 0;
+    return std::pair(of.at - noticed, of.failure.node);
+  };
+  return order(one) < order(other);
 }
 
 // A root goes before a failure of unknown role, and that before a victim; among equals the earlier.
@@ -408,8 +413,7 @@ void Coordinator::settle(TimeMs now) {
   const TimeMs waited = now - failing_->since;
   // A victim has a cause, which a slower node may still report.
   const bool open = !first.complete || first.role == NodeFailure::Role::kVictim;
-  const bool gathers = waited < kGatherMs || (!away_.empty() && waited < kReconnectMs) ||
-                       (open && waited < kDetailMs);
+  const bool gathers = waited < kGatherMs || awaits_away(now) || (open && waited < kDetailMs);
   const bool replanned = first.kind == Kind::kReplanned;  // whatever else ends, ends by it
   if (gathers && !replanned && !ended_) return;           // with node 0 goes who could still say it
   state_ = Verdict::State::kFailed;
@@ -417,6 +421,15 @@ void Coordinator::settle(TimeMs now) {
   failing_->again =
       numbered() && first.restarts && !is_stop(first.kind) && (replanned || all_may_restart(first));
   changed();
+}
+
+// A connection that closed at about the time of the failure may turn out to be the loss of its
+// node.
+bool Coordinator::awaits_away(TimeMs now) const {
+  const TimeMs latest = failing_->since + kGatherMs;
+  return std::ranges::any_of(away_, [this, now, latest](std::uint32_t node) {
+    return nodes_[node].lost_at <= latest && now < nodes_[node].back_by;
+  });
 }
 
 // A start that ran for long enough: all count anew, whatever they had left.
@@ -548,6 +561,7 @@ Verdict Coordinator::verdict_for(std::uint32_t node, TimeMs now) const {
   }
   verdict.saves = saves_;
   verdict.keeps_running = keeps_running_;
+  verdict.life = nodes_[0].life;
   verdict.ended = ended_;
   verdict.exit_code = exit_code_;
   return verdict;

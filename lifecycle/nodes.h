@@ -127,6 +127,7 @@ class Coordinator {
   void come_back(std::uint32_t node);
 
   [[nodiscard]] bool counts(NodeFailure::Kind kind) const;
+  [[nodiscard]] bool awaits_away(TimeMs now) const;
   [[nodiscard]] bool all_may_restart(const NodeFailure& first) const;
   [[nodiscard]] bool arrived(const Node& node) const;  // and was not given go
   [[nodiscard]] bool ready(const Node& node) const;

@@ -96,6 +96,12 @@ std::int64_t tree_used_ms(const std::vector<Load>& loads, pid_t root) {
   return used_ms;
 }
 
+bool tree_runnable(const std::vector<Load>& loads, pid_t root) {
+  return std::ranges::any_of(loads, [&loads, root](const Load& one) {
+    return one.state == 'R' && is_below(loads, one, root);
+  });
+}
+
 std::vector<pid_t> tree_of(const std::vector<Load>& loads, pid_t root) {
   std::vector<pid_t> pids = {root};
   for (const Load& one : loads) {

@@ -28,6 +28,9 @@ std::vector<Load> all_loads();
 // Of the process `root`, all below it, and what else is of its session; `loads` by pid. A process
 // that ends takes time away that nobody has waited for: the sum is not monotonic.
 std::int64_t tree_used_ms(const std::vector<Load>& loads, pid_t root);
+
+// Whether a process of that tree runs or waits for a CPU (state R).
+bool tree_runnable(const std::vector<Load>& loads, pid_t root);
 // The pids of that tree, `root` first.
 std::vector<pid_t> tree_of(const std::vector<Load>& loads, pid_t root);
 

@@ -330,14 +330,17 @@ TEST_F(NodeSideTest, TellsOfNoLossOfBeforeItsPresentStart) {
 TEST_F(NodeSideTest, HoldsWhatFailedHereBeforeForNoConsequenceOfThatLoss) {
   run();
   end(1, 3);
-  now_ += 50;
+  now_ += 1000;
   Verdict lost = failed(0, Kind::kClosed);
   lost.by_itself = true;
-  lost.failure->age_ms = 40;
+  lost.failure->age_ms = 600;
   EXPECT_TRUE(std::get<event::JobFailed>(heed(lost)[0]).here);
-  lost.failure->age_ms = 60;
+  lost.failure->age_ms = 800;
+  EXPECT_FALSE(std::get<event::JobFailed>(heed(lost)[0]).here)
+      << "at about the same time: its ranks saw the loss first";
+  lost.failure->age_ms = 1200;
   EXPECT_FALSE(std::get<event::JobFailed>(heed(lost)[0]).here) << "it came behind";
-  lost.failure->age_ms = 40;
+  lost.failure->age_ms = 600;
   lost.by_itself = false;
   EXPECT_FALSE(std::get<event::JobFailed>(heed(lost)[0]).here) << "node 0 knows better";
 }

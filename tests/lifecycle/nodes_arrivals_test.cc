@@ -374,7 +374,7 @@ TEST(LinkWatch, KnowsNothingBeforeItWasConnected) {
 TEST(LinkWatch, ConcludesFromAClosedConnection) {
   LinkWatch watch(30'000, true, "node 0 (a)");
   watch.connected(1000);
-  watch.verdict({.restarts = 2, .failure = {}, .waits_for = {}});
+  watch.verdict({.restarts = 2, .failure = {}, .waits_for = {}}, {}, 1000);
   watch.closed(5000);
   watch.closed(6000);
   EXPECT_EQ(watch.next_tick(), 8000);
@@ -397,9 +397,36 @@ TEST(LinkWatch, ConcludesFromSilence) {
 TEST(LinkWatch, EndsWithNode0sFarewell) {
   LinkWatch watch(30'000, true, "node 0 (a)");
   watch.connected(0);
-  watch.verdict({.failure = {}, .waits_for = {}, .ended = true});
+  watch.verdict({.failure = {}, .waits_for = {}, .ended = true}, {}, 0);
   watch.closed(100);
   EXPECT_EQ(lost(watch, 100'000), "");
+}
+
+// Node 0's container is replaced before its loss is noticed by time.
+TEST(LinkWatch, ConcludesFromAnotherProcessOfNode0) {
+  LinkWatch watch(30'000, true, "node 0 (a)");
+  const auto said = [](std::uint64_t life) {
+    return Verdict{.failure = {}, .waits_for = {}, .life = life};
+  };
+  NodeReport own{.stage = NodeReport::Stage::kRunning};
+  watch.connected(0);
+  EXPECT_EQ(watch.verdict(said(5), own, 0), said(5));
+  watch.closed(1000);
+  watch.connected(1500);
+  EXPECT_EQ(watch.verdict(said(5), own, 1600), said(5)) << "its worker alone was started again";
+  watch.closed(2000);
+  watch.connected(2500);
+  const Verdict lost = watch.verdict(said(6), own, 2600);
+  EXPECT_EQ(lost.state, Verdict::State::kFailed);
+  EXPECT_TRUE(lost.by_itself);
+  EXPECT_EQ(lost.failure->node, 0U);
+  EXPECT_EQ(lost.failure->age_ms, 600) << "since its connection closed";
+  own.stage = NodeReport::Stage::kStopping;
+  EXPECT_TRUE(watch.verdict(said(6), own, 2700).by_itself) << "until it has let go of that start";
+  own = {.stage = NodeReport::Stage::kPreparing, .restarts = 1};
+  EXPECT_EQ(watch.verdict(said(6), own, 2800), said(6));
+  own.stage = NodeReport::Stage::kRunning;
+  EXPECT_EQ(watch.verdict(said(6), own, 2900), said(6));
 }
 
 TEST(LinkWatch, NamesNode0) {

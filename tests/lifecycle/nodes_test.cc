@@ -159,6 +159,25 @@ TEST(FirstFailure, WaitsNotLongForItsLastLines) {
   EXPECT_EQ(job.verdict(0).failure->message, "rank 1 died: no memory") << "what was sent before";
 }
 
+// Its ranks' connections close first, and what they print does not say that they are victims.
+TEST(FirstFailure, IsALossThatIsNoticedSoonAfterFailuresOfUnknownRole) {
+  Nodes job(3);
+  job.running();
+  job.now = 1000;
+  job.fails(1).pass(100).close(2).pass(kReconnectMs + 100);
+  EXPECT_EQ(job.text_of_all(), "failed 0 by 2 closed -3100 again");
+  Nodes later(3);
+  later.running();
+  later.now = 1000;
+  later.fails(1).pass(250).close(2).pass(kReconnectMs);
+  EXPECT_EQ(later.text(0).substr(0, 20), "failed 0 by 2 closed");
+  Nodes other(3);
+  other.running();
+  other.now = 1000;
+  other.fails(1).pass(kGatherMs + 50).close(2).pass(kReconnectMs);
+  EXPECT_EQ(other.text(0).substr(0, 20), "failed 0 by 1 failed");
+}
+
 TEST(FirstFailure, WaitsForANodeWhoseConnectionIsBeingMadeAgain) {
   Nodes job(3);
   job.running();

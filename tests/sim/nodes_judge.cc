@@ -52,6 +52,7 @@ void NodesJudge::said(std::uint32_t node, std::uint32_t coordinator, const NodeV
   }
   if (verdict.state != State::kFailed) return;
   if (!verdict.failure) return complain("a failure is of nobody");
+  check_culprit(node, verdict.failure->node);
   // A node that takes another's place has failures of its own, in a start that is none of the job.
   const bool own = verdict.failure->node == node && verdict.restarts < nodes_[0].report.restarts;
   if (own) return;
@@ -66,6 +67,12 @@ void NodesJudge::said(std::uint32_t node, std::uint32_t coordinator, const NodeV
   if (!fresh && known->second != name) {
     complain(named(node) + " hears of " + name + ", and others of " + known->second);
   }
+}
+
+void NodesJudge::check_culprit(std::uint32_t node, std::uint32_t named_node) {
+  if (!expected_.culprit || *expected_.culprit == named_node) return;
+  complain(named(node) + " hears of a failure of " + named(named_node) + ", and " +
+           named(*expected_.culprit) + " is the culprit");
 }
 
 void NodesJudge::check_go(std::uint32_t node, const NodeVerdict& verdict) {
@@ -88,6 +95,7 @@ void NodesJudge::disturbed(std::uint32_t node, TimeMs now) {
 }
 
 void NodesJudge::lost_node_0(std::uint32_t node) {
+  check_culprit(node, 0);
   // One whose list is still the old one is not let in.
   const bool let_in = expected_.lists == 0;
   if (expected_.harmless && let_in) complain(named(node) + " holds node 0 for lost");
@@ -134,7 +142,11 @@ void NodesJudge::ended(std::uint32_t node, const Member& now) {
     complain(named(node) + " is innocent and ends as a guilty one");
   }
   if (!name && expected_.calm) complain(named(node) + " is not told which failure was the first");
+  if (is_end && expected_.culprit && now.exit_code() == kVictimCode) {
+    complain(named(node) + " is a victim and ends with its own code");
+  }
   if (!name) return;
+  check_culprit(node, name->node);
   const bool here = name->node == node && name->kind == Kind::kFailed;
   // The life that took the place of a guilty one is innocent.
   if (is_end && here && now.guilty() && now.exit_code() == exit_code::kElsewhere) {

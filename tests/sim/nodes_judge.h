@@ -23,8 +23,11 @@ struct Expectation {
   bool steady = false;  // nothing happens but that ranks fail, one after the other
   bool meets = true;
   bool stops = true;
-  bool harmless = false;    // nothing happens that a job would have to notice
-  bool calm = false;        // the network loses and delays nothing but a little
+  bool harmless = false;  // nothing happens that a job would have to notice
+  bool calm = false;      // the network loses and delays nothing but a little
+  // The one node that something happens to, over a network that works; none: several, or faults of
+  // the network.
+  std::optional<std::uint32_t> culprit = {};
   std::uint32_t lists = 0;  // how often the list of nodes changes, which is no failure
 };
 
@@ -81,6 +84,7 @@ class NodesJudge {
   };
   void started(std::uint32_t node, const Member& now);
   void ended(std::uint32_t node, const Member& now);
+  void check_culprit(std::uint32_t node, std::uint32_t named);
   void check_go(std::uint32_t node, const NodeVerdict& verdict);
   void check_quiet(const std::vector<Standing>& nodes);
   void check_together(const std::vector<Standing>& nodes);

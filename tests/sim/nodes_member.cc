@@ -56,7 +56,7 @@ void Member::look(TimeMs now) {
   }
   if (start_ == machine_.restarts()) return;
   start_ = machine_.restarts();
-  own_ = alone_ = false;
+  own_ = alone_ = victim_ = false;
   complete_at_.reset();
 }
 
@@ -212,6 +212,13 @@ void Member::rank_fails(TimeMs now) {
   rank_ends({Ending::How::kExited, kGuiltyCode}, now);
 }
 
+void Member::victim_fails(TimeMs now) {
+  if (!has_ranks_ || stage_ != Stage::kRunning) return;
+  own_ = victim_ = true;
+  if (draw(0, 2) != 0) complete_at_ = now + draw(1, 1500);
+  rank_ends({Ending::How::kExited, kVictimCode}, now);
+}
+
 void Member::told_to_stop(TimeMs now) {
   if (exited_) return;
   guilty_ = own_ = true;
@@ -244,7 +251,12 @@ NodeReport Member::report(TimeMs now) {
     report.stage = Stage::kEnded;
     report.exit_code = exit_code_;
   }
-  if (report.failure) report.failure->complete = !complete_at_;
+  if (report.failure) {
+    report.failure->complete = !complete_at_;
+    const bool shows =
+        victim_ && !complete_at_ && report.failure->kind == NodeFailure::Kind::kFailed;
+    if (shows) report.failure->role = NodeFailure::Role::kVictim;
+  }
   return report;
 }
 

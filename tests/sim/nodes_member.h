@@ -22,6 +22,7 @@ using lifecycle::TimeMs;
 using NodeVerdict = lifecycle::Verdict;
 
 inline constexpr int kGuiltyCode = 9;
+inline constexpr int kVictimCode = 8;
 
 struct NodePlan {
   bool meets = true;  // waits for the others before each start; else it may not start again
@@ -48,6 +49,7 @@ class Member {
   void tick(TimeMs now);
   [[nodiscard]] std::optional<TimeMs> next() const;
   void rank_fails(TimeMs now);
+  void victim_fails(TimeMs now);       // its rank, because another node's has failed
   void preparation_fails(TimeMs now);  // the hook or the copy of data that runs, if one does
   void told_to_stop(TimeMs now);
   void write_list(std::uint64_t list, TimeMs now);
@@ -118,6 +120,7 @@ class Member {
   std::uint64_t meeting_ = 0;
   bool has_ranks_ = false;
   bool guilty_ = false;
+  bool victim_ = false;  // what failed in this start did so because of another node
   bool own_ = false;
   bool alone_ = false;  // it goes by what it has concluded
   bool exited_ = false;

@@ -106,6 +106,7 @@ class NodesWorld {
   void happen(const NodeFault& fault);
   void crash(std::uint32_t node, bool vanishes);
   void begin_life(std::uint32_t node);
+  void hurt_others(std::uint32_t node);
 
   // A node.
   void change(std::uint32_t node, const std::function<void(Member&)>& how);
@@ -174,6 +175,7 @@ Expectation expectation(const NodesScenario& scenario) {
           .stops = scenario.stops,
           .harmless = scenario.harmless,
           .calm = calm && scenario.stops && scenario.faults.size() == 1,
+          .culprit = scenario.planted ? std::optional(scenario.faults.front().node) : std::nullopt,
           .lists = static_cast<std::uint32_t>(
               std::ranges::count(scenario.faults, What::kList, &NodeFault::what))};
 }
@@ -244,7 +246,9 @@ void NodesWorld::happen(const NodeFault& fault) {
       if (!box.alive || stands(box)) return;
       return change(fault.node, [this, which = fault.node](Member& node) {
         if (node.has_ranks() && node.stage() == Stage::kRunning) judge_.disturbed(which, now_);
+        const bool ran = node.has_ranks();
         node.rank_fails(now_);
+        if (ran && !node.has_ranks()) hurt_others(which);
       });
     case What::kHookFails:
       if (!box.alive || stands(box)) return;
@@ -309,6 +313,7 @@ void NodesWorld::crash(std::uint32_t node, bool vanishes) {
   box.vanished = vanishes;
   box.paused_until = box.throttled_until = 0;
   judge_.died(node);
+  if (box.node->has_ranks() && !vanishes) hurt_others(node);  // else no connection is closed
   if (node == 0) {
     if (coordinator_) end_coordinator();
     return;
@@ -317,6 +322,18 @@ void NodesWorld::crash(std::uint32_t node, bool vanishes) {
   if (!link) return;
   link->up = false;
   if (!vanishes) close_from_below(link);
+}
+
+// The ranks of other nodes see their connections to it closed.
+void NodesWorld::hurt_others(std::uint32_t node) {
+  if (!scenario_.victims) return;
+  for (std::uint32_t i = 0; i < boxes_.size(); ++i) {
+    if (i == node || !boxes_[i].alive || !boxes_[i].node->has_ranks()) continue;
+    later(draw(5, 2000), i, 0, [this, i, start = boxes_[i].node->restarts()] {
+      if (boxes_[i].node->restarts() != start) return;
+      change(i, [this](Member& of) { of.victim_fails(now_); });
+    });
+  }
 }
 
 void NodesWorld::begin_life(std::uint32_t node) {
@@ -503,8 +520,8 @@ void NodesWorld::watch(std::uint32_t node) {
     note("node " + std::to_string(node) + " holds node 0 for lost");
     judge_.lost_node_0(node);
     change(node, [&](Member& it) {
-      it.linked(false, now_);
       it.heed(*lost, true, now_);
+      it.linked(false, now_);
     });
     // A connection that is silent is given up.
     if (const Link link = of.link; link && link->up) {
@@ -529,9 +546,9 @@ void NodesWorld::ping(std::uint32_t node, const Link& link) {
 void NodesWorld::take(std::uint32_t node, const NodeVerdict& verdict) {
   Box& box = boxes_[node];
   box.watch->heard(now_);
-  box.watch->verdict(verdict);
+  const NodeVerdict told = box.watch->verdict(verdict, box.node->report(now_), now_);
   watch(node);
-  change(node, [&](Member& of) { of.heed(verdict, false, now_); });
+  change(node, [&](Member& of) { of.heed(told, told.by_itself, now_); });
 }
 
 // --- The network ---

@@ -41,6 +41,8 @@ struct NodesScenario {
   bool stops = true;
   bool harmless = false;  // see Expectation
   bool spaced = false;    // what fails does when the job runs again
+  bool planted = false;   // one node alone is to blame: Expectation::culprit
+  bool victims = false;   // what fails on a node lets the ranks of others fail
   TimeMs timeout_ms = 10'000;
   TimeMs most_delay_ms = 20;
   std::vector<NodeFault> faults;

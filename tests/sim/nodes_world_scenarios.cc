@@ -98,6 +98,28 @@ void add_preparations(NodesScenario& scenario) {
   scenario.faults.push_back(fault);
 }
 
+// One node alone is to blame, also where it is slow and the failures of its victims come first.
+void add_culprit(NodesScenario& scenario) {
+  Dice dice(scenario.seed + (4ULL << 40U));
+  if (scenario.harmless || scenario.spaced || !scenario.stops || !dice.chance(25)) return;
+  static constexpr What kWhat[] = {What::kRankFails, What::kRankFails, What::kHookFails,
+                                   What::kCrash,     What::kVanish,    What::kStop};
+  NodeFault fault{.what = kWhat[dice.draw(0, 5)], .at = dice.draw(4000, 20'000)};
+  fault.node = static_cast<std::uint32_t>(dice.draw(0, scenario.nodes - 1));
+  const bool dies = fault.what == What::kCrash || fault.what == What::kVanish;
+  if (dies) fault.length_ms = dice.chance(30) ? -1 : dice.draw(0, dice.chance(50) ? 3000 : 40'000);
+  scenario.faults = {fault};
+  scenario.planted = true;
+  scenario.plan.rendezvous_ms = 100'000'000;  // a wait that ends is a failure of whoever waits
+  scenario.victims = dice.chance(70);
+  scenario.quiet_at = fault.at + std::max<TimeMs>(0, fault.length_ms);
+  if (dies || !dice.chance(40)) return;
+  scenario.faults.push_back({.what = What::kThrottle,
+                             .at = fault.at - dice.draw(1, 3000),
+                             .node = fault.node,
+                             .length_ms = 6000});
+}
+
 // One rank after the other, each when all run again: after short starts and after long ones.
 void add_failures_in_turn(NodesScenario& scenario) {
   Dice dice(scenario.seed + (2ULL << 40U));
@@ -145,6 +167,7 @@ NodesScenario make_nodes_scenario(std::uint64_t seed) {
   add_lists(scenario);
   add_failures_in_turn(scenario);
   add_preparations(scenario);
+  add_culprit(scenario);
   return scenario;
 }
 
@@ -157,7 +180,8 @@ std::string text(const NodesScenario& scenario) {
       std::to_string(scenario.nodes) + " nodes, " + std::to_string(scenario.plan.max_restarts) +
       " restarts, anew after " + std::to_string(scenario.plan.restart_reset_ms) + ", time-out " +
       std::to_string(scenario.timeout_ms) + (scenario.plan.meets ? "" : ", without meeting") +
-      (scenario.stops ? "" : ", told") + (scenario.harmless ? ", harmless" : "") + ", " +
+      (scenario.stops ? "" : ", told") + (scenario.harmless ? ", harmless" : "") +
+      (scenario.planted ? ", one culprit" : "") + (scenario.victims ? ", victims" : "") + ", " +
       std::to_string(scenario.plan.hooks) + " hooks of " +
       std::to_string(scenario.plan.most_hook_ms) +
       (scenario.plan.data ? ", data in " + std::to_string(scenario.plan.most_data_ms) : "") +

@@ -193,8 +193,7 @@ class LinkClient {
         const auto verdict = envgen::from_wire<lifecycle::Verdict>(frame.payload);
         if (!verdict) return false;
         over_ = over_ || verdict->ended;
-        watch_.verdict(*verdict);
-        pipes_.verdict(*verdict);
+        pipes_.verdict(watch_.verdict(*verdict, report_.value_or(NodeReport{}), now()));
         return true;
       }
       case Kind::kRows: {

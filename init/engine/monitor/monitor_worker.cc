@@ -286,6 +286,7 @@ void Worker::look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, st
   if (!lives) return rank.judge.begin_anew();
   ActivitySample sample;
   sample.cpu_ms = proc::tree_used_ms(loads, watched.pid);
+  sample.runnable = !excuses_ && proc::tree_runnable(loads, watched.pid);
   if (watched.tee) {
     sample.output = order_.seen->seen(watched.process).bytes;
   } else if (!watched.log.empty()) {

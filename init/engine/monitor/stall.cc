@@ -6,16 +6,21 @@ namespace engine {
 
 StallJudge::Verdict StallJudge::look(const ActivitySample& sample, std::int64_t now_ms) {
   constexpr std::int64_t kIdleShare = 100;
+  constexpr std::int64_t kTickMs = 10;
   const bool first = !last_;
   const ActivitySample before = last_.value_or(sample);
-  const std::int64_t used_ms = std::abs(sample.cpu_ms - before.cpu_ms);
-  const bool busy = !rule_.by_output && used_ms * kIdleShare > now_ms - last_ms_;
+  const std::int64_t used_ms = std::abs(sample.cpu_ms - since_cpu_ms_) - kTickMs;
+  const bool computes = sample.runnable || used_ms * kIdleShare > now_ms - cpu_since_ms_;
+  const bool busy = !rule_.by_output && computes;
   const bool unseen = rule_.by_output && !sample.output;
   const bool moves = first || busy || unseen || sample.output != before.output;
   const bool told = !first && !sample.blind && sample.steps != before.steps;
   last_ = sample;
-  last_ms_ = now_ms;
   if (moves) since_ms_ = now_ms;
+  if (moves || stalled_) {
+    cpu_since_ms_ = now_ms;
+    since_cpu_ms_ = sample.cpu_ms;
+  }
   if (first || sample.blind || told) stepless_since_ms_ = now_ms;
   if (stalled_) {
     const bool again = !first && (by_steps_ ? told : moves || told);

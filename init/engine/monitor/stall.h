@@ -2,10 +2,12 @@
 // The stall watch: whether one process makes progress, judged from what is seen of it now and then.
 // Pure.
 //
-// Output is progress. So is CPU time of its tree: more than a hundredth of one CPU between two
-// looks, which is more than the idle threads of a collective's watchdog use and less than any
-// training does. A process that says nothing and whose output nobody sees is judged by CPU time
-// alone, and not at all where CPU time does not count.
+// Output is progress. So is CPU time of its tree: more than a hundredth of one CPU since the last
+// progress, which is more than the idle threads of a collective's watchdog use and less than any
+// training does; the kernel counts in ticks of 10 ms, so one tick alone says nothing. So is a
+// process of the tree that is runnable: on a busy machine it waits for a CPU. A process that says
+// nothing and whose output nobody sees is judged by CPU time alone, and not at all where CPU time
+// does not count.
 //
 // Of a process that has told a step (--progress) only the next one is progress: it may print and
 // compute for ever and be stuck. One of which a first step is expected makes no progress either
@@ -19,6 +21,7 @@ namespace engine {
 struct ActivitySample {
   std::optional<std::uint64_t> output;  // bytes, or any number that changes with it; none: not seen
   std::int64_t cpu_ms = 0;              // of the whole tree; it may fall
+  bool runnable = false;                // one of its processes runs or waits for a CPU
   std::uint64_t steps = 0;              // so many new ones it has told
   bool blind = false;                   // nobody looks for steps now: they say nothing
 };
@@ -42,9 +45,11 @@ class StallJudge {
   Verdict look(const ActivitySample& sample, std::int64_t now_ms);
   // The time since the last look does not count: everything stood still.
   void begin_anew();
-  // So much CPU time it has used by now: what it did since the last look, it did for us.
+  // Leaves out the CPU time between the last look and `cpu_ms`: the process used it for trainit.
   void excuse(std::int64_t cpu_ms) {
-    if (last_) last_->cpu_ms = cpu_ms;
+    if (!last_) return;
+    since_cpu_ms_ += cpu_ms - last_->cpu_ms;
+    last_->cpu_ms = cpu_ms;
   }
   [[nodiscard]] bool stalled() const { return stalled_; }
   // Since when nothing that counts has moved, by the clock of look(): for one that has stalled
@@ -57,8 +62,9 @@ class StallJudge {
  private:
   StallRule rule_;
   std::optional<ActivitySample> last_;
-  std::int64_t last_ms_ = 0;
   std::int64_t since_ms_ = 0;           // of output and CPU time
+  std::int64_t cpu_since_ms_ = 0;       // CPU time is compared with that of this instant
+  std::int64_t since_cpu_ms_ = 0;       // ActivitySample::cpu_ms then
   std::int64_t stepless_since_ms_ = 0;  // of steps
   bool stalled_ = false;
   bool by_steps_ = false;

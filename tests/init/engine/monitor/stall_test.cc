@@ -64,6 +64,36 @@ TEST_F(Stall, TheIdleThreadsOfAWatchdogAreNoProgress) {
   EXPECT_EQ(stalls, 1) << "10 ms of a second are a hundredth of a CPU";
 }
 
+// Looks come more often than the kernel counts: a tick between two of them is no hundredth of a
+// CPU.
+TEST_F(Stall, OneTickOfCpuTimeIsNoProgress) {
+  StallJudge judge({.timeout_ms = 1000});
+  int looks = 0;
+  for (std::int64_t now_ms = 100; looks == 0 || now_ms < 10'000; now_ms += 100) {
+    const std::int64_t ticks = now_ms / 3000;
+    const auto verdict = judge.look({.output = 1, .cpu_ms = ticks * 10}, now_ms);
+    if (verdict == Verdict::kStalled) looks = static_cast<int>(now_ms / 100);
+    ASSERT_NE(verdict, Verdict::kMoves);
+  }
+  EXPECT_EQ(looks, 11);
+}
+
+TEST_F(Stall, ProcessThatWaitsForACpuHasNotStalled) {
+  look({.output = 1});
+  EXPECT_EQ(looks_to_stall({.output = 1, .runnable = true}), 0);
+  EXPECT_EQ(looks_to_stall({.output = 1}), 10);
+  StallJudge by_output({.timeout_ms = kTimeout, .by_output = true});
+  by_output.look({.output = 1, .runnable = true}, 0);
+  EXPECT_EQ(by_output.look({.output = 1, .runnable = true}, kTimeout), Verdict::kStalled);
+}
+
+TEST_F(Stall, MovesSoonAfterALongSilence) {
+  look({.output = 1});
+  for (int i = 0; i < 3600; ++i) look({.output = 1});
+  ASSERT_TRUE(judge_.stalled());
+  EXPECT_EQ(look({.output = 1, .cpu_ms = 500}), Verdict::kMoves);
+}
+
 TEST_F(Stall, AChildThatDiesTakesItsTimeAwayWhichIsProgress) {
   look({.output = 1, .cpu_ms = 90'000});
   for (int i = 0; i < 9; ++i) look({.output = 1, .cpu_ms = 90'000});
