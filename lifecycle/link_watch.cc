@@ -28,13 +28,13 @@ void LinkWatch::closed(TimeMs now) {
 Verdict LinkWatch::verdict(const Verdict& last, const NodeReport& own, TimeMs now) {
   using Stage = NodeReport::Stage;
   const bool takes_part = own.stage == Stage::kRunning || own.stage == Stage::kStopping;
-  if (life_ != 0 && last.life != life_ && takes_part) replaced_at_ = closed_at_;
+  if (life_ != 0 && last.life != life_) replaced_ = {closed_at_, own.restarts};
   life_ = last.life;
-  if (!takes_part || own.restarts != restarts_) replaced_at_.reset();
+  if (!takes_part || (replaced_ && replaced_->restarts != own.restarts)) replaced_.reset();
   restarts_ = takes_part ? own.restarts : last.restarts;
   ended_ = last.ended;
-  if (!replaced_at_ || !counts_) return last;
-  return loss(Kind::kClosed, *replaced_at_, now);
+  if (!replaced_ || !counts_) return last;
+  return loss(Kind::kClosed, replaced_->at, now);
 }
 
 std::optional<TimeMs> LinkWatch::next_tick() const {

@@ -40,8 +40,12 @@ class LinkWatch {
   TimeMs heard_at_ = 0;
   TimeMs closed_at_ = 0;
   std::uint32_t restarts_ = 0;
-  std::uint64_t life_ = 0;             // Verdict::life; 0: none came
-  std::optional<TimeMs> replaced_at_;  // the connection to the previous instance closed
+  std::uint64_t life_ = 0;  // Verdict::life; 0: none came
+  struct Replaced {
+    TimeMs at = 0;               // the connection to the previous instance closed
+    std::uint32_t restarts = 0;  // the start that this node takes part in
+  };
+  std::optional<Replaced> replaced_;
   bool ended_ = false;
 };
 

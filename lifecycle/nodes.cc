@@ -161,6 +161,7 @@ void Coordinator::reported(std::uint32_t node, const NodeReport& report, TimeMs 
   if (detail.size() > kMostDetailBytes) detail.clear();  // a part of it says nothing
   weigh(node, detail, now);
   if (from.gone) weigh_farewell(node, now);
+  if (from.gone || node == 0) weigh_absent(now);
   if (from.gone && node == 0) {
     ended_ = true;
     exit_code_ = from.report.exit_code;
@@ -243,7 +244,12 @@ void Coordinator::begin(TimeMs now) {
 
 void Coordinator::weigh(std::uint32_t node, const std::string& detail, TimeMs now) {
   const Node& from = nodes_[node];
-  if (!from.report.failure || !in_start(from)) return;
+  if (from.report.failure && in_start(from)) failed(failure_of(node, detail), from.failed_at, now);
+}
+
+// What a node has reported as its failure.
+NodeFailure Coordinator::failure_of(std::uint32_t node, const std::string& detail) const {
+  const Node& from = nodes_[node];
   NodeFailure failure = *from.report.failure;
   failure.node = node;
   failure.detail = detail;
@@ -254,7 +260,7 @@ void Coordinator::weigh(std::uint32_t node, const std::string& detail, TimeMs no
     failure.detail.clear();
     failure.restarts = failure.complete = true;
   }
-  failed(std::move(failure), from.failed_at, now);
+  return failure;
 }
 
 // It has ended for a failure that only the coordinator before this one knew of: the others are to
@@ -270,6 +276,26 @@ void Coordinator::weigh_farewell(std::uint32_t node, TimeMs now) {
                                     "known any more",
           .detail = {}},
          now, now);
+}
+
+// A node has ended, by a stop perhaps, before the start that the others wait for: that start
+// cannot come. In an elastic job the list of nodes changes instead.
+void Coordinator::weigh_absent(TimeMs now) {
+  const bool waits = state_ == Verdict::State::kFine || state_ == Verdict::State::kTold;
+  if (!numbered() || !settings_.stop_counts || !waits || !start_ || begun_) return;
+  for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
+    const Node& of = nodes_[i];
+    if (!of.gone || in_start(of)) continue;
+    NodeFailure failure =
+        of.report.failure
+            ? failure_of(i, "")
+            : NodeFailure{.node = i,
+                          .message = called(i) + " has ended with exit code " +
+                                     std::to_string(of.report.exit_code) + " before the next start",
+                          .detail = {}};
+    failure.restarts = false;
+    return failed(std::move(failure), of.heard_at, now);
+  }
 }
 
 // Nobody heard this process for a part of the time that a node took to conclude its loss.
@@ -334,14 +360,8 @@ void Coordinator::add_other(Candidate other) {
   if (is_likelier(other, *last)) *last = std::move(other);
 }
 
-// A closed connection is noticed later than ranks on other nodes notice theirs, by the way through
-// the network and the time that the kernel takes to end a container.
 bool Coordinator::is_earlier(const Candidate& one, const Candidate& other) {
-  const auto order = [](const Candidate& of) {
-    const TimeMs noticed = of.failure.kind == Kind::kClosed ? kGatherMs : 0;
-    return std::pair(of.at - noticed, of.failure.node);
-  };
-  return order(one) < order(other);
+  return std::pair(one.at, one.failure.node) < std::pair(other.at, other.failure.node);
 }
 
 // A root goes before a failure of unknown role, and that before a victim; among equals the earlier.
@@ -358,7 +378,16 @@ bool Coordinator::is_likelier(const Candidate& one, const Candidate& other) {
 void Coordinator::choose_first() {
   std::vector<Candidate>& all = failing_->others;
   all.push_back(std::move(failing_->first));
-  auto chosen = std::ranges::min_element(all, is_earlier);
+  // A closed connection is noticed later than ranks on other nodes notice theirs, by the way
+  // through the network and the time that the kernel takes to end a container. A platform that
+  // stops nodes may kill some of them: those losses follow from the stop.
+  const bool stops =
+      std::ranges::any_of(all, [](const Candidate& of) { return is_stop(of.failure.kind); });
+  const auto happened = [stops](const Candidate& of) {
+    const bool loss = of.failure.kind == Kind::kClosed && !stops;
+    return std::pair(of.at - (loss ? kGatherMs : 0), of.failure.node);
+  };
+  auto chosen = std::ranges::min_element(all, {}, happened);
   if (chosen->failure.role == NodeFailure::Role::kVictim) {
     chosen = std::ranges::min_element(all, is_likelier);
   }

@@ -105,6 +105,8 @@ class Coordinator {
   void take(std::uint32_t node, const NodeReport& report, TimeMs now);
   void weigh(std::uint32_t node, const std::string& detail, TimeMs now);
   void weigh_farewell(std::uint32_t node, TimeMs now);
+  void weigh_absent(TimeMs now);
+  [[nodiscard]] NodeFailure failure_of(std::uint32_t node, const std::string& detail) const;
   void follow(TimeMs now);
   void begin(TimeMs now);
   void lose(std::uint32_t node, bool silent, TimeMs now);

@@ -136,6 +136,41 @@ TEST(FirstFailure, NeverChangesOnceItIsKnown) {
   EXPECT_EQ(job.text_of_all(), "failed 0 by 2 failed -1300 again");
 }
 
+// Its platform stops a node between two starts: nobody waits for it until the window ends.
+TEST(FirstFailure, IsTheStopOfANodeThatTheNextStartWaitsFor) {
+  for (const bool stop_comes_first : {true, false}) {
+    Nodes job(3);
+    job.running();
+    job.now = 1000;
+    job.fails(2).pass(kGatherMs);
+    EXPECT_EQ(job.text_of_all(), "failed 0 by 2 failed -300 again");
+    const auto stops = [&job] {
+      job.is_stopped(1);
+      job.says_farewell(1, 143);
+    };
+    if (stop_comes_first) stops();
+    job.lets_go(0).lets_go(2).arrive(0).arrive(2);
+    if (!stop_comes_first) {
+      EXPECT_EQ(job.text(0), "fine 1") << "node 1 is on its way";
+      stops();
+    }
+    job.pass(kGatherMs);
+    EXPECT_EQ(job.text(0).substr(0, 21), "failed 1 by 1 stopped");
+    EXPECT_EQ(job.text(0).find("again"), std::string::npos);
+    EXPECT_EQ(job.text(2).substr(0, 21), "failed 1 by 1 stopped");
+  }
+  Coordinator::Settings elastic = Nodes::of(3);
+  elastic.stop_counts = false;
+  Nodes job(elastic);
+  job.running();
+  job.now = 1000;
+  job.fails(2).pass(kGatherMs);
+  job.is_stopped(1);
+  job.says_farewell(1, 143);
+  job.lets_go(0).lets_go(2).arrive(0).arrive(2).pass(kGatherMs);
+  EXPECT_EQ(job.text(0), "fine 1") << "the list of nodes changes";
+}
+
 TEST(FirstFailure, WaitsForItsLastLines) {
   Nodes job(2);
   job.running();
@@ -171,6 +206,11 @@ TEST(FirstFailure, IsALossThatIsNoticedSoonAfterFailuresOfUnknownRole) {
   later.now = 1000;
   later.fails(1).pass(250).close(2).pass(kReconnectMs);
   EXPECT_EQ(later.text(0).substr(0, 20), "failed 0 by 2 closed");
+  Nodes stopped(3);
+  stopped.running();
+  stopped.now = 1000;
+  stopped.is_stopped(1).pass(100).close(2).pass(kReconnectMs + 100);
+  EXPECT_EQ(stopped.text(0).substr(0, 21), "failed 0 by 1 stopped") << "the platform ends the job";
   Nodes other(3);
   other.running();
   other.now = 1000;

@@ -177,6 +177,25 @@ void NodesJudge::finish(const std::vector<Standing>& nodes) {
   }
   if (expected_.stops) check_quiet(nodes);
   if (expected_.stops && expected_.meets) check_together(nodes);
+  if (expected_.stops && expected_.meets && expected_.lists == 0) check_waiting(nodes);
+}
+
+// Nobody waits for a node whose farewell node 0 has heard.
+void NodesJudge::check_waiting(const std::vector<Standing>& nodes) {
+  if (!nodes[0].alive || nodes[0].node->stage() == Stage::kEnded) return;
+  std::size_t ended = 0;
+  while (ended < nodes.size() && !(nodes[ended].alive && nodes[ended].known &&
+                                   nodes[ended].node->stage() == Stage::kEnded &&
+                                   nodes_[ended].report.stage == Stage::kEnded)) {
+    ++ended;
+  }
+  if (ended == nodes.size()) return;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const Standing& of = nodes[i];
+    if (!of.alive || !of.linked || of.node->stage() != Stage::kArrived) continue;
+    complain(named(i) + " waits for " + named(static_cast<std::uint32_t>(ended)) +
+             ", which has ended");
+  }
 }
 
 // Nobody runs without all the others.

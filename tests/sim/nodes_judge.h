@@ -87,6 +87,7 @@ class NodesJudge {
   void check_culprit(std::uint32_t node, std::uint32_t named);
   void check_go(std::uint32_t node, const NodeVerdict& verdict);
   void check_quiet(const std::vector<Standing>& nodes);
+  void check_waiting(const std::vector<Standing>& nodes);
   void check_together(const std::vector<Standing>& nodes);
   void complain(const std::string& text) {
     if (complaint_.empty()) complaint_ = text;

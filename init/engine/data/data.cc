@@ -42,7 +42,7 @@ envgen::Status DataTask::start() {
   DataRecord& record = data();
   record.state = State::kRunning;
   record.began_ms = stage_since_ms_ = sys::wall_ms();
-  // Of the previous start, which ended before the copy did.
+  // Forget a copy of the previous start, which was not complete.
   record.how.clear();
   record.missing = killed_ = false;
   record.progress = {};
