@@ -11,6 +11,7 @@ using Kind = NodeFailure::Kind;
 }  // namespace
 
 void LinkWatch::connected(TimeMs now) {
+  if (link_ == Link::kOpen) closed_at_ = heard_at_;  // the new one takes the place of a silent one
   link_ = Link::kOpen;
   heard_at_ = now;
 }
@@ -28,13 +29,16 @@ void LinkWatch::closed(TimeMs now) {
 Verdict LinkWatch::verdict(const Verdict& last, const NodeReport& own, TimeMs now) {
   using Stage = NodeReport::Stage;
   const bool takes_part = own.stage == Stage::kRunning || own.stage == Stage::kStopping;
-  if (life_ != 0 && last.life != life_) replaced_ = {closed_at_, own.restarts};
+  if (life_ != 0 && last.life != life_ && !ended_) replaced_ = {closed_at_, own.restarts};
   life_ = last.life;
   if (!takes_part || (replaced_ && replaced_->restarts != own.restarts)) replaced_.reset();
   restarts_ = takes_part ? own.restarts : last.restarts;
   ended_ = last.ended;
   if (!replaced_ || !counts_) return last;
-  return loss(Kind::kClosed, replaced_->at, now);
+  Verdict lost = loss(Kind::kClosed, replaced_->at, now);
+  lost.ended = last.ended;
+  lost.exit_code = last.exit_code;
+  return lost;
 }
 
 std::optional<TimeMs> LinkWatch::next_tick() const {

@@ -178,7 +178,8 @@ Machine::Next Machine::choose_next() const {
 
 // What failed before the main tasks were started is bad input, or data that are not there.
 bool Machine::may_restart() const {
-  const bool prepared = outcome_ != Outcome::kFailed || mains_started_ || elsewhere_;
+  const bool prepared =
+      outcome_ != Outcome::kFailed || mains_started_ || (elsewhere_ && nodes_ready_);
   const bool meets = !node0_ended_ || !needs_node0();
   return prepared && meets && std::cmp_less(failures_, policy_.max_restarts);
 }

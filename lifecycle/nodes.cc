@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "base/exit_codes.h"
@@ -343,29 +344,36 @@ void Coordinator::failed(NodeFailure failure, TimeMs at, TimeMs now) {
   }
   if (state_ != Verdict::State::kFailing && state_ != Verdict::State::kFailed) {
     state_ = Verdict::State::kFailing;
-    failing_ = Failing{.first = {std::move(failure), at}, .since = now};
+    const bool stops = is_stop(failure.kind);
+    failing_ = Failing{.first = {std::move(failure), at}, .since = now, .stops = stops};
     changed();
     return;
   }
   const bool known = add_to(failure, at);
   if (state_ == Verdict::State::kFailed) return;
+  failing_->stops = failing_->stops || is_stop(failure.kind);
   if (!known) add_other({std::move(failure), at});
   choose_first();
 }
 
-void Coordinator::add_other(Candidate other) {
-  std::vector<Candidate>& others = failing_->others;
-  if (others.size() < kMaxOtherFailures) return others.push_back(std::move(other));
-  const auto last = std::ranges::max_element(others, is_likelier);
-  if (is_likelier(other, *last)) *last = std::move(other);
+// When it happened, by which failures are compared. A closed connection is noticed later than ranks
+// on other nodes notice theirs, by the way through the network and the time that the kernel takes
+// to end a container. If a node was stopped, losses follow from that: a platform may kill what it
+// stops.
+TimeMs Coordinator::happened(const Candidate& of) const {
+  const bool loss = of.failure.kind == Kind::kClosed && !failing_->stops;
+  return of.at - (loss ? kGatherMs : 0);
 }
 
-bool Coordinator::is_earlier(const Candidate& one, const Candidate& other) {
-  return std::pair(one.at, one.failure.node) < std::pair(other.at, other.failure.node);
+bool Coordinator::is_earlier(const Candidate& one, const Candidate& other) const {
+  const auto order = [this](const Candidate& of) {
+    return std::tuple(happened(of), of.failure.node, of.failure.kind);
+  };
+  return order(one) < order(other);
 }
 
 // A root goes before a failure of unknown role, and that before a victim; among equals the earlier.
-bool Coordinator::is_likelier(const Candidate& one, const Candidate& other) {
+bool Coordinator::is_likelier(const Candidate& one, const Candidate& other) const {
   const auto order = [](NodeFailure::Role role) {
     return role == NodeFailure::Role::kRoot ? 0 : role == NodeFailure::Role::kOpen ? 1 : 2;
   };
@@ -374,22 +382,26 @@ bool Coordinator::is_likelier(const Candidate& one, const Candidate& other) {
   return first != second ? first < second : is_earlier(one, other);
 }
 
-// The first failure is the earliest. If that shows a victim, it is the likeliest one.
+// Of more than kMaxOtherFailures the least likely is forgotten, unless it is the earliest.
+void Coordinator::add_other(Candidate other) {
+  std::vector<Candidate>& others = failing_->others;
+  others.push_back(std::move(other));
+  if (others.size() <= kMaxOtherFailures) return;
+  const auto earlier = [this](const auto& one, const auto& two) { return is_earlier(one, two); };
+  std::swap(others.front(), *std::ranges::min_element(others, earlier));
+  const auto likelier = [this](const auto& one, const auto& two) { return is_likelier(one, two); };
+  others.erase(std::max_element(others.begin() + 1, others.end(), likelier));
+}
+
+// The first failure is the earliest one. If the earliest is a victim, the likeliest one is.
 void Coordinator::choose_first() {
   std::vector<Candidate>& all = failing_->others;
   all.push_back(std::move(failing_->first));
-  // A closed connection is noticed later than ranks on other nodes notice theirs, by the way
-  // through the network and the time that the kernel takes to end a container. A platform that
-  // stops nodes may kill some of them: those losses follow from the stop.
-  const bool stops =
-      std::ranges::any_of(all, [](const Candidate& of) { return is_stop(of.failure.kind); });
-  const auto happened = [stops](const Candidate& of) {
-    const bool loss = of.failure.kind == Kind::kClosed && !stops;
-    return std::pair(of.at - (loss ? kGatherMs : 0), of.failure.node);
-  };
-  auto chosen = std::ranges::min_element(all, {}, happened);
+  const auto earlier = [this](const auto& one, const auto& two) { return is_earlier(one, two); };
+  const auto likelier = [this](const auto& one, const auto& two) { return is_likelier(one, two); };
+  auto chosen = std::ranges::min_element(all, earlier);
   if (chosen->failure.role == NodeFailure::Role::kVictim) {
-    chosen = std::ranges::min_element(all, is_likelier);
+    chosen = std::ranges::min_element(all, likelier);
   }
   failing_->first = std::move(*chosen);
   all.erase(chosen);
@@ -515,7 +527,7 @@ std::optional<TimeMs> Coordinator::next_tick() const {
   TimeMs next = scanned_at_ + kScanMs;
   for (const std::uint32_t node : away_) next = std::min(next, nodes_[node].back_by);
   if (state_ == Verdict::State::kFailing) {
-    for (const TimeMs wait : {kGatherMs, kDetailMs, kReconnectMs}) {
+    for (const TimeMs wait : {kGatherMs, kDetailMs}) {
       const TimeMs at = failing_->since + wait;
       if (at > awake_at_) next = std::min(next, at);
     }

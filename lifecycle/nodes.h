@@ -94,6 +94,7 @@ class Coordinator {
     Candidate first;                     // as far as it is known
     std::vector<Candidate> others = {};  // while State is kFailing; at most kMaxOtherFailures
     TimeMs since = 0;                    // when the first report of a failure came
+    bool stops = false;                  // a node was stopped
     bool again = false;
   };
   struct Past {  // a start that node 0 has let go of
@@ -118,8 +119,9 @@ class Coordinator {
   void update(Candidate& known, const NodeFailure& failure, TimeMs at);
   void add_other(Candidate other);
   void choose_first();
-  [[nodiscard]] static bool is_earlier(const Candidate& one, const Candidate& other);
-  [[nodiscard]] static bool is_likelier(const Candidate& one, const Candidate& other);
+  [[nodiscard]] TimeMs happened(const Candidate& of) const;
+  [[nodiscard]] bool is_earlier(const Candidate& one, const Candidate& other) const;
+  [[nodiscard]] bool is_likelier(const Candidate& one, const Candidate& other) const;
   void settle(TimeMs now);
   void give_go();
   void remember_meeting(TimeMs now);

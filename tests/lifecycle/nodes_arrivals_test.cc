@@ -427,6 +427,19 @@ TEST(LinkWatch, ConcludesFromAnotherProcessOfNode0) {
   EXPECT_EQ(watch.verdict(said(6), own, 2800), said(6));
   own.stage = NodeReport::Stage::kRunning;
   EXPECT_EQ(watch.verdict(said(6), own, 2900), said(6));
+  watch.heard(4000);
+  watch.connected(9000);
+  EXPECT_EQ(watch.verdict(said(7), own, 9100).failure->age_ms, 5100)
+      << "the connection before was only silent";
+}
+
+TEST(LinkWatch, ExpectsAnotherProcessOfNode0AfterAFarewell) {
+  LinkWatch watch(30'000, true, "node 0 (a)");
+  const NodeReport own{.stage = NodeReport::Stage::kRunning};
+  watch.connected(0);
+  watch.verdict({.failure = {}, .waits_for = {}, .life = 5, .ended = true}, own, 0);
+  const Verdict next{.failure = {}, .waits_for = {}, .life = 6};
+  EXPECT_EQ(watch.verdict(next, own, 100), next);
 }
 
 TEST(LinkWatch, NamesNode0) {

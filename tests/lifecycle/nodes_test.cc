@@ -194,6 +194,24 @@ TEST(FirstFailure, WaitsNotLongForItsLastLines) {
   EXPECT_EQ(job.verdict(0).failure->message, "rank 1 died: no memory") << "what was sent before";
 }
 
+// The earliest failure, a victim, makes a root the first, however many others there are.
+TEST(FirstFailure, IsTheRootAmongMoreFailuresThanAreCompared) {
+  using Role = NodeFailure::Role;
+  Nodes job(40);
+  job.running();
+  job.now = 1000;
+  job.fails(1, "victim", 100).shows(1, Role::kVictim);
+  for (std::uint32_t i = 2; i < 30; ++i) job.fails(i, "unknown", 50);
+  job.fails(30, "root", 10).shows(30, Role::kRoot).pass(kDetailMs);
+  EXPECT_EQ(job.verdict(0).failure->message, "root");
+  Nodes lost(40);
+  lost.running();
+  lost.now = 1000;
+  for (std::uint32_t i = 2; i < 30; ++i) lost.fails(i, "unknown", 50);
+  lost.pass(100).close(31).pass(kReconnectMs + 100);
+  EXPECT_EQ(lost.text(0).substr(0, 21), "failed 0 by 31 closed");
+}
+
 // Its ranks' connections close first, and what they print does not say that they are victims.
 TEST(FirstFailure, IsALossThatIsNoticedSoonAfterFailuresOfUnknownRole) {
   Nodes job(3);

@@ -63,13 +63,9 @@ TEST(Verdict, MakesNoRestartOfAFailedPreparation) {
   job.linked();
   EXPECT_TRUE(job.machine().may_restart());
   job.exited(0, 3);
-  EXPECT_FALSE(job.machine().may_restart()) << "the data are not there";
-  Script alone = job;
-  alone.job_failed(kHereAgain);
-  EXPECT_EQ(alone.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
+  EXPECT_FALSE(job.machine().may_restart()) << "the data are not there, and are brought once";
   job.job_failed(kElsewhereAgain);
-  job.nothing_left();
-  EXPECT_EQ(job.fired(Timer::kRestart), "start 0#2") << "a consequence: the copy is tried again";
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 76");
 }
 
 TEST(Verdict, HereLeavesTheCodeAndTheCause) {

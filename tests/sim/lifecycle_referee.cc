@@ -165,10 +165,11 @@ void Referee::believe_request(const Event& event, TimeMs now) {
     if (!quiet_) expires_at_ += not_less_than_0(extend->duration_ms);
   } else if (const auto* changed = std::get_if<event::MembershipChanged>(&event)) {
     if (changed->elsewhere) return believe_changed_elsewhere();
+    const bool ends = runs || start_granted();
     resolves_again_ = nodes_due() && has_resolver_;
-    quiet_ = !runs && !resolves_again_;
-    if (runs) count_anew(ran_ms());
-    if (runs) end_as(Verdict::kReplanned);
+    quiet_ = !ends && !resolves_again_;
+    if (ends) count_anew(ran_ms());
+    if (ends) end_as(Verdict::kReplanned);
     if (resolves_again_) ready_ = false;
   } else if (const auto* stalled = std::get_if<event::TaskStalled>(&event)) {
     believe_stall(*stalled);
@@ -514,7 +515,8 @@ void Referee::check_start_up(const Run& run) {
   require(stop_signal_ == 0, "a start after a stop request");
   require(verdict_ == Verdict::kOpen, "a start after the end was decided");
   require(prepared(run.kind, run.ordinal), "a start before its turn");
-  require(run.kind != TaskKind::kData || run.incarnation == 0, "the data task was started again");
+  const bool incomplete = run.incarnation == 0 || (run.job < job_ && !run.ending.ok());
+  require(run.kind != TaskKind::kData || incomplete, "data were copied again for nothing");
   const bool of_job = run.kind == TaskKind::kMain || run.kind == TaskKind::kService;
   require(!of_job || in_job(run), "a start of a task that is no longer of the job");
 }
@@ -1031,7 +1033,7 @@ bool Referee::restart_due() const {
   if (verdict_ == Verdict::kReplanned) return true;
   if (verdict_ != Verdict::kFailed || !restartable_ || held_) return false;
   const bool left = std::cmp_less(answered_, policy_.max_restarts);
-  if (elsewhere_) return left && (mains_started_ || pausing_);
+  if (elsewhere_) return left && (mains_started_ || pausing_ || nodes_ready_);
   for (const CodeRange& range : policy_.no_restart_on) {
     if (failure_code_ >= range.first && failure_code_ <= range.last) return false;
   }

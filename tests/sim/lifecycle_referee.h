@@ -226,7 +226,7 @@ class Referee {
   bool quiet_ = false;         // the event is late or bogus: nothing may follow
   int sweep_ = 0;
   bool swept_ = false;  // since the verdict
-  bool stuck_ = false;  // a main task outlived its KILL
+  bool stuck_ = false;  // a main task or a copy of data outlived its KILL
   bool held_ = false;
   bool restart_was_due_ = false;  // when its timer was set
   TimeMs hold_until_ = 0;
@@ -243,6 +243,10 @@ class Referee {
 
   // The other nodes.
   bool nodes_ready_ = false;
+  // All nodes may start, and this one still runs hooks or copies data.
+  [[nodiscard]] bool start_granted() const {
+    return phase_ == lifecycle::Phase::kPreparing && nodes_ready_;
+  }
   bool resolves_again_ = false;  // the event says that they are others
   TimeMs nodes_until_ = 0;       // awaited, in this incarnation of the job
   bool linked_ = false;

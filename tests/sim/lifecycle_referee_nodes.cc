@@ -34,9 +34,9 @@ void Referee::believe_nodes(const Event& event, TimeMs now) {
 }
 
 void Referee::believe_job_failed(const event::JobFailed& event, TimeMs now) {
-  const bool runs =
-      phase_ == Phase::kStarting || phase_ == Phase::kRunning || phase_ == Phase::kCheckpointing;
-  const bool to_be_run = phase_ == Phase::kPreparing || phase_ == Phase::kAutoRestart;
+  const bool runs = phase_ == Phase::kStarting || phase_ == Phase::kRunning ||
+                    phase_ == Phase::kCheckpointing || start_granted();
+  const bool to_be_run = !runs && (phase_ == Phase::kPreparing || phase_ == Phase::kAutoRestart);
   const bool down = phase_ == Phase::kStopping || phase_ == Phase::kOnFailure;
   const bool here = event.known && event.here;
   const bool own = verdict_ == Verdict::kFailed && !elsewhere_;
@@ -96,7 +96,7 @@ void Referee::hear_first(const event::JobFailed& event) {
 
 // What has failed here, and was not told to be the first, was a consequence.
 void Referee::believe_changed_elsewhere() {
-  const bool runs = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
+  const bool runs = phase_ == Phase::kStarting || phase_ == Phase::kRunning || start_granted();
   const bool open = phase_ == Phase::kStopping && verdict_ == Verdict::kFailed && !told_;
   const bool changes = open && stop_signal_ == 0 && !held_;
   quiet_ = !runs && !changes;
@@ -173,7 +173,7 @@ void Referee::begin_sweep(TimeMs now) {
     verdict_ = Verdict::kExpired;
     call_off_restart();
   }
-  stuck_ = live(TaskKind::kMain);
+  stuck_ = live(TaskKind::kMain) || live(TaskKind::kData);
   nothing_left_ = false;  // to be said again
   closed_ = closed_ || ends_here();
   require(!second || closed_, "a second sweep for nothing");

@@ -76,9 +76,11 @@ void Walker::add_nodes(std::vector<Event>* moves) const {
 void Walker::add_noise_of_nodes(std::vector<Event>* noise) const {
   if (!machine_.awaits_nodes()) noise->emplace_back(event::NodesReady{9});
   const Phase phase = machine_.phase();
-  const bool runs = phase == Phase::kStarting || phase == Phase::kRunning;
+  const bool runs =
+      phase == Phase::kStarting || phase == Phase::kRunning || machine_.start_granted();
   if (!runs && phase != Phase::kCheckpointing) noise->emplace_back(event::JobFailed{});
   if (runs) noise->emplace_back(event::JobFailed{.known = true, .here = true});
+  if (machine_.start_granted()) return;
   if (phase != Phase::kPreparing && phase != Phase::kHold && phase != Phase::kPostStop) return;
   noise->emplace_back(event::JobFailed{.known = true, .again = true});
   noise->emplace_back(event::JobFailed{.known = true, .here = true});
@@ -158,7 +160,8 @@ std::vector<Event> Walker::noise() const {
     out.emplace_back(event::TimerFired{timer, pending.has_value() ? pending->generation - 1 : 0});
   }
   const Phase phase = machine_.phase();
-  const bool runs = phase == Phase::kStarting || phase == Phase::kRunning;
+  const bool runs =
+      phase == Phase::kStarting || phase == Phase::kRunning || machine_.start_granted();
   add_noise_of_nodes(&out);
   if (!runs) out.emplace_back(event::CheckpointRequested{true});
   if (!runs && !machine_.awaits_nodes()) out.emplace_back(event::MembershipChanged{});

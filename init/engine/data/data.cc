@@ -45,6 +45,7 @@ envgen::Status DataTask::start() {
   // Forget a copy of the previous start, which was not complete.
   record.how.clear();
   record.missing = killed_ = false;
+  record.ended_ms = 0;
   record.progress = {};
   exit_code_ = 0;
   held_ms_.reset();

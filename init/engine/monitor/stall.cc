@@ -9,13 +9,18 @@ StallJudge::Verdict StallJudge::look(const ActivitySample& sample, std::int64_t 
   constexpr std::int64_t kTickMs = 10;
   const bool first = !last_;
   const ActivitySample before = last_.value_or(sample);
-  const std::int64_t used_ms = std::abs(sample.cpu_ms - since_cpu_ms_) - kTickMs;
-  const bool computes = sample.runnable || used_ms * kIdleShare > now_ms - cpu_since_ms_;
+  const auto counts = [&](std::int64_t cpu_ms, std::int64_t then_ms) {
+    return (std::abs(sample.cpu_ms - cpu_ms) - kTickMs) * kIdleShare > now_ms - then_ms;
+  };
+  const bool waits = sample.runnable && before.runnable;
+  const bool computes =
+      waits || counts(before.cpu_ms, last_ms_) || counts(since_cpu_ms_, cpu_since_ms_);
   const bool busy = !rule_.by_output && computes;
   const bool unseen = rule_.by_output && !sample.output;
   const bool moves = first || busy || unseen || sample.output != before.output;
   const bool told = !first && !sample.blind && sample.steps != before.steps;
   last_ = sample;
+  last_ms_ = now_ms;
   if (moves) since_ms_ = now_ms;
   if (moves || stalled_) {
     cpu_since_ms_ = now_ms;

@@ -2,12 +2,12 @@
 // The stall watch: whether one process makes progress, judged from what is seen of it now and then.
 // Pure.
 //
-// Output is progress. So is CPU time of its tree: more than a hundredth of one CPU since the last
-// progress, which is more than the idle threads of a collective's watchdog use and less than any
-// training does; the kernel counts in ticks of 10 ms, so one tick alone says nothing. So is a
-// process of the tree that is runnable: on a busy machine it waits for a CPU. A process that says
-// nothing and whose output nobody sees is judged by CPU time alone, and not at all where CPU time
-// does not count.
+// Progress is output, CPU time of its tree, or a process of the tree that is runnable in two looks
+// in a row: on a busy machine it waits for a CPU. CPU time counts if it is more than a hundredth of
+// one CPU since the last look or the last progress, which is more than the idle threads of a
+// collective's watchdog use and less than any training does; a first tick of 10 ms is left out.
+// A process that says nothing and whose output nobody sees is judged by CPU time alone, and not at
+// all where CPU time does not count.
 //
 // Of a process that has told a step (--progress) only the next one is progress: it may print and
 // compute for ever and be stuck. One of which a first step is expected makes no progress either
@@ -62,6 +62,7 @@ class StallJudge {
  private:
   StallRule rule_;
   std::optional<ActivitySample> last_;
+  std::int64_t last_ms_ = 0;
   std::int64_t since_ms_ = 0;           // of output and CPU time
   std::int64_t cpu_since_ms_ = 0;       // CPU time is compared with that of this instant
   std::int64_t since_cpu_ms_ = 0;       // ActivitySample::cpu_ms then

@@ -115,6 +115,15 @@ TEST_P(SignalMap, ThatIsWrongEndsItBeforeAnythingStarts) {
 class StopRequest : public rules::LifecycleTest {};
 RULES_EITHER_WAY(StopRequest);
 
+TEST_P(StopRequest, ThatComesTwiceIsADuplicateOtherwise) {
+  hook("pre-stop", "echo pre-stop >> $HERE/journal");
+  Instance instance(job({"--grace", "1h"}, {rules::payload(), "term-after", "0", "4"}));
+  await_told("ready-0");
+  while (instance.alive()) instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 4) << "it saved";
+  EXPECT_EQ(journal(), "pre-stop\n");
+}
+
 TEST_P(StopRequest, ThatComesTwiceKillsWhereThatIsAskedFor) {
   Instance instance(
       spec({"--second-term", "kill", "--grace", "1h", "--", rules::payload(), "ignore-term"}));

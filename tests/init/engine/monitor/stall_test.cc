@@ -87,6 +87,12 @@ TEST_F(Stall, ProcessThatWaitsForACpuHasNotStalled) {
   EXPECT_EQ(by_output.look({.output = 1, .runnable = true}, kTimeout), Verdict::kStalled);
 }
 
+TEST_F(Stall, BurstOfCpuTimeAfterASilenceIsProgress) {
+  for (int i = 0; i < 9; ++i) look({.output = 1});
+  look({.output = 1, .cpu_ms = 100});
+  EXPECT_EQ(looks_to_stall({.output = 1, .cpu_ms = 100}), 10);
+}
+
 TEST_F(Stall, MovesSoonAfterALongSilence) {
   look({.output = 1});
   for (int i = 0; i < 3600; ++i) look({.output = 1});
