@@ -413,7 +413,7 @@ int Machine::exit_code() const {
     case Outcome::kExpired:
       return exit_code::kExpired;
     case Outcome::kRescheduled:
-    case Outcome::kReplanned:  // a main task hangs in the kernel, so here it cannot start again
+    case Outcome::kReplanned:  // a task hangs in the kernel, so here it cannot start again
       return exit_code::kReschedule;
     case Outcome::kStoppedElsewhere:
       return exit_code::kElsewhere;

@@ -27,7 +27,7 @@ struct NodeFailure {
     kSilent,   // nothing was heard from it for the link's time-out
     kReplanned,  // no failure: the list of nodes is another one there, and it starts again by that
   };
-  // What the output of kFailed shows. If the earliest of the failures that are compared is a
+  // Evidence in the output of kFailed. If the earliest of the failures that are compared is a
   // victim, a root is the first failure, else one of unknown role.
   enum class Role : std::uint8_t {
     kOpen,    // nothing that is sure

@@ -248,7 +248,7 @@ void Coordinator::weigh(std::uint32_t node, const std::string& detail, TimeMs no
   if (from.report.failure && in_start(from)) failed(failure_of(node, detail), from.failed_at, now);
 }
 
-// What a node has reported as its failure.
+// Returns the failure that a node has reported; its own loss of node 0 may be node 0's.
 NodeFailure Coordinator::failure_of(std::uint32_t node, const std::string& detail) const {
   const Node& from = nodes_[node];
   NodeFailure failure = *from.report.failure;
@@ -382,7 +382,7 @@ bool Coordinator::is_likelier(const Candidate& one, const Candidate& other) cons
   return first != second ? first < second : is_earlier(one, other);
 }
 
-// Of more than kMaxOtherFailures the least likely is forgotten, unless it is the earliest.
+// Forgets the least likely of more than kMaxOtherFailures, but never the earliest.
 void Coordinator::add_other(Candidate other) {
   std::vector<Candidate>& others = failing_->others;
   others.push_back(std::move(other));

@@ -14,7 +14,7 @@ using TimeMs = std::int64_t;  // milliseconds of a monotonic clock
 // Tasks of a hook's kind run one after the other; a failure of kPreStart and kPostStart ends the
 // job, one of the others changes nothing.
 enum class TaskKind : std::uint8_t {
-  kData,        // beside kResolve, once
+  kData,        // beside kResolve; again in the next start if it did not end well
   kResolve,     // at most one; ends well by ClusterReady and an exit with 0, in either order
   kPreStart,    // hook: after these two, before the main tasks
   kMain,        // a rank, or the single command

@@ -423,6 +423,13 @@ TEST(LinkWatch, ConcludesFromAnotherProcessOfNode0) {
   EXPECT_EQ(lost.failure->age_ms, 600) << "since its connection closed";
   own.stage = NodeReport::Stage::kStopping;
   EXPECT_TRUE(watch.verdict(said(6), own, 2700).by_itself) << "until it has let go of that start";
+  Verdict farewell = said(6);
+  farewell.ended = true;
+  farewell.exit_code = 3;
+  LinkWatch other = watch;
+  const Verdict both = other.verdict(farewell, own, 2750);
+  EXPECT_TRUE(both.by_itself && both.ended);
+  EXPECT_EQ(both.exit_code, 3);
   own = {.stage = NodeReport::Stage::kPreparing, .restarts = 1};
   EXPECT_EQ(watch.verdict(said(6), own, 2800), said(6));
   own.stage = NodeReport::Stage::kRunning;

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <net/if.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>

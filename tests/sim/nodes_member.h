@@ -1,5 +1,5 @@
 #pragma once
-// One node of a simulated job: a Machine with a resolver, a copy of data, pre-start hooks and one
+// Node of a simulated job: a Machine with a resolver, a copy of data, pre-start hooks and one
 // rank, behind a NodeSide. Its processes start, die and are told to stop in times of their own. The
 // calls are what happens to a node; next() is when something happens in it.
 
@@ -34,7 +34,7 @@ struct NodePlan {
   TimeMs most_look_ms = 6000;  // until another list of nodes is seen
   int hooks = 0;               // pre-start hooks of each start
   TimeMs most_hook_ms = 0;     // one of them takes
-  bool data = false;           // copied before the first start
+  bool data = false;           // copied before the first start, and again if that was broken off
   TimeMs most_data_ms = 0;     // the copy takes
   int slow_node = -1;          // its hooks and its copy take ten times as long; -1: no node's
 };
@@ -60,7 +60,7 @@ class Member {
   [[nodiscard]] NodeReport report(TimeMs now);
   [[nodiscard]] Stage stage() const { return stage_; }
   [[nodiscard]] bool has_ranks() const { return has_ranks_; }
-  // It was allowed to start, and its hooks, copy or rank run.
+  // Whether the node was allowed to start, and its hooks, copy or rank run.
   [[nodiscard]] bool takes_part() const {
     return has_ranks_ || (meeting_ != 0 && !preparations_.empty());
   }

@@ -98,7 +98,7 @@ void add_preparations(NodesScenario& scenario) {
   scenario.faults.push_back(fault);
 }
 
-// One node alone is to blame, also where it is slow and the failures of its victims come first.
+// Plants one culprit, also on a slow node whose victims fail first.
 void add_culprit(NodesScenario& scenario) {
   Dice dice(scenario.seed + (4ULL << 40U));
   if (scenario.harmless || scenario.spaced || !scenario.stops || !dice.chance(25)) return;
