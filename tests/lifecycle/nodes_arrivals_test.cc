@@ -426,6 +426,9 @@ TEST(LinkWatch, ConcludesFromAnotherProcessOfNode0) {
   Verdict farewell = said(6);
   farewell.ended = true;
   farewell.exit_code = 3;
+  LinkWatch next = watch;
+  const NodeReport again{.stage = NodeReport::Stage::kRunning, .restarts = 1};
+  EXPECT_EQ(next.verdict(said(6), again, 2750), said(6)) << "part of another start by now";
   LinkWatch other = watch;
   const Verdict both = other.verdict(farewell, own, 2750);
   EXPECT_TRUE(both.by_itself && both.ended);
