@@ -175,7 +175,9 @@ Expectation expectation(const NodesScenario& scenario) {
           .stops = scenario.stops,
           .harmless = scenario.harmless,
           .calm = calm && scenario.stops && scenario.faults.size() == 1,
-          .culprit = scenario.planted ? std::optional(scenario.faults.front().node) : std::nullopt,
+          .culprit = scenario.planted && !scenario.faults.empty()
+                         ? std::optional(scenario.faults.front().node)
+                         : std::nullopt,
           .lists = static_cast<std::uint32_t>(
               std::ranges::count(scenario.faults, What::kList, &NodeFault::what))};
 }
