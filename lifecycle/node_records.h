@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/fields.h"
 #include "lifecycle/task.h"
@@ -15,6 +16,8 @@ namespace lifecycle {
 
 inline constexpr std::uint32_t kMostTextBytes = 1024;
 inline constexpr std::uint32_t kMostDetailBytes = 8192;
+inline constexpr std::uint32_t kMostPlacesBytes = 4096;
+inline constexpr std::uint32_t kMostSuspects = 16;
 
 // What ended a node's part of the job, as that node says or as its silence shows. In a report it is
 // the node's own; or, of kind kClosed or kSilent, node 0's loss as its LinkWatch has it.
@@ -59,6 +62,29 @@ inline void fields(envgen::FieldVisitor& v, NodeFailure& failure) {
   v("detail", failure.detail);
 }
 
+// Ranks that all others of a job wait for, judged once from the places of all nodes' ranks.
+struct HangVerdict {
+  struct Suspect {
+    std::uint32_t node = 0;
+    std::uint32_t process = 0;  // its index in that node's plan
+    bool operator==(const Suspect&) const = default;
+  };
+  std::uint32_t look = 0;              // NodeReport::look of the places
+  std::vector<Suspect> suspects = {};  // at most kMostSuspects; none: the cause is not known
+  std::string text = {};               // for people; at most kMostTextBytes
+
+  bool operator==(const HangVerdict&) const = default;
+};
+inline void fields(envgen::FieldVisitor& v, HangVerdict::Suspect& suspect) {
+  v("node", suspect.node);
+  v("process", suspect.process);
+}
+inline void fields(envgen::FieldVisitor& v, HangVerdict& hang) {
+  v("look", hang.look);
+  v("suspects", hang.suspects, {.most_items = kMostSuspects});
+  v("text", hang.text);
+}
+
 // What a node says of itself.
 struct NodeReport {
   enum class Stage : std::uint8_t {
@@ -80,7 +106,11 @@ struct NodeReport {
   std::uint32_t saves = 0;
   bool keeps_running = false;  // after the last of them
   std::uint64_t meeting = 0;   // Verdict::meeting, when this start was given; 0: it was not
-  int exit_code = 0;           // kEnded
+  // Number of the last look at the ranks' places that this node knows of; as with `saves`, one
+  // more asks for another. `places` is the answer, opaque here; empty: still being taken.
+  std::uint32_t look = 0;
+  std::string places = {};  // at most kMostPlacesBytes
+  int exit_code = 0;        // kEnded
   // For `trainit status --cluster` alone.
   std::uint32_t ranks = 0;  // that live
   TimeMs silent_ms = -1;    // since its ranks' last output; -1: not known
@@ -99,6 +129,8 @@ inline void fields(envgen::FieldVisitor& v, NodeReport& report) {
   v("saves", report.saves);
   v("keeps_running", report.keeps_running);
   v("meeting", report.meeting);
+  v("look", report.look);
+  v("places", report.places);
   v("exit_code", report.exit_code, {.least = 0, .most = 255});
   v("ranks", report.ranks);
   v("silent_ms", report.silent_ms);
@@ -123,10 +155,12 @@ struct Verdict {
   std::string waits_for = {};               // which, in words; at most kMostTextBytes
   std::uint32_t saves = 0;     // the number of the last checkpoint; falls at most at first
   bool keeps_running = false;  // after the last of them
-  std::uint64_t life = 0;      // process instance of node 0; changes with its container
-  bool ended = false;          // node 0 has said farewell ...
-  int exit_code = 0;           // ... with this code
-  bool by_itself = false;      // node 0's loss, as the receiver has noticed it: not said by node 0
+  std::uint32_t look = 0;      // the last look that a node has asked for
+  std::optional<HangVerdict> hang = {};  // what came of it
+  std::uint64_t life = 0;                // process instance of node 0; changes with its container
+  bool ended = false;                    // node 0 has said farewell ...
+  int exit_code = 0;                     // ... with this code
+  bool by_itself = false;  // node 0's loss, as the receiver has noticed it: not said by node 0
 
   bool operator==(const Verdict&) const = default;
 };
@@ -141,6 +175,8 @@ inline void fields(envgen::FieldVisitor& v, Verdict& verdict) {
   v("waits_for", verdict.waits_for);
   v("saves", verdict.saves);
   v("keeps_running", verdict.keeps_running);
+  v("look", verdict.look);
+  v("hang", verdict.hang);
   v("life", verdict.life);
   v("ended", verdict.ended);
   v("exit_code", verdict.exit_code, {.least = 0, .most = 255});

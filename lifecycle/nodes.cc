@@ -171,6 +171,7 @@ void Coordinator::reported(std::uint32_t node, const NodeReport& report, TimeMs 
   settle(now);
   give_go();
   remember_meeting(now);
+  judge_hang(now);
 }
 
 void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now) {
@@ -189,7 +190,9 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
     keeps_running_ = false;
     changed();
   }
+  take_look(report, now);
   from.report = report;
+  if (from.report.places.size() > kMostPlacesBytes) from.report.places.clear();
   from.report.ran_ms = std::min(report.ran_ms, kMostRanMs);
   if (auto& failure = from.report.failure) failure->ran_ms = std::min(failure->ran_ms, kMostRanMs);
   if (report.ran_ms >= 0) from.began_at = now - from.report.ran_ms;
@@ -497,6 +500,7 @@ void Coordinator::tick(TimeMs now) {
   if (now >= scanned_at_ + kScanMs) scan(now);
   settle(now);
   give_go();
+  judge_hang(now);
 }
 
 void Coordinator::scan(TimeMs now) {
@@ -526,6 +530,7 @@ void Coordinator::miss(TimeMs now) {
 std::optional<TimeMs> Coordinator::next_tick() const {
   TimeMs next = scanned_at_ + kScanMs;
   for (const std::uint32_t node : away_) next = std::min(next, nodes_[node].back_by);
+  if (look_open_) next = std::min(next, look_since_ + kLookMs);
   if (state_ == Verdict::State::kFailing) {
     for (const TimeMs wait : {kGatherMs, kDetailMs}) {
       const TimeMs at = failing_->since + wait;
@@ -602,6 +607,8 @@ Verdict Coordinator::verdict_for(std::uint32_t node, TimeMs now) const {
   }
   verdict.saves = saves_;
   verdict.keeps_running = keeps_running_;
+  verdict.look = look_;
+  verdict.hang = hang_;
   verdict.life = nodes_[0].life;
   verdict.ended = ended_;
   verdict.exit_code = exit_code_;

@@ -5,6 +5,7 @@
 // reports. Every node has a Machine, and each other one a LinkWatch (link_watch.h).
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,8 +21,18 @@ inline constexpr TimeMs kGatherMs = 300;      // for others that fail in the sam
 inline constexpr TimeMs kDetailMs = 2500;     // for the last lines of what failed, or its cause
 inline constexpr TimeMs kReconnectMs = 3000;  // a closed connection may be made again
 
+inline constexpr TimeMs kLookMs = 10'000;  // for all nodes to say where their ranks are
+
 inline constexpr std::size_t kMostMissingNamed = 8;   // the others are counted
 inline constexpr std::size_t kMaxOtherFailures = 16;  // compared with the first one
+
+// Places of one node's ranks, as that node has told them.
+struct NodeLook {
+  std::uint32_t node = 0;
+  std::string places;  // NodeReport::places
+};
+// Compares the places; `whole`: every node has told its own.
+using JudgeHang = std::function<HangVerdict(const std::vector<NodeLook>& looks, bool whole)>;
 
 // Whoever calls it tells what has come before it calls tick, so that its own pause is nobody's
 // silence; and gives node 0 its verdict before the others, so that no node runs a start that node 0
@@ -39,6 +50,7 @@ class Coordinator {
     bool stop_counts = true;         // so does a node that was told to stop; else they are told
     TimeMs timeout_ms = 30'000;      // of silence
     TimeMs restart_reset_ms = 0;     // Policy::restart_reset_ms
+    JudgeHang judge_hang = {};       // empty: hangs are not judged
   };
   Coordinator(Settings settings, TimeMs now);
 
@@ -125,6 +137,8 @@ class Coordinator {
   void settle(TimeMs now);
   void give_go();
   void remember_meeting(TimeMs now);
+  void take_look(const NodeReport& report, TimeMs now);
+  void judge_hang(TimeMs now);
   void scan(TimeMs now);
   void miss(TimeMs now);
   void describe_missing();
@@ -181,6 +195,10 @@ class Coordinator {
   bool missed_ = false;        // it was looked who of the last meeting is not here
   std::uint32_t saves_ = 0;
   bool keeps_running_ = false;
+  std::uint32_t look_ = 0;
+  TimeMs look_since_ = 0;
+  bool look_open_ = false;  // the places are still coming
+  std::optional<HangVerdict> hang_;
   bool ended_ = false;
   int exit_code_ = 0;
 };

@@ -12,9 +12,6 @@ namespace envgen {
 namespace {
 
 constexpr int kRuns = 20;  // per cent of a CPU: more than a watchdog's looks
-constexpr std::size_t kMostNames = 8;
-constexpr std::size_t kMostVerdictBytes = 1000;
-constexpr std::size_t kMostGroupsTold = 4;
 
 struct KernelWait {
   std::string_view part;  // of the name of the kernel's function
@@ -89,7 +86,10 @@ bool is_busy_worker(const SeenProcess& process) {
 }
 
 RankPlace at_data_loader(const SeenRank& rank, const PythonThread& main) {
-  RankPlace at{Whereabouts::kElsewhere, "waits for its data loader", user_place(main), ""};
+  RankPlace at{.where = Whereabouts::kElsewhere,
+               .does = "waits for its data loader",
+               .place = user_place(main),
+               .peers = false};
   const std::span below = std::span(rank.processes).subspan(1);
   const auto stopped =
       std::ranges::find_if(below, [](const SeenProcess& process) { return is_stopped(process); });
@@ -104,24 +104,30 @@ RankPlace at_data_loader(const SeenRank& rank, const PythonThread& main) {
   return at;
 }
 
-// A place in Python's library where something else than a rank is waited for.
-const char* library_wait(const Frame& frame) {
-  constexpr std::array<std::pair<std::string_view, const char*>, 10> kFiles = {{
-      {"/subprocess.py", "waits for a process"},
-      {"/multiprocessing/popen_fork.py", "waits for a process"},
-      {"/multiprocessing/connection.py", "waits for a process's message"},
-      {"/multiprocessing/queues.py", "waits for a queue"},
-      {"/queue.py", "waits for a queue"},
-      {"/socket.py", "waits for a connection"},
-      {"/ssl.py", "waits for a connection"},
-      {"/http/client.py", "waits for a connection"},
-      {"/selectors.py", "waits for a connection"},
-      {"/concurrent/futures/_base.py", "waits for another thread"},
-  }};
-  for (const auto& [file, does] : kFiles) {
-    if (is_library(frame.file) && frame.file.ends_with(file)) return does;
-  }
-  return nullptr;
+struct LibraryWait {
+  std::string_view file;
+  const char* does;
+  bool peers;  // what is awaited may come from another rank
+};
+
+// A place in Python's library where something is awaited outside of a known collective.
+const LibraryWait* library_wait(const Frame& frame) {
+  static constexpr auto kFiles = std::to_array<LibraryWait>({
+      {"/subprocess.py", "waits for a process", false},
+      {"/multiprocessing/popen_fork.py", "waits for a process", false},
+      {"/multiprocessing/connection.py", "waits for a process's message", true},
+      {"/multiprocessing/queues.py", "waits for a queue", true},
+      {"/queue.py", "waits for a queue", true},
+      {"/socket.py", "waits for a connection", true},
+      {"/ssl.py", "waits for a connection", true},
+      {"/http/client.py", "waits for a connection", true},
+      {"/selectors.py", "waits for a connection", true},
+      {"/concurrent/futures/_base.py", "waits for another thread", true},
+  });
+  const auto found = std::ranges::find_if(kFiles, [&frame](const LibraryWait& one) {
+    return is_library(frame.file) && frame.file.ends_with(one.file);
+  });
+  return found == kFiles.end() ? nullptr : &*found;
 }
 
 RankPlace place_in_python(const SeenRank& rank, const SeenProcess& process) {
@@ -130,6 +136,7 @@ RankPlace place_in_python(const SeenRank& rank, const SeenProcess& process) {
   RankPlace at{.place = user_place(main)};
   const auto is = [&at](Whereabouts where, std::string does) {
     at.where = where;
+    at.peers = where != Whereabouts::kElsewhere;
     at.does = std::move(does);
     return at;
   };
@@ -159,8 +166,10 @@ RankPlace place_in_python(const SeenRank& rank, const SeenProcess& process) {
     return is(Whereabouts::kCollective, "waits in backward");
   }
   if (thread.state == 'D') return is(Whereabouts::kElsewhere, "waits in the kernel");
-  if (const char* does = library_wait(main.frames.front())) {
-    return is(Whereabouts::kElsewhere, does);
+  if (const LibraryWait* waits = library_wait(main.frames.front())) {
+    is(Whereabouts::kElsewhere, waits->does);
+    at.peers = waits->peers;
+    return at;
   }
   return is(Whereabouts::kUnclear, "waits");
 }
@@ -173,104 +182,6 @@ RankPlace place_without_python(const SeenProcess& process) {
   if (!thread.wait.empty()) at.does += " in " + thread.wait;
   if (!process.no_stack.empty()) at.does += "; " + process.no_stack;
   return at;
-}
-
-bool same_group(const RankPlace& a, const RankPlace& b) {
-  return a.where == b.where && a.does == b.does && a.place == b.place;
-}
-
-std::vector<StackGroup> grouped(const SeenJob& job) {
-  std::vector<StackGroup> groups;
-  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    RankPlace at = place_of(job.ranks[i]);
-    auto found = std::ranges::find_if(
-        groups, [&at](const StackGroup& group) { return same_group(group.at, at); });
-    if (found == groups.end()) {
-      groups.push_back({std::move(at), {i}});
-    } else {
-      found->ranks.push_back(i);
-    }
-  }
-  std::ranges::stable_sort(groups, std::ranges::greater(),
-                           [](const StackGroup& group) { return group.ranks.size(); });
-  return groups;
-}
-
-using Groups = std::vector<const StackGroup*>;
-
-Groups groups_at(const std::vector<StackGroup>& groups, Whereabouts where) {
-  Groups found;
-  for (const StackGroup& group : groups) {
-    if (group.at.where == where) found.push_back(&group);
-  }
-  return found;
-}
-
-std::size_t count_of(const Groups& groups) {
-  std::size_t count = 0;
-  for (const StackGroup* group : groups) count += group->ranks.size();
-  return count;
-}
-
-// Of several collectives the one that is told.
-std::string told(const SeenJob& job, const Groups& groups) {
-  std::string text;
-  for (std::size_t i = 0; i < groups.size() && i < kMostGroupsTold; ++i) {
-    text += (i > 0 ? "; " : "") + to_line(job, *groups[i]);
-  }
-  if (groups.size() > kMostGroupsTold) {
-    text += "; and " + std::to_string(groups.size() - kMostGroupsTold) + " more groups";
-  }
-  return text;
-}
-
-// The rank that alone is in another collective than all the others of the job.
-const StackGroup* out_of_order(const SeenJob& job, const Groups& waiting) {
-  if (!job.whole || waiting.size() != 2 || count_of(waiting) != job.ranks.size()) return nullptr;
-  const bool between_two = std::ranges::any_of(
-      waiting, [](const StackGroup* group) { return is_between_two(group->at.collective); });
-  const bool alone = waiting[1]->ranks.size() == 1 && waiting[0]->ranks.size() > 1;
-  return alone && !between_two ? waiting[1] : nullptr;
-}
-
-// Whom all that was seen allows to name.
-const StackGroup* suspected(const SeenJob& job, const std::vector<StackGroup>& groups) {
-  const Groups waiting = groups_at(groups, Whereabouts::kCollective);
-  const Groups stopped = groups_at(groups, Whereabouts::kStopped);
-  const Groups ended = groups_at(groups, Whereabouts::kEnded);
-  const Groups elsewhere = groups_at(groups, Whereabouts::kElsewhere);
-  const Groups unclear = groups_at(groups, Whereabouts::kUnclear);
-  // All stopped: by whoever froze the job.
-  if (stopped.size() == 1 && count_of(stopped) < job.ranks.size()) return stopped[0];
-  if (!stopped.empty() || waiting.empty()) return nullptr;
-  if (ended.size() == 1 && elsewhere.empty() && unclear.empty()) return ended[0];
-  if (!ended.empty()) return nullptr;
-  if (elsewhere.size() == 1 && count_of(elsewhere) <= count_of(waiting)) return elsewhere[0];
-  if (!elsewhere.empty()) return nullptr;
-  // Nothing but itself could keep it from where all the others of the job are.
-  const bool lone = job.whole && unclear.size() == 1 && unclear[0]->ranks.size() == 1 &&
-                    waiting.size() == 1 && waiting[0]->ranks.size() + 1 == job.ranks.size();
-  if (lone) {
-    const SeenRank& rank = job.ranks[unclear[0]->ranks[0]];
-    const bool seen = !rank.processes.empty() && !rank.processes[0].python.empty();
-    return seen && !rank.processes[0].device && !runs(rank.processes[0]) ? unclear[0] : nullptr;
-  }
-  return unclear.empty() ? out_of_order(job, waiting) : nullptr;
-}
-
-std::string verdict_text(const SeenJob& job, const StackVerdict& verdict,
-                         const StackGroup* suspect) {
-  Groups others;
-  for (const StackGroup& group : verdict.groups) {
-    if (&group != suspect) others.push_back(&group);
-  }
-  if (suspect != nullptr) {
-    return "the others wait for " + to_line(job, *suspect) + ". " + told(job, others);
-  }
-  if (verdict.all_wait && !job.whole) {
-    return "all ranks of this node wait, so the cause is on another node. " + told(job, others);
-  }
-  return "the cause is not known. " + told(job, others);
 }
 
 }  // namespace
@@ -291,41 +202,23 @@ RankPlace place_of(const SeenRank& rank) {
     return at;
   }
   if (process.python.empty()) return place_without_python(process);
-  return place_in_python(rank, process);
+  RankPlace at = place_in_python(rank, process);
+  at.idle = !process.device && !runs(process);
+  return at;
+}
+
+std::vector<PlacedRank> places_of(const SeenJob& job) {
+  std::vector<PlacedRank> places;
+  for (const SeenRank& rank : job.ranks) {
+    places.push_back({.name = rank.name, .node = {}, .at = place_of(rank)});
+  }
+  return places;
 }
 
 StackVerdict judge_stacks(const SeenJob& job) {
-  StackVerdict verdict;
-  verdict.groups = grouped(job);
-  const StackGroup* suspect = suspected(job, verdict.groups);
-  if (suspect != nullptr) verdict.suspects = suspect->ranks;
-  verdict.all_wait =
-      !job.ranks.empty() &&
-      count_of(groups_at(verdict.groups, Whereabouts::kCollective)) == job.ranks.size();
-  verdict.text = verdict_text(job, verdict, suspect);
-  if (verdict.text.size() > kMostVerdictBytes) {
-    verdict.text.resize(kMostVerdictBytes - 3);  // names and paths are ASCII
-    verdict.text += "...";
-  }
+  StackVerdict verdict = judge_places(places_of(job), job.whole);
   for (const std::string& note : job.notes) verdict.text += ". " + note;
   return verdict;
-}
-
-std::string names_of(const SeenJob& job, const std::vector<std::size_t>& ranks) {
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size() && i < kMostNames; ++i) {
-    text += (i > 0 ? ", " : "") + job.ranks[ranks[i]].name;
-  }
-  if (ranks.size() > kMostNames) {
-    text += " and " + std::to_string(ranks.size() - kMostNames) + " more";
-  }
-  return text;
-}
-
-std::string to_line(const SeenJob& job, const StackGroup& group) {
-  std::string text = names_of(job, group.ranks) + ": " + group.at.does;
-  if (!group.at.place.empty()) text += ", " + group.at.place;
-  return text;
 }
 
 }  // namespace envgen

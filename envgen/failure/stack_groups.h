@@ -6,7 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "envgen/failure/python_dump.h"
@@ -60,26 +63,47 @@ struct RankPlace {
   std::string does;        // "waits in all_reduce", "sleeps", "is stopped"
   std::string place;       // "train.py:31 in load"; "" = not known
   std::string collective;  // of kCollective
+  bool idle = false;       // Python was seen, no thread runs, no accelerator is open
+  bool peers = true;       // it may wait for another rank, by whatever means
 };
 RankPlace place_of(const SeenRank& rank);
 
+// Rank with its place, on this node or on another one.
+struct PlacedRank {
+  std::string name;
+  std::string node;           // "node 1 (b)", where there are several
+  std::uint32_t process = 0;  // its index in the plan of its node
+  RankPlace at;
+};
+std::vector<PlacedRank> places_of(const SeenJob& job);  // in the order of SeenJob::ranks
+
 struct StackGroup {
   RankPlace at;
-  std::vector<std::size_t> ranks;  // places in SeenJob::ranks
+  std::vector<std::size_t> ranks;  // indexes of the ranks that were judged
 };
 
 struct StackVerdict {
-  std::vector<std::size_t> suspects;  // places in SeenJob::ranks; none: the cause is not known
-  bool all_wait = false;              // all ranks here wait for others
+  std::vector<std::size_t> suspects;  // indexes as in a group; none: the cause is not known
+  bool all_wait = false;              // all ranks that were seen wait for others
   std::string text;                   // a sentence for people, within 1,000 bytes, and the notes
   std::vector<StackGroup> groups;     // the largest first
 };
 StackVerdict judge_stacks(const SeenJob& job);
+// Judges ranks of one node or of several; `whole`: no rank of the job is left out.
+StackVerdict judge_places(std::span<const PlacedRank> ranks, bool whole);
 
-// "rank-0, rank-1 and 6 more"
-std::string names_of(const SeenJob& job, const std::vector<std::size_t>& ranks);
+// Encodes the places of a node's ranks for another node, in at most kMostPlacesBytes. Ranks of the
+// largest groups are left out where there is no room for all.
+inline constexpr std::size_t kMostPlacesBytes = 4096;
+std::string encode_places(std::span<const PlacedRank> ranks);
+struct NodePlaces {
+  std::vector<PlacedRank> ranks;  // without PlacedRank::node
+  bool whole = true;              // none was left out
+};
+std::optional<NodePlaces> decode_places(std::string_view bytes);  // nullopt: not made by the above
+
 // "rank-0, rank-1: waits in all_reduce, train.py:20 in step"
-std::string to_line(const SeenJob& job, const StackGroup& group);
+std::string to_line(std::span<const PlacedRank> ranks, const StackGroup& group);
 
 // What `trainit stacks` prints.
 std::string stacks_to_text(const SeenJob& job, const StackVerdict& verdict);

@@ -94,7 +94,8 @@ void write_rank(json::Writer& out, const SeenRank& rank) {
 
 std::string stacks_to_text(const SeenJob& job, const StackVerdict& verdict) {
   std::string text = verdict.text + "\n";
-  for (const StackGroup& group : verdict.groups) text += to_line(job, group) + "\n";
+  const std::vector<PlacedRank> places = places_of(job);
+  for (const StackGroup& group : verdict.groups) text += to_line(places, group) + "\n";
   for (const SeenRank& rank : job.ranks) {
     text += "\n" + rank.name + (rank.ended.empty() ? "" : " " + rank.ended) + "\n";
     for (const SeenProcess& process : rank.processes) add_process(process, text);

@@ -90,7 +90,7 @@ Supervisor::Supervisor(Setup& setup)
     data_.push_back(&workers_.add<DataTask>(context_, i + 1, resolver_));
   }
   workers_.add<MembershipWatch>(context_, setup_.planner);
-  workers_.add<Monitor>(context_, tees_);
+  workers_.add<Monitor>(context_, tees_, workers_.add<HangTask>(context_));
 }
 
 int Supervisor::run() {

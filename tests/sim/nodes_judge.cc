@@ -145,6 +145,10 @@ void NodesJudge::ended(std::uint32_t node, const Member& now) {
   if (is_end && expected_.culprit && now.exit_code() == kVictimCode) {
     complain(named(node) + " is a victim and ends with its own code");
   }
+  if (is_end && expected_.culprit && *expected_.culprit != node &&
+      now.exit_code() == exit_code::kHangs) {
+    complain(named(node) + " waits for a rank that hangs, and ends as if its own did");
+  }
   if (!name) return;
   check_culprit(node, name->node);
   const bool here = name->node == node && name->kind == Kind::kFailed;

@@ -54,6 +54,11 @@ void Member::look(TimeMs now) {
   } else if (!due_.at(static_cast<std::size_t>(Due::kSeen))) {
     due(Due::kSeen, now + draw(0, plan_.most_look_ms));
   }
+  const Phase phase = machine_.phase();
+  if (phase != Phase::kStarting && phase != Phase::kRunning) {
+    hangs_ = false;
+    hang_side_.let_go();
+  }
   if (start_ == machine_.restarts()) return;
   start_ = machine_.restarts();
   own_ = alone_ = victim_ = false;
@@ -140,11 +145,14 @@ std::optional<TimeMs> Member::next() const {
   for (const Alarm& alarm : alarms_) add(alarm.at);
   add(complete_at_);
   for (const auto& [index, preparation] : preparations_) add(preparation.ends_at);
+  add(looked_at_);
+  add(hang_side_.next_at());
   return next;
 }
 
 void Member::tick(TimeMs now) {
   if (complete_at_ && now >= *complete_at_) complete_at_.reset();
+  settle_hang(now);
   for (std::size_t i = 0; i < due_.size(); ++i) {
     if (exited_ || !due_.at(i) || now < *due_.at(i)) continue;
     due_.at(i).reset();
@@ -219,6 +227,33 @@ void Member::victim_fails(TimeMs now) {
   rank_ends({Ending::How::kExited, kVictimCode}, now);
 }
 
+void Member::stalls(TimeMs silent_ms, TimeMs now) {
+  if (!has_ranks_ || stage_ != Stage::kRunning) return;
+  if (!hang_side_.stalled(silent_ms, now)) {
+    own_ = true;
+    step(event::TaskStalled{rank_, silent_ms}, now);
+  }
+  settle_hang(now);
+}
+
+void Member::settle_hang(TimeMs now) {
+  using Next = HangSide::Next;
+  if (exited_) return;
+  if (looked_at_ && now >= *looked_at_) {
+    looked_at_.reset();
+    hang_side_.looked(hangs_ ? kHangs : "waits");
+  }
+  if (hang_side_.owes_places() && !looked_at_) looked_at_ = now + draw(300, 3000);
+  const Next next = hang_side_.next(now);
+  const bool suspect =
+      std::ranges::any_of(hang_side_.verdict().suspects,
+                          [this](const HangVerdict::Suspect& one) { return one.node == index_; });
+  if (next == Next::kNothing || (next == Next::kTell && !suspect) || !has_ranks_) return;
+  guilty_ = guilty_ || hangs_;
+  own_ = true;
+  step(event::TaskStalled{rank_, 0}, now);
+}
+
 void Member::told_to_stop(TimeMs now) {
   if (exited_) return;
   guilty_ = own_ = true;
@@ -238,11 +273,15 @@ void Member::heed(const NodeVerdict& verdict, bool by_itself, TimeMs now) {
   const bool late = goes_by_it && stage_ == Stage::kStopping && named_ &&
                     verdict.failure->kind == NodeFailure::Kind::kReplanned;
   if (goes_by_it && !by_itself && !alone_ && stops && !late) named_ = verdict.failure;
+  if (!by_itself) hang_side_.heed(verdict, now);
   for (const Event& event : side_.heed(verdict, machine_, now)) step(event, now);
+  settle_hang(now);
 }
 
 void Member::linked(bool up, TimeMs now) {
-  if (!exited_) step(event::Linked{up}, now);
+  if (exited_) return;
+  hang_side_.linked(up);
+  step(event::Linked{up}, now);
 }
 
 NodeReport Member::report(TimeMs now) {
@@ -251,6 +290,7 @@ NodeReport Member::report(TimeMs now) {
     report.stage = Stage::kEnded;
     report.exit_code = exit_code_;
   }
+  if (!report.failure) hang_side_.add_to(report);
   if (report.failure) {
     report.failure->complete = !complete_at_;
     const bool shows =

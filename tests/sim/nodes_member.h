@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "lifecycle/hang_side.h"
 #include "lifecycle/machine.h"
 #include "lifecycle/node_side.h"
 #include "lifecycle/nodes.h"
@@ -23,6 +24,7 @@ using NodeVerdict = lifecycle::Verdict;
 
 inline constexpr int kGuiltyCode = 9;
 inline constexpr int kVictimCode = 8;
+inline constexpr const char* kHangs = "hangs";  // NodeReport::places of a rank that does
 
 struct NodePlan {
   bool meets = true;  // waits for the others before each start; else it may not start again
@@ -49,8 +51,10 @@ class Member {
   void tick(TimeMs now);
   [[nodiscard]] std::optional<TimeMs> next() const;
   void rank_fails(TimeMs now);
-  void victim_fails(TimeMs now);       // its rank, because another node's has failed
-  void preparation_fails(TimeMs now);  // the hook or the copy of data that runs, if one does
+  void victim_fails(TimeMs now);              // its rank, because another node's has failed
+  void preparation_fails(TimeMs now);         // the hook or the copy of data that runs, if one does
+  void rank_hangs() { hangs_ = has_ranks_; }  // the ranks of all nodes wait for it
+  void stalls(TimeMs silent_ms, TimeMs now);  // its watch has seen no progress for so long
   void told_to_stop(TimeMs now);
   void write_list(std::uint64_t list, TimeMs now);
   // Of node 0, or what the node concludes of node 0's loss.
@@ -88,6 +92,7 @@ class Member {
   void preparation_ends(std::uint32_t index, lifecycle::Ending ending, TimeMs now);
   [[nodiscard]] TimeMs preparation_ms(lifecycle::TaskKind kind);
   void look(TimeMs now);
+  void settle_hang(TimeMs now);
   void resolved(TimeMs now);
   [[nodiscard]] bool sees_another_list() const;
 
@@ -99,6 +104,9 @@ class Member {
   lifecycle::Policy policy_;
   lifecycle::Machine machine_;
   lifecycle::NodeSide side_;
+  lifecycle::HangSide hang_side_;
+  std::optional<TimeMs> looked_at_;  // when it will be known where its rank is
+  bool hangs_ = false;
   struct Alarm {
     std::uint32_t generation = 0;
     std::optional<TimeMs> at;

@@ -141,6 +141,18 @@ const Defect kDefects[] = {
      [](auto& scenario) {
        scenario.tamper_report = [](std::uint32_t, NodeReport& report) { report.failure.reset(); };
      }},
+    {"knows nobody whom the others wait for",
+     [](auto& scenario) {
+       scenario.tamper = [](std::uint32_t, NodeVerdict& verdict, const NodeReport&) {
+         if (verdict.hang) verdict.hang->suspects.clear();
+       };
+     }},
+    {"hears no place of a rank that hangs",
+     [](auto& scenario) {
+       scenario.tamper_report = [](std::uint32_t, NodeReport& report) {
+         if (report.places == kHangs) report.places = "waits";
+       };
+     }},
     {"hears of an arrival while the ranks still stop",
      [](auto& scenario) {
        scenario.tamper_report = [](std::uint32_t, NodeReport& report) {

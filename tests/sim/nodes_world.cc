@@ -22,6 +22,7 @@ constexpr std::uint64_t kFirstList = 42;
 constexpr TimeMs kQuietMs = 120'000;   // until all that follows from a fault has followed
 constexpr TimeMs kConnectedMs = 1000;  // all nodes are, where nothing happens to them
 constexpr TimeMs kThrottleMs = 1000;   // a throttled container stands still between two steps
+constexpr TimeMs kStallMs = 2000;      // without progress, until a watch sees it
 constexpr TimeMs kLingerMs = 4000;     // of node 0's link, after its node has ended
 
 struct Connection {
@@ -106,6 +107,7 @@ class NodesWorld {
   void happen(const NodeFault& fault);
   void crash(std::uint32_t node, bool vanishes);
   void begin_life(std::uint32_t node);
+  void hang(std::uint32_t node);
   void hurt_others(std::uint32_t node);
 
   // A node.
@@ -159,6 +161,15 @@ class NodesWorld {
   TimeMs down_at_ = 0;
   NodesJudge judge_;
 };
+
+// Knows a rank that hangs by its place, as a stack would show it.
+lifecycle::HangVerdict judge_hang(const std::vector<lifecycle::NodeLook>& looks, bool /*whole*/) {
+  lifecycle::HangVerdict verdict;
+  for (const lifecycle::NodeLook& look : looks) {
+    if (look.places == kHangs) verdict.suspects.push_back({look.node, 0});
+  }
+  return verdict;
+}
 
 Expectation expectation(const NodesScenario& scenario) {
   const bool calm = std::ranges::all_of(scenario.faults, [](const NodeFault& fault) {
@@ -255,6 +266,9 @@ void NodesWorld::happen(const NodeFault& fault) {
     case What::kHookFails:
       if (!box.alive || stands(box)) return;
       return change(fault.node, [this](Member& node) { node.preparation_fails(now_); });
+    case What::kHang:
+      if (!box.alive || stands(box)) return;
+      return hang(fault.node);
     case What::kThrottle:
       if (box.alive) box.throttled_until = std::max(box.throttled_until, until);
       return;
@@ -334,6 +348,20 @@ void NodesWorld::hurt_others(std::uint32_t node) {
     later(draw(5, 2000), i, 0, [this, i, start = boxes_[i].node->restarts()] {
       if (boxes_[i].node->restarts() != start) return;
       change(i, [this](Member& of) { of.victim_fails(now_); });
+    });
+  }
+}
+
+// The ranks of all nodes make no progress any more; its own seems to, perhaps.
+void NodesWorld::hang(std::uint32_t node) {
+  if (!boxes_[node].node->has_ranks()) return;
+  boxes_[node].node->rank_hangs();
+  for (std::uint32_t i = 0; i < boxes_.size(); ++i) {
+    if (!boxes_[i].alive || (i == node && draw(0, 1) == 0)) continue;
+    const TimeMs silent = kStallMs + draw(0, 2000);
+    later(silent, i, 0, [this, i, silent, start = boxes_[i].node->restarts()] {
+      if (boxes_[i].node->restarts() != start) return;
+      change(i, [&](Member& of) { of.stalls(silent, now_); });
     });
   }
 }
@@ -598,7 +626,8 @@ void NodesWorld::begin_coordinator() {
                                  .stops = scenario_.stops,
                                  .together = scenario_.plan.meets,
                                  .timeout_ms = scenario_.timeout_ms - scenario_.impatience_ms,
-                                 .restart_reset_ms = scenario_.plan.restart_reset_ms};
+                                 .restart_reset_ms = scenario_.plan.restart_reset_ms,
+                                 .judge_hang = judge_hang};
   coordinator_.emplace(std::move(settings), now_);
   ++coordinators_;
   version_ = 0;

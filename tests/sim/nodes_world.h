@@ -27,6 +27,7 @@ struct NodeFault {
     kList,         // the list of nodes is another one, which each node has within length_ms
     kHookFails,    // the pre-start hook, or the copy of data, that runs there
     kThrottle,     // each step of the container comes late by up to a second, for length_ms
+    kHang,         // its rank is stuck, and the ranks of all nodes wait for it
   };
   What what = What::kRankFails;
   TimeMs at = 0;

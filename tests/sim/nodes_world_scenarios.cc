@@ -103,8 +103,9 @@ void add_culprit(NodesScenario& scenario) {
   Dice dice(scenario.seed + (4ULL << 40U));
   if (scenario.harmless || scenario.spaced || !scenario.stops || !dice.chance(25)) return;
   static constexpr What kWhat[] = {What::kRankFails, What::kRankFails, What::kHookFails,
-                                   What::kCrash,     What::kVanish,    What::kStop};
-  NodeFault fault{.what = kWhat[dice.draw(0, 5)], .at = dice.draw(4000, 20'000)};
+                                   What::kCrash,     What::kVanish,    What::kStop,
+                                   What::kHang};
+  NodeFault fault{.what = kWhat[dice.draw(0, 6)], .at = dice.draw(4000, 20'000)};
   fault.node = static_cast<std::uint32_t>(dice.draw(0, scenario.nodes - 1));
   const bool dies = fault.what == What::kCrash || fault.what == What::kVanish;
   if (dies) fault.length_ms = dice.chance(30) ? -1 : dice.draw(0, dice.chance(50) ? 3000 : 40'000);
@@ -175,7 +176,7 @@ std::string text(const NodesScenario& scenario) {
   static constexpr const char* kWhat[] = {
       "a rank fails", "told to stop", "crashes",   "vanishes", "cut",
       "partitioned",  "mute up",      "mute down", "paused",   "coordinator dies",
-      "another list", "hook fails",   "throttled"};
+      "another list", "hook fails",   "throttled", "hangs"};
   std::string out =
       std::to_string(scenario.nodes) + " nodes, " + std::to_string(scenario.plan.max_restarts) +
       " restarts, anew after " + std::to_string(scenario.plan.restart_reset_ms) + ", time-out " +

@@ -12,6 +12,7 @@
 
 #include "base/exit_codes.h"
 #include "base/result.h"
+#include "init/engine/cluster/hang_judge.h"
 #include "init/engine/cluster/link_members.h"
 #include "init/engine/cluster/link_pipes.h"
 #include "init/engine/cluster/link_rows.h"
@@ -48,7 +49,10 @@ lifecycle::Coordinator::Settings coordinator_settings(const LinkSettings& settin
           .loss_counts = settings.loss_counts,
           .stop_counts = settings.stop_counts,
           .timeout_ms = settings.timeout_ms,
-          .restart_reset_ms = settings.restart_reset_ms};
+          .restart_reset_ms = settings.restart_reset_ms,
+          .judge_hang = [names = settings.names](const auto& looks, bool whole) {
+            return judge_hang(looks, whole, names);
+          }};
 }
 
 class LinkServer {

@@ -193,7 +193,10 @@ NodeReport LinkTask::report() {
   const lifecycle::Machine& machine = context_.machine;
   NodeReport report = side_.report(machine, link_->cluster, now_ms_());
   report.ranks = static_cast<std::uint32_t>(main_pids(job).size());
-  if (!report.failure) return report;
+  if (!report.failure) {
+    job.hang_side.add_to(report);
+    return report;
+  }
   NodeFailure& failure = *report.failure;
   const std::string node =
       "node " + std::to_string(link_->node_rank) + (job.host.empty() ? "" : " (" + job.host + ")");
@@ -298,6 +301,7 @@ void LinkTask::set_up(bool is_up) {
   down_at_ms_.reset();
   up_ = is_up;
   was_up_ = was_up_ || is_up;
+  context_.job.hang_side.linked(is_up);
   tell_machine(false);
 }
 
@@ -313,6 +317,7 @@ void LinkTask::tell_machine(bool fails) {
 
 void LinkTask::take(const Verdict& verdict) {
   note_missing(verdict);
+  context_.job.hang_side.heed(verdict, sys::monotonic_ms());
   if (!link_->tell_sshd.empty()) tell_sshd(verdict);
   if (verdict.failure) note_failure(verdict);
   if (verdict.state >= Verdict::State::kFailing) tell_machine(true);

@@ -38,38 +38,6 @@ void ask_to_save(const WorkerContext& context, const std::string& reason) {
   context.post(event::CheckpointRequested{});
 }
 
-TaskRecord* record_of(Job& job, std::uint32_t process) {
-  const auto found = std::ranges::find_if(job.records, [process](const TaskRecord& record) {
-    return record.kind == lifecycle::TaskKind::kMain && record.process == static_cast<int>(process);
-  });
-  return found == job.records.end() ? nullptr : &*found;
-}
-
-void take_stall(const WorkerContext& context, const MonitorNews& news) {
-  Job& job = context.job;
-  TaskRecord* record = record_of(job, news.process);
-  if (record == nullptr || record->pid <= 0) return;
-  job.watches[news.process].stalled_since_ms = sys::wall_ms() - news.value;
-  sys::log::warning(record->name + " makes no progress: " + news.text);
-  if (!job.plan.observe.stall_ends) return;
-  // The failure is that of the rank that the others wait for.
-  TaskRecord* cause =
-      job.hang.process < 0 ? nullptr : record_of(job, static_cast<std::uint32_t>(job.hang.process));
-  const bool lives = cause != nullptr && cause->pid > 0;
-  if (lives) record = cause;
-  record->stall = lives ? job.hang.text : news.text;
-  if (!lives && !job.hang.text.empty()) record->stall += "; " + job.hang.text;
-  const auto index = static_cast<std::uint32_t>(record - job.records.data());
-  context.post(event::TaskStalled{{index, record->incarnation}, news.value});
-}
-
-void take_hang(const WorkerContext& context, const MonitorNews& news) {
-  Job& job = context.job;
-  const bool again = job.hang.text == news.text;
-  job.hang = {.process = news.count == 1 ? static_cast<int>(news.process) : -1, .text = news.text};
-  if (!again) sys::log::warning("where the ranks are: " + news.text);
-}
-
 void take_health(const WorkerContext& context, const MonitorNews& news) {
   Job& job = context.job;
   HealthWatch& health = job.health;
@@ -86,7 +54,7 @@ void take_health(const WorkerContext& context, const MonitorNews& news) {
   if (health.failures >= most) ask_to_save(context, "the node is not healthy: " + news.text);
 }
 
-void take(const WorkerContext& context, const MonitorNews& news) {
+void take(const WorkerContext& context, HangTask& hang, const MonitorNews& news) {
   using Kind = MonitorNews::Kind;
   Job& job = context.job;
   if (news.kind == Kind::kHealth) return take_health(context, news);
@@ -101,12 +69,12 @@ void take(const WorkerContext& context, const MonitorNews& news) {
       if (job.plan.observe.perf_reschedules) ask_to_save(context, news.text);
       return;
     case Kind::kStalled:
-      return take_stall(context, news);
+      return hang.stalled(news);
     case Kind::kHang:
-      return take_hang(context, news);
+      return hang.looked(news);
     case Kind::kMoves:
       job.watches[news.process].stalled_since_ms = 0;
-      job.hang = {};  // the next one may be another's
+      hang.moves();
       return sys::log::info(news.text);
     case Kind::kHealth:
       return;
@@ -123,7 +91,9 @@ void note(const WorkerContext& context, const MonitorNews& news) {
   if (news.kind == Kind::kSample || news.process >= job.plan.processes.size()) return;
   if (news.kind == Kind::kNoStep) return timeline.note("stall", news.text);
   const char* name = news.kind == Kind::kAbove ? "performance" : "stall";
-  if (news.kind == Kind::kHang) return timeline.note("hang", news.text);
+  // Where node 0 is asked, its answer is the one that is told.
+  if (news.kind == Kind::kHang && !job.hang_side.is_linked()) timeline.note("hang", news.text);
+  if (news.kind == Kind::kHang) return;
   timeline.note(name, news.text, job.plan.processes[news.process].rank);
 }
 
@@ -132,7 +102,6 @@ void note(const WorkerContext& context, const MonitorNews& news) {
 void prepare_watches(Job& job) {
   job.watches.clear();
   job.health = {};
-  job.hang = {};
   job.save_reason.clear();
   const std::size_t count = job.plan.processes.size();
   const std::shared_ptr<LineBoard> before = std::move(job.lines);
@@ -231,8 +200,8 @@ MonitorOrder monitor_order(const Job& job, const logtee::Shared* seen, const Sta
 
 }  // namespace
 
-Monitor::Monitor(const WorkerContext& context, const Tees& tees)
-    : ChildWorker(kMonitorKinds, kMostMessageBytes), context_(context), tees_(tees) {}
+Monitor::Monitor(const WorkerContext& context, const Tees& tees, HangTask& hang)
+    : ChildWorker(kMonitorKinds, kMostMessageBytes), context_(context), tees_(tees), hang_(hang) {}
 
 void Monitor::stepped() {
   const bool runs = context_.machine.phase() == lifecycle::Phase::kRunning;
@@ -250,7 +219,7 @@ void Monitor::start() {
 ChildWorker::Heard Monitor::on_message(std::uint32_t kind, std::string_view bytes) {
   const auto news = decode_news(kind, bytes);
   if (!news) return Heard::kDamaged;
-  take(context_, *news);
+  take(context_, hang_, *news);
   note(context_, *news);
   context_.note_change();
   return Heard::kMore;

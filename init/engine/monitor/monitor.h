@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "init/engine/monitor/hang_task.h"
 #include "init/engine/monitor/line_watch.h"
 #include "init/engine/monitor/monitor_news.h"
 #include "init/engine/monitor/monitor_worker.h"
@@ -28,7 +29,7 @@ void add_lines(const Job& job, JobReport& report);
 class Monitor : public ChildWorker {
  public:
   // `tees`: what the ranks print goes through them.
-  Monitor(const WorkerContext& context, const Tees& tees);
+  Monitor(const WorkerContext& context, const Tees& tees, HangTask& hang);
   void stepped() override;
 
  private:
@@ -38,6 +39,7 @@ class Monitor : public ChildWorker {
 
   const WorkerContext& context_;
   const Tees& tees_;
+  HangTask& hang_;
 };
 
 }  // namespace engine

@@ -25,6 +25,8 @@ struct MonitorNews {
   std::uint64_t count = 0;
   std::int64_t value = 0;
   std::string text = {};
+  std::string places = {};  // kHang: of this node's ranks, for node 0
+  std::string notes = {};   // kHang: the part of `text` that RAS and the recorders know
 
   bool operator==(const MonitorNews&) const = default;
 };
@@ -33,6 +35,8 @@ inline void fields(envgen::FieldVisitor& v, MonitorNews& news) {
   v("count", news.count);
   v("value", news.value);
   v("text", news.text);
+  v("places", news.places);
+  v("notes", news.notes);
 }
 // Without the kind, which is the message's.
 std::string encode_news(const MonitorNews& news);

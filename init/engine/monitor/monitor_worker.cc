@@ -36,7 +36,6 @@ constexpr std::int64_t kLateMs = 1000;
 constexpr std::int64_t kSampleMs = 10'000;
 constexpr std::int64_t kAlertMs = 60'000;
 constexpr std::uint32_t kMostCheckBytes = 4096;
-constexpr std::int64_t kLongestHoldMs = 60'000;
 constexpr std::size_t kMostStates = 8;  // of processes, in a report
 
 // Takes what it says; waits for no more than the end of one that has said all.
@@ -185,9 +184,7 @@ class Worker {
   StackJob stacks_;
   bool stacks_wanted_ = false;
   bool suspect_known_ = false;  // of this stall: a later look may find what the first has woken
-  // All here wait for another node, whose own report is to be the failure.
-  std::int64_t hold_until_ms_ = 0;
-  bool excuses_ = false;  // the next look: what answers for its stack uses CPU time
+  bool excuses_ = false;        // the next look: what answers for its stack uses CPU time
   HookJob stall_;
   HookJob health_;
   CheckJob checks_;
@@ -382,14 +379,12 @@ bool Worker::settle_stacks() {
   if (const auto news = stacks_.take()) {
     const bool one = news->suspects.size() == 1;
     suspect_known_ = !news->suspects.empty();
-    const bool elsewhere = news->all_wait && !order_.stacks.whole && order_.observe.stall_ends;
-    if (elsewhere) {
-      hold_until_ms_ = sys::monotonic_ms() + std::min(order_.observe.stall_ms / 2, kLongestHoldMs);
-    }
     send({.kind = MonitorNews::Kind::kHang,
           .process = one ? news->suspects[0] : 0,
           .count = one ? 1U : 0U,
-          .text = news->text});
+          .text = news->text,
+          .places = news->places,
+          .notes = news->notes});
   }
   if (!std::exchange(stacks_wanted_, false) || suspect_known_) return true;
   const std::string directory = stacks_directory(order_.run_dir);
@@ -402,7 +397,7 @@ bool Worker::settle_stacks() {
 
 // Stacks and hooks first: what comes after the report may end the process that they look at.
 void Worker::settle_stall() {
-  if (!settle_stacks() || sys::monotonic_ms() < hold_until_ms_) return;
+  if (!settle_stacks()) return;
   settle(stall_);
   if (stall_.pid() != 0) return;
   for (Rank& rank : ranks_) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/text.h"
 #include "base/wire.h"
 #include "init/engine/monitor/hang_notes.h"
 #include "init/proc/signals.h"
@@ -18,7 +19,12 @@ constexpr std::uint32_t kMostMessageBytes = 64U << 10;
 constexpr std::int64_t kSpareMs = 4000;  // to look, to judge and to write
 
 StackNews news_of(const TakenStacks& taken, const envgen::StackVerdict& verdict) {
-  StackNews news{.suspects = {}, .all_wait = verdict.all_wait, .text = verdict.text};
+  std::vector<envgen::PlacedRank> places = envgen::places_of(taken.seen);
+  for (std::size_t i = 0; i < places.size(); ++i) places[i].process = taken.processes[i];
+  StackNews news{.suspects = {},
+                 .text = verdict.text,
+                 .places = envgen::encode_places(places),
+                 .notes = envgen::joined(taken.seen.notes, ". ")};
   for (const std::size_t rank : verdict.suspects) {
     const std::uint32_t process = taken.processes[rank];
     if (std::ranges::find(news.suspects, process) == news.suspects.end()) {

@@ -20,15 +20,17 @@ namespace engine {
 
 struct StackNews {
   std::vector<std::uint32_t> suspects;  // places in the plan; none: the cause is not known
-  bool all_wait = false;                // for ranks on other nodes
   std::string text;                     // a sentence
+  std::string places;                   // envgen::encode_places, for node 0
+  std::string notes;                    // the part of `text` that RAS and the recorders know
 
   bool operator==(const StackNews&) const = default;
 };
 inline void fields(envgen::FieldVisitor& v, StackNews& news) {
   v("suspects", news.suspects);
-  v("all_wait", news.all_wait);
   v("text", news.text);
+  v("places", news.places);
+  v("notes", news.notes);
 }
 
 class StackJob : public ChildWorker {

@@ -17,6 +17,7 @@
 #include "init/engine/state/state.h"
 #include "init/proc/spawn.h"
 #include "init/sys/fd.h"
+#include "lifecycle/hang_side.h"
 #include "lifecycle/machine.h"
 
 namespace engine {
@@ -53,12 +54,6 @@ struct RankWatch {
   std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: it makes progress
 };
 
-// Where the ranks of a job that stands still are, as their stacks say.
-struct Hang {
-  int process = -1;  // the one that the others wait for, by its place in the plan; -1: not known
-  std::string text;  // "" = not looked at
-};
-
 struct HealthWatch {
   std::int64_t checked_ms = 0;  // when the last round ended, wall clock, UTC; 0: none has
   int failures = 0;             // rounds in succession that found something; 0: it is fit
@@ -91,7 +86,7 @@ struct Job {
   std::shared_ptr<LineBoard> lines;  // what the ranks' lines tell; nullptr where none are watched
   std::vector<bool> told_steps;      // in an earlier start, by place in plan.processes
   HealthWatch health;
-  Hang hang;
+  lifecycle::HangSide hang_side;
   std::int64_t save_asked_ms = 0;  // when the job was asked for its last checkpoint,
                                    // sys::monotonic_ms(); 0: it was not
   std::string save_reason;         // why a watch asked for the checkpoint; "" = none did

@@ -3,10 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace {
 
+using envgen::decode_places;
+using envgen::encode_places;
 using envgen::Frame;
 using envgen::judge_stacks;
+using envgen::PlacedRank;
 using envgen::SeenJob;
 using envgen::SeenProcess;
 using envgen::SeenRank;
@@ -167,6 +173,76 @@ TEST(Stacks, OneAloneInAnotherCollectiveIsOutOfOrder) {
   const SeenProcess receives = python({kReceive, {"/work/train.py", 20, "save"}});
   EXPECT_THAT(judge_stacks(job({kWaits, receives, kWaits})).suspects, IsEmpty())
       << "a pipeline's stages rightly differ";
+}
+
+// No list has the library that the ranks talk to one another with.
+TEST(Stacks, OutsideOfKnownCollectivesTheOneThatCertainlyWaitsForNobodyIsTheSuspect) {
+  const SeenProcess receives = python({{"/usr/lib/python3.11/socket.py", 706, "readinto"}, kUser});
+  const SeenProcess idle = python({{"/opt/ring.py", 20, "exchange"}, kUser});
+  EXPECT_THAT(judge_stacks(job({receives, receives, kSleeper, receives})).suspects, ElementsAre(2));
+  EXPECT_THAT(judge_stacks(job({idle, on_device(idle), kSleeper, receives})).suspects,
+              ElementsAre(2));
+  EXPECT_THAT(judge_stacks(job({receives, kSleeper}, false)).suspects, IsEmpty())
+      << "the ranks of another node may be elsewhere as well";
+  EXPECT_THAT(judge_stacks(job({receives, kSleeper, kSleeper})).suspects, IsEmpty());
+  EXPECT_THAT(judge_stacks(job({kSleeper, kSleeper})).suspects, IsEmpty()) << "nobody waits";
+  EXPECT_THAT(judge_stacks(job({receives, idle, receives})).suspects, IsEmpty())
+      << "both may wait for a rank";
+  SeenProcess moves = python({kUser}, kBusy);
+  moves.moves = true;
+  EXPECT_THAT(judge_stacks(job({receives, moves, receives})).suspects, ElementsAre(1));
+  EXPECT_THAT(judge_stacks(job({receives, moves, kSleeper, receives})).suspects, IsEmpty());
+}
+
+std::vector<PlacedRank> on_node(const std::string& node, const SeenJob& seen, int first = 0) {
+  std::vector<PlacedRank> ranks = places_of(seen);
+  for (PlacedRank& rank : ranks) {
+    rank.node = node;
+    rank.name = "rank-" + std::to_string(first++);
+  }
+  return ranks;
+}
+
+TEST(Stacks, AreJudgedOverAllNodes) {
+  std::vector<PlacedRank> ranks = on_node("node 0 (a)", job({kWaits, kWaits}));
+  std::ranges::copy(on_node("node 1 (b)", job({kWaits, kSleeper}), 2), std::back_inserter(ranks));
+  const StackVerdict verdict = judge_places(ranks, true);
+  EXPECT_THAT(verdict.suspects, ElementsAre(3));
+  EXPECT_THAT(verdict.text, StartsWith("the others wait for rank-3 on node 1 (b): sleeps, "
+                                       "train.py:31 in load. rank-0, rank-1, rank-2: waits in "));
+  ranks.pop_back();
+  EXPECT_THAT(judge_places(ranks, false).text, StartsWith("the cause is not known. "))
+      << "of several nodes none is this one";
+}
+
+TEST(Stacks, GoToAnotherNodeAsBytes) {
+  std::vector<PlacedRank> ranks = places_of(job({kWaits, kSleeper, kWaits}));
+  ranks[1].process = 7;
+  const auto places = decode_places(encode_places(ranks));
+  ASSERT_TRUE(places);
+  EXPECT_TRUE(places->whole);
+  ASSERT_EQ(places->ranks.size(), 3U);
+  EXPECT_EQ(judge_places(places->ranks, true).text,
+            "the others wait for rank-1: sleeps, train.py:31 in load. "
+            "rank-0, rank-2: waits in all_reduce, train.py:8 in step");
+  EXPECT_EQ(places->ranks[2].process, 7U) << "by groups, the largest first";
+  EXPECT_TRUE(decode_places(encode_places({}))) << "a node without ranks has answered";
+  EXPECT_FALSE(encode_places({}).empty());
+  EXPECT_FALSE(decode_places("x"));
+}
+
+TEST(Stacks, GoToAnotherNodeWithinBounds) {
+  std::vector<SeenProcess> seen(600, kWaits);
+  seen.push_back(kSleeper);
+  for (int i = 0; i < 10; ++i) {
+    seen.push_back(python({{"/work/" + std::string(300, 'x') + ".py", i, "f"}}));
+  }
+  const std::string bytes = encode_places(places_of(job(seen)));
+  EXPECT_LE(bytes.size(), envgen::kMostPlacesBytes);
+  const auto places = decode_places(bytes);
+  ASSERT_TRUE(places);
+  EXPECT_FALSE(places->whole) << "the largest group is left out, not the one that differs";
+  EXPECT_EQ(places->ranks.size(), 11U);
 }
 
 TEST(Stacks, ANodeWhereAllWaitBlamesNobody) {

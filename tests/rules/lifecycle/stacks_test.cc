@@ -67,50 +67,106 @@ TEST_P(Stacks, AHangIsTheFailureOfTheRankThatTheOthersWaitFor) {
   EXPECT_THAT(read(path("run/stacks/stall.json")), HasSubstr("\"suspects\": [\n    \"rank-1\""));
 }
 
-TEST_P(Stacks, AllNodesNameTheRankThatTheOthersWaitFor) {
+// Ranks of one node each, or of two, over the link; the job's hang is told by `train`.
+class HungNodes : public Stacks {
+ protected:
+  void SetUp() override {
+    Stacks::SetUp();
+    master_ = std::to_string(free_port());
+    link_ = std::to_string(free_port());
+  }
+  Spec node(int rank, int count, const std::string& slots, const std::string& action = "end") {
+    std::string hosts = "127.0.0.1";
+    for (int i = 2; i <= count; ++i) hosts += ",127.0.0." + std::to_string(i);
+    const std::string number = std::to_string(rank);
+    const Words options = {"--run-dir",
+                           path("run" + number),
+                           "--platform=bare",
+                           "--fan-out",
+                           "--slots",
+                           slots,
+                           "--nodes",
+                           std::to_string(count),
+                           "--node-rank",
+                           number,
+                           "--hosts",
+                           hosts,
+                           "--master-port",
+                           master_,
+                           "--link-port",
+                           link_,
+                           "--output",
+                           "files",
+                           "--stall-timeout",
+                           "3s",
+                           "--stall-action",
+                           action,
+                           "--grace",
+                           "1s",
+                           "--"};
+    return spec(joined(options, train()));
+  }
+
+ private:
+  std::string master_;
+  std::string link_;
+};
+RULES_EITHER_WAY(HungNodes);
+
+TEST_P(HungNodes, AllNameTheRankThatTheOthersWaitFor) {
   // Rank 3 is on the second node. On the first one all wait.
   write("train.py",
         "import os\nos.environ['RANK'] = {'3': '1', '1': '0'}.get(os.environ['RANK'], '0')\n" +
             std::string(kJob));
-  const std::string master = std::to_string(free_port());
-  const std::string link = std::to_string(free_port());
-  const auto node = [&](const std::string& rank) {
-    return spec(joined({"--run-dir",
-                        path("run" + rank),
-                        "--platform=bare",
-                        "--fan-out",
-                        "--slots",
-                        "2",
-                        "--nodes",
-                        "2",
-                        "--node-rank",
-                        rank,
-                        "--hosts",
-                        "127.0.0.1,127.0.0.2",
-                        "--master-port",
-                        master,
-                        "--link-port",
-                        link,
-                        "--output",
-                        "files",
-                        "--stall-timeout",
-                        "3s",
-                        "--stall-action",
-                        "end",
-                        "--grace",
-                        "1s",
-                        "--"},
-                       train()));
-  };
-  Instance first(node("0"));
-  Instance second(node("1"));
+  Instance first(node(0, 2, "2"));
+  Instance second(node(1, 2, "2"));
   EXPECT_EQ(second.wait(), 70) << second.err();
   EXPECT_EQ(first.wait(), 76) << first.err();
   const auto names_it =
-      AllOf(HasSubstr("first failure: rank-3 (node 1"), HasSubstr("the others wait for rank-3"),
-            HasSubstr("train.py:7 in load"));
+      AllOf(HasSubstr("first failure: rank-3 (node 1"),
+            HasSubstr("the others wait for rank-3 on node 1"), HasSubstr("train.py:7 in load"));
   EXPECT_THAT(first.err(), names_it);
   EXPECT_THAT(second.err(), names_it);
+}
+
+// The ranks talk by means that no list has, and the one that they wait for computes: its own watch
+// sees progress.
+constexpr const char* kOwnRing =
+    "import os, socket\n"
+    "def exchange():\n"
+    "    ends = socket.socketpair()\n"
+    "    ends[0].makefile('rb').read(1)\n"
+    "def spin():\n"
+    "    while True: sum(range(1000))\n"
+    "spin() if os.environ['RANK'] == '1' else exchange()\n";
+
+TEST_P(HungNodes, NameARankThatComputesWhileTheOthersWaitForIt) {
+  write("train.py", kOwnRing);
+  Instance zero(node(0, 3, "1"));
+  Instance one(node(1, 3, "1"));
+  Instance two(node(2, 3, "1"));
+  EXPECT_EQ(one.wait(), 70) << one.err();
+  EXPECT_EQ(zero.wait(), 76) << zero.err();
+  EXPECT_EQ(two.wait(), 76) << two.err();
+  for (Instance* each : {&zero, &one, &two}) {
+    EXPECT_THAT(each->err(), AllOf(HasSubstr("first failure: rank-1 (node 1"),
+                                   HasSubstr("the others wait for rank-1 on node 1"),
+                                   HasSubstr("train.py:6 in spin")));
+  }
+}
+
+// Only told: each node says the same, and nothing ends.
+TEST_P(HungNodes, AreToldTheSameWhereNothingIsToEnd) {
+  write("train.py", kOwnRing);
+  Instance zero(node(0, 3, "1", "report"));
+  Instance one(node(1, 3, "1", "report"));
+  Instance two(node(2, 3, "1", "report"));
+  for (Instance* each : {&zero, &one, &two}) {
+    EXPECT_TRUE(each->await_err("where the ranks are: the others wait for rank-1 on node 1"))
+        << each->err();
+  }
+  for (Instance* each : {&zero, &one, &two}) each->signal(SIGTERM);
+  for (Instance* each : {&zero, &one, &two}) EXPECT_EQ(each->wait(), 143) << each->err();
 }
 
 TEST_P(Stacks, ComeWhenSomebodyAsks) {

@@ -1,0 +1,245 @@
+// Judgement of stack_groups.h: groups ranks by their places, and names whom the others wait for.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/constants/words.h"
+#include "base/fields.h"
+#include "base/printed_text.h"
+#include "base/wire.h"
+#include "envgen/failure/stack_groups.h"
+
+namespace envgen {
+namespace {
+
+using Ranks = std::span<const PlacedRank>;
+
+constexpr std::size_t kMostNames = 8;
+constexpr std::size_t kMostVerdictBytes = 1000;
+constexpr std::size_t kMostGroupsTold = 4;
+constexpr std::size_t kMostPlaceBytes = 160;  // of a text that goes to another node
+constexpr std::size_t kMostNameBytes = 32;
+
+bool same_group(const RankPlace& a, const RankPlace& b) {
+  return a.where == b.where && a.does == b.does && a.place == b.place;
+}
+
+std::vector<StackGroup> grouped(Ranks ranks) {
+  std::vector<StackGroup> groups;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const RankPlace& at = ranks[i].at;
+    auto found = std::ranges::find_if(
+        groups, [&at](const StackGroup& group) { return same_group(group.at, at); });
+    if (found == groups.end()) {
+      groups.push_back({at, {i}});
+    } else {
+      found->ranks.push_back(i);
+    }
+  }
+  std::ranges::stable_sort(groups, std::ranges::greater(),
+                           [](const StackGroup& group) { return group.ranks.size(); });
+  return groups;
+}
+
+using Groups = std::vector<const StackGroup*>;
+
+template <class Test>
+Groups groups_where(const std::vector<StackGroup>& groups, Test test) {
+  Groups found;
+  for (const StackGroup& group : groups) {
+    if (test(group.at)) found.push_back(&group);
+  }
+  return found;
+}
+
+Groups groups_at(const std::vector<StackGroup>& groups, Whereabouts where) {
+  return groups_where(groups, [where](const RankPlace& at) { return at.where == where; });
+}
+
+std::size_t count_of(const Groups& groups) {
+  std::size_t count = 0;
+  for (const StackGroup* group : groups) count += group->ranks.size();
+  return count;
+}
+
+// Of several collectives the one that is told.
+std::string told(Ranks ranks, const Groups& groups) {
+  std::string text;
+  for (std::size_t i = 0; i < groups.size() && i < kMostGroupsTold; ++i) {
+    text += (i > 0 ? "; " : "") + to_line(ranks, *groups[i]);
+  }
+  if (groups.size() > kMostGroupsTold) {
+    text += "; and " + std::to_string(groups.size() - kMostGroupsTold) + " more groups";
+  }
+  return text;
+}
+
+// The rank that alone is in another collective than all the others of the job.
+const StackGroup* out_of_order(Ranks ranks, const Groups& waiting) {
+  if (waiting.size() != 2 || count_of(waiting) != ranks.size()) return nullptr;
+  const bool between_two = std::ranges::any_of(
+      waiting, [](const StackGroup* group) { return is_between_two(group->at.collective); });
+  const bool alone = waiting[1]->ranks.size() == 1 && waiting[0]->ranks.size() > 1;
+  return alone && !between_two ? waiting[1] : nullptr;
+}
+
+// Nothing but itself could keep a lone idle rank from the place of all the others.
+const StackGroup* alone_elsewhere(Ranks ranks, const Groups& waiting, const Groups& unclear) {
+  const bool alone = unclear.size() == 1 && unclear[0]->ranks.size() == 1 && waiting.size() == 1 &&
+                     waiting[0]->ranks.size() + 1 == ranks.size();
+  return alone && unclear[0]->at.idle ? unclear[0] : nullptr;
+}
+
+// No known collective was seen: all others may wait for a rank, as far as their places tell, and
+// the ranks of one place certainly do not.
+const StackGroup* without_peers(const std::vector<StackGroup>& groups) {
+  const Groups waiting = groups_where(groups, [](const RankPlace& at) { return at.peers; });
+  const Groups certain = groups_where(groups, [](const RankPlace& at) { return !at.peers; });
+  return certain.size() == 1 && count_of(certain) <= count_of(waiting) ? certain[0] : nullptr;
+}
+
+// Whom everything that was seen allows to name.
+const StackGroup* suspected(Ranks ranks, bool whole, const std::vector<StackGroup>& groups) {
+  const Groups waiting = groups_at(groups, Whereabouts::kCollective);
+  const Groups stopped = groups_at(groups, Whereabouts::kStopped);
+  const Groups ended = groups_at(groups, Whereabouts::kEnded);
+  const Groups elsewhere = groups_at(groups, Whereabouts::kElsewhere);
+  const Groups unclear = groups_at(groups, Whereabouts::kUnclear);
+  // All stopped: by whoever froze the job.
+  if (stopped.size() == 1 && count_of(stopped) < ranks.size()) return stopped[0];
+  if (!stopped.empty()) return nullptr;
+  if (waiting.empty()) return whole && ended.empty() ? without_peers(groups) : nullptr;
+  if (ended.size() == 1 && elsewhere.empty() && unclear.empty()) return ended[0];
+  if (!ended.empty()) return nullptr;
+  if (elsewhere.size() == 1 && count_of(elsewhere) <= count_of(waiting)) return elsewhere[0];
+  if (!elsewhere.empty() || !whole) return nullptr;
+  return unclear.empty() ? out_of_order(ranks, waiting) : alone_elsewhere(ranks, waiting, unclear);
+}
+
+std::string verdict_text(Ranks ranks, bool whole, const StackVerdict& verdict,
+                         const StackGroup* suspect) {
+  Groups others;
+  for (const StackGroup& group : verdict.groups) {
+    if (&group != suspect) others.push_back(&group);
+  }
+  if (suspect != nullptr) {
+    return "the others wait for " + to_line(ranks, *suspect) + ". " + told(ranks, others);
+  }
+  const bool here = std::ranges::all_of(ranks, [](const auto& rank) { return rank.node.empty(); });
+  if (verdict.all_wait && !whole && here) {
+    return "all ranks of this node wait, so the cause is on another node. " + told(ranks, others);
+  }
+  return "the cause is not known. " + told(ranks, others);
+}
+
+std::string names_of(Ranks ranks, const std::vector<std::size_t>& which) {
+  std::string text;
+  for (std::size_t i = 0; i < which.size() && i < kMostNames; ++i) {
+    text += (i > 0 ? ", " : "") + ranks[which[i]].name;
+  }
+  if (which.size() > kMostNames) {
+    text += " and " + std::to_string(which.size() - kMostNames) + " more";
+  }
+  return text;
+}
+
+struct NamedRank {
+  std::string name;
+  std::uint32_t process = 0;
+};
+void fields(FieldVisitor& v, NamedRank& rank) {
+  v("name", rank.name);
+  v("process", rank.process);
+}
+
+struct PlacedGroup {
+  RankPlace at;
+  std::vector<NamedRank> ranks;
+};
+void fields(FieldVisitor& v, PlacedGroup& group) {
+  v("where", group.at.where, Whereabouts::kEnded);
+  v("does", group.at.does);
+  v("place", group.at.place);
+  v("collective", group.at.collective);
+  v("idle", group.at.idle);
+  v("peers", group.at.peers);
+  v("ranks", group.ranks);
+}
+
+struct PlacedGroups {
+  bool whole = true;
+  std::vector<PlacedGroup> groups;
+};
+void fields(FieldVisitor& v, PlacedGroups& all) {
+  v("whole", all.whole);
+  v("groups", all.groups);
+}
+
+std::string shortened(const std::string& text, std::size_t most_bytes) {
+  return std::string(cut_text(text, most_bytes));
+}
+
+}  // namespace
+
+StackVerdict judge_places(std::span<const PlacedRank> ranks, bool whole) {
+  StackVerdict verdict;
+  verdict.groups = grouped(ranks);
+  const StackGroup* suspect = suspected(ranks, whole, verdict.groups);
+  if (suspect != nullptr) verdict.suspects = suspect->ranks;
+  verdict.all_wait = !ranks.empty() &&
+                     count_of(groups_at(verdict.groups, Whereabouts::kCollective)) == ranks.size();
+  verdict.text = verdict_text(ranks, whole, verdict, suspect);
+  if (verdict.text.size() > kMostVerdictBytes) {
+    verdict.text.resize(kMostVerdictBytes - 3);  // names and paths are ASCII
+    verdict.text += "...";
+  }
+  return verdict;
+}
+
+std::string to_line(std::span<const PlacedRank> ranks, const StackGroup& group) {
+  std::string text = names_of(ranks, group.ranks);
+  const std::string& node = ranks[group.ranks.front()].node;
+  const bool one_node =
+      std::ranges::all_of(group.ranks, [&](std::size_t rank) { return ranks[rank].node == node; });
+  if (one_node && !node.empty()) text += " on " + node;
+  text += ": " + group.at.does;
+  if (!group.at.place.empty()) text += ", " + group.at.place;
+  return text;
+}
+
+std::string encode_places(std::span<const PlacedRank> ranks) {
+  PlacedGroups all;
+  for (const StackGroup& group : grouped(ranks)) {
+    PlacedGroup placed{.at = group.at, .ranks = {}};
+    placed.at.does = shortened(placed.at.does, kMostPlaceBytes);
+    placed.at.place = shortened(placed.at.place, kMostPlaceBytes);
+    placed.at.collective = shortened(placed.at.collective, kMostNameBytes);
+    for (const std::size_t rank : group.ranks) {
+      placed.ranks.push_back({shortened(ranks[rank].name, kMostNameBytes), ranks[rank].process});
+    }
+    all.groups.push_back(std::move(placed));
+  }
+  std::string bytes = to_wire(all);
+  while (bytes.size() > kMostPlacesBytes && !all.groups.empty()) {
+    all.whole = false;
+    all.groups.erase(all.groups.begin());
+    bytes = to_wire(all);
+  }
+  return bytes;
+}
+
+std::optional<NodePlaces> decode_places(std::string_view bytes) {
+  if (bytes.size() > kMostPlacesBytes) return std::nullopt;
+  auto all = from_wire<PlacedGroups>(bytes);
+  if (!all) return std::nullopt;
+  NodePlaces places{.ranks = {}, .whole = all->whole};
+  for (const PlacedGroup& group : all->groups) {
+    for (const NamedRank& rank : group.ranks) {
+      places.ranks.push_back(
+          {.name = rank.name, .node = {}, .process = rank.process, .at = group.at});
+    }
+  }
+  return places;
+}
+
+}  // namespace envgen

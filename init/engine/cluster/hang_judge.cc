@@ -1,0 +1,34 @@
+#include "init/engine/cluster/hang_judge.h"
+
+#include <utility>
+
+#include "envgen/failure/stack_groups.h"
+#include "lifecycle/node_words.h"
+
+namespace engine {
+
+static_assert(lifecycle::kMostPlacesBytes == envgen::kMostPlacesBytes);
+
+lifecycle::HangVerdict judge_hang(const std::vector<lifecycle::NodeLook>& looks, bool whole,
+                                  const std::vector<std::string>& names) {
+  std::vector<envgen::PlacedRank> ranks;
+  std::vector<std::uint32_t> nodes;
+  for (const lifecycle::NodeLook& look : looks) {
+    auto places = envgen::decode_places(look.places);
+    whole = whole && places && places->whole;
+    if (!places) continue;
+    for (envgen::PlacedRank& rank : places->ranks) {
+      rank.node = lifecycle::node_text(look.node, names);
+      ranks.push_back(std::move(rank));
+      nodes.push_back(look.node);
+    }
+  }
+  const envgen::StackVerdict verdict = envgen::judge_places(ranks, whole);
+  lifecycle::HangVerdict hang{.text = verdict.text};
+  for (const std::size_t rank : verdict.suspects) {
+    hang.suspects.push_back({nodes[rank], ranks[rank].process});
+  }
+  return hang;
+}
+
+}  // namespace engine

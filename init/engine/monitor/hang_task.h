@@ -1,0 +1,51 @@
+#pragma once
+// A job that hangs, as PID 1 sees it: ranks that its monitor has found stalled, where the ranks of
+// this node are, and what node 0 makes of the places of all nodes' ranks (lifecycle/hang_side.h).
+// A rank that the others wait for fails; of several nodes only that one does. Node 0 may ask while
+// no rank is stalled here: the stacks are then taken by a worker of this task.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "init/engine/monitor/monitor_news.h"
+#include "init/engine/monitor/stack_job.h"
+#include "init/engine/tasks/worker_context.h"
+
+namespace engine {
+
+class HangTask : public StackJob {
+ public:
+  explicit HangTask(const WorkerContext& context) : context_(context) {}
+
+  void stalled(const MonitorNews& news);
+  void looked(const MonitorNews& news);  // of kind kHang
+  void moves();                          // again
+
+  [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;
+  void tend(std::int64_t now_ms) override;
+  void stepped() override;
+
+ private:
+  struct Stalled {
+    std::uint32_t process = 0;
+    std::int64_t silent_ms = 0;
+    std::string text;
+  };
+  void look();
+  void tell();
+  void fail(const Stalled& stalled);
+  void fail(TaskRecord& record, std::string text, std::int64_t silent_ms);
+  [[nodiscard]] std::string where_nobody_runs() const;
+
+  const WorkerContext& context_;
+  std::vector<Stalled> stalled_;
+  int suspect_ = -1;   // of this node's ranks alone: whom the others wait for, by its index in the
+                       // plan; -1: not known
+  std::string text_;   // where they are; "" = not looked at
+  std::string notes_;  // what others know of them
+  bool looking_ = false;
+};
+
+}  // namespace engine

@@ -1,0 +1,60 @@
+#pragma once
+// One node of a job that may hang, between its own watch and node 0, which compares where the ranks
+// of all nodes are (nodes.h): when this node looks at its ranks, how long its stalled ranks wait
+// for the verdict, and who fails here. Pure.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lifecycle/node_records.h"
+#include "lifecycle/task.h"
+
+namespace lifecycle {
+
+inline constexpr TimeMs kHangWaitMs = 15'000;  // for node 0's verdict, and for another node to fail
+
+class HangSide {
+ public:
+  // Tells whether the connection to node 0 is up.
+  void linked(bool up) { linked_ = up; }
+  [[nodiscard]] bool is_linked() const { return linked_; }
+
+  // Takes a rank here that has made no progress for so long. True: node 0 is asked, or has judged
+  // this hang already; the answer comes from next(). False: nobody can be asked.
+  bool stalled(TimeMs silent_ms, TimeMs now);
+  // The ranks here make progress again, or the job starts anew.
+  void let_go();
+  // Takes the places of this node's ranks, as bytes for node 0.
+  void looked(std::string places);
+  void heed(const Verdict& verdict, TimeMs now);
+
+  // Node 0 wants to know where the ranks are, and has not been told.
+  [[nodiscard]] bool owes_places() const { return owes_; }
+  // Adds the look and the places to a report.
+  void add_to(NodeReport& report) const;
+
+  enum class Next : std::uint8_t {
+    kNothing,
+    kTell,  // verdict(): new, for the log
+    kFail,  // the ranks of stalled(): nobody else was named, or has failed in time
+  };
+  Next next(TimeMs now);
+  [[nodiscard]] const HangVerdict& verdict() const { return verdict_; }  // the last one
+  // Returns when next() has something to say without a further event.
+  [[nodiscard]] std::optional<TimeMs> next_at() const;
+
+ private:
+  bool linked_ = false;
+  bool heard_ = false;  // a verdict of node 0
+  bool owes_ = false;
+  std::uint32_t look_ = 0;  // NodeReport::look
+  std::string places_;
+  HangVerdict verdict_;
+  TimeMs verdict_at_ = 0;
+  bool told_ = true;                // next() has said kTell
+  std::optional<TimeMs> fails_at_;  // stalled ranks wait until then
+};
+
+}  // namespace lifecycle

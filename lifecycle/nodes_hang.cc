@@ -1,0 +1,43 @@
+// Coordinator: the judgement of a hang, once all nodes have looked where their ranks are.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "lifecycle/nodes.h"
+
+namespace lifecycle {
+
+void Coordinator::take_look(const NodeReport& report, TimeMs now) {
+  if (report.look <= look_) return;
+  look_ = report.look;
+  look_since_ = now;
+  look_open_ = settings_.judge_hang != nullptr;
+  hang_.reset();
+  changed();
+}
+
+// Nodes that run no start, or are not connected, are not awaited.
+void Coordinator::judge_hang(TimeMs now) {
+  if (!look_open_) return;
+  const auto answered = [this](const Node& node) {
+    return node.report.look == look_ && !node.report.places.empty();
+  };
+  const auto awaited = [&answered](const Node& node) {
+    return node.connected && !node.gone && !node.lost && !answered(node) &&
+           node.report.stage == NodeReport::Stage::kRunning;
+  };
+  if (now < look_since_ + kLookMs && std::ranges::any_of(nodes_, awaited)) return;
+  std::vector<NodeLook> looks;
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (answered(nodes_[i])) looks.push_back({i, std::exchange(nodes_[i].report.places, {})});
+  }
+  hang_ = settings_.judge_hang(looks, looks.size() == nodes_.size());
+  hang_->look = look_;
+  if (hang_->suspects.size() > kMostSuspects) hang_->suspects.resize(kMostSuspects);
+  cut_text(hang_->text, kMostTextBytes);
+  look_open_ = false;
+  changed();
+}
+
+}  // namespace lifecycle
