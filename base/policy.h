@@ -2,6 +2,8 @@
 // The policy of a job: when it counts as a success, and how it is stopped, saved, restarted and
 // limited. The options fill it in, platform and launcher adjust it
 // (envgen/resolve/restart_policy.h), the lifecycle goes by it. All times are milliseconds.
+//
+// Budget has the instants of a stop that follow from a policy. No other code derives them.
 
 #include <cstdint>
 #include <string>
@@ -90,7 +92,8 @@ struct Policy {
   SuccessPolicy success = SuccessPolicy::kAll;
 
   // The stop.
-  std::int64_t grace_ms = 8000;         // from the first stop request to the exit
+  std::int64_t grace_ms = 8000;         // from the first stop request to the exit; Docker kills
+                                        // 10 s after its TERM
   std::int64_t kill_reserve_ms = 1000;  // of the grace, for KILL and what follows it
   std::int64_t drain_ms = 0;            // of the grace, from a stop request to the stop signal
   std::int64_t pre_stop_ms = 0;         // of the grace, for pre-stop hooks, where there are any
@@ -152,5 +155,53 @@ inline void fields(FieldVisitor& v, Policy& policy) {
   v("elastic", policy.elastic);
   v("rendezvous_ms", policy.rendezvous_ms);
 }
+
+// A duration of a policy as the lifecycle counts with it: 0 to eleven days, so that products of two
+// stay below 2^63.
+std::int64_t bounded_ms(std::int64_t duration_ms);
+
+// A killed process is given this long to be reaped, however small the reserve; then the lifecycle
+// goes on without it. It may be spent three times (main tasks, leftovers, a post-stop task), so
+// that an exit comes at most 3 * kReapMs after the grace.
+inline constexpr std::int64_t kReapMs = 200;
+
+// The stop sequence, in the order of time; r is the reserve:
+//
+//   start .. (pre-stop, drain) .. notify_at: TERM .. (escalation) .. kill_at .r/4. (given up) .r/4.
+//   sweep_kill_at .r/4. (given up)
+//     .. post-stop .. post_term_at .. post_kill_at .r/4. exit_at: start + grace
+//
+// Shares that would leave the TERM phase less than a quarter of the grace are scaled down.
+struct Budget {
+  std::int64_t drained_at = 0;     // main tasks are told to stop, unless pre-stop tasks still run
+  std::int64_t notify_at = 0;      // main tasks are told to stop at the latest
+  std::int64_t kill_at = 0;        // main tasks and hooks get KILL
+  std::int64_t sweep_kill_at = 0;  // services and adopted processes get KILL
+  std::int64_t post_term_at = 0;   // the post-stop task that still runs gets TERM
+  std::int64_t post_kill_at = 0;   // the post-stop task that still runs gets KILL
+  std::int64_t exit_at = 0;        // the end of the grace
+  std::int64_t reap_ms = kReapMs;  // the time between KILL and giving up
+  std::int64_t term_phase_ms = 0;  // the main tasks' least time: notify_at to kill_at
+  std::int64_t post_stop_run_ms = 0;  // the post-stop tasks' least time together, to post_term_at
+
+  bool operator==(const Budget&) const = default;
+};
+// The hooks that a part of the grace is kept for.
+struct StopHooks {
+  bool pre_stop = false;
+  bool post_stop = false;
+};
+Budget make_budget(const Policy& policy, StopHooks hooks, std::int64_t start);
+
+// The post_stop_ms of a policy that gives post-stop tasks `run_ms` before their TERM.
+std::int64_t post_stop_share_ms(std::int64_t run_ms);
+
+// Whether a step of the escalation comes before the KILL that comes anyway, where the main tasks
+// were told to stop at `notified`.
+bool in_time(const EscalationStep& step, const Budget& budget, std::int64_t notified);
+
+// Gives post-stop tasks all their time from `now`: without a stop request nobody waits for the
+// exit.
+void allow_post_stop(const Policy& policy, std::int64_t now, Budget* budget);
 
 }  // namespace envgen

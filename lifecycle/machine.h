@@ -242,7 +242,7 @@ class Machine {
   [[nodiscard]] std::uint32_t count(TaskKind kind) const {
     return counts_.at(static_cast<std::size_t>(kind));
   }
-  [[nodiscard]] Hooks hooks() const {
+  [[nodiscard]] StopHooks hooks() const {
     return {count(TaskKind::kPreStop) > 0, count(TaskKind::kPostStop) > 0};
   }
   [[nodiscard]] bool named(const Task& task) const { return task.ordinal < count(task.kind); }

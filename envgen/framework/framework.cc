@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "envgen/plan/launch.h"
+#include "envgen/plan/typed_launcher.h"
 
 namespace envgen {
 
@@ -20,6 +23,13 @@ extern const FrameworkLauncher kTensorFlowLauncher;
 
 namespace {
 
+// torch.distributed.launch alone is of versions before 2, whose agent has no such time.
+bool is_torch_agent(const std::vector<std::string>& command) {
+  const std::optional<Launcher> typed = typed_launcher(command);
+  return typed && typed->reads == LauncherReads::kPet &&
+         typed->module != "torch.distributed.launch";
+}
+
 // The command with its environment as it is: whoever set RANK for it may have meant it. Where the
 // platform started it as one of several ranks (PlatformFacts::own_rank), a RANK of the image is
 // unset: its MPI library asks the platform's PMI.
@@ -27,6 +37,9 @@ Status launch_single(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan
   Process process = main_process(inputs, resolved.platform, resolved.platform.command, plan);
   if (resolved.platform.own_rank) process.env = unset_stale(inputs, plan, rank_variables());
   plan.processes.push_back(std::move(process));
+  if (inputs.request().grace_ms && is_torch_agent(resolved.platform.command)) {
+    warn_of_torch_agent(inputs.request(), plan);
+  }
   return {};
 }
 
@@ -48,6 +61,16 @@ std::span<const FrameworkLauncher* const> framework_launchers() { return kLaunch
 const FrameworkLauncher& launcher_of(std::string_view name) {
   const auto* found = std::ranges::find(kLaunchers, name, &FrameworkLauncher::name);
   return found == kLaunchers.end() ? kUnknown : **found;
+}
+
+void warn_of_torch_agent(const Request& request, Plan& plan) {
+  constexpr std::int64_t kAgentsOwnMs = 30'000;
+  const std::int64_t term_ms = stop_budget(plan).term_phase_ms;
+  if (!request.grace_ms || term_ms >= kAgentsOwnMs) return;
+  plan.warnings.push_back("torchrun 2.x gives its workers " + seconds(kAgentsOwnMs) +
+                          " between TERM and KILL, and the grace period leaves it " +
+                          seconds(term_ms) +
+                          ": slower workers are killed without its report; see --grace");
 }
 
 const FrameworkLauncher& launcher_chosen_by(ChosenBy reason) {

@@ -46,4 +46,8 @@ std::span<const FrameworkLauncher* const> framework_launchers();
 const FrameworkLauncher& launcher_of(std::string_view name);
 const FrameworkLauncher& launcher_chosen_by(ChosenBy reason);
 
+// Warns where a grace that was chosen leaves torchrun, which the plan starts, less than its own
+// time between TERM and KILL. Every default grace is shorter.
+void warn_of_torch_agent(const Request& request, Plan& plan);
+
 }  // namespace envgen

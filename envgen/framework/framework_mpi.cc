@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "envgen/formats/hostfile.h"
 #include "envgen/framework/framework.h"
 #include "envgen/framework/ssh.h"
@@ -156,23 +157,22 @@ void add_ssh_arguments(const Inputs& inputs, const SshSetup& setup, Plan& plan) 
 }
 
 // OpenMPI sends TERM, waits this long, sends KILL and waits again, whether its ranks have ended or
-// not (measured with 4.1): twice the time, which has to fit the TERM phase.
+// not (measured with 4.1): twice the time, which has to fit the TERM phase of the launcher's node.
 // The same on every node: the daemons of the workers read it in their sessions.
 void add_kill_timeout(bool alone, Plan& plan) {
-  const Policy& policy = plan.policy;
-  const std::int64_t end_workers_ms = alone ? 0 : kEndWorkersMs;
-  const std::int64_t hooks_ms = policy.pre_stop_ms + policy.post_stop_ms;
-  const std::int64_t term_ms =
-      policy.grace_ms - policy.kill_reserve_ms - end_workers_ms - hooks_ms - policy.drain_ms;
-  const std::int64_t seconds = std::max<std::int64_t>((term_ms - kMpirunEndMs) / 2000, 1);
-  if (term_ms < 2000 + kMpirunEndMs) {
-    plan.warnings.push_back("a grace of " + std::to_string(plan.policy.grace_ms) +
-                            " ms is too short for mpirun to end its ranks in good order: give "
-                            "--grace 6s or more");
+  const Budget stop = alone ? stop_budget(plan) : launching_stop_budget(plan);
+  const std::int64_t term_ms = stop.term_phase_ms;
+  const std::int64_t kill_seconds = std::max<std::int64_t>((term_ms - kMpirunEndMs) / 2000, 1);
+  const std::int64_t needed_ms = 2000 * kill_seconds + kMpirunEndMs;
+  if (term_ms < needed_ms) {
+    plan.warnings.push_back(
+        "mpirun needs " + seconds(needed_ms) +
+        " between TERM and KILL to end its ranks in good order, and a grace of " +
+        seconds(stop.exit_at) + " leaves it " + seconds(term_ms) + ": give a longer --grace");
   }
   for (const char* variable :
        {"OMPI_MCA_odls_base_sigkill_timeout", "PRTE_MCA_odls_base_sigkill_timeout"}) {
-    plan.env.push_back({Kind::kSetDefault, variable, std::to_string(seconds)});
+    plan.env.push_back({Kind::kSetDefault, variable, std::to_string(kill_seconds)});
   }
 }
 

@@ -34,7 +34,6 @@ using Kind = EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning a PyTorch job";
 constexpr int kDefaultPort = 29500;
-constexpr std::int64_t kAgentEscalationMs = 30000;
 constexpr const char* kErrorsDirectory = "errors";  // of RUN_DIR: what ranks say of exceptions
 
 using Job = NodeJob;
@@ -80,19 +79,6 @@ void hide_rank_table(const Inputs& inputs, const ResolvedCluster& resolved,
                      std::vector<EnvEdit>& edits) {
   static constexpr std::array<std::string_view, 1> kNames = {"RANK_TABLE_FILE"};
   if (!resolved.cluster.rank_table.empty()) append(edits, unset_present(inputs.env(), kNames));
-}
-
-// Of a grace that somebody chose: every default one is shorter. torch.distributed.launch alone is
-// of versions before 2.
-void warn_of_escalation(const Request& request, Plan& plan) {
-  const Policy& policy = plan.policy;
-  const std::int64_t term_ms =
-      policy.grace_ms - policy.drain_ms - policy.pre_stop_ms - policy.post_stop_ms;
-  if (!request.grace_ms || term_ms >= kAgentEscalationMs) return;
-  plan.warnings.push_back(
-      "torchrun 2.x gives its workers 30 s between TERM and KILL, and the grace period leaves it " +
-      std::to_string(term_ms / 1000) +
-      " s: slower workers are killed without its report; see --grace");
 }
 
 // What a launcher typed by the user reads; its own flags beat PET_*.
@@ -205,7 +191,7 @@ void launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job
                            contains_text(command, "torchrun") ||
                            contains_text(command, "torch.distributed.");
   if (torch_agent && !contains_text(command, "torch.distributed.launch")) {
-    warn_of_escalation(inputs.request(), plan);
+    warn_of_torch_agent(inputs.request(), plan);
   }
   // Shells and their like may start a launcher; what a wrapper starts is seen here.
   const bool hidden_python = !typed && wraps_python(command);
@@ -447,7 +433,7 @@ void launch_torchrun(Inputs& inputs, const ResolvedCluster& resolved, const Job&
   if (!as_it_is && python.module) argv.emplace_back("-m");
   const auto first = static_cast<std::ptrdiff_t>(as_it_is ? 0 : python.operand);
   argv.insert(argv.end(), command.begin() + first, command.end());
-  warn_of_escalation(inputs.request(), plan);
+  warn_of_torch_agent(inputs.request(), plan);
   Process process = agent_process(inputs, resolved, std::move(argv), plan);
   if (as_it_is) {
     process.env.push_back({Kind::kSetDefault, "PYTHONUNBUFFERED", "1"});

@@ -11,6 +11,9 @@ namespace {
 
 constexpr const char* kPlanning = "planning the sshd between the nodes";
 constexpr const char* kEndPeers = "end-peers";
+// The part of the grace for telling the workers the job's exit code: else they end by their own
+// stop.
+constexpr std::int64_t kEndWorkersMs = 2000;
 constexpr int kRootPort = 22;
 constexpr int kUserPort = 2222;
 
@@ -32,6 +35,8 @@ Process serve(const Inputs& inputs, const SshSetup& setup, const char* name) {
   process.cwd = inputs.facts().cwd;
   return process;
 }
+
+void keep_to_end_workers(Policy& policy) { policy.post_stop_ms += kEndWorkersMs; }
 
 void add_directory(const SshSetup& setup, Plan& plan) {
   const PlannedDirectory directory{setup.directory};
@@ -164,7 +169,14 @@ void wait_for_and_end_workers(const Inputs& inputs, const SshSetup& setup,
   end.cwd = inputs.facts().cwd;
   plan.files.push_back(std::move(file));
   plan.post_stop.push_back(std::move(end));
-  plan.policy.post_stop_ms += kEndWorkersMs;
+  keep_to_end_workers(plan.policy);
+}
+
+Budget launching_stop_budget(const Plan& plan) {
+  Policy policy = plan.policy;
+  keep_to_end_workers(policy);
+  const bool pre_stop = has_hooks(plan, HookEvent::kPreStop);
+  return make_budget(policy, {.pre_stop = pre_stop, .post_stop = true}, 0);
 }
 
 void tell_workers_by_link(const Inputs& inputs, const Cluster& cluster, Plan& plan) {

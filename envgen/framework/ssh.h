@@ -8,7 +8,6 @@
 // of the job, the launcher's too. The client refuses a mounted secret of mode 0644. Until the copy
 // is there a probe fails and is asked again.
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,9 +19,6 @@
 #include "envgen/plan/platform_facts.h"
 
 namespace envgen {
-
-// Of the grace, kept for telling the workers the job's exit code: else they end by their own stop.
-inline constexpr std::int64_t kEndWorkersMs = 2000;
 
 struct SshSetup {
   int port = 22;
@@ -58,6 +54,10 @@ bool is_worker(const Plan& plan);
 // code.
 void wait_for_and_end_workers(const Inputs& inputs, const SshSetup& setup,
                               const std::vector<std::string>& hosts, Plan& plan);
+
+// The stop of the launcher's node, its stop request at 0, before wait_for_and_end_workers() has
+// planned it; on a worker's node too.
+Budget launching_stop_budget(const Plan& plan);
 
 // With plan.link, where node 0 is the launcher's: the workers hear the end by it, and those are not
 // called.

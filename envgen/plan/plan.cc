@@ -9,6 +9,12 @@ bool has_hooks(const Plan& plan, HookEvent event) {
   return std::ranges::find(plan.hooks, event, &HookGroup::event) != plan.hooks.end();
 }
 
+Budget stop_budget(const Plan& plan) {
+  const bool post_stop = has_hooks(plan, HookEvent::kPostStop) || !plan.post_stop.empty();
+  return make_budget(plan.policy,
+                     {.pre_stop = has_hooks(plan, HookEvent::kPreStop), .post_stop = post_stop}, 0);
+}
+
 bool has_own_hooks(const Plan& plan, HookEvent event) {
   const auto group = std::ranges::find(plan.hooks, event, &HookGroup::event);
   if (group == plan.hooks.end()) return false;

@@ -186,6 +186,9 @@ bool has_hooks(const Plan& plan, HookEvent event);
 // whether it has something to do there or not.
 bool has_own_hooks(const Plan& plan, HookEvent event);
 
+// The stop of a job with this plan, its stop request at 0.
+Budget stop_budget(const Plan& plan);
+
 // Puts `processes` into a sandbox. With a user of its own the job has that user's HOME, USER and
 // LOGNAME; the last two stay as they are for a user without a name.
 void confine(Plan& plan, Sandbox sandbox);

@@ -225,20 +225,25 @@ void add_process_text(std::string& text, const Process& process, Deltas& deltas)
   for (const std::string& name : delta.unset) text.append("    ").append(name).append(" unset\n");
 }
 
-// What a stop leaves the hooks of `event`, all together; 0 = it takes nothing from them.
-std::int64_t share_ms(const Policy& policy, HookEvent event) {
-  if (event == HookEvent::kPreStop) return policy.pre_stop_ms;
-  return event == HookEvent::kPostStop ? policy.post_stop_ms : 0;
+// What a stop leaves the hooks of `event`, all together, where that is less than `timeout_ms`.
+std::string within_stop_text(const Budget& stop, HookEvent event, std::int64_t timeout_ms) {
+  if (event == HookEvent::kPreStop && stop.notify_at < timeout_ms) {
+    return ", " + seconds(stop.notify_at) + " within a stop";
+  }
+  if (event == HookEvent::kPostStop && stop.post_stop_run_ms < timeout_ms) {
+    return ", at least " + seconds(stop.post_stop_run_ms) + " within a stop";
+  }
+  return {};
 }
 
 void add_hooks_text(std::string& text, const Plan& plan) {
+  const Budget stop = stop_budget(plan);
   for (const HookGroup& group : plan.hooks) {
-    const std::int64_t share = share_ms(plan.policy, group.event);
     for (const std::string& path : group.paths) {
       text += "hook at " + std::string(name_of(group.event)) + ": " + path;
       if (path == group.script) text += " " + std::string(name_of(group.event));
       text += ", at most " + seconds(group.timeout_ms);
-      if (share > 0 && share < group.timeout_ms) text += ", " + seconds(share) + " within a stop";
+      text += within_stop_text(stop, group.event, group.timeout_ms);
       text += group.fatal ? "; its failure ends the job\n" : "\n";
     }
   }
@@ -380,7 +385,7 @@ std::string plan_to_text(const Plan& plan, const Environ& base) {
     add_process_text(text, process, deltas);
   }
   add_hooks_text(text, plan);
-  text += policy_text(plan.policy);
+  text += policy_text(plan.policy, stop_budget(plan));
   text += watches_text(plan.observe) + device_wait_text(plan) + warm_text(plan);
   if (plan.link) {
     text += "link to node 0 at " + plan.link->address + ":" + std::to_string(plan.link->port) +

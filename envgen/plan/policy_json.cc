@@ -145,9 +145,9 @@ std::string codes_text(int first, int last) {
   return text;
 }
 
-std::string stop_text(const Policy& policy) {
-  std::string text = "stops within " + seconds(policy.grace_ms);
-  if (policy.drain_ms > 0) text += ", after a drain of " + seconds(policy.drain_ms);
+std::string stop_text(const Policy& policy, const Budget& stop) {
+  std::string text = "stops within " + seconds(stop.exit_at);
+  if (stop.drained_at > 0) text += ", after a drain of " + seconds(stop.drained_at);
   if (policy.stop_scope == StopScope::kGroup) text += ", telling the processes' groups";
   if (policy.stop_scope == StopScope::kTree) text += ", telling all processes";
   for (const EscalationStep& step : policy.escalation) {
@@ -215,8 +215,8 @@ void write_policy(json::Writer& out, const Policy& policy) {
   out.end_object();
 }
 
-std::string policy_text(const Policy& policy) {
-  std::string text = stop_text(policy);
+std::string policy_text(const Policy& policy, const Budget& stop) {
+  std::string text = stop_text(policy, stop);
   for (const SignalRule& rule : policy.signals) text += signal_text(rule);
   if (shows_checkpoint(policy)) {
     text += "a checkpoint is asked for " +

@@ -94,23 +94,34 @@ Result<const FrameworkLauncher*> choose_framework(const std::string& wanted, Pla
               use_one_of(std::views::transform(framework_launchers(), &FrameworkLauncher::name)));
 }
 
-// What the hooks of a stop have of the grace, together: the rest is the job's own, for saving.
-std::int64_t hook_share_ms(const Request& request, HookEvent event, Plan& plan) {
+// The part of the grace that is kept for the hooks of a stop, together: the rest is the job's own,
+// for saving.
+std::int64_t hook_share_ms(const Request& request, HookEvent event, const Plan& plan) {
   if (!has_hooks(plan, event)) return 0;
   const auto& asked = request.hook_timeouts.at(static_cast<std::size_t>(event));
   if (!asked) return plan.policy.grace_ms / 4;
-  const std::int64_t most_ms = plan.policy.grace_ms / 3;
-  if (*asked <= most_ms) return *asked;
-  plan.warnings.push_back("--hook-timeout gives " + std::string(name_of(event)) + " hooks " +
-                          seconds(*asked) + ": within a stop they have " + seconds(most_ms) +
-                          " of the grace; raise --grace");
-  return most_ms;
+  const bool post_stop = event == HookEvent::kPostStop;
+  return std::min(post_stop ? post_stop_share_ms(*asked) : *asked, plan.policy.grace_ms / 3);
 }
 
 // Before the launcher: what it plans has to fit the rest.
 void share_grace(const Request& request, Plan& plan) {
   plan.policy.pre_stop_ms = hook_share_ms(request, HookEvent::kPreStop, plan);
   plan.policy.post_stop_ms += hook_share_ms(request, HookEvent::kPostStop, plan);
+}
+
+// Runs behind the launcher, which may keep time of the grace for itself.
+void warn_of_cut_hooks(const Request& request, Plan& plan) {
+  const Budget stop = stop_budget(plan);
+  for (const auto& [event, has_ms] : {std::pair{HookEvent::kPreStop, stop.notify_at},
+                                      {HookEvent::kPostStop, stop.post_stop_run_ms}}) {
+    const auto& asked = request.hook_timeouts.at(static_cast<std::size_t>(event));
+    if (!asked || *asked <= has_ms || !has_hooks(plan, event)) continue;
+    plan.warnings.push_back("--hook-timeout gives " + std::string(name_of(event)) + " hooks " +
+                            seconds(*asked) + ": within a stop they have " +
+                            (event == HookEvent::kPostStop ? "at least " : "") + seconds(has_ms) +
+                            " of the grace; raise --grace");
+  }
 }
 
 // --log-dir, else the platform's, else RUN_DIR/logs.
@@ -303,6 +314,7 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
     if (auto status = apply_cann(inputs, plan); !status) return status.error();
   }
   if (auto status = (*launcher)->launch(inputs, resolved, plan); !status) return status.error();
+  warn_of_cut_hooks(inputs.request(), plan);
   warn_of_counts(inputs, resolved, plan);
   plan_binding(inputs, resolved, plan);
   plan_output(inputs.request(), plan);

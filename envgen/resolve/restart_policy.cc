@@ -17,8 +17,7 @@ namespace envgen {
 namespace {
 
 constexpr int kMasterPort = 29500;  // PyTorch's, which the other launchers use as well
-// Docker kills 10 s after its TERM, Kubernetes 30 s: the grace must end before.
-constexpr std::int64_t kDockerGraceMs = 8000;
+// Kubernetes kills 30 s after its TERM: the grace must end before.
 constexpr std::int64_t kKubernetesGraceMs = 25000;
 constexpr std::int64_t kTerminalHoldMs = 4LL * 60 * 60 * 1000;
 constexpr std::int64_t kLeastDelayMs = 100;  // a start costs a resolver and a fork of everything
@@ -179,7 +178,7 @@ std::int64_t resolve_timeout_ms(const Request& request) {
 Policy policy_of(const Environ& env, const Request& request) {
   const bool kubernetes = !env.get_or("KUBERNETES_SERVICE_HOST", "").empty();
   Policy policy = request.policy;
-  policy.grace_ms = request.grace_ms.value_or(kubernetes ? kKubernetesGraceMs : kDockerGraceMs);
+  policy.grace_ms = request.grace_ms.value_or(kubernetes ? kKubernetesGraceMs : Policy().grace_ms);
   policy.hold_ms = request.hold_ms.value_or(has_terminal(request) ? kTerminalHoldMs : 0);
   policy.checkpoint_signal = request.checkpoint_signal.value_or(SIGUSR1);
   policy.max_restarts = request.max_restarts.value_or(0);

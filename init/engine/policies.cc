@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/text.h"
 #include "envgen/resolve/hooks.h"
 #include "envgen/resolve/resolve.h"
 #include "envgen/resolve/restart_policy.h"
@@ -17,22 +18,29 @@
 namespace engine {
 
 std::vector<std::string> policy_warnings(const envgen::Plan& plan) {
-  const lifecycle::Hooks hooks{
-      .pre_stop = has_hooks(plan, envgen::HookEvent::kPreStop),
-      .post_stop = has_hooks(plan, envgen::HookEvent::kPostStop) || !plan.post_stop.empty()};
-  const lifecycle::Budget budget = lifecycle::make_budget(plan.policy, hooks, 0);
+  const envgen::Policy& policy = plan.policy;
+  const envgen::Budget stop = stop_budget(plan);
   std::vector<std::string> warnings;
+  if (policy.drain_ms > stop.drained_at) {
+    warnings.push_back("--drain: " + envgen::seconds(policy.drain_ms) + " is shortened to " +
+                       envgen::seconds(stop.drained_at) +
+                       ", so that the job keeps a quarter of the grace (" +
+                       envgen::seconds(stop.exit_at) + "): give a longer --grace");
+  }
+  // Pre-stop hooks that end early leave more time: the step may then come.
+  const std::string left_out = stop.notify_at > stop.drained_at ? "can be left out" : "is left out";
   bool killed = false;
-  for (const lifecycle::EscalationStep& step : plan.policy.escalation) {
-    if (!killed && lifecycle::in_time(step, budget, 0)) {
+  for (const envgen::EscalationStep& step : policy.escalation) {
+    if (!killed && in_time(step, stop, stop.notify_at)) {
       killed = step.signal == SIGKILL;
       continue;
     }
-    warnings.push_back(
-        "--escalate: " + proc::signal_name(step.signal) + " after " +
-        std::to_string(step.after_ms) + " ms is left out, because SIGKILL comes " +
-        (killed ? "before it"
-                : "at " + std::to_string(budget.kill_at) + " ms: give a longer --grace"));
+    warnings.push_back("--escalate: " + proc::signal_name(step.signal) + " after " +
+                       envgen::seconds(step.after_ms) + " " + (killed ? "is left out" : left_out) +
+                       ", because SIGKILL comes " +
+                       (killed ? "before it"
+                               : envgen::seconds(stop.term_phase_ms) +
+                                     " after the stop signal: give a longer --grace"));
   }
   return warnings;
 }

@@ -10,7 +10,8 @@
 
 namespace engine {
 
-// What was asked for and will not be done: steps of the escalation that would come too late.
+// The warnings of what was asked for and will not be done: a drain that is shortened, steps of the
+// escalation that would come too late.
 std::vector<std::string> policy_warnings(const envgen::Plan& plan);
 // What the machine is told of a plan.
 lifecycle::event::ClusterReady cluster_ready(const envgen::Plan& plan);

@@ -108,7 +108,6 @@ int Supervisor::fall_back() {
                           .machine = machine_,
                           .waiting = events_,
                           .job_control = job_control_,
-                          .grace_ms = job_.plan.policy.grace_ms,
                           .signals = job_.plan.policy.signals,
                           .resolve_code = resolve_code_,
                           .exit_code = done_ ? std::optional(exit_code_) : std::nullopt};

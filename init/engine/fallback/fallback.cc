@@ -18,8 +18,6 @@ namespace {
 
 // Of one turn: a fork bomb of orphans must not starve the signals.
 constexpr int kMostDeaths = 256;
-// What SIGKILL does not end within this time hangs in the kernel: the exit does not wait for it.
-constexpr std::int64_t kReapMs = 1000;
 
 class Remaining {
  public:
@@ -81,7 +79,8 @@ class Remaining {
     if (killed_) return true;
     for (const FallbackJob::Main& main : job_.mains) ::kill(main.pid, SIGKILL);
     killed_ = true;
-    deadline_ms_ = sys::monotonic_ms() + kReapMs;
+    deadline_ms_ = std::max(deadline_ms_ + job_.stop.exit_at - job_.stop.kill_at,
+                            sys::monotonic_ms() + job_.stop.reap_ms);
     return false;
   }
 
@@ -130,7 +129,7 @@ class Remaining {
   void begin_stop(int sent = 0) {
     if (stopping_) return;
     stopping_ = true;
-    deadline_ms_ = sys::monotonic_ms() + job_.grace_ms;
+    deadline_ms_ = sys::monotonic_ms() + job_.stop.kill_at;
     const int signal = job_.stop_signal != 0 ? job_.stop_signal : SIGTERM;
     passed_on_ |= lifecycle::signal_bit(sent != 0 ? sent : signal);
     for (FallbackJob::Main& main : job_.mains) {
@@ -144,7 +143,7 @@ class Remaining {
   std::uint64_t passed_on_ = 0;  // what the job was sent to stop, see lifecycle::signal_bit
   bool stopping_ = false;
   bool killed_ = false;
-  std::int64_t deadline_ms_ = 0;
+  std::int64_t deadline_ms_ = 0;  // the time of the KILL, then of the exit
 };
 
 }  // namespace

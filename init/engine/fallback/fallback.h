@@ -23,12 +23,13 @@ struct FallbackJob {
   bool single = false;      // the job is one command: when it is stopped, its own code counts
   int failure_code = 0;     // of the failure that there was; 0: none
   int stop_signal = 0;      // the stop request that there was; 0: none
-  std::int64_t grace_ms = 8000;
+  // The stop, its request at 0. Nothing but the main tasks is left to be given a part of the grace.
+  envgen::Budget stop = envgen::make_budget({}, {}, 0);
   std::vector<envgen::SignalRule> signals;  // of --signal; nothing saves or makes files any more
   proc::JobControl job_control;
 };
 
-// A main task that fails stops the others; a stop signal is given the grace, then all are killed.
+// A main task that fails stops the others; what lives on at stop.kill_at is killed.
 // Returns the exit code: the first failure's; of a stopped job the single command's own or 128 + n;
 // else 0. Allocates nothing.
 int reap_and_forward(proc::SignalSource& signals, FallbackJob job);

@@ -20,7 +20,6 @@ struct Evidence {
   const lifecycle::Machine& machine;
   const std::deque<lifecycle::Event>& waiting;  // events that have not been answered
   const proc::JobControl& job_control;
-  std::int64_t grace_ms = 0;
   const std::vector<envgen::SignalRule>& signals;
   int resolve_code = 0;          // what a resolver that failed said
   std::optional<int> exit_code;  // the machine's, when it has come to its end

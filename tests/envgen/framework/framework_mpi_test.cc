@@ -197,7 +197,20 @@ TEST(Mpi, OpenMpisStepsFitTheTermPhaseAndAreTheSameOnEveryNode) {
   }
   LauncherCase hasty = train({1, 1}, 0);
   hasty.plan.policy.grace_ms = 4000;
-  EXPECT_THAT(hasty.planned(kLaunchMpi).warnings, Contains(HasSubstr("too short")));
+  EXPECT_THAT(hasty.planned(kLaunchMpi).warnings,
+              Contains(AllOf(HasSubstr("needs 3 s"), HasSubstr("leaves it 1 s"))));
+  // Three quarters of the grace are shared by what is kept of it.
+  hasty.plan.policy.grace_ms = 2000;
+  EXPECT_THAT(hasty.planned(kLaunchMpi).warnings, Contains(HasSubstr("leaves it 0.5 s")));
+  // The drain runs beside the pre-stop hooks.
+  LauncherCase drained = train({1, 1}, 0);
+  drained.plan.policy.grace_ms = 25000;
+  drained.plan.policy.pre_stop_ms = 6000;
+  drained.plan.policy.drain_ms = 4000;
+  drained.plan.hooks = {{HookEvent::kPreStop, {"/h/a"}, "", 1000, false}};
+  EXPECT_EQ(
+      main_variable(drained, drained.planned(kLaunchMpi), "OMPI_MCA_odls_base_sigkill_timeout"),
+      "7");
   LauncherCase chosen = train({1, 1}, 0);
   chosen.with_environment({"OMPI_MCA_odls_base_sigkill_timeout=3"});
   EXPECT_EQ(main_variable(chosen, chosen.planned(kLaunchMpi), "OMPI_MCA_odls_base_sigkill_timeout"),

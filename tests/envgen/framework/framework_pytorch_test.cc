@@ -8,6 +8,7 @@ namespace {
 
 using testing::AllOf;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -622,15 +623,50 @@ TEST(PyTorchStop, WarnsWhenTheAgentsOwnLadderDoesNotFit) {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"python", "x.py"}, std::vector<std::string>{"torchrun", "x.py"}}) {
     LauncherCase job = with_torchrun(command, kTwoByFour, 0);
-    job.plan.policy.grace_ms = 31000;
-    job.plan.policy.post_stop_ms = 2000;
+    job.plan.policy.grace_ms = 30000;
     EXPECT_THAT(job.planned(kLaunchPytorch).warnings, IsEmpty()) << "nobody asked for it";
-    job.request.grace_ms = 31000;
-    EXPECT_THAT(job.planned(kLaunchPytorch).warnings,
-                Contains(AllOf(HasSubstr("30 s"), HasSubstr("29 s"), HasSubstr("--grace"))));
+    for (const auto& [grace_ms, left] : {std::pair{10000, "leaves it 9 s:"},
+                                         {10500, "leaves it 9.5 s:"},
+                                         {30000, "leaves it 29 s:"}}) {
+      job.request.grace_ms = job.plan.policy.grace_ms = grace_ms;
+      EXPECT_THAT(job.planned(kLaunchPytorch).warnings,
+                  Contains(AllOf(HasSubstr("30 s"), HasSubstr(left), HasSubstr("--grace"))));
+    }
+    job.request.grace_ms = job.plan.policy.grace_ms = 31000;
+    EXPECT_THAT(job.planned(kLaunchPytorch).warnings, IsEmpty());
+    job.plan.policy.post_stop_ms = 2000;
+    job.plan.policy.drain_ms = 1000;
+    EXPECT_THAT(job.planned(kLaunchPytorch).warnings, Contains(HasSubstr("leaves it 29 s:")))
+        << "without a post-stop hook nothing is kept for one";
+    job.plan.hooks = {{HookEvent::kPostStop, {"/h/a"}, "", 1000, false}};
+    EXPECT_THAT(job.planned(kLaunchPytorch).warnings, Contains(HasSubstr("leaves it 27 s:")));
     job.request.torch_launcher = TorchLauncher::kFanOut;
     if (command[0] != "python") continue;
     EXPECT_THAT(job.planned(kLaunchPytorch).warnings, IsEmpty());
+  }
+}
+
+// As a plain init starts it, on a machine of which nothing is known.
+TEST(PyTorchStop, WarnsOfATypedAgentThatIsOnlyStarted) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"torchrun", "x.py"},
+        {"env", "A=1", "torchrun", "x.py"},
+        {"bash", "-c", "exec torchrun x.py"},
+        {"python", "-m", "torch.distributed.run", "x.py"}}) {
+    LauncherCase job(command, {}, 0);
+    job.plan.policy.grace_ms = 30000;
+    EXPECT_THAT(job.planned(kLaunchSingle).warnings, IsEmpty()) << "nobody asked for it";
+    job.request.grace_ms = 30000;
+    EXPECT_THAT(job.planned(kLaunchSingle).warnings, ElementsAre(HasSubstr("leaves it 29 s:")));
+    job.request.grace_ms = job.plan.policy.grace_ms = 31000;
+    EXPECT_THAT(job.planned(kLaunchSingle).warnings, IsEmpty());
+  }
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"python", "-m", "torch.distributed.launch", "x.py"},
+        {"python", "torchrun_log.py"}}) {
+    LauncherCase job(command, {}, 0);
+    job.request.grace_ms = job.plan.policy.grace_ms = 10000;
+    EXPECT_THAT(job.planned(kLaunchSingle).warnings, IsEmpty());
   }
 }
 

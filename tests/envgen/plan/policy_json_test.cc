@@ -72,6 +72,13 @@ TEST(PolicyInPlan, ShowsTheStopsDrainAndItsHooksShares) {
                          R"("post_stop_ms":1000)"));
 }
 
+// The drain is cut so that the job keeps a quarter of the grace.
+TEST(PolicyInPlan, ShowsTheDrainThatPasses) {
+  Plan plan;
+  plan.policy.drain_ms = 7000;
+  EXPECT_THAT(plan_to_text(plan, {}), HasSubstr("stops within 8 s, after a drain of 5.25 s\n"));
+}
+
 TEST(PolicyInPlan, ShowsACheckpointThatASignalAsksFor) {
   Plan plan;
   plan.policy.signals = {{SIGUSR2, SignalRule::Kind::kCheckpoint, 0, ""}};
@@ -158,6 +165,12 @@ TEST(PolicyInPlan, ShowsWhatAStopLeavesItsHooks) {
   EXPECT_THAT(plan_to_text(plan, {}),
               HasSubstr("hook at pre-stop: /h/a, at most 600 s, 2 s within a stop\n"
                         "hook at post-stop: /h/b, at most 0.5 s\n"));
+  plan.hooks[1].timeout_ms = 1000;
+  plan.policy.drain_ms = 3000;
+  EXPECT_THAT(plan_to_text(plan, {}),
+              HasSubstr("hook at pre-stop: /h/a, at most 600 s, 3 s within a stop\n"
+                        "hook at post-stop: /h/b, at most 1 s, at least 0.75 s within a stop\n"))
+      << "pre-stop hooks run beside the drain, and the TERM of a post-stop hook comes before KILL";
 }
 
 TEST(PolicyInPlan, ShowsScopeEscalationAndExitCodes) {

@@ -197,10 +197,12 @@ TEST(Shares, AreTheHooksTimeoutUpToAThirdOfTheGrace) {
   Request request = train();
   request.grace_ms = 30'000;
   set_time(request, HookEvent::kPreStop, 1000);
-  set_time(request, HookEvent::kPostStop, 9000);
-  EXPECT_EQ(shares_of({kPreStop, kPostStop}, request), (Shares{1000, 9000}));
+  set_time(request, HookEvent::kPostStop, 6000);
+  EXPECT_EQ(shares_of({kPreStop, kPostStop}, request), (Shares{1000, 8000}))
+      << "the last quarter of a post-stop share is between TERM and KILL";
   set_time(request, HookEvent::kPreStop, 600'000);
-  EXPECT_EQ(shares_of({kPreStop, kPostStop}, request), (Shares{10'000, 9000}));
+  set_time(request, HookEvent::kPostStop, 9000);
+  EXPECT_EQ(shares_of({kPreStop, kPostStop}, request), (Shares{10'000, 10'000}));
 }
 
 Request with_short_shares() {
@@ -213,10 +215,10 @@ Request with_short_shares() {
 
 TEST(Shares, ThatCutAHooksTimeoutAreAWarning) {
   EXPECT_THAT(plan_of({kPreStop, kPostStop}, with_short_shares()).warnings,
-              ElementsAre("--hook-timeout gives pre-stop hooks 10 s: within a stop they have 2.666 "
+              ElementsAre("--hook-timeout gives pre-stop hooks 10 s: within a stop they have 2.526 "
                           "s of the grace; raise --grace",
                           "--hook-timeout gives post-stop hooks 2.667 s: within a stop they have "
-                          "2.666 s of the grace; raise --grace"));
+                          "at least 1.897 s of the grace; raise --grace"));
 }
 
 TEST(Shares, WarnOnlyOfATimeoutThatWasAskedForAndIsCut) {

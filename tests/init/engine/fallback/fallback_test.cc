@@ -5,7 +5,9 @@
 #include <csignal>
 #include <initializer_list>
 
+#include "base/policy.h"
 #include "init/proc/signals.h"
+#include "init/sys/clock.h"
 #include "tests/init/child.h"
 
 namespace {
@@ -50,11 +52,17 @@ child::Outcome outcome_of(const std::function<FallbackJob()>& begin) {
 }
 int code_of(const std::function<FallbackJob()>& begin) { return outcome_of(begin).code; }
 
+envgen::Budget stop_within(std::int64_t grace_ms) {
+  envgen::Policy policy;
+  policy.grace_ms = grace_ms;
+  return envgen::make_budget(policy, {}, 0);
+}
+
 FallbackJob of(std::initializer_list<pid_t> mains) {
   FallbackJob job;
   for (pid_t pid : mains) job.mains.push_back({.pid = pid});
   job.single = mains.size() == 1;
-  job.grace_ms = 60'000;
+  job.stop = stop_within(60'000);
   return job;
 }
 
@@ -154,24 +162,40 @@ TEST(Fallback, KillsWhatOutlivesTheGrace) {
   EXPECT_EQ(code_of([&] {
               send_from_outside(SIGTERM);
               FallbackJob job = of({stubborn(), stubborn()});
-              job.grace_ms = 20;
+              job.stop = stop_within(20);
               return job;
             }),
             143);
   EXPECT_EQ(code_of([&] {
               FallbackJob job = of({stubborn()});
               job.stop_signal = SIGTERM;
-              job.grace_ms = 20;
+              job.stop = stop_within(20);
               return job;
             }),
             137);
+}
+
+// As any stop: the KILL comes before the end of the grace, which the runtime would not wait for.
+TEST(Fallback, KillsWhenAnyStopKills) {
+  const envgen::Budget stop = stop_within(2000);
+  const std::int64_t began_ms = sys::monotonic_ms();
+  EXPECT_EQ(code_of([&] {
+              FallbackJob job = of({start([] { return await({SIGUSR2}); })});
+              job.stop_signal = SIGTERM;
+              job.stop = stop;
+              return job;
+            }),
+            137);
+  const std::int64_t took_ms = sys::monotonic_ms() - began_ms;
+  EXPECT_GE(took_ms, stop.kill_at);
+  EXPECT_LT(took_ms, stop.exit_at);
 }
 
 TEST(Fallback, WaitsOutAGraceThatIsNoInt) {
   EXPECT_EQ(code_of([] {
               FallbackJob job = of({start([] { return await({SIGTERM}) == SIGTERM ? 0 : 1; })});
               job.stop_signal = SIGTERM;
-              job.grace_ms = 366LL * 86'400'000;
+              job.stop = stop_within(366LL * 86'400'000);
               return job;
             }),
             0);
