@@ -31,13 +31,13 @@ constexpr std::size_t kMostUnsent = 4UL * kMostLinkPayload;
 
 }  // namespace
 
-// A thousand in a second are about a hundredth of a CPU of node 0's: where there are more nodes,
-// each has fewer.
+// Hundred in a second are about a quarter of a hundredth of a CPU of node 0: each of more than 500
+// nodes has fewer.
 std::int64_t heartbeat_ms(const LinkSettings& settings) {
   constexpr std::int64_t kMostMs = 5000;
   constexpr std::int64_t kOfTimeout = 6;
   constexpr std::int64_t kOfTimeoutOfMany = 3;
-  const std::int64_t for_many_ms = settings.node_count;
+  const std::int64_t for_many_ms = std::int64_t{10} * settings.node_count;
   const std::int64_t ms = std::max(std::min(settings.timeout_ms / kOfTimeout, kMostMs),
                                    std::min(settings.timeout_ms / kOfTimeoutOfMany, for_many_ms));
   return std::max<std::int64_t>(ms, 10);
