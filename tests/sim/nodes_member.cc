@@ -48,6 +48,7 @@ void Member::step(const Event& event, TimeMs now) {
 void Member::look(TimeMs now) {
   const NodeReport report = side_.report(machine_, cluster_, now);
   stage_ = exited_ ? Stage::kEnded : report.stage;
+  if (meeting_ == 0 && report.meeting != 0) named_.reset();  // of an earlier start
   meeting_ = report.meeting;
   if (!sees_another_list()) {
     due_.at(static_cast<std::size_t>(Due::kSeen)).reset();
