@@ -210,13 +210,13 @@ RankPlace place_of(const SeenRank& rank) {
 std::vector<PlacedRank> places_of(const SeenJob& job) {
   std::vector<PlacedRank> places;
   for (const SeenRank& rank : job.ranks) {
-    places.push_back({.name = rank.name, .node = {}, .at = place_of(rank)});
+    places.push_back({.name = rank.name, .node = {}, .rank = rank.rank, .at = place_of(rank)});
   }
   return places;
 }
 
 StackVerdict judge_stacks(const SeenJob& job) {
-  StackVerdict verdict = judge_places(places_of(job), job.whole);
+  StackVerdict verdict = judge_places(places_of(job), job.whole, job.recorded);
   for (const std::string& note : job.notes) verdict.text += ". " + note;
   return verdict;
 }

@@ -1,8 +1,10 @@
 #pragma once
 // Where the ranks of a job that hangs are, and which of them the others wait for. Stacks are
 // grouped by what they say; a rank that is seen to be outside of the collective that others wait in
-// is the suspect. A wrong name costs more than none: where what was seen allows another reading,
-// nobody is named. Pure: what was seen of the processes in, a verdict out.
+// is the suspect. If the stacks name no rank, the one that the flight recorder's dumps name is the
+// suspect, unless its stack shows it in a collective. A wrong name costs more than none: where what
+// was seen allows another reading, nobody is named. Pure: what was seen of the processes in, a
+// verdict out.
 
 #include <cstddef>
 #include <cstdint>
@@ -47,6 +49,7 @@ struct SeenJob {
   bool whole = false;           // there are no ranks elsewhere
   // What others know of it, each a text of up to 600 bytes: NCCL's RAS, the flight recorder.
   std::vector<std::string> notes;
+  std::vector<int> recorded;  // ranks for which the others wait by their flight recorders' dumps
 };
 
 enum class Whereabouts : unsigned char {
@@ -73,6 +76,7 @@ struct PlacedRank {
   std::string name;
   std::string node;           // "node 1 (b)", where there are several
   std::uint32_t process = 0;  // its index in the plan of its node
+  int rank = -1;              // job-wide; -1: not known
   RankPlace at;
 };
 std::vector<PlacedRank> places_of(const SeenJob& job);  // in the order of SeenJob::ranks
@@ -89,8 +93,10 @@ struct StackVerdict {
   std::vector<StackGroup> groups;     // the largest first
 };
 StackVerdict judge_stacks(const SeenJob& job);
-// Judges ranks of one node or of several; `whole`: no rank of the job is left out.
-StackVerdict judge_places(std::span<const PlacedRank> ranks, bool whole);
+// Judges ranks of one node or of several; `whole`: no rank of the job is left out. `recorded` as
+// SeenJob has it.
+StackVerdict judge_places(std::span<const PlacedRank> ranks, bool whole,
+                          std::span<const int> recorded = {});
 
 // Encodes the places of a node's ranks for another node, in at most kMostPlacesBytes. Ranks of the
 // largest groups are left out where there is no room for all.

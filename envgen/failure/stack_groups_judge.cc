@@ -116,6 +116,25 @@ const StackGroup* suspected(Ranks ranks, bool whole, const std::vector<StackGrou
   return unclear.empty() ? out_of_order(ranks, waiting) : alone_elsewhere(ranks, waiting, unclear);
 }
 
+// The rank that the flight recorder alone names, if it is one of these that is not seen in a
+// collective: it becomes a group of its own, the last one.
+const StackGroup* suspected_by_recorder(Ranks ranks, std::span<const int> recorded,
+                                        std::vector<StackGroup>& groups) {
+  if (recorded.size() != 1) return nullptr;
+  for (StackGroup& group : groups) {
+    const auto found = std::ranges::find_if(
+        group.ranks, [&](std::size_t rank) { return ranks[rank].rank == recorded[0]; });
+    if (found == group.ranks.end()) continue;
+    if (group.at.where == Whereabouts::kCollective) return nullptr;
+    StackGroup alone{group.at, {*found}};
+    group.ranks.erase(found);
+    std::erase_if(groups, [](const StackGroup& one) { return one.ranks.empty(); });
+    groups.push_back(std::move(alone));
+    return &groups.back();
+  }
+  return nullptr;
+}
+
 std::string verdict_text(Ranks ranks, bool whole, const StackVerdict& verdict,
                          const StackGroup* suspect) {
   Groups others;
@@ -146,10 +165,12 @@ std::string names_of(Ranks ranks, const std::vector<std::size_t>& which) {
 struct NamedRank {
   std::string name;
   std::uint32_t process = 0;
+  int rank = -1;
 };
 void fields(FieldVisitor& v, NamedRank& rank) {
   v("name", rank.name);
   v("process", rank.process);
+  v("rank", rank.rank, {.least = -1});
 }
 
 struct PlacedGroup {
@@ -181,10 +202,12 @@ std::string shortened(const std::string& text, std::size_t most_bytes) {
 
 }  // namespace
 
-StackVerdict judge_places(std::span<const PlacedRank> ranks, bool whole) {
+StackVerdict judge_places(std::span<const PlacedRank> ranks, bool whole,
+                          std::span<const int> recorded) {
   StackVerdict verdict;
   verdict.groups = grouped(ranks);
   const StackGroup* suspect = suspected(ranks, whole, verdict.groups);
+  if (suspect == nullptr) suspect = suspected_by_recorder(ranks, recorded, verdict.groups);
   if (suspect != nullptr) verdict.suspects = suspect->ranks;
   verdict.all_wait = !ranks.empty() &&
                      count_of(groups_at(verdict.groups, Whereabouts::kCollective)) == ranks.size();
@@ -215,7 +238,8 @@ std::string encode_places(std::span<const PlacedRank> ranks) {
     placed.at.place = shortened(placed.at.place, kMostPlaceBytes);
     placed.at.collective = shortened(placed.at.collective, kMostNameBytes);
     for (const std::size_t rank : group.ranks) {
-      placed.ranks.push_back({shortened(ranks[rank].name, kMostNameBytes), ranks[rank].process});
+      placed.ranks.push_back(
+          {shortened(ranks[rank].name, kMostNameBytes), ranks[rank].process, ranks[rank].rank});
     }
     all.groups.push_back(std::move(placed));
   }
@@ -235,8 +259,11 @@ std::optional<NodePlaces> decode_places(std::string_view bytes) {
   NodePlaces places{.ranks = {}, .whole = all->whole};
   for (const PlacedGroup& group : all->groups) {
     for (const NamedRank& rank : group.ranks) {
-      places.ranks.push_back(
-          {.name = rank.name, .node = {}, .process = rank.process, .at = group.at});
+      places.ranks.push_back({.name = rank.name,
+                              .node = {},
+                              .process = rank.process,
+                              .rank = rank.rank,
+                              .at = group.at});
     }
   }
   return places;

@@ -28,6 +28,8 @@ constexpr std::int64_t kShortestMs = 1200;  // RAS counts in seconds
 constexpr std::int64_t kLongestMs = 4000;
 constexpr std::int64_t kSpareMs = 700;  // for what it does beside waiting for other ranks
 constexpr std::int64_t kDumpMs = 3000;  // its thread looks at the FIFO once a second
+constexpr std::int64_t kReadMs = 1500;  // for the dumps that are there
+constexpr std::int64_t kWholeMs = 500;  // for a rank to write the rest of its dump
 constexpr int kLookMs = 50;
 constexpr int kMostRanks = 1024;
 constexpr int kUncountedRanks = 64;  // a launcher's
@@ -92,8 +94,9 @@ bool ask_for_dump(const std::string& path) {
   return ::write(pipe.get(), "1\n", 2) == 2;
 }
 
-std::string recorder_note(const StackOrder& order, const AskedDumps& asked, std::int64_t until_ms) {
-  if (order.dumps.prefixes.empty()) return "";
+RecorderFindings recorder_note(const StackOrder& order, const AskedDumps& asked,
+                               std::int64_t until_ms) {
+  if (order.dumps.prefixes.empty()) return {};
   DumpOrder fresh = order.dumps;
   fresh.since_ms = std::max(fresh.since_ms, asked.at_ms);
   const std::int64_t last_ms = std::min(until_ms, sys::monotonic_ms() + kDumpMs);
@@ -101,7 +104,15 @@ std::string recorder_note(const StackOrder& order, const AskedDumps& asked, std:
          sys::monotonic_ms() < last_ms) {
     ::poll(nullptr, 0, kLookMs);
   }
-  return dumps_text(find_dumps(order.dumps));
+  const std::int64_t read_by_ms = std::max(until_ms, sys::monotonic_ms() + kReadMs);
+  const std::int64_t whole_by_ms = std::min(last_ms, sys::monotonic_ms() + kWholeMs);
+  RecorderFindings findings = read_dumps(order.dumps, read_by_ms);
+  // A rank may still be writing.
+  while (asked.count > 0 && findings.unreadable > 0 && sys::monotonic_ms() < whole_by_ms) {
+    ::poll(nullptr, 0, kLookMs);
+    findings = read_dumps(order.dumps, read_by_ms);
+  }
+  return findings;
 }
 
 }  // namespace
@@ -132,18 +143,17 @@ AskedDumps ask_for_dumps(const StackOrder& order) {
   return asked;
 }
 
-std::vector<std::string> hang_notes(const StackOrder& order, const envgen::SeenJob& seen,
-                                    const AskedDumps& asked, std::int64_t until_ms) {
-  std::vector<std::string> notes;
+void add_hang_notes(const StackOrder& order, const AskedDumps& asked, std::int64_t until_ms,
+                    envgen::SeenJob& seen) {
   const std::int64_t left_ms = std::min(until_ms - sys::monotonic_ms(), kLongestMs);
   if (!order.nccl_ras.empty() && left_ms >= kShortestMs) {
     const std::string answer = ask_ras(order.nccl_ras, sys::monotonic_ms() + left_ms);
     const std::string text = envgen::ras_text(answer, order.world_size, seen);
-    if (!text.empty()) notes.push_back("NCCL's RAS: " + text);
+    if (!text.empty()) seen.notes.push_back("NCCL's RAS: " + text);
   }
-  std::string dumps = recorder_note(order, asked, until_ms);
-  if (!dumps.empty()) notes.push_back(std::move(dumps));
-  return notes;
+  RecorderFindings findings = recorder_note(order, asked, until_ms);
+  if (!findings.text.empty()) seen.notes.push_back(std::move(findings.text));
+  seen.recorded = std::move(findings.culprits);
 }
 
 }  // namespace engine

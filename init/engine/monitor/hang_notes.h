@@ -1,7 +1,7 @@
 #pragma once
 // What others know of ranks that hang: NCCL's RAS threads, which are asked over a local connection,
 // and PyTorch's flight recorder, whose dumps are asked for where the job has made FIFOs for that
-// (TORCH_NCCL_DEBUG_INFO_PIPE_FILE), and are named. For a worker with a single thread: it may take
+// (TORCH_NCCL_DEBUG_INFO_PIPE_FILE), and are read. For a worker with a single thread: it may take
 // until its deadline.
 // RAS since NCCL 2.24: lines of text, "CLIENT PROTOCOL 2" first; NVIDIA/nccl src/ras/client.cc.
 
@@ -28,9 +28,9 @@ struct AskedDumps {
 // Asks the ranks' recorders for dumps, with the rights of the job's user.
 AskedDumps ask_for_dumps(const StackOrder& order);
 
-// What RAS and the recorders know, a text each; none of who knows nothing, or is not asked. The
-// dumps that were asked for are waited for, some seconds at most.
-std::vector<std::string> hang_notes(const StackOrder& order, const envgen::SeenJob& seen,
-                                    const AskedDumps& asked, std::int64_t until_ms);
+// Adds what RAS and the recorders know to `seen`: a note each, unless nothing is known, and the
+// ranks that the recorders name. Waits some seconds at most for the dumps that were asked for.
+void add_hang_notes(const StackOrder& order, const AskedDumps& asked, std::int64_t until_ms,
+                    envgen::SeenJob& seen);
 
 }  // namespace engine

@@ -58,7 +58,7 @@ envgen::Status StackJob::start(const StackOrder& order, const std::string& files
     const std::int64_t until_ms = sys::monotonic_ms() + order.most_ms;
     const AskedDumps asked = ask_for_dumps(order);
     TakenStacks taken = take_stacks(order);
-    taken.seen.notes = hang_notes(order, taken.seen, asked, until_ms);
+    add_hang_notes(order, asked, until_ms, taken.seen);
     const envgen::StackVerdict verdict = envgen::judge_stacks(taken.seen);
     // The files last: whoever waits for them has them when the verdict is said, or soon.
     const bool said = send_message(fd, kVerdict, envgen::to_wire(news_of(taken, verdict)));
@@ -92,12 +92,10 @@ StackOrder stack_order(const Job& job, const std::string& run_dir) {
   if (job.plan.observe.stacks) order.directory = stacks_directory(run_dir);
   order.job = job.plan.sandbox.identity;
   order.whole = job.plan.node_count <= 1;
-  // A launcher's ranks are not counted.
-  const bool ranks = !job.plan.processes.empty() && job.plan.processes.front().rank >= 0;
-  order.world_size = ranks ? job.plan.world_size : 0;
   order.nccl_ras = job.plan.observe.nccl_ras;
   order.trace_pipes = job.plan.observe.trace_pipes;
   order.dumps = dump_order(job);
+  order.world_size = order.dumps.world_size;
   for (const TaskRecord& record : job.records) {
     if (!is_main(record)) continue;
     StackTarget target{.process = static_cast<std::uint32_t>(record.process),

@@ -21,6 +21,7 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kLongestWaitMs = 2000;
+constexpr std::int64_t kDumpsMs = 1000;  // to read the flight recorder's dumps
 
 bool is_cause(const lifecycle::Machine& machine, std::uint32_t index) {
   const lifecycle::Cause* cause = machine.cause();
@@ -163,7 +164,9 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
       look_for_rank(job, job.records[failed], last.bytes, catalog, told);
       tell(told);
     }
-    const std::string dumps = told.cause ? dumps_text(find_dumps(dump_order(job))) : "";
+    if (!told.cause) return;
+    const std::int64_t until_ms = sys::monotonic_ms() + kDumpsMs;
+    const std::string dumps = read_dumps(dump_order(job), until_ms).text;
     if (dumps.empty()) return;
     told.cause->advice += (told.cause->advice.empty() ? "" : "; ") + dumps;
     tell(told);

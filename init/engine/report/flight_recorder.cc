@@ -3,10 +3,19 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
 
 #include "base/printed_text.h"
 #include "base/text.h"
+#include "envgen/failure/pickle.h"
+#include "envgen/failure/recorder_verdict.h"
 #include "init/sys/as_user.h"
+#include "init/sys/clock.h"
 #include "init/sys/fd.h"
 
 namespace engine {
@@ -14,8 +23,11 @@ namespace {
 
 constexpr std::size_t kMostEntries = 65536;  // of a directory
 constexpr std::size_t kMostTextBytes = 600;
+constexpr std::size_t kMaxFiles = 1024;
+constexpr std::size_t kMaxFileBytes = envgen::DataTree::kMaxBytes;
+constexpr std::size_t kMaxAllBytes = std::size_t{256} << 20;
 
-void find_beside(const std::string& prefix, std::int64_t since_ms, Dumps& found, int& lowest) {
+void find_beside(const std::string& prefix, std::int64_t since_ms, Dumps& found) {
   constexpr std::int64_t kTickMs = 20;  // a file's time lags behind the clock
   const std::size_t slash = prefix.rfind('/');
   if (slash == std::string::npos) return;
@@ -38,16 +50,67 @@ void find_beside(const std::string& prefix, std::int64_t since_ms, Dumps& found,
         std::int64_t{status.st_mtim.tv_sec} * 1000 + status.st_mtim.tv_nsec / 1'000'000;
     if (!S_ISREG(status.st_mode) || status.st_size == 0) continue;
     if (written_ms + kTickMs < since_ms) continue;
-    if (found.count++ > 0 && *rank >= lowest) continue;
-    lowest = *rank;
-    found.first = directory + entry->d_name;
+    found.files.push_back({*rank, directory + entry->d_name, written_ms});
   }
+}
+
+// Whether the file was read; not if it is no regular file, or larger than `most_bytes`.
+bool read_dump(const std::string& path, std::size_t most_bytes, std::string& bytes) {
+  bytes.clear();
+  const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
+  struct stat status{};
+  if (!fd.valid() || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  std::array<char, 65536> part;
+  while (bytes.size() <= most_bytes) {
+    const ssize_t count = ::read(fd.get(), part.data(), part.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    if (count == 0) return true;
+    bytes.append(part.data(), static_cast<std::size_t>(count));
+  }
+  return false;
+}
+
+// "/d/trace_0 and 7 more"
+std::string paths_text(const Dumps& dumps) {
+  std::string text = envgen::plain_text(dumps.files.front().path);
+  if (dumps.count > 1) text += " and " + std::to_string(dumps.count - 1) + " more";
+  return text;
+}
+
+// "the flight recorder's dumps /d/trace_0 and 7 more: read them with `python -m ... /d/`"
+std::string command_text(const Dumps& dumps) {
+  const bool several = dumps.count > 1;
+  const std::string first = envgen::plain_text(dumps.files.front().path);
+  return (several ? "the flight recorder's dumps " : "the flight recorder's dump ") +
+         paths_text(dumps) + (several ? ": read them with `" : ": read it with `") +
+         "python -m torch.distributed.flight_recorder.fr_trace " +
+         first.substr(0, first.rfind('/') + 1) + "`";
+}
+
+std::string findings_text(const Dumps& dumps, const envgen::RecorderVerdict& verdict,
+                          std::size_t unreadable) {
+  std::string text;
+  if (!verdict.text.empty()) text = "the flight recorder: " + verdict.text;
+  if (verdict.culprits.empty()) {
+    text += (text.empty() ? "" : "; ") + command_text(dumps);
+  } else {
+    text += dumps.count > 1 ? " (dumps " : " (dump ";
+    text += paths_text(dumps) + ")";
+    if (unreadable > 0) {
+      text += "; " + std::to_string(unreadable) + " of " + std::to_string(dumps.count) +
+              " dumps could not be read";
+    }
+  }
+  return std::string(envgen::cut_text(text, kMostTextBytes));
 }
 
 }  // namespace
 
 DumpOrder dump_order(const Job& job) {
   DumpOrder order{.prefixes = job.plan.observe.traces, .job = job.plan.sandbox.identity};
+  const auto& processes = job.plan.processes;
+  if (!processes.empty() && processes.front().rank >= 0) order.world_size = job.plan.world_size;
   for (const TaskRecord& record : job.records) {
     if (!is_main(record) || record.started_ms == 0) continue;
     const bool earlier = order.since_ms == 0 || record.started_ms < order.since_ms;
@@ -61,24 +124,31 @@ Dumps find_dumps(const DumpOrder& order) {
   std::optional<sys::AsUser> as_job;
   if (!sys::take_rights(order.job, as_job)) return {};
   Dumps found;
-  int lowest = 0;
-  for (const std::string& prefix : order.prefixes) {
-    find_beside(prefix, order.since_ms, found, lowest);
-  }
+  for (const std::string& prefix : order.prefixes) find_beside(prefix, order.since_ms, found);
+  std::ranges::stable_sort(found.files, {}, &RecorderFile::rank);
+  found.count = found.files.size();
+  if (found.count > kMaxFiles) found.files.resize(kMaxFiles);
   return found;
 }
 
-std::string dumps_text(const Dumps& dumps) {
-  if (dumps.count == 0) return "";
-  const std::string first = envgen::plain_text(dumps.first);
-  const bool several = dumps.count > 1;
-  std::string text = several ? "the flight recorder's dumps " : "the flight recorder's dump ";
-  text += first;
-  if (several) text += " and " + std::to_string(dumps.count - 1) + " more";
-  text += several ? ": read them with `" : ": read it with `";
-  text += "python -m torch.distributed.flight_recorder.fr_trace ";
-  text += first.substr(0, first.rfind('/') + 1) + "`";
-  return std::string(envgen::cut_text(text, kMostTextBytes));
+RecorderFindings read_dumps(const DumpOrder& order, std::int64_t until_ms) {
+  const Dumps found = find_dumps(order);
+  if (found.count == 0) return {};
+  std::optional<sys::AsUser> as_job;
+  if (!sys::take_rights(order.job, as_job)) return {};
+  std::vector<envgen::RecorderDump> dumps;
+  std::string bytes;
+  std::size_t left_bytes = kMaxAllBytes;
+  for (const RecorderFile& file : found.files) {
+    if (sys::monotonic_ms() >= until_ms) break;
+    if (!read_dump(file.path, std::min(kMaxFileBytes, left_bytes), bytes)) continue;
+    left_bytes -= bytes.size();
+    auto dump = envgen::read_recorder_dump(bytes, file.rank, file.path, file.written_ms);
+    if (dump) dumps.push_back(std::move(*dump));
+  }
+  const envgen::RecorderVerdict verdict = envgen::judge_recorder(dumps, order.world_size);
+  const std::size_t unreadable = found.count - dumps.size();
+  return {verdict.culprits, unreadable, findings_text(found, verdict, unreadable)};
 }
 
 }  // namespace engine

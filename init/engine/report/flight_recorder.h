@@ -1,7 +1,7 @@
 #pragma once
-// The dumps of PyTorch's flight recorder: the last collectives of each rank, which it writes when
-// one of them times out. They are pickles, which PyTorch's own analyzer reads; here they are found
-// and named. For workers: a directory may hang.
+// The dumps of PyTorch's flight recorder: the last collectives of each rank, which PyTorch writes
+// when one of them times out. This file finds and reads them, with the rights of the job's user;
+// envgen/failure/recorder_verdict.h judges them. For workers: a directory may hang.
 // https://pytorch.org/tutorials/unstable/flight_recorder_tutorial.html
 
 #include <cstddef>
@@ -19,18 +19,32 @@ struct DumpOrder {
   std::vector<std::string> prefixes;    // of their paths: a rank's number follows
   std::int64_t since_ms = 0;            // wall clock: older ones are of an earlier start
   std::optional<envgen::Identity> job;  // its user, where it is another
+  int world_size = 0;                   // 0: not known, as a launcher's ranks are not counted
 };
 // Of the job's start that runs now.
 DumpOrder dump_order(const Job& job);
 
+struct RecorderFile {
+  int rank = 0;
+  std::string path;
+  std::int64_t written_ms = 0;  // wall clock
+};
 struct Dumps {
   std::size_t count = 0;
-  std::string first;  // the path of the lowest rank's
+  std::vector<RecorderFile> files;  // those of the lowest ranks, at most 1,024
 };
 Dumps find_dumps(const DumpOrder& order);
 
-// "the flight recorder's dumps /d/trace_0 and 7 more: read them with `python -m ... /d/`"; ""
-// without any.
-std::string dumps_text(const Dumps& dumps);
+struct RecorderFindings {
+  std::vector<int> culprits;   // ranks that the others wait for (RecorderVerdict)
+  std::size_t unreadable = 0;  // dumps that are damaged, or not complete yet
+  // "the flight recorder: rank 12 has not entered all_reduce 27 of group DP, in which 8 ranks wait
+  // (dumps /d/trace_0 and 15 more)". If no rank is named, the command that reads the dumps is in
+  // it. "": there is no dump.
+  std::string text;
+};
+// Finds, reads and judges the dumps: of each at most 8 MiB, of all 256 MiB, until `until_ms`
+// (monotonic). A dump that cannot be read does not hide the others.
+RecorderFindings read_dumps(const DumpOrder& order, std::int64_t until_ms);
 
 }  // namespace engine

@@ -252,6 +252,28 @@ TEST_P(Stacks, ComeThoughNcclIsSilent) {
   EXPECT_EQ(instance.wait(), 143) << instance.err();
 }
 
+// Of PyTorch's dumps only that they are none.
+constexpr const char* kDamagedDump = "def dump_of(rank): return b'dump'\n";
+// Rank 1 has not entered the all_reduce in which rank 0 waits.
+constexpr const char* kDump = R"py(
+import pickle
+def dump_of(rank):
+    entry = {'pg_id': 0, 'process_group': ('0', 'default_pg'), 'collective_seq_id': 27,
+             'p2p_seq_id': 0, 'is_p2p': False, 'profiling_name': 'nccl:all_reduce',
+             'time_created_ns': 1700000000000000000, 'input_sizes': [[8]], 'output_sizes': [[8]],
+             'state': 'scheduled', 'retired': False}
+    entered = rank == '0'
+    status = {'last_enqueued_collective': 27 if entered else 26, 'last_started_collective': -1,
+              'last_completed_collective': 26}
+    group = {'name': '0', 'desc': 'default_pg', 'ranks': '[0, 1]'}
+    return pickle.dumps({'version': '2.9', 'pg_config': {'0': group}, 'pg_status': {'0': status},
+                         'entries': [entry] if entered else []}, protocol=2)
+)py";
+constexpr const char* kNamed =
+    "the flight recorder: rank 1 has not entered all_reduce 27 of group default_pg, in which 1 "
+    "rank "
+    "waits (dumps ";
+
 // What PyTorch does: a FIFO of each rank's, looked at again and again.
 constexpr const char* kRecorder = R"py(
 import os, time
@@ -262,12 +284,12 @@ pipe = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
 os.write(1, b'ready\n')
 while True:
     if os.read(pipe, 16):
-        with open(os.environ['TORCH_FR_DUMP_TEMP_FILE'] + rank, 'wb') as file: file.write(b'dump')
+        with open(os.environ['TORCH_FR_DUMP_TEMP_FILE'] + rank, 'wb') as file: file.write(dump_of(rank))
     time.sleep(0.01)
 )py";
 
 TEST_P(Stacks, HaveTheFlightRecordersDumpsMade) {
-  write("train.py", kRecorder);
+  write("train.py", kDamagedDump + std::string(kRecorder));
   write("trace_7", "of an earlier job");
   const std::array<timespec, 2> earlier = {};
   ASSERT_EQ(::utimensat(AT_FDCWD, path("trace_7").c_str(), earlier.data(), 0), 0);
@@ -300,6 +322,41 @@ TEST_P(Stacks, AFailureNamesTheFlightRecordersDumps) {
   EXPECT_THAT(instance.err(), HasSubstr("look at the ranks without this message; the flight "
                                         "recorder's dump " +
                                         path("trace_1") + ": read it with"));
+}
+
+TEST_P(Stacks, NameTheRankThatTheFlightRecorderNames) {
+  write("train.py", kDump + std::string(kRecorder));
+  Spec both = two_ranks({"--output", "inherit"}, train());
+  both.env.push_back("TORCH_FR_DUMP_TEMP_FILE=" + path("trace_"));
+  both.env.push_back("TORCH_NCCL_DEBUG_INFO_PIPE_FILE=" + path("pipe_"));
+  Instance instance(both);
+  ASSERT_TRUE(instance.await_out("ready\nready"));
+  await_state(kRunning);
+  write("trace_5", "half a dump");
+  const Result text = tool({"stacks"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("the others wait for rank-1"),
+                              HasSubstr(kNamed + path("trace_0") +
+                                        " and 2 more); 1 of 3 dumps could not be read"),
+                              Not(HasSubstr("fr_trace"))));
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 143) << instance.err();
+}
+
+TEST_P(Stacks, AFailureNamesTheRankThatTheFlightRecorderNames) {
+  write("dump.py", std::string(kDump) +
+                       "import sys\n"
+                       "for rank in '01': open(sys.argv[1] + rank, 'wb').write(dump_of(rank))\n");
+  Spec both = two_ranks(
+      {"--output", "files"},
+      shell("[ $RANK = 0 ] && sleep 1000\n"
+            "/usr/bin/python3 -I $HERE/dump.py ${TORCH_FR_DUMP_TEMP_FILE}\n"
+            "echo '[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(' >&2\n"
+            "exit 1"));
+  both.env.push_back("TORCH_FR_DUMP_TEMP_FILE=" + path("trace_"));
+  Instance instance(both);
+  EXPECT_EQ(instance.wait(), 1) << instance.err();
+  EXPECT_THAT(instance.err(), HasSubstr(kNamed + path("trace_0") + " and 1 more)"));
 }
 
 TEST_P(Stacks, NoProgramGetsASignalThatItHasNotAskedFor) {

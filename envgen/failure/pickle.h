@@ -1,0 +1,90 @@
+#pragma once
+// Reads the data part of Python's pickle format, protocols 2 to 5: None, booleans, integers,
+// floats, text, bytes, lists, tuples and dictionaries. A pickle is a program for a stack machine.
+// This reader runs only the opcodes that build data, and refuses those that import or call
+// something. The same tree holds a JSON text, so that readers of both forms have one home.
+// A value that a pickle uses twice is one node: references cannot multiply memory.
+// The format: https://github.com/python/cpython/blob/main/Lib/pickletools.py. Pure.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace envgen {
+
+class DataTree;
+
+// A value of a DataTree, which must outlive it. Cheap to copy.
+class DataValue {
+ public:
+  enum class Kind : unsigned char {
+    kNone,
+    kBool,
+    kInteger,
+    kNumber,  // a float, or an integer of more than 64 bits: its value is not kept
+    kText,
+    kBytes,
+    kList,
+    kTuple,
+    kDict,
+  };
+  [[nodiscard]] Kind kind() const;
+  [[nodiscard]] std::string_view text() const;                // of kText and kBytes; "" otherwise
+  [[nodiscard]] std::optional<std::int64_t> integer() const;  // of kInteger and kBool
+  // The items of a list or a tuple, the entries of a dictionary; 0 otherwise.
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] DataValue item(std::size_t i) const;  // requires i < size(); a dictionary's value
+  [[nodiscard]] DataValue key(std::size_t i) const;   // requires i < size() of a dictionary
+  [[nodiscard]] std::optional<DataValue> find(std::string_view key) const;  // last of doubles
+
+ private:
+  friend class DataTree;
+  DataValue(const DataTree* tree, std::uint32_t node) : tree_(tree), node_(node) {}
+  const DataTree* tree_;
+  std::uint32_t node_;
+};
+
+class DataTree {
+ public:
+  // Limits of a pickle. Reading one takes at most about 100 bytes of memory for a byte of input.
+  static constexpr std::size_t kMaxBytes = std::size_t{8} << 20;
+  static constexpr std::size_t kMaxValues = std::size_t{1} << 20;  // also of memo entries
+  static constexpr std::size_t kMaxMarks = 64;                     // containers open at once
+  static constexpr std::size_t kMaxTextBytes = std::size_t{64} << 10;
+
+  // Text and bytes of the tree are views of `bytes`, which must outlive it. `where` names the
+  // source in errors. What follows the end of the pickle is ignored, as Python does.
+  static Result<DataTree> from_pickle(std::string_view bytes, std::string_view where);
+  // Text is a view of `document`, which must outlive the tree.
+  static DataTree from_json(const json::Document& document);
+
+  [[nodiscard]] DataValue root() const { return {this, root_}; }
+
+ private:
+  friend class DataValue;
+  friend class Unpickler;
+  using Kind = DataValue::Kind;
+  struct Node {
+    Kind kind = Kind::kNone;
+    std::int64_t number = 0;  // of a container: its place in children_
+    std::string_view text;
+  };
+  std::uint32_t add(Kind kind, std::int64_t number = 0, std::string_view text = {});
+  std::uint32_t add_container(Kind kind, std::vector<std::uint32_t> children = {});
+  std::uint32_t add_json(const json::Value& value);  // at most json::Document::kMaxDepth deep
+  [[nodiscard]] bool is_container(std::uint32_t node) const;
+  std::vector<std::uint32_t>& children(std::uint32_t node);
+  [[nodiscard]] const std::vector<std::uint32_t>& children(std::uint32_t node) const;
+
+  std::vector<Node> nodes_;
+  std::vector<std::vector<std::uint32_t>> children_;  // a dictionary's: key, value, key, value
+  std::uint32_t root_ = 0;
+};
+
+}  // namespace envgen

@@ -1,0 +1,126 @@
+#pragma once
+// What one rank's dump of PyTorch's flight recorder says about the collectives and the
+// point-to-point transfers that this rank has enqueued and not finished. The judgement over all
+// ranks is in recorder_verdict.h. Pure.
+//
+// Formats 2.0 and later, as a pickle or as JSON: "version", "pg_config" (groups by name),
+// "pg_status" (counters by the number of a group in this process, since 2.3), "entries" (operations
+// in the order in which they were enqueued). Older entries have "seq_id" for "collective_seq_id"
+// and "p2p_seq_id", and may lack "process_group" and "is_p2p".
+// The source of the format: pytorch/pytorch torch/csrc/distributed/c10d/FlightRecorder.hpp and
+// FlightRecorderDetail.hpp; NCCLUtils.hpp and TraceUtils.h before 2.6.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fields.h"
+#include "base/result.h"
+
+namespace envgen {
+
+// The ranks first, first + step, ..., `count` of them.
+struct RankRun {
+  int first = 0;
+  int count = 1;
+  int step = 1;
+
+  bool operator==(const RankRun&) const = default;
+};
+
+// A process group that this rank is a member of. A counter of -1 is not known.
+struct RecordedGroup {
+  std::string name;         // the same on all ranks: "43"
+  std::string description;  // "PIPELINE_MODEL_PARALLEL_GROUP"; "" = none
+  std::vector<RankRun> ranks;
+  // By "pg_status". In a group with point-to-point transfers the counters may be those of
+  // transfers.
+  std::int64_t enqueued = -1;
+  std::int64_t started = -1;
+  std::int64_t completed = -1;
+  std::int64_t seen = -1;       // the highest number of a collective in "entries"
+  bool point_to_point = false;  // "entries" has such transfers in this group
+
+  bool operator==(const RecordedGroup&) const = default;
+};
+
+// An operation that the rank has enqueued, and whose end it has not seen.
+struct PendingOperation {
+  std::uint32_t group = 0;        // its place in RecorderDump::groups
+  std::string name;               // "all_reduce"; "send" and "recv" of a transfer
+  std::int64_t sequence = 0;      // counts the group's collectives, or this rank's transfers in it
+  int peer = -1;                  // the other rank of a transfer, job-wide; -1: a collective
+  bool started = false;           // on the device; not known without TORCH_NCCL_ENABLE_TIMING
+  std::int64_t created_ms = 0;    // wall clock of the rank's machine; 0: not known
+  std::int64_t elements_in = -1;  // of all tensors; -1: not known
+  std::int64_t elements_out = -1;
+
+  [[nodiscard]] bool is_transfer() const { return peer >= 0; }
+  bool operator==(const PendingOperation&) const = default;
+};
+
+// Typically 2 to 4 KiB as bytes of the wire. The limits below keep it under 96 KiB.
+struct RecorderDump {
+  static constexpr std::size_t kMaxGroups = 256;
+  static constexpr std::size_t kMaxRuns = 2048;    // of all groups together
+  static constexpr std::size_t kMaxPending = 256;  // the oldest ones
+  static constexpr std::size_t kMaxNameBytes = 64;
+
+  int rank = -1;
+  std::string version;          // of the format: "2.9"
+  std::int64_t written_ms = 0;  // wall clock; 0: not known
+  // All groups that the rank has used are in `groups`, so that no other one was ever entered.
+  bool all_groups = false;
+  std::vector<RecordedGroup> groups;
+  std::vector<PendingOperation> pending;  // in the order in which they were enqueued
+  bool more_pending = false;              // others are pending that `pending` does not have
+
+  bool operator==(const RecorderDump&) const = default;
+};
+
+// Reads the dump of `rank`, a pickle or JSON. `where` names it in errors; `written_ms` is the time
+// of the file, or 0. Fails if the text is damaged or incomplete, or lacks what a judgement needs.
+Result<RecorderDump> read_recorder_dump(std::string_view bytes, int rank, std::string_view where,
+                                        std::int64_t written_ms = 0);
+
+// The members of a group, ascending; at most `most` of them.
+std::vector<int> members_of(const RecordedGroup& group, std::size_t most = 65'536);
+
+inline void fields(FieldVisitor& v, RankRun& run) {
+  v("first", run.first, {.least = 0});
+  v("count", run.count, {.least = 1, .most = 65'536});
+  v("step", run.step, {.least = 1});
+}
+inline void fields(FieldVisitor& v, RecordedGroup& group) {
+  v("name", group.name);
+  v("description", group.description);
+  v("ranks", group.ranks, {.most_items = RecorderDump::kMaxRuns});
+  v("enqueued", group.enqueued);
+  v("started", group.started);
+  v("completed", group.completed);
+  v("seen", group.seen);
+  v("point_to_point", group.point_to_point);
+}
+inline void fields(FieldVisitor& v, PendingOperation& operation) {
+  v("group", operation.group);
+  v("name", operation.name);
+  v("sequence", operation.sequence);
+  v("peer", operation.peer, {.least = -1});
+  v("started", operation.started);
+  v("created_ms", operation.created_ms);
+  v("elements_in", operation.elements_in);
+  v("elements_out", operation.elements_out);
+}
+inline void fields(FieldVisitor& v, RecorderDump& dump) {
+  v("rank", dump.rank, {.least = 0});
+  v("version", dump.version);
+  v("written_ms", dump.written_ms);
+  v("all_groups", dump.all_groups);
+  v("groups", dump.groups, {.most_items = RecorderDump::kMaxGroups});
+  v("pending", dump.pending, {.most_items = RecorderDump::kMaxPending});
+  v("more_pending", dump.more_pending);
+}
+
+}  // namespace envgen
