@@ -326,19 +326,17 @@ bool Unpickler::step_text(unsigned char code) {
     case kBinString:
       return push_text(Kind::kText, 4, true);
     case kShortBinString:
+    case kShortBinUnicode:
       return push_text(Kind::kText, 1);
     case kBinUnicode:
       return push_text(Kind::kText, 4);
-    case kShortBinUnicode:
-      return push_text(Kind::kText, 1);
     case kBinUnicode8:
       return push_text(Kind::kText, 8);
-    case kBinBytes:
-      return push_text(Kind::kBytes, 4);
     case kShortBinBytes:
       return push_text(Kind::kBytes, 1);
+    case kBinBytes:
+      return push_text(Kind::kBytes, 4);
     case kBinBytes8:
-      return push_text(Kind::kBytes, 8);
     case kByteArray8:
       return push_text(Kind::kBytes, 8);
     default:

@@ -27,7 +27,7 @@ std::string short_text(std::string_view text) {
   return std::string(cut_text(plain, RecorderDump::kMaxNameBytes));
 }
 
-// An integer; JSON has the counters of "pg_status" as texts.
+// Returns an integer; JSON has the counters of "pg_status" as texts.
 std::optional<std::int64_t> integer_in(const DataValue& dict, std::string_view key) {
   const auto value = dict.find(key);
   if (!value) return std::nullopt;
@@ -87,7 +87,7 @@ std::string operation_name(std::string_view profile) {
   return short_text(name);
 }
 
-// Of "nccl:send 0->3" and "nccl:recv 0<-3" the 3: a rank of the group.
+// Returns the 3 of "nccl:send 0->3" and "nccl:recv 0<-3": a rank of the group.
 std::optional<int> peer_in_group(std::string_view profile) {
   for (const std::string_view arrow : {"->", "<-"}) {
     const std::size_t at = profile.find(arrow);
@@ -332,7 +332,7 @@ void DumpReader::read_status() {
 void DumpReader::keep_pending() {
   for (Entry& entry : entries_) {
     if (!entry.pending) continue;
-    // Without its peer a transfer does not say for whom it waits.
+    // A transfer without its peer does not say for whom it waits.
     const bool placed = !entry.transfer || entry.operation.peer >= 0;
     if (placed && dump_.pending.size() < RecorderDump::kMaxPending) {
       dump_.pending.push_back(std::move(entry.operation));

@@ -1,9 +1,9 @@
 #pragma once
-// What one rank's dump of PyTorch's flight recorder says about the collectives and the
-// point-to-point transfers that this rank has enqueued and not finished. The judgement over all
-// ranks is in recorder_verdict.h. Pure.
+// Reads one rank's dump of PyTorch's flight recorder: the collectives and the point-to-point
+// transfers that this rank has enqueued and not finished. recorder_verdict.h judges the dumps of
+// all ranks. Pure.
 //
-// Formats 2.0 and later, as a pickle or as JSON: "version", "pg_config" (groups by name),
+// The formats are 2.0 and later, as a pickle or as JSON: "version", "pg_config" (groups by name),
 // "pg_status" (counters by the number of a group in this process, since 2.3), "entries" (operations
 // in the order in which they were enqueued). Older entries have "seq_id" for "collective_seq_id"
 // and "p2p_seq_id", and may lack "process_group" and "is_p2p".
@@ -35,8 +35,7 @@ struct RecordedGroup {
   std::string name;         // the same on all ranks: "43"
   std::string description;  // "PIPELINE_MODEL_PARALLEL_GROUP"; "" = none
   std::vector<RankRun> ranks;
-  // By "pg_status". In a group with point-to-point transfers the counters may be those of
-  // transfers.
+  // The counters of "pg_status". If the group has point-to-point transfers, they may count these.
   std::int64_t enqueued = -1;
   std::int64_t started = -1;
   std::int64_t completed = -1;
@@ -46,7 +45,7 @@ struct RecordedGroup {
   bool operator==(const RecordedGroup&) const = default;
 };
 
-// An operation that the rank has enqueued, and whose end it has not seen.
+// An enqueued operation whose end the rank has not seen.
 struct PendingOperation {
   std::uint32_t group = 0;        // its place in RecorderDump::groups
   std::string name;               // "all_reduce"; "send" and "recv" of a transfer
@@ -61,7 +60,8 @@ struct PendingOperation {
   bool operator==(const PendingOperation&) const = default;
 };
 
-// Typically 2 to 4 KiB as bytes of the wire. The limits below keep it under 96 KiB.
+// Small enough for the link between nodes: 2 to 4 KiB as bytes of the wire for the parallel groups
+// of a large model, and always less than 96 KiB by the limits below.
 struct RecorderDump {
   static constexpr std::size_t kMaxGroups = 256;
   static constexpr std::size_t kMaxRuns = 2048;    // of all groups together

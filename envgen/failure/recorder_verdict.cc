@@ -16,7 +16,7 @@
 namespace envgen {
 namespace {
 
-// An operation that is younger when a dump is written does not hang yet; clocks differ by less.
+// The least age of an operation that hangs, when a dump is written. Clocks must differ by less.
 constexpr std::int64_t kSettledMs = 1000;
 constexpr std::size_t kMaxTextBytes = 400;
 constexpr std::size_t kMaxNamed = 8;
@@ -72,13 +72,13 @@ bool same_before(const RecorderDump& other, std::size_t until, const RecorderDum
   });
 }
 
-// What a member's dump says of a group.
+// A member of a group, by its dump.
 struct Member {
   std::size_t dump = 0;  // its place in the list of dumps
   int rank = -1;
   std::int64_t entered = kUnknown;   // the highest number of a collective that it has enqueued
   std::int64_t finished = kUnknown;  // that it has seen the end of
-  // Its pending collectives of this group: places in the dump's list.
+  // The pending collectives of this group: places in the dump's list.
   std::optional<std::size_t> first = std::nullopt, last = std::nullopt;
   bool tells_starts = false;  // of operations on the device
 };
@@ -92,7 +92,7 @@ struct Group {
   bool consistent = true;       // the dumps agree about its members
 };
 
-// An operation by which other ranks wait for a rank.
+// The operation in which other ranks wait for a rank.
 struct Accusation {
   const RecordedGroup* group = nullptr;
   std::string operation = {};
@@ -104,11 +104,12 @@ struct Accusation {
   int waiter = -1;           // of a transfer
 };
 
-// What is known of a rank that has written a dump.
+// A rank that has written a dump.
 struct Place {
   std::vector<std::size_t> awaits;       // dumps of the ranks that it waits for
   bool awaits_missing = false;           // or one without a dump, or a group that cannot be judged
   bool stuck = false;                    // in an operation that all have entered
+  bool lags = false;                     // another rank has finished what is pending here
   bool frozen = false;                   // the end of its operations cannot be seen any more
   std::optional<std::size_t> stands_at;  // frozen: its operation
   bool not_started = false;              // its device is not at its first operation
@@ -134,6 +135,7 @@ class Judge {
   static void accuse_of(Place& place, Accusation accusation);
   [[nodiscard]] const PendingOperation* pending_from(const Member& member,
                                                      std::int64_t number) const;
+  [[nodiscard]] bool is_alone_in(const Group& group, const Member& member) const;
   void wait_in(const Group& group, const Member& member);
   void accuse(const Group& group);
   void wait_for_late_members(const Group& group, const Member& member);
@@ -176,7 +178,11 @@ class Judge {
 Judge::Judge(std::span<const RecorderDump> dumps, int world_size) : world_size_(world_size) {
   std::map<int, const RecorderDump*> latest;
   for (const RecorderDump& dump : dumps) {
-    if (dump.rank < 0 || (world_size > 0 && dump.rank >= world_size)) continue;
+    // A dump from another node may hold anything.
+    const bool sound = std::ranges::all_of(dump.pending, [&dump](const PendingOperation& one) {
+      return one.group < dump.groups.size();
+    });
+    if (!sound || dump.rank < 0 || (world_size > 0 && dump.rank >= world_size)) continue;
     const RecorderDump*& known = latest[dump.rank];
     if (known == nullptr || known->written_ms < dump.written_ms) known = &dump;
   }
@@ -256,7 +262,7 @@ void Judge::collect_groups() {
 void Judge::find_frozen(const Group& group) {
   if (!group.consistent) return;
   for (const Member& member : group.members) {
-    if (!member.first || *member.first == *member.last) continue;
+    if (!member.first) continue;
     // The highest that another one has finished, and that this one has entered, as it must have.
     std::int64_t finished = kUnknown;
     const RecorderDump& dump = *dumps_[member.dump];
@@ -267,6 +273,7 @@ void Judge::find_frozen(const Group& group) {
       finished = std::max(finished, other.finished);
     }
     const PendingOperation& first = dump.pending[*member.first];
+    if (first.sequence <= finished) places_[member.dump].lags = true;
     for (std::size_t i = *member.first + 1; i <= *member.last; ++i) {
       const PendingOperation& next = dump.pending[i];
       const bool proof = next.group == first.group && !next.is_transfer() &&
@@ -343,6 +350,16 @@ void Judge::wait_for_late_members(const Group& group, const Member& member) {
   if (late == 0) place.stuck = true;
 }
 
+// Whether all other members have finished all that is pending on this one: they do not keep it.
+bool Judge::is_alone_in(const Group& group, const Member& member) const {
+  const PendingOperation& last = operation(member.dump, *member.last);
+  return needs_all(last.name) && std::ranges::all_of(group.members, [&](const Member& other) {
+           return other.dump == member.dump ||
+                  (other.finished >= last.sequence &&
+                   !is_later(*dumps_[other.dump], *dumps_[member.dump]));
+         });
+}
+
 void Judge::wait_in(const Group& group, const Member& member) {
   Place& place = places_[member.dump];
   const PendingOperation& last = operation(member.dump, *member.last);
@@ -360,7 +377,7 @@ void Judge::wait_in(const Group& group, const Member& member) {
     // All others are there, so that only these can keep it.
     const bool counts = absent == 0 && has_settled(last, *dumps_[member.dump]);
     if (counts) missing_.insert(group.missing.begin(), group.missing.end());
-  } else if (absent == 0 && !place.frozen && !place.not_started) {
+  } else if (absent == 0 && !place.frozen && !place.not_started && !is_alone_in(group, member)) {
     wait_for_late_members(group, member);
   }
 }
@@ -528,12 +545,15 @@ std::vector<bool> Judge::rings() const {
 // has not entered.
 bool Judge::waits_did_not_stop(std::size_t dump) const {
   const RecorderDump& own = *dumps_[dump];
+  if (places_[dump].lags) return false;
   for (const auto& [name, group] : groups_) {
     const auto self = std::ranges::find(group.members, dump, &Member::dump);
     if (self == group.members.end() || self->entered == kUnknown || !group.consistent) continue;
     std::size_t compared = 0;
     for (const Member& other : group.members) {
-      if (pending_from(other, self->entered + 1) == nullptr || ++compared > kMaxCompared) continue;
+      const bool useless =
+          places_[other.dump].lags || pending_from(other, self->entered + 1) == nullptr;
+      if (useless || ++compared > kMaxCompared) continue;
       const RecorderDump& there = *dumps_[other.dump];
       const PendingOperation* entered = pending_from(other, self->entered + 1);
       const auto until = static_cast<std::size_t>(entered - there.pending.data());

@@ -2,22 +2,21 @@
 // Which rank the others wait for, by what their flight recorders say (recorder_dump.h). A wrong
 // name costs more than none: where the dumps allow another reading, no rank is named. Pure.
 //
-// A rank waits for another one, if
-//   - it has enqueued a collective that the other member of the group has not enqueued, or
+// A rank waits for another one in three cases:
+//   - it has enqueued a collective that the other member of the group has not enqueued;
 //   - it is stopped at a send or a receive whose counterpart the other one has not enqueued, or
 //   - it is stopped at an operation that the other one has enqueued too, behind others that are
 //     not finished there.
-// Of a chain of waits the end is named: a rank that others wait for, and that waits for none. It
-// must have nothing pending, as an operation that all members have entered and none has finished
-// says nothing of the cause. A rank without a dump may be the end of a chain, so that nobody in
-// front of it is named.
+// The verdict names the end of a chain of waits: a rank that others wait for, and that waits for
+// none. This rank must have nothing pending, as an operation that all members have entered and none
+// has finished says nothing of the cause. A rank without a dump may be the end of a chain, so that
+// no rank in front of it is named.
 // Three further proofs:
 //   - A rank lists an operation as unfinished, although another member has finished a later one of
 //     the same group, which needs all members. The rank's device or driver has failed: its events
 //     cannot be queried.
-//   - In a ring of waits one rank has not entered a collective, and all that it waits for is
-//   pending
-//     in the same way on a rank that has entered it. Then these waits did not stop it.
+//   - In a ring of waits one rank has not entered a collective, and a rank that has entered it has
+//     the same operations pending in front of it. These operations did not stop the one rank then.
 //   - A rank's first pending operation has not started on its device, although it has started on
 //     another member: the device is stopped in something else. Known if TORCH_NCCL_ENABLE_TIMING is
 //     set.
@@ -41,8 +40,8 @@ struct RecorderVerdict {
   std::string text;
 };
 
-// At most one dump of a rank counts: the one that was written last. Ranks that are not below
-// `world_size` (0: not known) are ignored.
+// Judges the dump of each rank that was written last. Ignores damaged dumps, and ranks that are not
+// below `world_size` (0: not known).
 RecorderVerdict judge_recorder(std::span<const RecorderDump> dumps, int world_size);
 
 }  // namespace envgen

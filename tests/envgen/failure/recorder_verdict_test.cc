@@ -216,6 +216,15 @@ TEST(RecorderVerdict, NamesARankThatDoesNotSeeItsOperationsEnd) {
                      Rank(2).in("DP", kFour, 28, 26), Rank(3).in("DP", kFour, 28, 27)})
                   .culprits,
               IsEmpty());
+  // If all others have finished it, they do not keep the rank from entering the next.
+  EXPECT_THAT(judge({Rank(0).in("DP", kFour, 28, 27), Rank(1).in("DP", kFour, 28, 27),
+                     Rank(2).in("DP", kFour, 27, 26), Rank(3).in("DP", kFour, 28, 27)})
+                  .culprits,
+              ElementsAre(2));
+  EXPECT_THAT(judge({Rank(0).in("DP", kFour, 28, 27), Rank(1).in("DP", kFour, 28, 27),
+                     Rank(2).in("DP", kFour, 27, 26), Rank(3).in("DP", kFour, 28, 26)})
+                  .culprits,
+              IsEmpty());
   // The root of a broadcast is done before the others.
   EXPECT_THAT(judge({Rank(0).in("DP", kFour, 28, 27, "broadcast"),
                      Rank(1).in("DP", kFour, 28, 25, "broadcast")},
@@ -295,6 +304,11 @@ TEST(RecorderVerdict, OfTwoDumpsOfARankTheLaterCounts) {
                      Rank(3).in("DP", kFour, 27, 26)})
                   .culprits,
               ElementsAre(2));
+}
+
+TEST(RecorderVerdict, IgnoresADumpThatCannotBe) {
+  const auto damaged = [](RecorderDump& dump) { dump.pending[0].group = 9; };
+  EXPECT_EQ(judge({Rank(0).in("DP", kFour, 27, 26).with(damaged)}).waiting, 0U);
 }
 
 TEST(RecorderVerdict, NamesAtMostEight) {

@@ -82,6 +82,27 @@ TEST(Stacks, WhatOthersKnowStandsBehindTheVerdict) {
   EXPECT_THAT(judge_stacks(seen).suspects, ElementsAre(2));
 }
 
+TEST(Stacks, TheFlightRecorderNamesWhereTheStacksDoNot) {
+  const SeenProcess unclear = on_device(python({kUser}));
+  SeenJob seen = job({unclear, unclear, unclear});
+  EXPECT_THAT(judge_stacks(seen).suspects, IsEmpty());
+  seen.recorded = {1};
+  const StackVerdict verdict = judge_stacks(seen);
+  EXPECT_THAT(verdict.suspects, ElementsAre(1));
+  EXPECT_THAT(verdict.text, StartsWith("the others wait for rank-1: waits, perhaps for its device, "
+                                       "train.py:8 in step. rank-0, rank-2: "));
+  seen.recorded = {1, 2};
+  EXPECT_THAT(judge_stacks(seen).suspects, IsEmpty()) << "not one alone";
+  seen.recorded = {7};
+  EXPECT_THAT(judge_stacks(seen).suspects, IsEmpty()) << "on another node";
+  SeenJob waiting = job({kWaits, unclear, kWaits, unclear});
+  waiting.recorded = {0};
+  EXPECT_THAT(judge_stacks(waiting).suspects, IsEmpty()) << "its stack contradicts";
+  SeenJob known = job({kWaits, kSleeper, kWaits});
+  known.recorded = {2};
+  EXPECT_THAT(judge_stacks(known).suspects, ElementsAre(1)) << "the stacks come first";
+}
+
 TEST(Stacks, ManyElsewhereAreNotNamed) {
   SeenProcess other = kSleeper;
   other.python[0].frames[0].line = 40;

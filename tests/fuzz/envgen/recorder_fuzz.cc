@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/wire.h"
@@ -17,8 +18,8 @@ TRAINIT_FUZZER(recorder) {
     const std::string_view part = rest.substr(0, rest.find("\n\n"));
     rest.remove_prefix(std::min(part.size() + 2, rest.size()));
     const auto rank = static_cast<int>(dumps.size());
-    auto dump = envgen::read_recorder_dump(part, rank, "dump", rank);
-    if (!dump) dump = envgen::from_wire<envgen::RecorderDump>(part);
+    auto dump = envgen::from_wire<envgen::RecorderDump>(part);
+    if (auto read = envgen::read_recorder_dump(part, rank, "dump", rank)) dump = std::move(*read);
     if (!dump) break;
     const std::string wire = envgen::to_wire(*dump);
     require(envgen::from_wire<envgen::RecorderDump>(wire) == *dump);
