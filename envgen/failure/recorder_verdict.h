@@ -2,11 +2,11 @@
 // Which rank the others wait for, by what their flight recorders say (recorder_dump.h). A wrong
 // name costs more than none: where the dumps allow another reading, no rank is named. Pure.
 //
-// A rank waits for another one in three cases:
-//   - it has enqueued a collective that the other member of the group has not enqueued;
-//   - it is stopped at a send or a receive whose counterpart the other one has not enqueued, or
-//   - it is stopped at an operation that the other one has enqueued too, behind others that are
-//     not finished there.
+// A rank waits for another one in three cases.
+//   - The rank has enqueued a collective that the other member of the group has not enqueued.
+//   - The rank is stopped at a send or a receive whose counterpart the other one has not enqueued.
+//   - The rank is stopped at an operation that both have enqueued. On the other one, operations in
+//     front of it are not finished.
 // The verdict names the end of a chain of waits: a rank that others wait for, and that waits for
 // none. This rank must have nothing pending, as an operation that all members have entered and none
 // has finished says nothing of the cause. A rank without a dump may be the end of a chain, so that
