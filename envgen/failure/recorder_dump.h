@@ -4,10 +4,10 @@
 // all ranks. Pure.
 //
 // The formats are 2.0 and later, as a pickle or as JSON: "version", "pg_config" (groups by name),
-// "pg_status" (counters by the number of a group in this process, since 2.3), "entries" (operations
-// in the order in which they were enqueued). Older entries have "seq_id" for "collective_seq_id"
-// and "p2p_seq_id", and may lack "process_group" and "is_p2p".
-// The source of the format: pytorch/pytorch torch/csrc/distributed/c10d/FlightRecorder.hpp and
+// "pg_status" (counters by the number of a group in this process; not in early 2.x), "entries"
+// (operations in the order in which they were enqueued). Older entries have "seq_id" for
+// "collective_seq_id" and "p2p_seq_id", and may lack "process_group" and "is_p2p". The source of
+// the format: pytorch/pytorch torch/csrc/distributed/c10d/FlightRecorder.hpp and
 // FlightRecorderDetail.hpp; NCCLUtils.hpp and TraceUtils.h before 2.6.
 
 #include <cstddef>
