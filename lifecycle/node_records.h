@@ -18,6 +18,7 @@ inline constexpr std::uint32_t kMostTextBytes = 1024;
 inline constexpr std::uint32_t kMostDetailBytes = 8192;
 inline constexpr std::uint32_t kMostPlacesBytes = 4096;
 inline constexpr std::uint32_t kMostSuspects = 16;
+inline constexpr std::uint32_t kMostHangBytes = 1536;
 
 // What ended a node's part of the job, as that node says or as its silence shows. In a report it is
 // the node's own; or, of kind kClosed or kSilent, node 0's loss as its LinkWatch has it.
@@ -71,7 +72,7 @@ struct HangVerdict {
   };
   std::uint32_t look = 0;              // NodeReport::look of the places
   std::vector<Suspect> suspects = {};  // at most kMostSuspects; none: the cause is not known
-  std::string text = {};               // for people; at most kMostTextBytes
+  std::string text = {};               // for people; at most kMostHangBytes
 
   bool operator==(const HangVerdict&) const = default;
 };

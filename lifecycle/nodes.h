@@ -32,7 +32,8 @@ struct NodeLook {
   std::string places;  // NodeReport::places
 };
 // Compares the places; `whole`: every node has told its own.
-using JudgeHang = std::function<HangVerdict(const std::vector<NodeLook>& looks, bool whole)>;
+using JudgeHang =
+    std::function<HangVerdict(const std::vector<NodeLook>& looks, std::uint32_t look, bool whole)>;
 
 // Whoever calls it tells what has come before it calls tick, so that its own pause is nobody's
 // silence; and gives node 0 its verdict before the others, so that no node runs a start that node 0

@@ -32,10 +32,10 @@ void Coordinator::judge_hang(TimeMs now) {
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     if (answered(nodes_[i])) looks.push_back({i, std::exchange(nodes_[i].report.places, {})});
   }
-  hang_ = settings_.judge_hang(looks, looks.size() == nodes_.size());
+  hang_ = settings_.judge_hang(looks, look_, looks.size() == nodes_.size());
   hang_->look = look_;
   if (hang_->suspects.size() > kMostSuspects) hang_->suspects.resize(kMostSuspects);
-  cut_text(hang_->text, kMostTextBytes);
+  cut_text(hang_->text, kMostHangBytes);
   look_open_ = false;
   changed();
 }

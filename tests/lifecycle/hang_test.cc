@@ -23,7 +23,7 @@ std::string joined(const std::vector<NodeLook>& looks, bool whole) {
 // Says in its text what was compared.
 Coordinator::Settings judged(std::uint32_t count) {
   Coordinator::Settings settings = Nodes::of(count);
-  settings.judge_hang = [](const auto& looks, bool whole) {
+  settings.judge_hang = [](const auto& looks, std::uint32_t, bool whole) {
     return HangVerdict{.text = joined(looks, whole)};
   };
   return settings;
@@ -89,7 +89,7 @@ TEST(HangOfAJob, IsJudgedAnewForAnotherLook) {
 
 TEST(HangOfAJob, IsBoundedWhateverANodeSays) {
   Coordinator::Settings settings = Nodes::of(1);
-  settings.judge_hang = [](const auto& looks, bool whole) {
+  settings.judge_hang = [](const auto& looks, std::uint32_t, bool whole) {
     HangVerdict verdict{.text = joined(looks, whole) + std::string(5000, 'x')};
     verdict.suspects.resize(100);
     return verdict;
@@ -99,7 +99,7 @@ TEST(HangOfAJob, IsBoundedWhateverANodeSays) {
   answers(job, 0, 1, std::string(kMostPlacesBytes + 1, 'p')).pass(kLookMs);
   ASSERT_TRUE(job.verdict(0).hang);
   EXPECT_EQ(job.verdict(0).hang->text.substr(0, 6), "partxx") << "too many bytes are none";
-  EXPECT_LE(job.verdict(0).hang->text.size(), kMostTextBytes);
+  EXPECT_LE(job.verdict(0).hang->text.size(), kMostHangBytes);
   EXPECT_EQ(job.verdict(0).hang->suspects.size(), kMostSuspects);
 }
 

@@ -163,7 +163,8 @@ class NodesWorld {
 };
 
 // Knows a rank that hangs by its place, as a stack would show it.
-lifecycle::HangVerdict judge_hang(const std::vector<lifecycle::NodeLook>& looks, bool /*whole*/) {
+lifecycle::HangVerdict judge_hang(const std::vector<lifecycle::NodeLook>& looks,
+                                  std::uint32_t /*look*/, bool /*whole*/) {
   lifecycle::HangVerdict verdict;
   for (const lifecycle::NodeLook& look : looks) {
     if (look.places == kHangs) verdict.suspects.push_back({look.node, 0});

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "envgen/failure/recorder_verdict.h"
 #include "envgen/failure/stack_groups.h"
 #include "lifecycle/node_words.h"
 
@@ -10,7 +11,8 @@ namespace engine {
 static_assert(lifecycle::kMostPlacesBytes == envgen::kMostPlacesBytes);
 
 lifecycle::HangVerdict judge_hang(const std::vector<lifecycle::NodeLook>& looks, bool whole,
-                                  const std::vector<std::string>& names) {
+                                  const std::vector<std::string>& names,
+                                  std::span<const envgen::RecorderDump> dumps) {
   std::vector<envgen::PlacedRank> ranks;
   std::vector<std::uint32_t> nodes;
   for (const lifecycle::NodeLook& look : looks) {
@@ -23,8 +25,10 @@ lifecycle::HangVerdict judge_hang(const std::vector<lifecycle::NodeLook>& looks,
       nodes.push_back(look.node);
     }
   }
-  const envgen::StackVerdict verdict = envgen::judge_places(ranks, whole);
+  const envgen::RecorderVerdict recorded = envgen::judge_recorder(dumps, 0);
+  const envgen::StackVerdict verdict = envgen::judge_places(ranks, whole, recorded.culprits);
   lifecycle::HangVerdict hang{.text = verdict.text};
+  if (!recorded.text.empty()) hang.text += ". the flight recorder: " + recorded.text;
   for (const std::size_t rank : verdict.suspects) {
     hang.suspects.push_back({nodes[rank], ranks[rank].process});
   }

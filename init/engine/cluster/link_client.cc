@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/text.h"
 #include "base/wire.h"
+#include "init/engine/cluster/hang_dumps.h"
 #include "init/engine/cluster/link_attempt.h"
 #include "init/engine/cluster/link_clock.h"
 #include "init/engine/cluster/link_connection.h"
@@ -147,6 +148,11 @@ class LinkClient {
 
   void send_report() {
     if (!main_.open() || !report_) return;
+    if (!report_->places.empty() && std::exchange(looked_, report_->look) != report_->look) {
+      for (const std::string& payload : dump_payloads(settings_.recorder, report_->look)) {
+        if (!main_.send(Kind::kRecorder, payload)) return closed();
+      }
+    }
     if (!main_.send(Kind::kReport, envgen::to_wire(*report_))) {
       closed();
     } else if (farewell_ && !main_.clogged()) {
@@ -295,6 +301,7 @@ class LinkClient {
     main_ = attempt_->take();
     attempt_.reset();
     said_all_ = false;
+    looked_ = 0;
     pause_ms_ = kFirstPauseMs;
     heard_ms_ = now();
     beat_ms_ = now() + jittered(heartbeat_ms_);
@@ -317,6 +324,7 @@ class LinkClient {
   LinkConnection main_;
   std::optional<LinkAttempt> attempt_;
   std::optional<NodeReport> report_;  // the latest
+  std::uint32_t looked_ = 0;          // the look whose dumps were sent
   std::int64_t heartbeat_ms_ = 0;
   std::int64_t heard_ms_ = 0;
   std::int64_t beat_ms_ = 0;

@@ -44,9 +44,10 @@ std::int64_t heartbeat_ms(const LinkSettings& settings) {
 }
 
 LinkMembers::LinkMembers(const LinkSettings& settings, lifecycle::Coordinator& coordinator,
-                         int poller)
+                         HangDumps& dumps, int poller)
     : settings_(settings),
       coordinator_(coordinator),
+      dumps_(dumps),
       poller_(poller),
       key_(settings.secret, settings.common),
       members_(settings.node_count),
@@ -254,6 +255,8 @@ bool LinkMembers::hear_member(Peer& peer, const LinkFrame& frame, std::int64_t n
       coordinator_.reported(peer.node, *report, now_ms);
       return true;
     }
+    case Kind::kRecorder:
+      return dumps_.add(frame.payload);
     case Kind::kNodes:
       return send_rows(peer, frame, now_ms);
     default:

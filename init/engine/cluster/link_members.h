@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "init/engine/cluster/hang_dumps.h"
 #include "init/engine/cluster/link_connection.h"
 #include "init/engine/cluster/link_session.h"
 #include "init/engine/cluster/link_settings.h"
@@ -28,7 +29,8 @@ class LinkMembers {
   using Id = std::uint64_t;
   static constexpr Id kFirstId = 1024;  // of a connection in `poller`; those below are the caller's
 
-  LinkMembers(const LinkSettings& settings, lifecycle::Coordinator& coordinator, int poller);
+  LinkMembers(const LinkSettings& settings, lifecycle::Coordinator& coordinator, HangDumps& dumps,
+              int poller);
 
   // False: there is no descriptor for one more.
   bool accept_all(int listener, std::int64_t now_ms);
@@ -95,6 +97,7 @@ class LinkMembers {
 
   const LinkSettings& settings_;
   lifecycle::Coordinator& coordinator_;
+  HangDumps& dumps_;
   int poller_;
   LinkKey key_;
   Id next_id_ = kFirstId;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/exit_codes.h"
@@ -40,7 +41,8 @@ constexpr int kMostRounds = 64;  // of events in one turn
 // In the poller, below those of connections.
 enum Source : std::uint64_t { kDown = 1, kUp = 2, kListener = 3, kStatus = 4 };
 
-lifecycle::Coordinator::Settings coordinator_settings(const LinkSettings& settings) {
+lifecycle::Coordinator::Settings coordinator_settings(const LinkSettings& settings,
+                                                      HangDumps& dumps) {
   return {.node_count = settings.node_count,
           .cluster = settings.cluster,
           .names = settings.names,
@@ -50,8 +52,10 @@ lifecycle::Coordinator::Settings coordinator_settings(const LinkSettings& settin
           .stop_counts = settings.stop_counts,
           .timeout_ms = settings.timeout_ms,
           .restart_reset_ms = settings.restart_reset_ms,
-          .judge_hang = [names = settings.names](const auto& looks, bool whole) {
-            return judge_hang(looks, whole, names);
+          .judge_hang = [&](const auto& looks, std::uint32_t look, bool whole) {
+            auto hang = judge_hang(looks, whole, settings.names, dumps.of(look));
+            dumps.clear();
+            return hang;
           }};
 }
 
@@ -61,8 +65,8 @@ class LinkServer {
       : settings_(settings),
         poller_(::epoll_create1(EPOLL_CLOEXEC)),
         pipes_(down, up),
-        coordinator_(coordinator_settings(settings), now_ms_),
-        members_(settings, coordinator_, poller_.get()),
+        coordinator_(coordinator_settings(settings, dumps_), now_ms_),
+        members_(settings, coordinator_, dumps_, poller_.get()),
         status_(settings.socket, no_status_) {
     if (status_.fd() >= 0) watch(status_.fd(), kStatus, EPOLLIN, EPOLL_CTL_ADD);
     if (!no_status_.empty()) pipes_.warn(no_status_);
@@ -135,6 +139,11 @@ class LinkServer {
       arrival_ = report.arrival;
       port_ms_ = 0;
       look_at_port();
+    }
+    if (!report.places.empty() && std::exchange(looked_, report.look) != report.look) {
+      for (const std::string& payload : dump_payloads(settings_.recorder, report.look)) {
+        std::ignore = dumps_.add(payload);
+      }
     }
     coordinator_.reported(0, report, now_ms_);
     if (farewell_ || report.stage != NodeReport::Stage::kEnded) return;
@@ -261,6 +270,8 @@ class LinkServer {
   std::int64_t now_ms_ = sys::monotonic_ms();  // of the turn
   const std::int64_t began_ms_ = now_ms_;
   LinkPipes pipes_;
+  HangDumps dumps_;
+  std::uint32_t looked_ = 0;  // the look whose dumps of node 0 were read
   lifecycle::Coordinator coordinator_;
   LinkMembers members_;
   std::string no_status_;

@@ -25,6 +25,7 @@ struct LinkSettings {
   int free_port = 0;   // node 0: a port that must be free before a "go" (the job's master port); 0:
                        // none
   std::string socket;  // path of the local socket for `trainit status --cluster`; "" = none
+  std::string recorder;  // hang_dumps.h: recorder_file
 };
 
 // A job that fails so soon may have no link yet: its farewell waits for one to be made.

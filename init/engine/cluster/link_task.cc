@@ -12,6 +12,7 @@
 
 #include "base/printed_text.h"
 #include "base/wire.h"
+#include "init/engine/cluster/hang_dumps.h"
 #include "init/engine/cluster/link_worker.h"
 #include "init/engine/report/timeline.h"
 #include "init/engine/state/failure.h"
@@ -64,7 +65,8 @@ LinkSettings settings_of(const envgen::NodeLink& link, const envgen::Policy& pol
           .together = together,
           .restart_reset_ms = policy.restart_reset_ms,
           .free_port = link.master_port,
-          .socket = run_dir.empty() ? "" : run_dir + "/link"};
+          .socket = run_dir.empty() ? "" : run_dir + "/link",
+          .recorder = recorder_file(run_dir)};
 }
 
 // How long ago something was is another thing each time, and how long it has run.

@@ -29,6 +29,7 @@ struct LinkFrame {
     kPing = 8,       // of node 0: a heartbeat is due at once
     kNodes = 9,      // of another node: LinkNodesRequest
     kRows = 10,      // of node 0: LinkRows
+    kRecorder = 11,  // of another node, ahead of the report of a look: hang_dumps.h
   };
   using Tag = std::array<char, 16>;
 

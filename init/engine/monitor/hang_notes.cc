@@ -143,17 +143,29 @@ AskedDumps ask_for_dumps(const StackOrder& order) {
   return asked;
 }
 
-void add_hang_notes(const StackOrder& order, const AskedDumps& asked, std::int64_t until_ms,
-                    envgen::SeenJob& seen) {
+void add_ras_note(const StackOrder& order, std::int64_t until_ms, envgen::SeenJob& seen) {
   const std::int64_t left_ms = std::min(until_ms - sys::monotonic_ms(), kLongestMs);
   if (!order.nccl_ras.empty() && left_ms >= kShortestMs) {
     const std::string answer = ask_ras(order.nccl_ras, sys::monotonic_ms() + left_ms);
     const std::string text = envgen::ras_text(answer, order.world_size, seen);
     if (!text.empty()) seen.notes.push_back("NCCL's RAS: " + text);
   }
+}
+
+std::vector<envgen::RecorderDump> add_recorder_note(const StackOrder& order,
+                                                    const AskedDumps& asked, std::int64_t until_ms,
+                                                    envgen::SeenJob& seen) {
   RecorderFindings findings = recorder_note(order, asked, until_ms);
   if (!findings.text.empty()) seen.notes.push_back(std::move(findings.text));
   seen.recorded = std::move(findings.culprits);
+  const bool known =
+      std::ranges::any_of(seen.ranks, [](const auto& rank) { return rank.rank >= 0; });
+  if (known) {
+    std::erase_if(findings.dumps, [&seen](const envgen::RecorderDump& dump) {
+      return std::ranges::find(seen.ranks, dump.rank, &envgen::SeenRank::rank) == seen.ranks.end();
+    });
+  }
+  return std::move(findings.dumps);
 }
 
 }  // namespace engine

@@ -28,9 +28,13 @@ struct AskedDumps {
 // Asks the ranks' recorders for dumps, with the rights of the job's user.
 AskedDumps ask_for_dumps(const StackOrder& order);
 
-// Adds what RAS and the recorders know to `seen`: a note each, unless nothing is known, and the
-// ranks that the recorders name. Waits some seconds at most for the dumps that were asked for.
-void add_hang_notes(const StackOrder& order, const AskedDumps& asked, std::int64_t until_ms,
-                    envgen::SeenJob& seen);
+// Adds a note of what RAS knows to `seen`, unless that is nothing.
+void add_ras_note(const StackOrder& order, std::int64_t until_ms, envgen::SeenJob& seen);
+// Adds a note of what the recorders know, and the ranks that they name. Waits some seconds at most
+// for the dumps that were asked for. Returns the dumps of this node's ranks; of all ranks, if those
+// are not known.
+std::vector<envgen::RecorderDump> add_recorder_note(const StackOrder& order,
+                                                    const AskedDumps& asked, std::int64_t until_ms,
+                                                    envgen::SeenJob& seen);
 
 }  // namespace engine

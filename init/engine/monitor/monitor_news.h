@@ -26,7 +26,7 @@ struct MonitorNews {
   std::int64_t value = 0;
   std::string text = {};
   std::string places = {};  // kHang: of this node's ranks, for node 0
-  std::string notes = {};   // kHang: the part of `text` that RAS and the recorders know
+  std::string notes = {};   // kHang: the part of `text` that RAS knows
 
   bool operator==(const MonitorNews&) const = default;
 };

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/wire.h"
+#include "init/engine/cluster/hang_dumps.h"
 #include "init/engine/monitor/hang_notes.h"
 #include "init/proc/signals.h"
 #include "init/sys/clock.h"
@@ -18,13 +19,14 @@ constexpr std::uint32_t kVerdict = 1;
 constexpr std::uint32_t kMostMessageBytes = 64U << 10;
 constexpr std::int64_t kSpareMs = 4000;  // to look, to judge and to write
 
-StackNews news_of(const TakenStacks& taken, const envgen::StackVerdict& verdict) {
+StackNews news_of(const TakenStacks& taken, const envgen::StackVerdict& verdict,
+                  const std::string& notes) {
   std::vector<envgen::PlacedRank> places = envgen::places_of(taken.seen);
   for (std::size_t i = 0; i < places.size(); ++i) places[i].process = taken.processes[i];
   StackNews news{.suspects = {},
                  .text = verdict.text,
                  .places = envgen::encode_places(places),
-                 .notes = envgen::joined(taken.seen.notes, ". ")};
+                 .notes = notes};
   for (const std::size_t rank : verdict.suspects) {
     const std::uint32_t process = taken.processes[rank];
     if (std::ranges::find(news.suspects, process) == news.suspects.end()) {
@@ -58,10 +60,13 @@ envgen::Status StackJob::start(const StackOrder& order, const std::string& files
     const std::int64_t until_ms = sys::monotonic_ms() + order.most_ms;
     const AskedDumps asked = ask_for_dumps(order);
     TakenStacks taken = take_stacks(order);
-    add_hang_notes(order, asked, until_ms, taken.seen);
+    add_ras_note(order, until_ms, taken.seen);
+    const std::string notes = envgen::joined(taken.seen.notes, ". ");
+    const auto dumps = add_recorder_note(order, asked, until_ms, taken.seen);
+    if (!order.recorder.empty()) write_dumps(order.recorder, dumps);
     const envgen::StackVerdict verdict = envgen::judge_stacks(taken.seen);
     // The files last: whoever waits for them has them when the verdict is said, or soon.
-    const bool said = send_message(fd, kVerdict, envgen::to_wire(news_of(taken, verdict)));
+    const bool said = send_message(fd, kVerdict, envgen::to_wire(news_of(taken, verdict, notes)));
     if (!files.empty()) {
       std::ignore = sys::make_directories(files.substr(0, files.rfind('/')), 0755);
       write_file(files + ".json", envgen::stacks_to_json(taken.seen, verdict));
@@ -92,6 +97,7 @@ StackOrder stack_order(const Job& job, const std::string& run_dir) {
   if (job.plan.observe.stacks) order.directory = stacks_directory(run_dir);
   order.job = job.plan.sandbox.identity;
   order.whole = job.plan.node_count <= 1;
+  if (job.plan.link) order.recorder = recorder_file(run_dir);
   order.nccl_ras = job.plan.observe.nccl_ras;
   order.trace_pipes = job.plan.observe.trace_pipes;
   order.dumps = dump_order(job);

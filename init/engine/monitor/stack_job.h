@@ -22,7 +22,7 @@ struct StackNews {
   std::vector<std::uint32_t> suspects;  // places in the plan; none: the cause is not known
   std::string text;                     // a sentence
   std::string places;                   // envgen::encode_places, for node 0
-  std::string notes;                    // the part of `text` that RAS and the recorders know
+  std::string notes;                    // the part of `text` that RAS knows
 
   bool operator==(const StackNews&) const = default;
 };

@@ -37,6 +37,7 @@ struct StackOrder {
   std::string nccl_ras;  // as Observation has these
   std::vector<std::string> trace_pipes;
   DumpOrder dumps;
+  std::string recorder;  // hang_dumps.h: recorder_file, for node 0; "" = there is none
 };
 
 struct TakenStacks {

@@ -148,7 +148,10 @@ RecorderFindings read_dumps(const DumpOrder& order, std::int64_t until_ms) {
   }
   const envgen::RecorderVerdict verdict = envgen::judge_recorder(dumps, order.world_size);
   const std::size_t unreadable = found.count - dumps.size();
-  return {verdict.culprits, unreadable, findings_text(found, verdict, unreadable)};
+  return {.dumps = std::move(dumps),
+          .culprits = verdict.culprits,
+          .unreadable = unreadable,
+          .text = findings_text(found, verdict, unreadable)};
 }
 
 }  // namespace engine

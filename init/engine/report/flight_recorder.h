@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "envgen/failure/recorder_dump.h"
 #include "envgen/plan/sandbox.h"
 #include "init/engine/tasks/job.h"
 
@@ -36,8 +37,9 @@ struct Dumps {
 Dumps find_dumps(const DumpOrder& order);
 
 struct RecorderFindings {
-  std::vector<int> culprits;   // ranks that the others wait for (RecorderVerdict)
-  std::size_t unreadable = 0;  // dumps that are damaged, or not complete yet
+  std::vector<envgen::RecorderDump> dumps;  // that could be read
+  std::vector<int> culprits;                // ranks that the others wait for (RecorderVerdict)
+  std::size_t unreadable = 0;               // dumps that are damaged, or not complete yet
   // "the flight recorder: rank 12 has not entered all_reduce 27 of group DP, in which 8 ranks wait
   // (dumps /d/trace_0 and 15 more)". If no rank is named, the command that reads the dumps is in
   // it. "": there is no dump.

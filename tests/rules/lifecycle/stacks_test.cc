@@ -285,7 +285,7 @@ os.write(1, b'ready\n')
 while True:
     if os.read(pipe, 16):
         with open(os.environ['TORCH_FR_DUMP_TEMP_FILE'] + rank, 'wb') as file: file.write(dump_of(rank))
-    time.sleep(0.01)
+    time.sleep(0.2)
 )py";
 
 TEST_P(Stacks, HaveTheFlightRecordersDumpsMade) {
@@ -413,6 +413,29 @@ TEST_P(Stacks, ThePythonOfTheJobSeesNothingOfIt) {
   EXPECT_TRUE(std::filesystem::is_empty(path("run/stacks/dumps"))) << "they have ended";
   const Result plan = tool({"plan", "--", "python3", "train.py"});
   EXPECT_THAT(plan.out, Not(HasSubstr("PYTHONPATH"))) << "a single command";
+}
+
+// Each node has the dump of its own rank alone, which names nobody.
+TEST_P(HungNodes, NameTheRankThatTheRecordersOfAllNodesName) {
+  write("train.py", kDump + std::string(kRecorder));
+  const auto with_recorder = [this](int rank) {
+    Spec spec = node(rank, 2, "1");
+    std::filesystem::create_directories(path("node" + std::to_string(rank)));
+    const std::string own = path("node" + std::to_string(rank)) + "/";
+    spec.env.push_back("TORCH_FR_DUMP_TEMP_FILE=" + own + "trace_");
+    spec.env.push_back("TORCH_NCCL_DEBUG_INFO_PIPE_FILE=" + own + "pipe_");
+    return spec;
+  };
+  Instance zero(with_recorder(0));
+  Instance one(with_recorder(1));
+  EXPECT_EQ(one.wait(), 70) << one.err();
+  EXPECT_EQ(zero.wait(), 76) << zero.err();
+  for (Instance* each : {&zero, &one}) {
+    EXPECT_THAT(each->err(), AllOf(HasSubstr("first failure: rank-1 (node 1"),
+                                   HasSubstr("the others wait for rank-1 on node 1"),
+                                   HasSubstr("rank 1 has not entered all_reduce 27 of group "
+                                             "default_pg, in which 1 rank waits")));
+  }
 }
 
 }  // namespace
