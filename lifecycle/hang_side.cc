@@ -1,5 +1,6 @@
 #include "lifecycle/hang_side.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace lifecycle {
@@ -8,21 +9,24 @@ bool HangSide::stalled(TimeMs silent_ms, TimeMs now) {
   if (!linked_) return false;
   if (fails_at_) return true;
   fails_at_ = now + kHangWaitMs;
-  const bool judged =
-      verdict_.look != 0 && verdict_.look == look_ && verdict_at_ >= now - silent_ms;
-  if (judged) {
+  const bool known = verdict_counts() && verdict_.look == look_ && verdict_at_ >= now - silent_ms;
+  if (known) {
     if (verdict_.suspects.empty()) fails_at_ = now;
     return true;
   }
-  if (owes_ || (look_ > verdict_.look && !places_.empty())) return true;  // it is being judged
+  const bool open = look_ > std::max(verdict_.look, forgotten_);
+  if (open && (owes_ || !places_.empty())) return true;  // node 0 is about to judge it
   ++look_;
   owes_ = places_.empty();
   return true;
 }
 
-void HangSide::let_go() {
+// Ranks that a look finds at work again are what node 0 has to know.
+void HangSide::forget() {
   fails_at_.reset();
-  if (verdict_.look == look_) places_.clear();
+  places_.clear();
+  owes_ = look_ > std::max(verdict_.look, forgotten_) && linked_;
+  forgotten_ = look_;
 }
 
 void HangSide::looked(std::string places) {
@@ -44,12 +48,14 @@ void HangSide::heed(const Verdict& verdict, TimeMs now) {
   places_.clear();
   owes_ = false;
   told_ = first && !fails_at_;  // an old one
+  if (told_) forgotten_ = look_;
   if (fails_at_ && verdict_.suspects.empty()) fails_at_ = now;
 }
 
 void HangSide::add_to(NodeReport& report) const {
   report.look = look_;
   report.places = places_;
+  report.judged = std::max(verdict_.look, forgotten_);
 }
 
 std::optional<TimeMs> HangSide::next_at() const {
@@ -58,7 +64,7 @@ std::optional<TimeMs> HangSide::next_at() const {
 }
 
 HangSide::Next HangSide::next(TimeMs now) {
-  if (!std::exchange(told_, true)) return Next::kTell;
+  if (!std::exchange(told_, true)) return Next::kLog;
   if (!fails_at_ || (linked_ && now < *fails_at_)) return Next::kNothing;
   fails_at_.reset();
   return Next::kFail;

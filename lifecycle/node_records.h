@@ -110,8 +110,9 @@ struct NodeReport {
   // Number of the last look at the ranks' places that this node knows of; as with `saves`, one
   // more asks for another. `places` is the answer, opaque here; empty: still being taken.
   std::uint32_t look = 0;
-  std::string places = {};  // at most kMostPlacesBytes
-  int exit_code = 0;        // kEnded
+  std::string places = {};   // at most kMostPlacesBytes
+  std::uint32_t judged = 0;  // the last look whose verdict has come, or whose hang is over
+  int exit_code = 0;         // kEnded
   // For `trainit status --cluster` alone.
   std::uint32_t ranks = 0;  // that live
   TimeMs silent_ms = -1;    // since its ranks' last output; -1: not known
@@ -132,6 +133,7 @@ inline void fields(envgen::FieldVisitor& v, NodeReport& report) {
   v("meeting", report.meeting);
   v("look", report.look);
   v("places", report.places);
+  v("judged", report.judged);
   v("exit_code", report.exit_code, {.least = 0, .most = 255});
   v("ranks", report.ranks);
   v("silent_ms", report.silent_ms);

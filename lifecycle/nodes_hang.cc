@@ -8,8 +8,12 @@
 
 namespace lifecycle {
 
+// One look at a time follows the last one. Whoever is made again learns the number, and that the
+// look is over.
 void Coordinator::take_look(const NodeReport& report, TimeMs now) {
-  if (report.look <= look_) return;
+  const bool learns = look_ == 0 && report.judged != 0;
+  if (learns) look_ = report.judged;
+  if (report.look <= look_ || (look_ != 0 && report.look != look_ + 1)) return;
   look_ = report.look;
   look_since_ = now;
   look_open_ = settings_.judge_hang != nullptr;

@@ -16,6 +16,7 @@ constexpr int kRuns = 20;  // per cent of a CPU: more than a watchdog's looks
 struct KernelWait {
   std::string_view part;  // of the name of the kernel's function
   const char* does;
+  bool peers = false;  // what is awaited may come from another rank
 };
 
 // What no collective waits in.
@@ -29,24 +30,25 @@ constexpr auto kKernelWaits = std::to_array({
     KernelWait{"cl_sync_io", "waits for Lustre"},
     KernelWait{"io_schedule", "waits for storage"},
     KernelWait{"folio_wait", "waits for storage"},
-    KernelWait{"wait_for_partner", "waits for the other end of a FIFO"},
-    KernelWait{"fifo_open", "waits for the other end of a FIFO"},
-    KernelWait{"pipe_read", "reads a pipe"},
-    KernelWait{"pipe_wait_readable", "reads a pipe"},
-    KernelWait{"pipe_write", "writes to a pipe"},
-    KernelWait{"pipe_wait_writable", "writes to a pipe"},
+    KernelWait{"wait_for_partner", "waits for the other end of a FIFO", true},
+    KernelWait{"fifo_open", "waits for the other end of a FIFO", true},
+    KernelWait{"pipe_read", "reads a pipe", true},
+    KernelWait{"pipe_wait_readable", "reads a pipe", true},
+    KernelWait{"pipe_write", "writes to a pipe", true},
+    KernelWait{"pipe_wait_writable", "writes to a pipe", true},
     KernelWait{"kernel_wait4", "waits for a process"},
-    KernelWait{"flock", "waits for a file lock"},
-    KernelWait{"locks_lock", "waits for a file lock"},
+    KernelWait{"flock", "waits for a file lock", true},
+    KernelWait{"locks_lock", "waits for a file lock", true},
     KernelWait{"n_tty_read", "reads a terminal"},
 });
 
-const char* kernel_wait(const SeenThread& thread) {
-  if (thread.wait == "do_wait") return "waits for a process";  // not: futex_do_wait
+const KernelWait* kernel_wait(const SeenThread& thread) {
+  static constexpr KernelWait kProcess{"do_wait", "waits for a process"};
+  if (thread.wait == kProcess.part) return &kProcess;  // not: futex_do_wait
   if (thread.wait.contains("futex")) return nullptr;
   const auto found = std::ranges::find_if(
       kKernelWaits, [&](const KernelWait& one) { return thread.wait.contains(one.part); });
-  if (!thread.wait.empty() && found != kKernelWaits.end()) return found->does;
+  if (!thread.wait.empty() && found != kKernelWaits.end()) return &*found;
   return nullptr;
 }
 
@@ -88,18 +90,19 @@ bool is_busy_worker(const SeenProcess& process) {
 RankPlace at_data_loader(const SeenRank& rank, const PythonThread& main) {
   RankPlace at{.where = Whereabouts::kElsewhere,
                .does = "waits for its data loader",
-               .place = user_place(main),
-               .peers = false};
+               .place = user_place(main)};
   const std::span below = std::span(rank.processes).subspan(1);
   const auto stopped =
       std::ranges::find_if(below, [](const SeenProcess& process) { return is_stopped(process); });
   if (stopped != below.end()) {
     at.does += ", whose worker " + std::to_string(stopped->pid) + " is stopped";
+    at.peers = false;
     return at;
   }
   const auto busy = std::ranges::find_if(below, is_busy_worker);
   if (busy == below.end()) return at;
   at.does += ", whose worker " + std::to_string(busy->pid) + " is busy";
+  at.peers = false;
   at.place = user_place(busy->python.front());
   return at;
 }
@@ -154,7 +157,12 @@ RankPlace place_in_python(const SeenRank& rank, const SeenProcess& process) {
   const bool by_thread = std::ranges::any_of(
       others, [](const PythonThread& one) { return collective_of(one).has_value(); });
   if (by_thread) return is(Whereabouts::kUnclear, "has another thread in a collective");
-  if (const char* does = kernel_wait(thread)) return is(Whereabouts::kElsewhere, does);
+  if (const KernelWait* waits = kernel_wait(thread)) {
+    is(Whereabouts::kElsewhere, waits->does);
+    // A library may sleep between two looks at what a rank is to do.
+    at.peers = waits->peers || is_library(main.frames.front().file);
+    return at;
+  }
   if (process.device) {
     return is(Whereabouts::kUnclear,
               runs(process) ? "runs, or waits for its device" : "waits, perhaps for its device");
@@ -196,7 +204,7 @@ RankPlace place_of(const SeenRank& rank) {
   if (rank.processes.empty()) return {.does = "could not be looked at"};
   const SeenProcess& process = rank.processes.front();
   if (is_stopped(process)) {
-    RankPlace at{.where = Whereabouts::kStopped};
+    RankPlace at{.where = Whereabouts::kStopped, .seen = true};
     at.does = process.threads.front().state == 't' ? "is held by a debugger" : "is stopped";
     if (!process.python.empty()) at.place = user_place(process.python.front());
     return at;
@@ -204,6 +212,7 @@ RankPlace place_of(const SeenRank& rank) {
   if (process.python.empty()) return place_without_python(process);
   RankPlace at = place_in_python(rank, process);
   at.idle = !process.device && !runs(process);
+  at.seen = true;
   return at;
 }
 

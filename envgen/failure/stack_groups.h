@@ -68,6 +68,7 @@ struct RankPlace {
   std::string collective;  // of kCollective
   bool idle = false;       // Python was seen, no thread runs, no accelerator is open
   bool peers = true;       // it may wait for another rank, by whatever means
+  bool seen = false;       // by a Python stack, or as stopped
 };
 RankPlace place_of(const SeenRank& rank);
 
@@ -76,7 +77,8 @@ struct PlacedRank {
   std::string name;
   std::string node;           // "node 1 (b)", where there are several
   std::uint32_t process = 0;  // its index in the plan of its node
-  int rank = -1;              // job-wide; -1: not known
+  int rank = -1;              // job-wide; -1: not known, or a launcher
+  bool stalled = false;       // its own watch has seen no progress
   RankPlace at;
 };
 std::vector<PlacedRank> places_of(const SeenJob& job);  // in the order of SeenJob::ranks
@@ -101,7 +103,7 @@ StackVerdict judge_places(std::span<const PlacedRank> ranks, bool whole,
 // Encodes the places of a node's ranks for another node, in at most kMostPlacesBytes. Ranks of the
 // largest groups are left out where there is no room for all.
 inline constexpr std::size_t kMostPlacesBytes = 4096;
-std::string encode_places(std::span<const PlacedRank> ranks);
+std::string encode_places(std::span<const PlacedRank> ranks, bool whole = true);
 struct NodePlaces {
   std::vector<PlacedRank> ranks;  // without PlacedRank::node
   bool whole = true;              // none was left out

@@ -1,6 +1,8 @@
 // Judgement of stack_groups.h: groups ranks by their places, and names whom the others wait for.
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/constants/words.h"
@@ -20,21 +22,15 @@ constexpr std::size_t kMostGroupsTold = 4;
 constexpr std::size_t kMostPlaceBytes = 160;  // of a text that goes to another node
 constexpr std::size_t kMostNameBytes = 32;
 
-bool same_group(const RankPlace& a, const RankPlace& b) {
-  return a.where == b.where && a.does == b.does && a.place == b.place;
-}
-
 std::vector<StackGroup> grouped(Ranks ranks) {
+  using Key = std::tuple<Whereabouts, std::string_view, std::string_view>;
   std::vector<StackGroup> groups;
+  std::map<Key, std::size_t> known;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const RankPlace& at = ranks[i].at;
-    auto found = std::ranges::find_if(
-        groups, [&at](const StackGroup& group) { return same_group(group.at, at); });
-    if (found == groups.end()) {
-      groups.push_back({at, {i}});
-    } else {
-      found->ranks.push_back(i);
-    }
+    const auto [found, fresh] = known.emplace(Key(at.where, at.does, at.place), groups.size());
+    if (fresh) groups.push_back({at, {}});
+    groups[found->second].ranks.push_back(i);
   }
   std::ranges::stable_sort(groups, std::ranges::greater(),
                            [](const StackGroup& group) { return group.ranks.size(); });
@@ -62,7 +58,7 @@ std::size_t count_of(const Groups& groups) {
   return count;
 }
 
-// Of several collectives the one that is told.
+// The first groups, in words.
 std::string told(Ranks ranks, const Groups& groups) {
   std::string text;
   for (std::size_t i = 0; i < groups.size() && i < kMostGroupsTold; ++i) {
@@ -90,16 +86,29 @@ const StackGroup* alone_elsewhere(Ranks ranks, const Groups& waiting, const Grou
   return alone && unclear[0]->at.idle ? unclear[0] : nullptr;
 }
 
-// No known collective was seen: all others may wait for a rank, as far as their places tell, and
-// the ranks of one place certainly do not.
-const StackGroup* without_peers(const std::vector<StackGroup>& groups) {
-  const Groups waiting = groups_where(groups, [](const RankPlace& at) { return at.peers; });
+// No known collective was seen: most ranks may wait for another one, as far as their places tell,
+// and the ranks of one place certainly do not.
+const StackGroup* without_peers(Ranks ranks, const std::vector<StackGroup>& groups) {
   const Groups certain = groups_where(groups, [](const RankPlace& at) { return !at.peers; });
-  return certain.size() == 1 && count_of(certain) <= count_of(waiting) ? certain[0] : nullptr;
+  const bool all_seen = std::ranges::all_of(ranks, [](const auto& rank) { return rank.at.seen; });
+  if (!all_seen || certain.size() != 1 || 2 * count_of(certain) >= ranks.size()) return nullptr;
+  const bool launcher = std::ranges::any_of(
+      certain[0]->ranks, [ranks](std::size_t rank) { return ranks[rank].rank < 0; });
+  return launcher ? nullptr : certain[0];
 }
 
-// Whom everything that was seen allows to name.
-const StackGroup* suspected(Ranks ranks, bool whole, const std::vector<StackGroup>& groups) {
+// Whether a stalled rank may wait for one of this group. A rank that works is no suspect because it
+// does something else than others that work.
+bool explains_stalls(Ranks ranks, const StackGroup& group, const std::vector<StackGroup>& groups) {
+  return std::ranges::all_of(groups, [&](const StackGroup& other) {
+    return other.at.peers || &other == &group ||
+           std::ranges::none_of(other.ranks,
+                                [ranks](std::size_t rank) { return ranks[rank].stalled; });
+  });
+}
+
+// The group that the places allow to name, without a look at which ranks have stalled.
+const StackGroup* outside(Ranks ranks, bool whole, const std::vector<StackGroup>& groups) {
   const Groups waiting = groups_at(groups, Whereabouts::kCollective);
   const Groups stopped = groups_at(groups, Whereabouts::kStopped);
   const Groups ended = groups_at(groups, Whereabouts::kEnded);
@@ -108,7 +117,7 @@ const StackGroup* suspected(Ranks ranks, bool whole, const std::vector<StackGrou
   // All stopped: by whoever froze the job.
   if (stopped.size() == 1 && count_of(stopped) < ranks.size()) return stopped[0];
   if (!stopped.empty()) return nullptr;
-  if (waiting.empty()) return whole && ended.empty() ? without_peers(groups) : nullptr;
+  if (waiting.empty()) return whole && ended.empty() ? without_peers(ranks, groups) : nullptr;
   if (ended.size() == 1 && elsewhere.empty() && unclear.empty()) return ended[0];
   if (!ended.empty()) return nullptr;
   if (elsewhere.size() == 1 && count_of(elsewhere) <= count_of(waiting)) return elsewhere[0];
@@ -133,6 +142,13 @@ const StackGroup* suspected_by_recorder(Ranks ranks, std::span<const int> record
     return &groups.back();
   }
   return nullptr;
+}
+
+const StackGroup* suspected(Ranks ranks, bool whole, std::span<const int> recorded,
+                            std::vector<StackGroup>& groups) {
+  const StackGroup* found = outside(ranks, whole, groups);
+  if (found != nullptr && !explains_stalls(ranks, *found, groups)) return nullptr;
+  return found != nullptr ? found : suspected_by_recorder(ranks, recorded, groups);
 }
 
 std::string verdict_text(Ranks ranks, bool whole, const StackVerdict& verdict,
@@ -166,11 +182,13 @@ struct NamedRank {
   std::string name;
   std::uint32_t process = 0;
   int rank = -1;
+  bool stalled = false;
 };
 void fields(FieldVisitor& v, NamedRank& rank) {
   v("name", rank.name);
   v("process", rank.process);
   v("rank", rank.rank, {.least = -1});
+  v("stalled", rank.stalled);
 }
 
 struct PlacedGroup {
@@ -184,6 +202,7 @@ void fields(FieldVisitor& v, PlacedGroup& group) {
   v("collective", group.at.collective);
   v("idle", group.at.idle);
   v("peers", group.at.peers);
+  v("seen", group.at.seen);
   v("ranks", group.ranks);
 }
 
@@ -206,8 +225,7 @@ StackVerdict judge_places(std::span<const PlacedRank> ranks, bool whole,
                           std::span<const int> recorded) {
   StackVerdict verdict;
   verdict.groups = grouped(ranks);
-  const StackGroup* suspect = suspected(ranks, whole, verdict.groups);
-  if (suspect == nullptr) suspect = suspected_by_recorder(ranks, recorded, verdict.groups);
+  const StackGroup* suspect = suspected(ranks, whole, recorded, verdict.groups);
   if (suspect != nullptr) verdict.suspects = suspect->ranks;
   verdict.all_wait = !ranks.empty() &&
                      count_of(groups_at(verdict.groups, Whereabouts::kCollective)) == ranks.size();
@@ -230,16 +248,16 @@ std::string to_line(std::span<const PlacedRank> ranks, const StackGroup& group) 
   return text;
 }
 
-std::string encode_places(std::span<const PlacedRank> ranks) {
-  PlacedGroups all;
+std::string encode_places(std::span<const PlacedRank> ranks, bool whole) {
+  PlacedGroups all{.whole = whole, .groups = {}};
   for (const StackGroup& group : grouped(ranks)) {
     PlacedGroup placed{.at = group.at, .ranks = {}};
     placed.at.does = shortened(placed.at.does, kMostPlaceBytes);
     placed.at.place = shortened(placed.at.place, kMostPlaceBytes);
     placed.at.collective = shortened(placed.at.collective, kMostNameBytes);
     for (const std::size_t rank : group.ranks) {
-      placed.ranks.push_back(
-          {shortened(ranks[rank].name, kMostNameBytes), ranks[rank].process, ranks[rank].rank});
+      const PlacedRank& of = ranks[rank];
+      placed.ranks.push_back({shortened(of.name, kMostNameBytes), of.process, of.rank, of.stalled});
     }
     all.groups.push_back(std::move(placed));
   }
@@ -263,6 +281,7 @@ std::optional<NodePlaces> decode_places(std::string_view bytes) {
                               .node = {},
                               .process = rank.process,
                               .rank = rank.rank,
+                              .stalled = rank.stalled,
                               .at = group.at});
     }
   }

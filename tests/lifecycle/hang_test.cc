@@ -87,6 +87,33 @@ TEST(HangOfAJob, IsJudgedAnewForAnotherLook) {
   EXPECT_EQ(job.verdict(0).hang->text, "whole 0aa 1bb");
 }
 
+// Whoever holds the connections has died: the look is over, and none of it is opened again.
+TEST(HangOfAJob, ThatWasJudgedIsNotJudgedAgain) {
+  Nodes job(judged(2));
+  job.running();
+  answers(job, 0, 1, "a");
+  answers(job, 1, 1, "b");
+  for (NodeReport& report : job.reports) {
+    report.judged = 1;
+    report.places.clear();
+  }
+  job.forget().connect(0).connect(1).pass(kLookMs + 1);
+  EXPECT_EQ(job.verdict(0).look, 1U);
+  EXPECT_FALSE(job.verdict(0).hang);
+  answers(job, 1, 2, "bb");
+  answers(job, 0, 2, "aa");
+  ASSERT_TRUE(job.verdict(0).hang);
+  EXPECT_EQ(job.verdict(0).hang->text, "whole 0aa 1bb");
+}
+
+TEST(HangOfAJob, TakesOneLookAfterTheOther) {
+  Nodes job(judged(2));
+  job.running();
+  answers(job, 1, 1, "b");
+  answers(job, 0, UINT32_MAX, "a");
+  EXPECT_EQ(job.verdict(0).look, 1U) << "else none could follow";
+}
+
 TEST(HangOfAJob, IsBoundedWhateverANodeSays) {
   Coordinator::Settings settings = Nodes::of(1);
   settings.judge_hang = [](const auto& looks, std::uint32_t, bool whole) {
@@ -147,7 +174,7 @@ TEST(HangOfANode, EndsAtOnceWhereNobodyIsNamed) {
   side.looked("here");
   side.stalled(kSilentMs, 100);
   side.heed(says(1), 200);
-  EXPECT_EQ(side.next(200), Next::kTell);
+  EXPECT_EQ(side.next(200), Next::kLog);
   EXPECT_EQ(side.next(200), Next::kFail);
 }
 
@@ -156,7 +183,7 @@ TEST(HangOfANode, GivesTheSuspectsNodeTimeToFail) {
   side.looked("here");
   side.stalled(kSilentMs, 100);
   side.heed(says(1, {{.node = 1, .process = 0}}), 200);
-  EXPECT_EQ(side.next(200), Next::kTell);
+  EXPECT_EQ(side.next(200), Next::kLog);
   EXPECT_EQ(side.next(100 + kHangWaitMs - 1), Next::kNothing);
   EXPECT_EQ(side.next(100 + kHangWaitMs), Next::kFail);
 }
@@ -180,7 +207,7 @@ TEST(HangOfANode, IsLookedForWhenAnotherNodeAsks) {
   side.stalled(kSilentMs, 60);
   EXPECT_EQ(report_of(side).look, 1U);
   side.heed(says(1), 70);
-  EXPECT_EQ(side.next(70), Next::kTell);
+  EXPECT_EQ(side.next(70), Next::kLog);
   EXPECT_EQ(side.next(70), Next::kFail);
 }
 
@@ -189,15 +216,32 @@ TEST(HangOfANode, AsksNoSecondTimeForWhatWasJudgedWhileItWasSilent) {
   side.heed(asks(1), 50);
   side.looked("waits");
   side.heed(says(1), 1000);
-  EXPECT_EQ(side.next(1000), Next::kTell);
+  EXPECT_EQ(side.next(1000), Next::kLog);
   side.stalled(kSilentMs, 1000 + kSilentMs - 1);
   EXPECT_EQ(report_of(side).look, 1U);
   EXPECT_EQ(side.next(1000 + kSilentMs), Next::kFail);
-  side.let_go();
+  side.forget();
   side.looked("again");
   side.stalled(kSilentMs, 1000 + kSilentMs + 1);
   EXPECT_EQ(report_of(side).look, 2U) << "another hang";
   EXPECT_EQ(report_of(side).places, "again");
+}
+
+TEST(HangOfANode, FailsNobodyOnceTheRanksWorkAgain) {
+  HangSide side = connected();
+  side.looked("here");
+  side.stalled(kSilentMs, 100);
+  side.forget();
+  EXPECT_TRUE(side.owes_places()) << "node 0 has the old ones";
+  EXPECT_EQ(report_of(side).judged, 1U);
+  side.looked("works");
+  side.heed(says(1, {{.node = 0, .process = 0}}), 200);
+  EXPECT_EQ(side.next(200), Next::kLog);
+  EXPECT_FALSE(side.verdict_counts());
+  side.looked("there");
+  side.stalled(kSilentMs, 300);
+  side.heed(says(2, {{.node = 0, .process = 0}}), 400);
+  EXPECT_TRUE(side.verdict_counts()) << "of another hang";
 }
 
 TEST(HangOfANode, OfBeforeItCameIsNoNews) {

@@ -55,11 +55,12 @@ void Member::look(TimeMs now) {
   } else if (!due_.at(static_cast<std::size_t>(Due::kSeen))) {
     due(Due::kSeen, now + draw(0, plan_.most_look_ms));
   }
-  const Phase phase = machine_.phase();
-  if (phase != Phase::kStarting && phase != Phase::kRunning) {
+  const bool runs = machine_.phase() == Phase::kStarting || machine_.phase() == Phase::kRunning;
+  if (!runs && std::exchange(ran_, false)) {
     hangs_ = false;
-    hang_side_.let_go();
+    hang_side_.forget();
   }
+  ran_ = ran_ || runs;
   if (start_ == machine_.restarts()) return;
   start_ = machine_.restarts();
   own_ = alone_ = victim_ = false;
@@ -249,7 +250,7 @@ void Member::settle_hang(TimeMs now) {
   const bool suspect =
       std::ranges::any_of(hang_side_.verdict().suspects,
                           [this](const HangVerdict::Suspect& one) { return one.node == index_; });
-  if (next == Next::kNothing || (next == Next::kTell && !suspect) || !has_ranks_) return;
+  if (next == Next::kNothing || (next == Next::kLog && !suspect) || !has_ranks_) return;
   guilty_ = guilty_ || hangs_;
   own_ = true;
   step(event::TaskStalled{rank_, 0}, now);

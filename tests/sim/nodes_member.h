@@ -107,6 +107,7 @@ class Member {
   lifecycle::HangSide hang_side_;
   std::optional<TimeMs> looked_at_;  // when it will be known where its rank is
   bool hangs_ = false;
+  bool ran_ = false;  // since hang_side_ has forgotten
   struct Alarm {
     std::uint32_t generation = 0;
     std::optional<TimeMs> at;

@@ -1,5 +1,6 @@
 #include "init/engine/cluster/hang_judge.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "envgen/failure/recorder_verdict.h"
@@ -29,6 +30,9 @@ lifecycle::HangVerdict judge_hang(const std::vector<lifecycle::NodeLook>& looks,
   const envgen::StackVerdict verdict = envgen::judge_places(ranks, whole, recorded.culprits);
   lifecycle::HangVerdict hang{.text = verdict.text};
   if (!recorded.text.empty()) hang.text += ". the flight recorder: " + recorded.text;
+  // Ranks that have stalled may work again by now.
+  const bool hangs = std::ranges::any_of(ranks, &envgen::PlacedRank::stalled);
+  if (!hangs) return hang;
   for (const std::size_t rank : verdict.suspects) {
     hang.suspects.push_back({nodes[rank], ranks[rank].process});
   }

@@ -13,6 +13,7 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kMostLookMs = 5000;  // before lifecycle::kLookMs is over on node 0
+constexpr std::int64_t kMonitorMs = 1500;   // for the look of the monitor, whose ranks stall too
 
 TaskRecord* live_record(Job& job, std::uint32_t process) {
   const auto found = std::ranges::find_if(job.records, [process](const TaskRecord& record) {
@@ -26,13 +27,23 @@ TaskRecord* live_record(Job& job, std::uint32_t process) {
 // --- What the monitor has found ---
 
 void HangTask::looked(const MonitorNews& news) {
-  Job& job = context_.job;
-  const bool again = text_ == news.text;
   suspect_ = news.count == 1 ? static_cast<int>(news.process) : -1;
-  text_ = news.text;
   notes_ = news.notes;
-  job.hang_side.looked(news.places);
-  if (!again && !job.hang_side.is_linked()) sys::log::warning("where the ranks are: " + text_);
+  const bool again = std::exchange(text_, news.text) == news.text;
+  logged_ = logged_ && again;
+  looked(news.places);
+  if (!again && !context_.job.hang_side.is_linked()) log_places();
+}
+
+// Marks the ranks that have stalled in the places for node 0.
+void HangTask::looked(const std::string& places) {
+  auto of = envgen::decode_places(places);
+  if (!of) return context_.job.hang_side.looked(places);
+  for (envgen::PlacedRank& rank : of->ranks) {
+    rank.stalled = std::ranges::find(stalled_, rank.process, &Stalled::process) != stalled_.end();
+  }
+  context_.job.hang_side.looked(envgen::encode_places(of->ranks, of->whole));
+  places_ = places;
 }
 
 void HangTask::stalled(const MonitorNews& news) {
@@ -42,25 +53,43 @@ void HangTask::stalled(const MonitorNews& news) {
   job.watches[news.process].stalled_since_ms = sys::wall_ms() - news.value;
   sys::log::warning(record->name + " makes no progress: " + news.text);
   Stalled stalled{.process = news.process, .silent_ms = news.value, .text = news.text};
-  if (!job.hang_side.stalled(news.value, sys::monotonic_ms())) return fail(stalled);
+  if (!job.hang_side.is_linked()) return fail(stalled);
   stalled_.push_back(std::move(stalled));
+  if (!places_.empty()) looked(std::exchange(places_, {}));
+  job.hang_side.stalled(news.value, sys::monotonic_ms());
 }
 
-void HangTask::moves() {
+void HangTask::moves(std::uint32_t process) {
+  std::erase_if(stalled_, [process](const Stalled& one) { return one.process == process; });
+  if (stalled_.empty()) forget();
+}
+
+void HangTask::forget() {
   suspect_ = -1;
   text_.clear();
+  notes_.clear();
+  places_.clear();
   stalled_.clear();
-  context_.job.hang_side.let_go();
+  context_.job.hang_side.forget();
+}
+
+void HangTask::log_places() {
+  logged_ = true;
+  sys::log::warning("where the ranks are: " + text_);
+  context_.timeline.note("hang", text_);
 }
 
 // --- What node 0 asks and says ---
 
 std::optional<std::int64_t> HangTask::deadline_ms() const {
-  const lifecycle::HangSide& of = context_.job.hang_side;
-  const auto own = StackJob::deadline_ms();
-  const auto side = of.owes_places() && pid() == 0 ? std::optional<std::int64_t>(0) : of.next_at();
-  if (!own || !side) return own ? own : side;
-  return std::min(*own, *side);
+  const lifecycle::HangSide& side = context_.job.hang_side;
+  std::optional<std::int64_t> next = StackJob::deadline_ms();
+  const auto sooner = [&next](std::optional<std::int64_t> at_ms) {
+    if (at_ms) next = std::min(next.value_or(*at_ms), *at_ms);
+  };
+  sooner(side.next_at());
+  if (side.owes_places() && pid() == 0) sooner(look_at_ms_.value_or(0));
+  return next;
 }
 
 void HangTask::tend(std::int64_t now_ms) {
@@ -71,66 +100,73 @@ void HangTask::tend(std::int64_t now_ms) {
     looking_ = false;
     const auto news = take();
     if (news) notes_ = news->notes;
-    side.looked(news ? news->places : where_nobody_runs());
+    looked(news ? news->places : places_without_ranks());
   }
-  if (side.owes_places() && pid() == 0) look();
+  if (!side.owes_places()) {
+    look_at_ms_.reset();
+  } else if (!look_at_ms_) {
+    look_at_ms_ = now_ms + (main_pids(context_.job).empty() ? 0 : kMonitorMs);
+  }
+  if (look_at_ms_ && now_ms >= *look_at_ms_ && pid() == 0) look();
   switch (side.next(now_ms)) {
     case Next::kNothing:
       return;
-    case Next::kTell:
-      return tell();
+    case Next::kLog:
+      return take_verdict();
     case Next::kFail:
-      if (!stalled_.empty()) fail(stalled_.front());
-      stalled_.clear();
+      if (!text_.empty() && !logged_) log_places();
+      for (const Stalled& stalled : std::exchange(stalled_, {})) {
+        if (live_record(context_.job, stalled.process) != nullptr) return fail(stalled);
+      }
   }
 }
 
 void HangTask::look() {
   Job& job = context_.job;
-  if (main_pids(job).empty()) return job.hang_side.looked(where_nobody_runs());
+  look_at_ms_.reset();
+  if (main_pids(job).empty()) return looked(places_without_ranks());
   const std::string& run_dir = context_.start_context().base.facts.run_dir;
   StackOrder order = stack_order(job, run_dir);
   order.most_ms = kMostLookMs;
   auto status =
-      start(order, run_dir.empty() ? "" : stacks_directory(run_dir) + "/stall", context_.saved);
+      start(order, run_dir.empty() ? "" : stacks_directory(run_dir) + "/look", context_.saved);
   if (!status) {
     sys::log::warning(to_line(status.error()) + ", ignoring");
-    return job.hang_side.looked(where_nobody_runs());
+    return looked(places_without_ranks());
   }
-  job.helpers.push_back(pid());  // nobody's to sweep
+  job.helpers.push_back(pid());
   looking_ = true;
 }
 
 // Stands for ranks that do not run; others may wait for their start.
-std::string HangTask::where_nobody_runs() const {
+std::string HangTask::places_without_ranks() const {
   envgen::PlacedRank all{.name = "the ranks", .node = {}, .at = {}};
   all.at.does = "could not be looked at";
-  if (context_.machine.start_granted()) {
+  const bool granted = context_.machine.start_granted();
+  if (granted) {
     all.at = {.where = envgen::Whereabouts::kElsewhere,
               .does = "have not started: hooks or data preparation run",
-              .peers = false};
+              .peers = false,
+              .seen = true};
   }
-  return envgen::encode_places(std::array{all});
+  return envgen::encode_places(std::array{all}, granted);
 }
 
-void HangTask::tell() {
+void HangTask::take_verdict() {
   Job& job = context_.job;
   const lifecycle::HangVerdict verdict = job.hang_side.verdict();
-  const std::string text = verdict.text + (notes_.empty() ? "" : ". " + notes_);
   suspect_ = -1;
-  text_ = text;
-  sys::log::warning("where the ranks are: " + text);
-  context_.timeline.note("hang", text);
+  text_ = verdict.text + (notes_.empty() ? "" : ". " + notes_);
+  log_places();
   context_.note_change();
-  if (!job.plan.link) return;
+  if (!job.plan.link || !job.hang_side.verdict_counts()) return;
   const auto own = static_cast<std::uint32_t>(job.plan.link->node_rank);
   for (const lifecycle::HangVerdict::Suspect& suspect : verdict.suspects) {
     TaskRecord* record = suspect.node == own ? live_record(job, suspect.process) : nullptr;
     if (record == nullptr) continue;
     const auto known = std::ranges::find(stalled_, suspect.process, &Stalled::process);
     const std::int64_t silent_ms = known == stalled_.end() ? 0 : known->silent_ms;
-    stalled_.clear();
-    return fail(*record, text, silent_ms);
+    return fail(*record, text_, silent_ms);
   }
 }
 
@@ -149,22 +185,21 @@ void HangTask::fail(const Stalled& stalled) {
 
 void HangTask::fail(TaskRecord& record, std::string text, std::int64_t silent_ms) {
   Job& job = context_.job;
-  job.hang_side.let_go();
   if (!job.plan.observe.stall_ends) return;
+  stalled_.clear();
   record.stall = std::move(text);
   const auto index = static_cast<std::uint32_t>(&record - job.records.data());
   context_.post(lifecycle::event::TaskStalled{{index, record.incarnation}, silent_ms});
 }
 
-// Forgets the hang as soon as the ranks are told to stop.
+// Forgets the hang when the ranks end: a verdict on them says nothing of those that come next.
 void HangTask::stepped() {
   using lifecycle::Phase;
   const Phase phase = context_.machine.phase();
-  if (phase == Phase::kStarting || phase == Phase::kRunning || phase == Phase::kCheckpointing) {
-    return;
-  }
+  const bool runs = phase == Phase::kStarting || phase == Phase::kRunning;
   if (pid() != 0 && main_pids(context_.job).empty()) kill();
-  if (!stalled_.empty() || !text_.empty()) moves();
+  if (!runs && std::exchange(ran_, false)) forget();
+  ran_ = ran_ || runs;
 }
 
 }  // namespace engine

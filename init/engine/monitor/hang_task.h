@@ -21,7 +21,7 @@ class HangTask : public StackJob {
 
   void stalled(const MonitorNews& news);
   void looked(const MonitorNews& news);  // of kind kHang
-  void moves();                          // again
+  void moves(std::uint32_t process);     // that one makes progress again
 
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;
   void tend(std::int64_t now_ms) override;
@@ -33,19 +33,25 @@ class HangTask : public StackJob {
     std::int64_t silent_ms = 0;
     std::string text;
   };
+  void looked(const std::string& places);
+  void forget();
+  void log_places();
   void look();
-  void tell();
+  void take_verdict();
   void fail(const Stalled& stalled);
   void fail(TaskRecord& record, std::string text, std::int64_t silent_ms);
-  [[nodiscard]] std::string where_nobody_runs() const;
+  [[nodiscard]] std::string places_without_ranks() const;
 
   const WorkerContext& context_;
-  std::vector<Stalled> stalled_;
-  int suspect_ = -1;   // of this node's ranks alone: whom the others wait for, by its index in the
-                       // plan; -1: not known
-  std::string text_;   // where they are; "" = not looked at
-  std::string notes_;  // what others know of them
+  std::vector<Stalled> stalled_;  // that wait for a verdict
+  int suspect_ = -1;              // of this node's ranks: index in the plan; -1: not known
+  std::string places_;            // of this node's ranks, as they were taken
+  std::string text_;              // the last verdict; "" = none
+  std::string notes_;             // RAS's note
+  bool logged_ = false;           // text_
   bool looking_ = false;
+  bool ran_ = false;
+  std::optional<std::int64_t> look_at_ms_;
 };
 
 }  // namespace engine

@@ -74,7 +74,7 @@ void take(const WorkerContext& context, HangTask& hang, const MonitorNews& news)
       return hang.looked(news);
     case Kind::kMoves:
       job.watches[news.process].stalled_since_ms = 0;
-      hang.moves();
+      hang.moves(news.process);
       return sys::log::info(news.text);
     case Kind::kHealth:
       return;
@@ -91,7 +91,7 @@ void note(const WorkerContext& context, const MonitorNews& news) {
   if (news.kind == Kind::kSample || news.process >= job.plan.processes.size()) return;
   if (news.kind == Kind::kNoStep) return timeline.note("stall", news.text);
   const char* name = news.kind == Kind::kAbove ? "performance" : "stall";
-  // Where node 0 is asked, its answer is the one that is told.
+  // With a link, the verdict of node 0 is logged instead.
   if (news.kind == Kind::kHang && !job.hang_side.is_linked()) timeline.note("hang", news.text);
   if (news.kind == Kind::kHang) return;
   timeline.note(name, news.text, job.plan.processes[news.process].rank);

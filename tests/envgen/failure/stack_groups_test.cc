@@ -206,6 +206,7 @@ TEST(Stacks, OutsideOfKnownCollectivesTheOneThatCertainlyWaitsForNobodyIsTheSusp
   EXPECT_THAT(judge_stacks(job({receives, kSleeper}, false)).suspects, IsEmpty())
       << "the ranks of another node may be elsewhere as well";
   EXPECT_THAT(judge_stacks(job({receives, kSleeper, kSleeper})).suspects, IsEmpty());
+  EXPECT_THAT(judge_stacks(job({receives, kSleeper})).suspects, IsEmpty()) << "which of two?";
   EXPECT_THAT(judge_stacks(job({kSleeper, kSleeper})).suspects, IsEmpty()) << "nobody waits";
   EXPECT_THAT(judge_stacks(job({receives, idle, receives})).suspects, IsEmpty())
       << "both may wait for a rank";
@@ -234,6 +235,39 @@ TEST(Stacks, AreJudgedOverAllNodes) {
   ranks.pop_back();
   EXPECT_THAT(judge_places(ranks, false).text, StartsWith("the cause is not known. "))
       << "of several nodes none is this one";
+}
+
+// What polls sleeps, and whoever waits for a lock or a pipe may wait for another rank.
+TEST(Stacks, OutsideOfKnownCollectivesAPollingRankIsNoSuspect) {
+  const SeenProcess receives = python({{"/usr/lib/python3.11/socket.py", 706, "readinto"}, kUser});
+  const SeenProcess polls =
+      python({{"/usr/lib/python3/dist-packages/filelock/_api.py", 200, "acquire"}, kUser}, kSleeps);
+  const SeenThread in_pipe{.tid = 1, .name = "python3", .state = 'S', .wait = "anon_pipe_read"};
+  const SeenProcess reads = python({kUser}, in_pipe);
+  for (const SeenProcess& one : {polls, reads}) {
+    EXPECT_THAT(judge_stacks(job({receives, one, receives})).suspects, IsEmpty());
+    EXPECT_THAT(judge_stacks(job({kWaits, one, kWaits})).suspects, ElementsAre(1))
+        << "in a collective certainly nobody else is";
+  }
+  SeenProcess native{.pid = 10, .name = "solver"};
+  native.threads = {kIdle};
+  EXPECT_THAT(judge_stacks(job({receives, kSleeper, receives, native})).suspects, IsEmpty())
+      << "one could not be seen";
+  SeenJob launched = job({receives, kSleeper, receives});
+  launched.ranks[1].rank = -1;
+  EXPECT_THAT(judge_stacks(launched).suspects, IsEmpty()) << "a launcher";
+}
+
+// Of ranks that work, one may be elsewhere than the others.
+TEST(Stacks, ARankIsNoSuspectForAStallThatItDoesNotExplain) {
+  std::vector<PlacedRank> ranks = places_of(job({kWaits, kWaits, kSleeper, kWaits}));
+  ranks[0].stalled = true;
+  EXPECT_THAT(judge_places(ranks, true).suspects, ElementsAre(2));
+  const SeenProcess works = python({kUser}, kBusy);
+  ranks = places_of(job({kWaits, kWaits, kSleeper, kWaits}));
+  ranks.push_back(places_of(job({works})).front());
+  ranks.back().stalled = true;
+  EXPECT_THAT(judge_places(ranks, true).suspects, IsEmpty());
 }
 
 TEST(Stacks, GoToAnotherNodeAsBytes) {
