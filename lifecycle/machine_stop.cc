@@ -176,10 +176,11 @@ Machine::Next Machine::choose_next() const {
   return policy_.hold_ms > 0 ? Next::kHold : Next::kEnd;
 }
 
-// What failed before the main tasks were started is bad input, or data that are not there.
+// What failed before this start was granted is bad input, or data that are not there. A later
+// failure may be a consequence of another node's: whether the first one is answered by a restart,
+// NodeFailure::restarts says.
 bool Machine::may_restart() const {
-  const bool prepared =
-      outcome_ != Outcome::kFailed || mains_started_ || (elsewhere_ && nodes_ready_);
+  const bool prepared = outcome_ != Outcome::kFailed || mains_started_ || nodes_ready_;
   const bool meets = !node0_ended_ || !needs_node0();
   return prepared && meets && std::cmp_less(failures_, policy_.max_restarts);
 }

@@ -93,6 +93,27 @@ TEST(Rendezvous, LeavesTheDataTheirTime) {
   EXPECT_EQ(job.exited(0, 0), "start 2#1");
 }
 
+// The hook needed a node that was gone, or was stopped with it.
+TEST(Rendezvous, HookThatFailsAfterAnotherNodeRefusesNoRestart) {
+  Policy policy = with_rendezvous(30'000);
+  policy.max_restarts = 1;
+  policy.restart_delay_ms = 0;
+  Script job(policy);
+  job.begin();
+  job.ready({kMain, kPreStart});
+  job.linked();
+  job.nodes_ready();
+  job.exited(1, 9);
+  EXPECT_TRUE(job.machine().may_restart()) << "restarts are left";
+  EXPECT_FALSE(job.machine().would_restart()) << "a hook that fails first is answered by none";
+  Script first = job;
+  EXPECT_EQ(first.job_failed(kHere), "cancel verdict, sweep 15, set sweep#1@7500");
+  EXPECT_EQ(first.nothing_left(), "cancel sweep, sweep 0, EXIT 9");
+  job.job_failed(kElsewhereAgain);
+  job.nothing_left();
+  EXPECT_EQ(job.phase(), "auto-restart");
+}
+
 // Between the grant of a start and its ranks: hooks and data of this node.
 TEST(Rendezvous, FailureElsewhereStopsHooksAndDataOfTheStart) {
   Policy policy = with_rendezvous(30'000);
