@@ -106,6 +106,8 @@ struct JobFailed {
   bool again = false;    // the job starts again on all nodes
   TimeMs ran_ms = -1;    // NodeFailure::ran_ms
 };
+// The options of this node do not fit those of the others, which wait for it in vain.
+struct Unfit {};
 // What failed here is understood, as far as it will be. Policy::restart_verdict asks for it.
 struct Diagnosed {
   std::uint32_t restarts = 0;  // in which start of the job it failed
@@ -127,7 +129,7 @@ using Event =
                  event::TimerFired, event::NothingLeft, event::NothingAdopted, event::Release,
                  event::HoldFor, event::CheckpointRequested, event::NobodySaves, event::ExtendBy,
                  event::MembershipChanged, event::TaskStalled, event::Linked, event::JobFailed,
-                 event::Diagnosed, event::NodesReady, event::Unreachable>;
+                 event::Unfit, event::Diagnosed, event::NodesReady, event::Unreachable>;
 
 namespace action {
 // A failed start comes back as TasksEnded with kNotStarted, in a later step.

@@ -158,6 +158,7 @@ class Machine {
   void on(const event::TaskStalled& event, TimeMs now);
   void on(const event::Linked& event, TimeMs now);
   void on(const event::JobFailed& event, TimeMs now);
+  void on(const event::Unfit& event, TimeMs now);
   void on(const event::Diagnosed& event, TimeMs now);
   void on(const event::NodesReady& event, TimeMs now);
   void on(const event::Unreachable& event, TimeMs now);

@@ -68,6 +68,14 @@ void Machine::on(const event::JobFailed& event, TimeMs now) {
   }
 }
 
+// Bad input, which node 0 has found.
+void Machine::on(const event::Unfit& /*event*/, TimeMs now) {
+  const bool up = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
+  if (!begun_ || (phase_ != Phase::kPreparing && !up)) return;
+  fail({.ends = {}, .exit_code = exit_code::kOwnFailure}, now);
+  verdict_known_ = true;
+}
+
 void Machine::fail_elsewhere(const event::JobFailed& event, TimeMs now) {
   if (event.known && event.here) {  // and it is not, or it is the one that a restart is to answer
     if (phase_ != Phase::kAutoRestart || outcome_ != Outcome::kFailed || elsewhere_) return;

@@ -71,6 +71,7 @@ NodeReport NodeSide::report(const Machine& machine, std::uint64_t cluster, TimeM
                     .cluster = cluster,
                     .ran_ms = machine.ran_ms(now),
                     .may_restart = machine.may_restart(),
+                    .meets = together_,
                     .failure = failure(machine, now),
                     .saves = saves_,
                     .keeps_running = keeps_running_,
@@ -126,6 +127,10 @@ std::vector<Event> NodeSide::heed(const Verdict& verdict, const Machine& machine
   using Kind = NodeFailure::Kind;
   if (known && verdict.failure->kind == Kind::kReplanned) {
     if (verdict.failure->node != node_) events.emplace_back(event::MembershipChanged{true});
+    return events;
+  }
+  if (known && verdict.failure->kind == Kind::kUnfit && verdict.failure->node == node_) {
+    events.emplace_back(event::Unfit{});
     return events;
   }
   event::JobFailed failed;

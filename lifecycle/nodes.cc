@@ -163,6 +163,7 @@ void Coordinator::reported(std::uint32_t node, const NodeReport& report, TimeMs 
   weigh(node, detail, now);
   if (from.gone) weigh_farewell(node, now);
   if (from.gone || node == 0) weigh_absent(now);
+  weigh_unfit(now);
   if (from.gone && node == 0) {
     ended_ = true;
     exit_code_ = from.report.exit_code;
@@ -300,6 +301,23 @@ void Coordinator::weigh_absent(TimeMs now) {
     failure.restarts = false;
     return failed(std::move(failure), of.heard_at, now);
   }
+}
+
+// Node options differ: some nodes wait for one that starts alone, so their start cannot come.
+void Coordinator::weigh_unfit(TimeMs now) {
+  const bool waits = state_ == Verdict::State::kFine || state_ == Verdict::State::kTold;
+  if (unfit_ == 0 || waiting_ == 0 || !waits) return;
+  const auto unfit = std::ranges::find_if(nodes_, [this](const Node& of) { return is_unfit(of); });
+  const auto waiter = std::ranges::find_if(nodes_, [this](const Node& of) { return arrived(of); });
+  const auto node = static_cast<std::uint32_t>(unfit - nodes_.begin());
+  failed({.kind = Kind::kUnfit,
+          .node = node,
+          .message = called(node) + " does not wait for the other nodes before a start, and " +
+                     called(static_cast<std::uint32_t>(waiter - nodes_.begin())) +
+                     " waits for it: give all nodes the same --restart-across-nodes, "
+                     "--max-restarts and --elastic",
+          .detail = {}},
+         now, now);
 }
 
 // Nobody heard this process for a part of the time that a node took to conclude its loss.
@@ -459,7 +477,8 @@ void Coordinator::settle(TimeMs now) {
   const bool open = !first.complete || first.role == NodeFailure::Role::kVictim;
   const bool gathers = waited < kGatherMs || awaits_away(now) || (open && waited < kDetailMs);
   const bool replanned = first.kind == Kind::kReplanned;  // whatever else ends, ends by it
-  if (gathers && !replanned && !ended_) return;           // with node 0 goes who could still say it
+  const bool is_sure = replanned || first.kind == Kind::kUnfit;
+  if (gathers && !is_sure && !ended_) return;  // with node 0 goes who could still say it
   state_ = Verdict::State::kFailed;
   failing_->others.clear();
   failing_->again =

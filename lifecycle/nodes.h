@@ -120,6 +120,7 @@ class Coordinator {
   void weigh(std::uint32_t node, const std::string& detail, TimeMs now);
   void weigh_farewell(std::uint32_t node, TimeMs now);
   void weigh_absent(TimeMs now);
+  void weigh_unfit(TimeMs now);
   [[nodiscard]] NodeFailure failure_of(std::uint32_t node, const std::string& detail) const;
   void follow(TimeMs now);
   void begin(TimeMs now);
@@ -150,6 +151,7 @@ class Coordinator {
   [[nodiscard]] bool all_may_restart(const NodeFailure& first) const;
   [[nodiscard]] bool arrived(const Node& node) const;  // and was not given go
   [[nodiscard]] bool ready(const Node& node) const;
+  [[nodiscard]] bool is_unfit(const Node& node) const;
   [[nodiscard]] bool in_start(const Node& node) const;
   [[nodiscard]] bool numbered() const { return settings_.stops && settings_.together; }
   [[nodiscard]] bool astray(const Node& node) const;
@@ -188,6 +190,7 @@ class Coordinator {
 
   std::uint32_t ready_ = 0;    // nodes
   std::uint32_t waiting_ = 0;  // nodes that have arrived
+  std::uint32_t unfit_ = 0;    // nodes that never will
   std::uint32_t present_ = 0;  // nodes whose report came through their present connection
   std::uint32_t missing_ = 0;
   std::string waits_for_;

@@ -101,12 +101,21 @@ bool Coordinator::ready(const Node& node) const {
          node.report.cluster == settings_.cluster;
 }
 
+// A node that stops, or ends, says by that why it does not come.
+bool Coordinator::is_unfit(const Node& node) const {
+  const NodeReport& report = node.report;
+  const bool goes_on = report.stage == Stage::kPreparing || report.stage == Stage::kRunning;
+  return node.reported && node.connected && goes_on && !report.meets &&
+         report.cluster == settings_.cluster;
+}
+
 void Coordinator::count(const Node& node, int by) {
   const auto add = [by](std::uint32_t& to, bool what) {
     if (what) to += static_cast<std::uint32_t>(by);
   };
   add(ready_, ready(node));
   add(waiting_, arrived(node));
+  add(unfit_, is_unfit(node));
   add(present_, node.connected && node.reported && !node.away);
 }
 

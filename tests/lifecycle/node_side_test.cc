@@ -226,6 +226,8 @@ TEST_F(NodeSideTest, TurnsAVerdictIntoWhatItIsHere) {
   const auto here = std::get<event::JobFailed>(heed(failed(1))[0]);
   EXPECT_TRUE(here.known && here.here && !here.again);
   EXPECT_TRUE(std::get<event::JobFailed>(heed(failed(2, Kind::kStopped))[0]).stopped);
+  EXPECT_FALSE(std::get<event::JobFailed>(heed(failed(2, Kind::kUnfit))[0]).here);
+  EXPECT_TRUE(std::holds_alternative<event::Unfit>(heed(failed(1, Kind::kUnfit))[0]));
   EXPECT_TRUE(std::get<event::JobFailed>(heed(failed(2, Kind::kExpired))[0]).expired);
 }
 

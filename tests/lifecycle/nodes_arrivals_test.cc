@@ -154,6 +154,50 @@ TEST(Go, WaitsUntilItIsKnownWhetherAllStartAgain) {
   }
 }
 
+// Its options are others than those of the nodes that wait for it.
+TEST(Waiting, EndsForANodeThatMeetsNobody) {
+  const std::string why =
+      " does not wait for the other nodes before a start, and node 2 (c) waits for it: give all "
+      "nodes the same --restart-across-nodes, --max-restarts and --elastic";
+  for (const bool first : {false, true}) {
+    for (const std::uint32_t node : {0U, 1U}) {
+      Nodes job(3);
+      job.reports[node].meets = false;
+      if (first) job.connect(2).arrive(2);
+      for (const std::uint32_t each : {0U, 1U}) job.connect(each);
+      job.stage(node, Nodes::Stage::kRunning);
+      if (!first) job.connect(2).arrive(2);
+      job.pass(1);
+      const std::string text = "failed 0 by " + std::to_string(node) + " unfit -1";
+      EXPECT_EQ(job.text_of_all(), text);
+      EXPECT_EQ(job.verdict(2).failure->message,
+                "node " + std::to_string(node) + (node == 0 ? " (a)" : " (b)") + why);
+    }
+  }
+}
+
+TEST(Waiting, GoesOnForANodeThatMeetsNobodyAndIsOfAnotherListOrHasGone) {
+  Nodes job(3);
+  job.reports[1].meets = false;
+  job.reports[1].cluster = 78;
+  for (const std::uint32_t each : {0U, 1U, 2U}) job.connect(each);
+  job.arrive(0).arrive(2).pass(1000);
+  EXPECT_EQ(job.text_of_all(), "fine 0");
+  job.reports[1].cluster = 77;
+  job.close(1).pass(1000);
+  EXPECT_EQ(job.text_of_all(), "fine 0");
+  job.connect(1);
+  EXPECT_EQ(job.text(2), "failed 0 by 1 unfit -0");
+}
+
+TEST(Waiting, IsNoneWhereNoNodeMeets) {
+  Nodes job(3);
+  for (auto& report : job.reports) report.meets = false;
+  for (const std::uint32_t each : {0U, 1U, 2U})
+    job.connect(each).stage(each, Nodes::Stage::kRunning);
+  EXPECT_EQ(job.pass(1000).text_of_all(), "fine 0");
+}
+
 TEST(Waiting, NamesAFewAndCountsTheOthers) {
   Nodes job(12);
   job.connect(0).connect(1).connect(2).connect(3).arrive(0).pass(1000);

@@ -109,6 +109,25 @@ TEST(FailureElsewhere, ThatIsThisNodesOwnIsNone) {
   EXPECT_EQ(job.phase(), "running");
 }
 
+TEST(UnfitNode, EndsAsOneOfBadInput) {
+  Script runs(with_restarts(9));
+  runs.running(1).linked();
+  EXPECT_EQ(runs.step(event::Unfit{}), "report, signal 0#1=15, set kill#1@7000");
+  EXPECT_FALSE(runs.machine().failed_elsewhere());
+  EXPECT_EQ(runs.signaled(0, SIGTERM), "cancel kill, sweep 15, set sweep#1@7500")
+      << "node 0 has said all that there is to be said";
+  EXPECT_EQ(runs.nothing_left(), "cancel sweep, sweep 0, EXIT 125");
+  Script prepares;
+  prepares.begin();
+  prepares.ready({kMain, kPreStart});
+  prepares.step(event::Unfit{});
+  EXPECT_EQ(prepares.machine().exit_code(), 125);
+  Script stops;
+  stops.running(1).linked();
+  stops.stop();
+  EXPECT_EQ(stops.step(event::Unfit{}), "");
+}
+
 TEST(FailureElsewhere, RunsTheHooksOfAFailureAndHolds) {
   Script job(with_hold(60'000));
   job.running(1, {kOnFailure});

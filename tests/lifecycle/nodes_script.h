@@ -146,8 +146,8 @@ class Nodes {
   // "fine 0", "failing 0", "failed 0 by 1 closed -5000 again"
   [[nodiscard]] std::string text(std::uint32_t node) const {
     static constexpr const char* kStates[] = {"fine", "told", "failing", "failed"};
-    static constexpr const char* kKinds[] = {"failed", "stopped", "expired",
-                                             "closed", "silent",  "replanned"};
+    static constexpr const char* kKinds[] = {"failed", "stopped",   "expired", "closed",
+                                             "silent", "replanned", "unfit"};
     const Verdict verdict = this->verdict(node);
     std::string out = kStates[static_cast<int>(verdict.state)];
     out += " " + std::to_string(verdict.restarts);

@@ -95,6 +95,7 @@ struct EventText {
     if (e.again) out += " again";
     return out;
   }
+  std::string operator()(const event::Unfit& /*e*/) const { return "Unfit"; }
   std::string operator()(const event::NodesReady& e) const {
     return "NodesReady " + std::to_string(e.restarts);
   }

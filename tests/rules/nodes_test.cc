@@ -209,6 +209,24 @@ TEST_P(ThreeNodes, EndByAHookThatFailsOnOneOfThem) {
   }
 }
 
+// Whose options differ: the others would wait for it until their time is over.
+TEST_P(ThreeNodes, EndWhereOneOfThemWaitsForNoOther) {
+  for (int alone = 0; alone < kNodes; ++alone) {
+    for (int index = 0; index < kNodes; ++index) {
+      start(index, index == alone ? Words{} : kTogether);
+    }
+    std::vector<int> codes(kNodes, 76);
+    codes.at(static_cast<std::size_t>(alone)) = 125;
+    EXPECT_EQ(wait_for_all(), codes) << said();
+    const std::string text = "first failure: node " + std::to_string(alone) + " (127.0.0." +
+                             std::to_string(alone + 1) +
+                             ") does not wait for the other nodes before a start";
+    for (int index = 0; index < kNodes; ++index) {
+      EXPECT_EQ(node(index).lines_with(text), 1) << said();
+    }
+  }
+}
+
 // The copy on node 2 waits for another job's, which holds the lock of the dataset.
 TEST_P(ThreeNodes, RestartWhileDataAreStillCopied) {
   ::mkdir(path("data").c_str(), 0755);

@@ -179,6 +179,7 @@ void Referee::believe_request(const Event& event, TimeMs now) {
     believe_unreachable(unreachable->task, now);
   } else if (std::holds_alternative<event::Linked>(event) ||
              std::holds_alternative<event::JobFailed>(event) ||
+             std::holds_alternative<event::Unfit>(event) ||
              std::holds_alternative<event::NodesReady>(event)) {
     believe_nodes(event, now);
   } else {

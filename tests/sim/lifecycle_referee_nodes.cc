@@ -30,6 +30,12 @@ void Referee::believe_nodes(const Event& event, TimeMs now) {
     restarts_ = ready->restarts;
   } else if (const auto* failed = std::get_if<event::JobFailed>(&event)) {
     believe_job_failed(*failed, now);
+  } else if (std::holds_alternative<event::Unfit>(event)) {
+    const bool runs = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
+    quiet_ = !begun_ || (phase_ != Phase::kPreparing && !runs);
+    if (quiet_) return;
+    fail(125, {});
+    told_ = true;
   }
 }
 

@@ -63,6 +63,7 @@ void Walker::add_nodes(std::vector<Event>* moves) const {
   moves->emplace_back(event::Linked{true});
   moves->emplace_back(event::Linked{false});
   if (phase != Phase::kPreparing) moves->emplace_back(event::JobFailed{});
+  if (phase < Phase::kCheckpointing) moves->emplace_back(event::Unfit{});
   moves->emplace_back(event::JobFailed{.known = true});
   moves->emplace_back(event::JobFailed{.known = true, .again = true});
   moves->emplace_back(event::JobFailed{.known = true, .stopped = true});
@@ -79,6 +80,7 @@ void Walker::add_noise_of_nodes(std::vector<Event>* noise) const {
   const bool runs =
       phase == Phase::kStarting || phase == Phase::kRunning || machine_.start_granted();
   if (!runs && phase != Phase::kCheckpointing) noise->emplace_back(event::JobFailed{});
+  if (phase >= Phase::kCheckpointing) noise->emplace_back(event::Unfit{});
   if (runs) noise->emplace_back(event::JobFailed{.known = true, .here = true});
   if (machine_.start_granted()) return;
   if (phase != Phase::kPreparing && phase != Phase::kHold && phase != Phase::kPostStop) return;

@@ -390,6 +390,8 @@ void World::give_input(const Input& input) {
       return deliver(event::Linked{input.value != 0});
     case What::kJobFailed:
       return deliver(job_failed(input.value));
+    case What::kUnfit:
+      return deliver(event::Unfit{});
     case What::kNodesReady:
       return deliver(event::NodesReady{static_cast<std::uint32_t>(input.value)});
     case What::kDiagnosed:

@@ -36,8 +36,9 @@ struct Input {
     kNobodyLeft,   // NothingLeft and NothingAdopted outside a sweep
     kLinked,       // value: whether it is up
     kJobFailed,    // value: what the other nodes say
-    kNodesReady,   // value: the restarts that they count; also when nobody asked
-    kDiagnosed,    // value: of which start, doubled, + 1: hopeless; also when nobody asked
+    kUnfit,
+    kNodesReady,  // value: the restarts that they count; also when nobody asked
+    kDiagnosed,   // value: of which start, doubled, + 1: hopeless; also when nobody asked
   };
   What what = What::kStop;
   TimeMs at = 0;

@@ -326,17 +326,18 @@ void LinkTask::take(const Verdict& verdict) {
   for (lifecycle::Event& next : side_.heed(verdict, context_.machine, now_ms_())) {
     context_.post(std::move(next));
   }
-  if (verdict.ended) note_end(verdict.exit_code);
+  if (verdict.ended) note_end(verdict);
 }
 
 // Nobody is there any more to say more than it did, or to give a start.
-void LinkTask::note_end(int exit_code) {
+void LinkTask::note_end(const Verdict& verdict) {
   set_up(false);
-  if (context_.machine.phase() == lifecycle::Phase::kPreparing) {
+  const bool why_known = verdict.state == Verdict::State::kFailed && !verdict.again;
+  if (context_.machine.phase() == lifecycle::Phase::kPreparing && !why_known) {
     context_.job.remote = RemoteFailure{
         .is_failure = true,
         .message = lifecycle::node_text(0, link_->names) + " has ended with exit code " +
-                   std::to_string(exit_code) + ", so it gives no start any more",
+                   std::to_string(verdict.exit_code) + ", so it gives no start any more",
         .detail = {}};
   }
   context_.post(event::Linked{.up = false, .ended = true});
@@ -347,6 +348,7 @@ void LinkTask::note_failure(const Verdict& verdict) {
   const NodeFailure& failure = *verdict.failure;
   const bool own = failure.node == static_cast<std::uint32_t>(link_->node_rank);
   const bool told = verdict.state == Verdict::State::kTold;
+  if (own && failure.kind == Kind::kUnfit) context_.job.unfit = failure.message;
   if (verdict.state == Verdict::State::kFailed && failure.kind != Kind::kReplanned) {
     const bool is_failure = failure.kind != Kind::kStopped && failure.kind != Kind::kExpired;
     context_.job.remote =

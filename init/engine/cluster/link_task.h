@@ -47,7 +47,7 @@ class LinkTask : public ChildWorker {
   void await_next(std::int64_t now_ms);
   [[nodiscard]] bool may_be_heard(int exit_code) const;
   void tell_sshd(const lifecycle::Verdict& verdict);
-  void note_end(int exit_code);
+  void note_end(const lifecycle::Verdict& verdict);
   void note_failure(const lifecycle::Verdict& verdict);
   void note_missing(const lifecycle::Verdict& verdict);
 

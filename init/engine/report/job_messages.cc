@@ -191,6 +191,7 @@ std::string describe_failure(const Job& job, const Machine& machine,
   const lifecycle::Cause* cause = machine.cause();
   if (cause == nullptr) return "";
   if (machine.failed_elsewhere()) return elsewhere_text(job);
+  if (cause->ends.empty() && !job.unfit.empty()) return job.unfit;
   if (cause->ends.empty() && !job.missing_nodes.empty()) return missing_text(job);
   if (cause->ends.empty()) {
     return job.resolver_message.empty()

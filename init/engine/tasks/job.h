@@ -77,6 +77,7 @@ struct Job {
   std::int64_t waiting_since_ms = 0;
   std::string missing_nodes;  // which are awaited before the start; "" = none
   std::optional<RemoteFailure> remote;
+  std::string unfit;  // why the other nodes cannot start with this one; "" = they can
   // What hooks exported, in the order in which they did: for the processes that start after them.
   std::vector<envgen::EnvEdit> exports;
   std::string first_failure;  // the message
