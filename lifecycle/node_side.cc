@@ -144,7 +144,7 @@ std::vector<Event> NodeSide::heed(const Verdict& verdict, const Machine& machine
         verdict.failure->kind == Kind::kClosed || verdict.failure->kind == Kind::kSilent;
     // This one lives: its connection was lost, and nothing has failed here.
     failed.here = verdict.failure->node == node_ && !lost;
-    if (lost && verdict.failure->node == 0) {
+    if (lost && verdict.failure->node == 0 && node_ != 0) {
       // Node 0 itself has compared the two. Otherwise what failed here is no consequence of the
       // loss if it came well before: ranks may see their connections closed before the link sees
       // its own.

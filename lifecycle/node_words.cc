@@ -26,4 +26,10 @@ std::string loss_message(const std::string& node, NodeFailure::Kind kind, TimeMs
          "or its machine is gone";
 }
 
+std::string cut_off_message(const std::string& node0, std::uint32_t others, TimeMs timeout_ms) {
+  return node0 + " has lost all " + std::to_string(others) +
+         " other nodes at once: nothing was heard from them for " + envgen::seconds(timeout_ms) +
+         ", so its own network is the likelier place";
+}
+
 }  // namespace lifecycle

@@ -339,18 +339,50 @@ void Coordinator::lose(std::uint32_t node, bool silent, TimeMs now) {
 void Coordinator::count_loss(std::uint32_t node, TimeMs now) {
   const Node& of = nodes_[node];
   if (of.gone || !in_start(of) || (numbered() && !begun_)) return;
+  if (of.silent && is_cut_off(now)) return fail_as_cut_off(now);
   fail_as_lost(node, of.silent ? Kind::kSilent : Kind::kClosed, of.lost_at, now);
 }
 
-void Coordinator::fail_as_lost(std::uint32_t node, Kind kind, TimeMs at, TimeMs now) {
+// Node 0 hears no other node any more, though there are several: its own network is the likelier
+// place. A connection that closed shows a peer that is there, or another kernel than node 0's.
+bool Coordinator::is_cut_off(TimeMs now) const {
+  std::uint32_t others = 0;
+  for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
+    const Node& of = nodes_[i];
+    if (!of.known || of.gone) continue;
+    if (!of.connected && !of.silent) return false;
+    if (!of.silent && now - of.heard_at < settings_.timeout_ms / 2) return false;
+    ++others;
+  }
+  return others >= 2;
+}
+
+void Coordinator::fail_as_cut_off(TimeMs now) {
+  TimeMs at = now;
+  std::uint32_t others = 0;
+  for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
+    const Node& of = nodes_[i];
+    if (!of.known || of.gone) continue;
+    at = std::min(at, of.heard_at);
+    ++others;
+  }
+  NodeFailure failure = loss_of(0, Kind::kSilent, at);
+  failure.message = cut_off_message(called(0), others, settings_.timeout_ms);
+  failed(std::move(failure), at, now);
+}
+
+NodeFailure Coordinator::loss_of(std::uint32_t node, Kind kind, TimeMs at) const {
   const Node& of = nodes_[node];
-  failed({.kind = kind,
+  return {.kind = kind,
           .node = node,
           .ran_ms = of.report.ran_ms < 0 ? -1 : std::max<TimeMs>(0, at - of.began_at),
           .restarts = true,
           .message = loss_message(called(node), kind, settings_.timeout_ms),
-          .detail = {}},
-         at, now);
+          .detail = {}};
+}
+
+void Coordinator::fail_as_lost(std::uint32_t node, Kind kind, TimeMs at, TimeMs now) {
+  failed(loss_of(node, kind, at), at, now);
 }
 
 bool Coordinator::counts(Kind kind) const {

@@ -127,6 +127,7 @@ class Coordinator {
   void lose(std::uint32_t node, bool silent, TimeMs now);
   void count_loss(std::uint32_t node, TimeMs now);
   void fail_as_lost(std::uint32_t node, NodeFailure::Kind kind, TimeMs at, TimeMs now);
+  void fail_as_cut_off(TimeMs now);
   void failed(NodeFailure failure, TimeMs at, TimeMs now);
   void told(NodeFailure failure, TimeMs at, TimeMs now);
   bool add_to(const NodeFailure& failure, TimeMs at);
@@ -147,6 +148,8 @@ class Coordinator {
   void come_back(std::uint32_t node);
 
   [[nodiscard]] bool counts(NodeFailure::Kind kind) const;
+  [[nodiscard]] NodeFailure loss_of(std::uint32_t node, NodeFailure::Kind kind, TimeMs at) const;
+  [[nodiscard]] bool is_cut_off(TimeMs now) const;
   [[nodiscard]] bool awaits_away(TimeMs now) const;
   [[nodiscard]] bool all_may_restart(const NodeFailure& first) const;
   [[nodiscard]] bool arrived(const Node& node) const;  // and was not given go

@@ -347,6 +347,15 @@ TEST_F(NodeSideTest, HoldsWhatFailedHereBeforeForNoConsequenceOfThatLoss) {
   EXPECT_FALSE(std::get<event::JobFailed>(heed(lost)[0]).here) << "node 0 knows better";
 }
 
+TEST_F(NodeSideTest, OfNode0ReportsNoLossOfItself) {
+  run();
+  side_.relink(0, true);
+  const std::vector<Event> events = heed(failed(0, Kind::kSilent));
+  EXPECT_FALSE(std::get<event::JobFailed>(events[0]).here) << "nothing failed on it";
+  give(events[0]);
+  EXPECT_FALSE(report().failure) << "it has found that itself";
+}
+
 TEST_F(NodeSideTest, SavesNothingThatWasAskedForBeforeItCame) {
   run();
   EXPECT_TRUE(heed({.saves = 5}).empty());

@@ -421,6 +421,34 @@ TEST(LostNode, IsNotNode0) {
   EXPECT_EQ(job.text_of_all(), "fine 0");
 }
 
+// Silence of all other nodes at once speaks of node 0's own network.
+TEST(LostNode, IsNode0WhereItHearsNoOtherNodeAnyMore) {
+  Nodes job(3);
+  job.running().pass(5000, {2}).pass(25'000, {1, 2});
+  EXPECT_EQ(job.text(0), "failing 0");
+  job.pass(kGatherMs, {1, 2});
+  EXPECT_EQ(job.text_of_all(), "failed 0 by 0 silent -30300 again");
+  EXPECT_EQ(job.verdict(0).failure->message,
+            "node 0 (a) has lost all 2 other nodes at once: nothing was heard from them for 30 s, "
+            "so its own network is the likelier place");
+  job.pass(10'000, {1, 2});
+  EXPECT_EQ(job.verdict(0).failure->node, 0U) << "the others are lost by now";
+}
+
+TEST(LostNode, IsNotNode0WhereItHearsAnotherNodeOrOneHasEnded) {
+  Nodes hears(3);
+  hears.running().pass(31'000 + kGatherMs, {2});
+  EXPECT_EQ(hears.verdict(0).failure->node, 2U);
+  Nodes one_ended(3);
+  one_ended.running().says_farewell(1, 0).pass(31'000 + kGatherMs, {2});
+  EXPECT_EQ(one_ended.verdict(0).failure->node, 2U) << "of one other nothing can be told";
+  Nodes closes(3);
+  closes.running().pass(29'000, {2}).close(1).pass(2500 + kGatherMs, {1, 2});
+  EXPECT_EQ(closes.text(0), "failing 0") << "its kernel closed the connection";
+  closes.pass(1000, {1, 2});
+  EXPECT_EQ(closes.verdict(0).failure->node, 2U);
+}
+
 TEST(LostNode, IsNoneThatNeverConnected) {
   Nodes job(2);
   job.connect(0).runs(0).pass(120'000);

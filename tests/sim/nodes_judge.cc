@@ -19,8 +19,8 @@ std::string named(std::uint32_t node) { return "node " + std::to_string(node); }
 }  // namespace
 
 std::string name_of(const NodeFailure& failure) {
-  static constexpr const char* kKinds[] = {"failed", "stopped", "expired",
-                                           "closed", "silent",  "replanned"};
+  static constexpr const char* kKinds[] = {"failed", "stopped",   "expired", "closed",
+                                           "silent", "replanned", "unfit"};
   return "node " + std::to_string(failure.node) + " " + kKinds[static_cast<int>(failure.kind)];
 }
 
