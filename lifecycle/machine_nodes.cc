@@ -72,8 +72,8 @@ void Machine::on(const event::JobFailed& event, TimeMs now) {
 void Machine::on(const event::Unfit& /*event*/, TimeMs now) {
   const bool up = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
   if (!begun_ || (phase_ != Phase::kPreparing && !up)) return;
-  fail({.ends = {}, .exit_code = exit_code::kOwnFailure}, now);
   verdict_known_ = true;
+  fail({.ends = {}, .exit_code = exit_code::kOwnFailure}, now);
 }
 
 void Machine::fail_elsewhere(const event::JobFailed& event, TimeMs now) {

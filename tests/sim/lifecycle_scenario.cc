@@ -88,7 +88,6 @@ Input make_input(Random& random, TimeMs span) {
   if (input.what == What::kExtend) input.value = random.pick({-5, 0, 10, 5000});
   if (input.what == What::kSignal) input.value = random.pick({SIGUSR1, SIGHUP, SIGCONT});
   if (input.what == What::kHoldFor) input.value = random.pick({-5, 0, 10, 5000});
-  if (input.what == What::kUnfit && !random.one_in(4)) input.what = What::kJobFailed;
   if (input.what == What::kLinked) input.value = random.pick({0, 1, 1});
   if (input.what == What::kJobFailed) input.value = static_cast<TimeMs>(random.below(32));
   if (input.what == What::kNodesReady) input.value = random.pick({0, 1, 2, 40});
