@@ -10,6 +10,13 @@ using Kind = NodeFailure::Kind;
 
 }  // namespace
 
+void LinkWatch::resume(std::uint64_t life, std::uint32_t restarts, TimeMs now) {
+  link_ = Link::kClosed;
+  closed_at_ = now;
+  life_ = life;
+  restarts_ = restarts;
+}
+
 void LinkWatch::connected(TimeMs now) {
   if (link_ == Link::kOpen) closed_at_ = heard_at_;  // the new one takes the place of a silent one
   link_ = Link::kOpen;

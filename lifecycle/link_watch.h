@@ -17,6 +17,8 @@ class LinkWatch {
  public:
   LinkWatch(TimeMs timeout_ms, bool loss_counts, std::string node0)
       : timeout_ms_(timeout_ms), counts_(loss_counts), node0_(std::move(node0)) {}
+  // Takes the place of a watch that has ended and knew node 0 by `life`, in start `restarts`.
+  void resume(std::uint64_t life, std::uint32_t restarts, TimeMs now);
   void connected(TimeMs now);
   void heard(TimeMs now);
   void closed(TimeMs now);

@@ -428,6 +428,26 @@ TEST(LinkWatch, ConcludesFromAClosedConnection) {
   EXPECT_EQ(lost(watch, 9000), "");
 }
 
+// The process that held the connection was started again.
+TEST(LinkWatch, GoesOnForOneThatHasEnded) {
+  const Verdict said{.failure = {}, .waits_for = {}, .life = 6};
+  const NodeReport own{.stage = NodeReport::Stage::kRunning, .restarts = 2};
+  LinkWatch alone(30'000, true, "node 0 (a)");
+  alone.resume(5, 2, 1000);
+  EXPECT_EQ(lost(alone, 3999), "");
+  EXPECT_EQ(lost(alone, 4000), "failed 2 closed -3000");
+  LinkWatch other(30'000, true, "node 0 (a)");
+  other.resume(5, 2, 1000);
+  other.connected(1500);
+  const Verdict replaced = other.verdict(said, own, 1600);
+  EXPECT_TRUE(replaced.by_itself);
+  EXPECT_EQ(replaced.failure->age_ms, 600);
+  LinkWatch same(30'000, true, "node 0 (a)");
+  same.resume(6, 2, 1000);
+  same.connected(1500);
+  EXPECT_EQ(same.verdict(said, own, 1600), said);
+}
+
 TEST(LinkWatch, ConcludesFromSilence) {
   LinkWatch watch(30'000, true, "node 0 (a)");
   watch.connected(0);

@@ -51,6 +51,7 @@ class LinkClient {
     host_ = lifecycle::node_text(0, settings.names) + " at " + settings.address + " port " +
             std::to_string(settings.port);
     if (!no_status_.empty()) pipes_.warn(no_status_);
+    if (settings.node0_life != 0) watch_.resume(settings.node0_life, settings.restarts, now());
   }
 
   // The result: the farewell has been delivered, or none was due.
@@ -91,7 +92,7 @@ class LinkClient {
     if (main_.open()) {
       until(beat_ms_, now());
       if (!attempt_) until(std::max(heard_ms_ + heartbeat_ms_ * 5 / 2, next_attempt_ms_), now());
-    } else if (!attempt_ && !over_ && resolver_.fd() < 0) {
+    } else if (!attempt_ && !over_ && may_connect() && resolver_.fd() < 0) {
       until(next_attempt_ms_, now());
     }
     if (!main_.open() && !warned_) until(alone_ms_ + kWarnMs, now());
@@ -244,8 +245,11 @@ class LinkClient {
 
   // --- Attempts ---
 
+  // Whether another process of node 0 answers is judged by what this node takes part in.
+  [[nodiscard]] bool may_connect() const { return report_ || settings_.node0_life == 0; }
+
   void attempt_or_warn() {
-    const bool wanted = main_.open() ? silent() : !over_;
+    const bool wanted = main_.open() ? silent() : !over_ && may_connect();
     if (wanted && !attempt_ && now() >= next_attempt_ms_ && !resolver_.addresses().empty()) {
       began_ms_ = now();
       attempt_.emplace(settings_, key_, resolver_.addresses(), now());

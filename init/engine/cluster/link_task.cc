@@ -127,8 +127,10 @@ void LinkTask::start(const envgen::NodeLink& link) {
   sys::Fd its_end(ends[0]);
   down_.reset(ends[1]);
   const StartContext start = context_.start_context();
-  const LinkSettings settings =
+  LinkSettings settings =
       settings_of(link, context_.job.plan.policy, life_, start.base.facts.run_dir);
+  settings.node0_life = node0_life_;
+  settings.restarts = context_.machine.restarts();
   const std::array keep = {its_end.get()};
   auto status = fork(
       "starting the link to the other nodes", context_.saved,
@@ -150,6 +152,7 @@ void LinkTask::retire() {
   down_.reset();
   context_.job.link_pid = 0;
   start_at_ms_.reset();
+  node0_life_ = 0;
 }
 
 void LinkTask::on_silence(bool damaged) {
@@ -318,6 +321,7 @@ void LinkTask::tell_machine(bool fails) {
 }
 
 void LinkTask::take(const Verdict& verdict) {
+  if (verdict.life != 0) node0_life_ = verdict.life;
   note_missing(verdict);
   context_.job.hang_side.heed(verdict, sys::monotonic_ms());
   if (!link_->tell_sshd.empty()) tell_sshd(verdict);

@@ -160,6 +160,23 @@ TEST_F(Link, LosesNode0) {
   EXPECT_EQ(verdict.failure->kind, NodeFailure::Kind::kClosed);
 }
 
+// PID 1 tells the next worker which process of node 0 the last one knew.
+TEST_F(Link, NoticesThatNode0WasReplacedWhileItsOwnWorkerWasMadeAgain) {
+  run(2);
+  for (const std::size_t each : {0U, 1U}) node(each).kill();
+  engine::LinkSettings other = settings(0, 2);
+  other.life ^= 0xF00U;
+  Node& zero = nodes_.emplace_back(other);
+  zero.await_state(true);
+  engine::LinkSettings next = settings(1, 2);
+  next.node0_life = settings(0, 2).life;
+  Node& one = nodes_.emplace_back(next);
+  one.report(Stage::kRunning);
+  const lifecycle::Verdict verdict = one.await(State::kFailed);
+  EXPECT_TRUE(verdict.by_itself);
+  EXPECT_EQ(verdict.failure->node, 0U);
+}
+
 TEST_F(Link, MissesNode0NotWhenItsWorkerIsMadeAgain) {
   run(2);
   node(0).kill();
