@@ -11,10 +11,13 @@ void cut_text(std::string& text, std::size_t most) {
   text.shrink_to_fit();
 }
 
-std::string node_text(std::uint32_t node, const std::vector<std::string>& names) {
+std::string named_node(std::uint32_t node, const std::string& name) {
   std::string number = "node " + std::to_string(node);
-  if (node >= names.size() || names[node].empty() || names[node] == number) return number;
-  return number + " (" + names[node] + ")";
+  return name.empty() || name == number ? number : number + " (" + name + ")";
+}
+
+std::string node_text(std::uint32_t node, const std::vector<std::string>& names) {
+  return named_node(node, node < names.size() ? names[node] : "");
 }
 
 std::string loss_message(const std::string& node, NodeFailure::Kind kind, TimeMs timeout_ms) {

@@ -13,7 +13,9 @@ namespace lifecycle {
 // At most so many bytes, and no half character at the end.
 void cut_text(std::string& text, std::size_t most);
 
-// "node 1 (b)" of the names by rank; "node 1" where it has none but that.
+// "node 1 (b)"; "node 1" where its name is "" or that.
+std::string named_node(std::uint32_t node, const std::string& name);
+// The same of the names by rank, of which there may be fewer.
 std::string node_text(std::uint32_t node, const std::vector<std::string>& names);
 
 // Of a node_text(): that it is lost, and by what that is seen, kClosed or kSilent.

@@ -204,7 +204,7 @@ NodeReport LinkTask::report() {
   }
   NodeFailure& failure = *report.failure;
   const std::string node =
-      "node " + std::to_string(link_->node_rank) + (job.host.empty() ? "" : " (" + job.host + ")");
+      lifecycle::named_node(static_cast<std::uint32_t>(link_->node_rank), job.host);
   if (failure.kind == NodeFailure::Kind::kStopped) {
     failure.message = node + " was stopped by " + proc::signal_name(machine.stop_signal());
   } else if (failure.kind == NodeFailure::Kind::kReplanned) {

@@ -327,10 +327,10 @@ void Worker::report_stop(const Hook* hook) {
     left += (left.empty() ? "; not run: " : ", ") + path.substr(path.rfind('/') + 1);
   }
   if (hook == nullptr && left.empty()) return;
-  const std::string what = hook != nullptr
-                               ? title(*hook) + " is ended"
-                               : "the " + std::string(name_of(group_.event)) + " hooks are ended";
-  output_.say(sys::log::Level::kWarning, what + ": its time is over, or the job stops" + left);
+  const std::string what = hook != nullptr ? title(*hook) + " is ended: its time is over"
+                                           : "the " + std::string(name_of(group_.event)) +
+                                                 " hooks are ended: their time is over";
+  output_.say(sys::log::Level::kWarning, what + ", or the job stops" + left);
   output_.write_ready();
 }
 

@@ -166,7 +166,7 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
     }
     if (!told.cause) return;
     const std::int64_t until_ms = sys::monotonic_ms() + kDumpsMs;
-    const std::string dumps = read_dumps(dump_order(job), until_ms).text;
+    const std::string dumps = read_dumps(dump_order(job), until_ms, on_node(job.plan)).text;
     if (dumps.empty()) return;
     told.cause->advice += (told.cause->advice.empty() ? "" : "; ") + dumps;
     tell(told);

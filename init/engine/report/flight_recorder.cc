@@ -79,24 +79,24 @@ std::string paths_text(const Dumps& dumps) {
 }
 
 // "the flight recorder's dumps /d/trace_0 and 7 more: read them with `python -m ... /d/`"
-std::string command_text(const Dumps& dumps) {
+std::string command_text(const Dumps& dumps, const std::string& where) {
   const bool several = dumps.count > 1;
   const std::string first = envgen::plain_text(dumps.files.front().path);
-  return (several ? "the flight recorder's dumps " : "the flight recorder's dump ") +
+  return (several ? "the flight recorder's dumps" : "the flight recorder's dump") + where + " " +
          paths_text(dumps) + (several ? ": read them with `" : ": read it with `") +
          "python -m torch.distributed.flight_recorder.fr_trace " +
          first.substr(0, first.rfind('/') + 1) + "`";
 }
 
 std::string findings_text(const Dumps& dumps, const envgen::RecorderVerdict& verdict,
-                          std::size_t unreadable) {
+                          std::size_t unreadable, const std::string& where) {
   std::string text;
   if (!verdict.text.empty()) text = "the flight recorder: " + verdict.text;
   if (verdict.culprits.empty()) {
-    text += (text.empty() ? "" : "; ") + command_text(dumps);
+    text += (text.empty() ? "" : "; ") + command_text(dumps, where);
   } else {
-    text += dumps.count > 1 ? " (dumps " : " (dump ";
-    text += paths_text(dumps) + ")";
+    text += dumps.count > 1 ? " (dumps" : " (dump";
+    text += where + " " + paths_text(dumps) + ")";
     if (unreadable > 0) {
       text += "; " + std::to_string(unreadable) + " of " + std::to_string(dumps.count) +
               " dumps could not be read";
@@ -131,7 +131,8 @@ Dumps find_dumps(const DumpOrder& order) {
   return found;
 }
 
-RecorderFindings read_dumps(const DumpOrder& order, std::int64_t until_ms) {
+RecorderFindings read_dumps(const DumpOrder& order, std::int64_t until_ms,
+                            const std::string& where) {
   const Dumps found = find_dumps(order);
   if (found.count == 0) return {};
   std::optional<sys::AsUser> as_job;
@@ -151,7 +152,7 @@ RecorderFindings read_dumps(const DumpOrder& order, std::int64_t until_ms) {
   return {.dumps = std::move(dumps),
           .culprits = verdict.culprits,
           .unreadable = unreadable,
-          .text = findings_text(found, verdict, unreadable)};
+          .text = findings_text(found, verdict, unreadable, where)};
 }
 
 }  // namespace engine

@@ -46,7 +46,9 @@ struct RecorderFindings {
   std::string text;
 };
 // Finds, reads and judges the dumps: of each at most 8 MiB, of all 256 MiB, until `until_ms`
-// (monotonic). A dump that cannot be read does not hide the others.
-RecorderFindings read_dumps(const DumpOrder& order, std::int64_t until_ms);
+// (monotonic). A dump that cannot be read does not hide the others. `where`: on_node(), for a text
+// that other nodes print too.
+RecorderFindings read_dumps(const DumpOrder& order, std::int64_t until_ms,
+                            const std::string& where = "");
 
 }  // namespace engine

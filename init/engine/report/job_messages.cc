@@ -7,6 +7,7 @@
 #include "init/proc/signals.h"
 #include "init/sys/clock.h"
 #include "init/sys/log.h"
+#include "lifecycle/node_words.h"
 
 namespace engine {
 namespace {
@@ -21,10 +22,10 @@ const envgen::Process* process_of(const Job& job, std::size_t index) {
 
 int node_of(const Job& job) { return job.plan.local_node ? job.plan.local_node->node_rank : 0; }
 
-// "node 2 b", for messages that the job's other nodes print too.
-std::string this_node(const Job& job) {
-  const std::string text = "node " + std::to_string(node_of(job));
-  return job.plan.node_count > 1 && !job.host.empty() ? text + " " + job.host : text;
+// The job's other nodes print the same message.
+std::string with_node(const Job& job, const std::string& text) {
+  if (job.plan.node_count < 2) return text;
+  return lifecycle::named_node(static_cast<std::uint32_t>(node_of(job)), job.host) + ": " + text;
 }
 
 std::string who(const Job& job, std::size_t index) {
@@ -32,7 +33,8 @@ std::string who(const Job& job, std::size_t index) {
   const envgen::Process* process = process_of(job, index);
   const bool rank = process != nullptr && process->rank >= 0;
   if (!rank && job.plan.node_count < 2) return text;
-  text += " (" + this_node(job);
+  text += " (node " + std::to_string(node_of(job));
+  if (job.plan.node_count > 1 && !job.host.empty()) text += " " + job.host;
   if (rank && process->device >= 0) text += ", device " + std::to_string(process->device);
   return text + ")";
 }
@@ -69,10 +71,12 @@ std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, T
                          std::optional<std::uint64_t> oom_kills_now) {
   const TaskRecord& record = job.records[end.task.index];
   if (kind == TaskKind::kResolve) {
-    if (!job.resolver_message.empty()) return job.resolver_message;
+    if (!job.resolver_message.empty()) return with_node(job, job.resolver_message);
     const std::string oom = oom_text(job, end.ending, oom_kills_now);
-    return "the resolver " + how(record, end.ending) +
-           (oom.empty() ? "; this is a defect of trainit: report it with `trainit snapshot`" : oom);
+    return with_node(
+        job, "the resolver " + how(record, end.ending) +
+                 (oom.empty() ? "; this is a defect of trainit: report it with `trainit snapshot`"
+                              : oom));
   }
   std::string text = who(job, end.task.index);
   if (kind == TaskKind::kData) {
@@ -82,8 +86,7 @@ std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, T
     return data.missing ? text : text + " (--data-on-failure source: it reads the source)";
   }
   if (record.event && !record.hook_message.empty()) {
-    return job.plan.node_count > 1 ? this_node(job) + ": " + record.hook_message
-                                   : record.hook_message;
+    return with_node(job, record.hook_message);
   }
   if (record.failure) return text + " could not start: " + start_text(*record.failure);
   text += " " + how(record, end.ending);
@@ -91,11 +94,18 @@ std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, T
   if (ended && record.ended_ms > 0) text += ", at " + sys::utc_text(record.ended_ms);
   text += oom_text(job, end.ending, oom_kills_now);
   const envgen::Process* process = process_of(job, end.task.index);
-  if (process != nullptr && !process->log.empty()) text += "; its output: " + process->log;
+  if (process != nullptr && !process->log.empty()) {
+    text += "; its output" + on_node(job.plan) + ": " + process->log;
+  }
   return text;
 }
 
 }  // namespace
+
+std::string on_node(const envgen::Plan& plan) {
+  if (plan.node_count < 2 || !plan.local_node) return "";
+  return " on node " + std::to_string(plan.local_node->node_rank);
+}
 
 bool is_plain(const envgen::Plan& plan) {
   return plan.platform == "local" && plan.node_count == 1 && plan.services.empty() &&
@@ -194,10 +204,11 @@ std::string describe_failure(const Job& job, const Machine& machine,
   if (cause->ends.empty() && !job.unfit.empty()) return job.unfit;
   if (cause->ends.empty() && !job.missing_nodes.empty()) return missing_text(job);
   if (cause->ends.empty()) {
-    return job.resolver_message.empty()
-               ? "the resolver hangs; it may read from a mount that does not answer: " +
-                     (job.waiting_for.empty() ? "see `trainit plan`" : job.waiting_for)
-               : job.resolver_message;
+    return with_node(job,
+                     job.resolver_message.empty()
+                         ? "the resolver hangs; it may read from a mount that does not answer: " +
+                               (job.waiting_for.empty() ? "see `trainit plan`" : job.waiting_for)
+                         : job.resolver_message);
   }
   const std::vector<lifecycle::Task>& tasks = machine.tasks();
   std::string text =

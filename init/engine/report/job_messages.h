@@ -13,6 +13,10 @@
 
 namespace engine {
 
+// " on node 1", behind what the message of a job of several nodes says of a file: the other nodes
+// print it too. "" otherwise.
+std::string on_node(const envgen::Plan& plan);
+
 // One command on one node, of no platform: that it starts, and that it ended well, need not be
 // said.
 bool is_plain(const envgen::Plan& plan);

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "init/copy/copy_progress.h"
 #include "init/sys/clock.h"
+#include "lifecycle/node_words.h"
 
 namespace engine {
 namespace {
@@ -271,7 +272,13 @@ std::string hold_text(const JobReport& report, std::int64_t now_ms, bool timelin
     text += "  " + padded(std::move(command), kWidth) + "  " + what + "\n";
   };
   const std::string log = sys::printable(report.failure.log);
-  if (!log.empty()) say("tail -n 100 " + log, "what failed first printed");
+  const bool here = report.failure.node == report.node_rank;
+  if (!log.empty() && here) say("tail -n 100 " + log, "what failed first printed");
+  if (!log.empty() && !here) {
+    const auto node = static_cast<std::uint32_t>(report.failure.node);
+    text += "  what failed first printed on " +
+            sys::printable(lifecycle::named_node(node, report.failure.host)) + ": " + log + "\n";
+  }
   if (timeline) say("trainit report", "what happened, and when");
   say("trainit hold --for 2h", "keep it for so long from now");
   say("trainit release", "end it, with the failure's exit code");

@@ -269,6 +269,12 @@ TEST(StateText, SaysHowLongIsLeftOfEachWindow) {
   EXPECT_THAT(engine::state_to_text(report, kNowMs, {.timeline = true}),
               AllOf(HasSubstr("; type\n  tail -n 100 /run/trainit/logs/rank-1.log  what failed "),
                     HasSubstr("\n  trainit report ")));
+  report.failure.node = 1;
+  report.failure.host = "worker-b";
+  EXPECT_THAT(engine::state_to_text(report, kNowMs),
+              AllOf(HasSubstr("\n  what failed first printed on node 1 (worker-b): "
+                              "/run/trainit/logs/rank-1.log\n"),
+                    Not(HasSubstr("tail "))));
 }
 
 TEST(StateText, SaysNothingOfATimeThatIsOver) {

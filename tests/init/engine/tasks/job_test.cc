@@ -93,10 +93,11 @@ TEST_F(Failure, OfAPlanThatHasFewerRanksByNowKeepsNoneOfTheOld) {
 TEST_F(Failure, NamesRankNodeDeviceCodeTimeLogAndWhoWasStopped) {
   start();
   end({{2, kExit3}});
-  EXPECT_EQ(text(),
-            "rank-9 (node 1 worker-b, device 1) exited with code 3 after 61.5 s, at "
-            "1970-01-01T00:01:02.500Z; its output: /logs/rank-9.txt; stopped because of it: "
-            "rank-8, rank-10");
+  EXPECT_EQ(
+      text(),
+      "rank-9 (node 1 worker-b, device 1) exited with code 3 after 61.5 s, at "
+      "1970-01-01T00:01:02.500Z; its output on node 1: /logs/rank-9.txt; stopped because of it: "
+      "rank-8, rank-10");
 }
 
 TEST_F(Failure, OfTheRankOnStdoutNamesNoLog) {
@@ -184,6 +185,9 @@ TEST_F(Failure, OfTheResolverIsWhatItSaid) {
   machine_.step(event::ResolveFailed{125}, 0);
   job_.resolver_message = "reading the rank table: /t: found x; do y";
   resolver_ends({Ending::How::kExited, 125});
+  EXPECT_EQ(text(), "node 1 (worker-b): reading the rank table: /t: found x; do y")
+      << "the other nodes print it too";
+  job_.plan.node_count = 1;
   EXPECT_EQ(text(), "reading the rank table: /t: found x; do y");
 }
 
