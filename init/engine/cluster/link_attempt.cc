@@ -51,6 +51,7 @@ void LinkAttempt::try_next(std::int64_t now_ms) {
 
 void LinkAttempt::fail(std::string why, std::int64_t now_ms) {
   connection_.abort();
+  refused_ = state_ == State::kWelcoming && now_ms < deadline_ms_;
   why_ = std::move(why);
   try_next(now_ms);
 }

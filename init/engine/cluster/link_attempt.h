@@ -26,6 +26,8 @@ class LinkAttempt {
   // Node 0 knows from here on that this is our connection, and closes the other one.
   [[nodiscard]] bool shown() const { return state_ == State::kWelcoming; }
   [[nodiscard]] const std::string& why() const { return why_; }  // it failed
+  // Node 0, or who answers at its address, has refused this node.
+  [[nodiscard]] bool refused() const { return refused_; }
   [[nodiscard]] int fd() const { return connection_.fd(); }
   [[nodiscard]] short events() const;
   [[nodiscard]] std::int64_t deadline_ms() const { return deadline_ms_; }
@@ -51,6 +53,7 @@ class LinkAttempt {
   std::int64_t deadline_ms_ = 0;
   std::int64_t heartbeat_ms_ = 0;
   std::string why_;
+  bool refused_ = false;
 };
 
 }  // namespace engine

@@ -34,6 +34,8 @@ using lifecycle::NodeReport;
 constexpr std::int64_t kFirstPauseMs = 100;
 constexpr std::int64_t kMostPauseMs = 2000;
 constexpr std::int64_t kWarnMs = 30'000;
+// In an elastic job nodes see another list at different times.
+constexpr std::int64_t kOtherListMs = 10'000;
 constexpr std::int64_t kFarewellMs = 1000;
 constexpr std::int64_t kMostWaitMs = 10'000;
 
@@ -291,6 +293,7 @@ class LinkClient {
         return;
     }
     why_ = attempt_->why();
+    if (!main_.open()) note_refusal(attempt_->refused());
     attempt_.reset();
     resolver_.look_again();
     next_attempt_ms_ = std::max(now(), began_ms_ + jittered(pause_ms_));
@@ -298,7 +301,23 @@ class LinkClient {
     if (!main_.open()) pipes_.state(false, host_ + ": " + why_);
   }
 
+  // One refusal may be the end of node 0, or of another container.
+  void note_refusal(bool refused) {
+    if (!refused) return refused_ms_.reset();
+    const bool first = !refused_ms_;
+    if (first) refused_ms_ = now();
+    if (first || warned_ || now() - *refused_ms_ < (settings_.elastic ? kOtherListMs : 0)) return;
+    warned_ = true;
+    pipes_.warn(to_line(envgen::Error{
+        "joining the job's nodes as " + lifecycle::node_text(settings_.node, settings_.names),
+        host_, "a refusal: " + why_,
+        "end the container that is too many, or give it its own --node-rank and both the same list "
+        "of nodes and --job-secret; until then this node sees failures on others by their effects "
+        "only"}));
+  }
+
   void welcomed() {
+    refused_ms_.reset();
     // Whoever has the shorter time-out hears as often as that asks for.
     heartbeat_ms_ = std::min(attempt_->heartbeat_ms(), heartbeat_ms(settings_));
     main_.abort();
@@ -338,7 +357,8 @@ class LinkClient {
   std::string why_ = "not reached yet";
   std::int64_t alone_ms_ = 0;  // since when there is no connection
   bool warned_ = false;
-  bool over_ = false;  // node 0 has said farewell
+  std::optional<std::int64_t> refused_ms_;  // since when each attempt was refused
+  bool over_ = false;                       // node 0 has said farewell
   bool farewell_ = false;
   std::int64_t farewell_ms_ = 0;  // when to give it up
   bool said_all_ = false;

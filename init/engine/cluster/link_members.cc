@@ -140,9 +140,10 @@ bool LinkMembers::hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int
     const std::string who = "somebody at " + address_text(peer_address(peer.connection.fd()));
     coordinator_.differs(hello->node,
                          who + " said to be it, and has another secret or list of nodes");
-    warning_ = who + " said to be " + node_text(hello->node, settings_.names) +
+    warning_ = stranger_text(peer, hello->node) +
                " and does not know this job: it has another secret or list of nodes, or is of "
-               "another job";
+               "another job; it is refused: end that container, or give it this job's list of "
+               "nodes and --job-secret";
     return false;
   }
   peer.connection.begin_session(key_.session(peer.nonce, frame.payload, true));
@@ -160,6 +161,11 @@ bool LinkMembers::hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int
   }
   ask_old_one(id, peer, now_ms);
   return true;
+}
+
+std::string LinkMembers::stranger_text(const Peer& peer, std::uint32_t node) const {
+  return "somebody at " + address_text(peer_address(peer.connection.fd())) + " said to be " +
+         node_text(node, settings_.names);
 }
 
 // It knows the job's key, and is refused.
@@ -181,6 +187,10 @@ bool LinkMembers::differs(Peer& peer, const LinkHello& hello) {
   }
   if (here.empty()) return false;
   coordinator_.differs(hello.node, here);
+  if (!settings_.elastic) {
+    warning_ = stranger_text(peer, hello.node) + " and is refused: " + here +
+               "; give all nodes the same list of nodes and image";
+  }
   refuse(peer, there);
   return true;
 }
@@ -220,8 +230,9 @@ void LinkMembers::answered(std::uint32_t node) {
   const Id id = question->second.newcomer;
   questions_.erase(question);
   Peer& newcomer = connections_.at(id);
-  warning_ = "somebody at " + address_text(peer_address(newcomer.connection.fd())) +
-             " said to be " + node_text(node, settings_.names) + ", which is connected and answers";
+  warning_ = stranger_text(newcomer, node) +
+             ", which is connected and answers; it is refused: end that container, or give it its "
+             "own --node-rank";
   refuse(newcomer, "a " + node_text(node, settings_.names) + " is connected and answers");
 }
 
@@ -400,7 +411,10 @@ std::optional<std::string> LinkMembers::take_warning() {
   }
   if (warning_.empty()) return std::nullopt;
   std::string warning = std::exchange(warning_, {});
-  if (warned_ms_ && now_ms - *warned_ms_ < kWarnMs) return std::nullopt;
+  constexpr std::size_t kMostKnown = 64;
+  const bool soon = warned_ms_ && now_ms - *warned_ms_ < kWarnMs;
+  if (soon || warned_.contains(warning)) return std::nullopt;
+  if (warned_.size() < kMostKnown) warned_.insert(warning);
   warned_ms_ = now_ms;
   return warning;
 }

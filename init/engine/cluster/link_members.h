@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -85,6 +86,7 @@ class LinkMembers {
   void answered(std::uint32_t node);
   void admit(Id id, std::int64_t now_ms);
   void refuse(Peer& peer, const std::string& why);
+  [[nodiscard]] std::string stranger_text(const Peer& peer, std::uint32_t node) const;
   bool send_rows(Peer& peer, const LinkFrame& frame, std::int64_t now_ms);
   void tell(Peer& peer, std::int64_t now_ms);
   static void send(Peer& peer, LinkFrame::Kind kind, std::string_view payload = {});
@@ -115,6 +117,7 @@ class LinkMembers {
   std::vector<std::uint64_t> compared_;  // by node: the life whose clock was looked at
   std::optional<std::int64_t> clocks_told_ms_;
   std::optional<std::int64_t> warned_ms_;
+  std::set<std::string> warned_;  // each attempt of a stranger would say the same
 };
 
 }  // namespace engine

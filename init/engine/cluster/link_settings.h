@@ -22,6 +22,7 @@ struct LinkSettings {
   // lifecycle::Coordinator::Settings
   bool stops = true, loss_counts = true, stop_counts = true, together = true;
   std::int64_t restart_reset_ms = 0;
+  bool elastic = false;  // the list of nodes changes, on one node before the next
   int free_port = 0;  // node 0: a port that must be free before a "go" (the job's master port); 0:
                       // none
   std::uint64_t node0_life = 0;  // Verdict::life, as this node's last worker heard it; 0: none did

@@ -64,6 +64,7 @@ LinkSettings settings_of(const envgen::NodeLink& link, const envgen::Policy& pol
           .stop_counts = link.stop_counts,
           .together = together,
           .restart_reset_ms = policy.restart_reset_ms,
+          .elastic = policy.elastic,
           .free_port = link.master_port,
           .socket = run_dir.empty() ? "" : run_dir + "/link",
           .recorder = recorder_file(run_dir)};

@@ -196,6 +196,8 @@ TEST_F(LinkStrangers, WithoutTheSecretAreNoNode) {
   of.secret = "";
   Node& other = start(of);
   EXPECT_THAT(other.await_text("another --job-secret"), HasSubstr("does not know this job"));
+  EXPECT_THAT(other.await_warning(), AllOf(HasSubstr("joining the job's nodes as node 1 (b)"),
+                                           HasSubstr("does not know this job")));
   of.secret = secret_;
   of.common = "another job";
   start(of).await_text("another job");
@@ -234,6 +236,10 @@ TEST_F(LinkStrangers, StandForNobodyWhoIsThere) {
     Node& stranger = start(of);
     EXPECT_THAT(stranger.await_text("is connected and answers"), HasSubstr("a node 1 (b)"));
     EXPECT_THAT(a.await_warning(), HasSubstr("said to be node 1 (b), which is connected"));
+    EXPECT_THAT(stranger.await_warning(), AllOf(HasSubstr("joining the job's nodes as node 1 (b)"),
+                                                HasSubstr("connected and answers")));
+    EXPECT_THAT(stranger.warnings(), IsEmpty()) << "once";
+    EXPECT_THAT(a.warnings(), IsEmpty()) << "once";
     stranger.report(Stage::kArrived);
     b.report(Stage::kArrived);
     a.report(Stage::kArrived);
