@@ -13,8 +13,9 @@ struct Error {
   std::string what;  // what was being done: "reading the rank table"
   std::string
       where;  // the path, variable or place: "/user/config/jobstart_hccl.json: line 3, column 29"
-  std::string found;  // what was found there: "a // comment, which JSON does not have"
-  std::string fix;    // what to do: "remove the comments"
+  std::string found;        // what was found there: "a // comment, which JSON does not have"
+  std::string fix;          // what to do: "remove the comments"
+  bool not_listed = false;  // the list of nodes is good, and this one is not in it
 
   bool operator==(const Error&) const = default;
 };

@@ -54,6 +54,7 @@ struct TasksEnded {  // all deaths seen in one turn
 };
 struct ResolveFailed {  // why the resolve task is about to end badly: 69 or 125. Before its end.
   int exit_code = 125;
+  bool left = false;  // no failure: the job goes on without this node, which ends well
 };
 struct StopRequested {
   int signal = 15;

@@ -142,6 +142,7 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
 void Machine::on(const event::ResolveFailed& event, TimeMs now) {
   if (phase_ != Phase::kPreparing || cluster_ready_ || resolve_code_ != 0) return;
   if (!waits_for(TaskKind::kResolve)) return;
+  if (event.left) return end_as(Outcome::kSucceeded, now);
   resolve_code_ = event.exit_code != 0 ? event.exit_code : exit_code::kOwnFailure;
   set_timer(Timer::kResolve, now + kAnswerGapMs);
 }

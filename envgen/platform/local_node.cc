@@ -50,8 +50,12 @@ std::string names_of_self(const LocalNodeHints& hints) {
 
 Result<LocalNode> by_node_rank(const std::vector<Node>& nodes, int node_rank) {
   if (node_rank < 0 || static_cast<std::size_t>(node_rank) >= nodes.size()) {
-    return fail("finding this node", "--node-rank", std::to_string(node_rank),
-                "use a node rank from 0 to " + std::to_string(nodes.size() - 1));
+    return std::unexpected(
+        Error{.what = "finding this node",
+              .where = "--node-rank",
+              .found = std::to_string(node_rank),
+              .fix = "use a node rank from 0 to " + std::to_string(nodes.size() - 1),
+              .not_listed = node_rank >= 0});
   }
   return LocalNode{node_rank, "--node-rank says so"};
 }
@@ -71,9 +75,12 @@ Result<LocalNode> by_rank_start(const std::vector<Node>& nodes, int rank_start) 
 }
 
 std::unexpected<Error> not_in_table(const std::vector<Node>& nodes, const LocalNodeHints& hints) {
-  return fail("finding this node in the rank table", names_of_self(hints),
-              "no entry for this node; the table has " + names_in_table(nodes),
-              "is it the table of another job? Say which entry this is with --node-rank");
+  return std::unexpected(
+      Error{.what = "finding this node in the rank table",
+            .where = names_of_self(hints),
+            .found = "no entry for this node; the table has " + names_in_table(nodes),
+            .fix = "is it the table of another job? Say which entry this is with --node-rank",
+            .not_listed = true});
 }
 
 }  // namespace

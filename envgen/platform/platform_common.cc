@@ -197,9 +197,12 @@ Result<LocalNode> local_node_by_index(std::size_t node_count, const Request& req
   std::string_view where = request.node_rank ? "--node-rank" : source;
   int rank = request.node_rank.value_or(index);
   if (rank < 0 || static_cast<std::size_t>(rank) >= node_count) {
-    return fail(kFinding, std::string(where),
-                std::to_string(rank) + " in a job of " + std::to_string(node_count) + " nodes",
-                "node ranks go from 0 to " + std::to_string(node_count - 1));
+    return std::unexpected(Error{
+        .what = kFinding,
+        .where = std::string(where),
+        .found = std::to_string(rank) + " in a job of " + std::to_string(node_count) + " nodes",
+        .fix = "node ranks go from 0 to " + std::to_string(node_count - 1),
+        .not_listed = rank >= 0});
   }
   return LocalNode{rank, request.node_rank ? "--node-rank says so"
                                            : std::string(where) + " is " + std::to_string(index)};
@@ -219,7 +222,11 @@ Result<LocalNode> local_node_by_name(const std::vector<Node>& nodes, const Input
                           ? "nothing that is called " + (own.empty() ? "like this host" : own) +
                                 "; it has " + names_of(nodes)
                           : std::to_string(ranks.size()) + " entries that this container could be";
-  return fail(kFinding, std::string(where), std::move(found), "say which one with --node-rank");
+  return std::unexpected(Error{.what = kFinding,
+                               .where = std::string(where),
+                               .found = std::move(found),
+                               .fix = "say which one with --node-rank",
+                               .not_listed = ranks.empty()});
 }
 
 ResolvedCluster make_resolved_cluster(Cluster cluster, LocalNode local_node, PlatformFacts platform,

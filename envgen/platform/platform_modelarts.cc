@@ -255,8 +255,12 @@ Result<int> place_in(const Inputs& inputs, const std::vector<HostPort>& hosts,
   }
   const auto place = static_cast<std::size_t>(*index);
   if (place >= hosts.size()) {
-    return fail(kFinding, std::string(set.name), std::to_string(place) + ", and " + listed,
-                "the index counts from 0 within the list: give it all hosts of the job");
+    return std::unexpected(
+        Error{.what = kFinding,
+              .where = std::string(set.name),
+              .found = std::to_string(place) + ", and " + listed,
+              .fix = "the index counts from 0 within the list: give it all hosts of the job",
+              .not_listed = true});
   }
   TRY(check_own_place(hosts, place, own_names(inputs), source));
   return *index;

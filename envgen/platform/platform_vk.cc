@@ -156,10 +156,13 @@ Result<LocalNode> local_node_in(const Inputs& inputs, const Lists& lists,
   }
   const auto place = static_cast<std::size_t>(*index);
   if (place >= list.hosts.size()) {
-    return fail(kFinding, where,
-                std::to_string(place) + ", and " + list.source + " lists " +
-                    std::to_string(list.hosts.size()) + " hosts",
-                "the index counts from 0 within the list: give it all hosts of the job");
+    return std::unexpected(
+        Error{.what = kFinding,
+              .where = where,
+              .found = std::to_string(place) + ", and " + list.source + " lists " +
+                       std::to_string(list.hosts.size()) + " hosts",
+              .fix = "the index counts from 0 within the list: give it all hosts of the job",
+              .not_listed = true});
   }
   TRY(check_own_place(list.hosts, place, own_names(inputs), list.source));
   const std::size_t rank = place + (ps ? lists.workers.hosts.size() : 0);

@@ -210,10 +210,13 @@ Result<LocalNode> local_node_by_task(const Inputs& inputs, const std::vector<Tas
     return LocalNode{static_cast<int>(i),
                      source + " is " + std::to_string(number) + " in task " + tasks[task].name};
   }
-  return fail("finding this node", source,
-              std::to_string(number) + ", but " + tasks[task].source + " has " +
-                  std::to_string(tasks[task].hosts.size()) + " hosts",
-              "is the list of another job? Say which node this is with --node-rank");
+  return std::unexpected(
+      Error{.what = "finding this node",
+            .where = source,
+            .found = std::to_string(number) + ", but " + tasks[task].source + " has " +
+                     std::to_string(tasks[task].hosts.size()) + " hosts",
+            .fix = "is the list of another job? Say which node this is with --node-rank",
+            .not_listed = true});
 }
 
 Result<LocalNode> local_node_of(const Inputs& inputs, const std::vector<Task>& tasks,

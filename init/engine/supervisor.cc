@@ -348,6 +348,12 @@ void Supervisor::take_news(ResolverNews news) {
     note_waiting(job_, std::move(waits->reason));
     wait_view_.show(job_, machine_);
   } else if (auto* failed = std::get_if<ResolverFailed>(&news)) {
+    // It was in the list that it started with, and an elastic job goes on without it.
+    if (failed->not_listed && job_.plan.policy.elastic && machine_.restarts() > 0) {
+      sys::log::info("this node has left the job, whose list of nodes has it no longer: " +
+                     failed->message);
+      return post(event::ResolveFailed{.left = true});
+    }
     job_.resolver_message = std::move(failed->message);
     resolve_code_ = failed->exit_code != 0 ? failed->exit_code : exit_code::kOwnFailure;
     post(event::ResolveFailed{failed->exit_code});

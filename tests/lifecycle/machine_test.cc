@@ -9,6 +9,15 @@
 namespace lifecycle {
 namespace {
 
+// The list of nodes of an elastic job has this one no longer.
+TEST(Machine, EndsWellWhereTheJobGoesOnWithoutThisNode) {
+  Script job({}, {kResolve});
+  job.begin();
+  EXPECT_EQ(job.step(event::ResolveFailed{.left = true}), "signal 0#1=9, set give-up#1@250");
+  EXPECT_EQ(job.signaled(0, SIGKILL), "cancel give-up, sweep 15, set sweep#1@7500");
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 0");
+}
+
 TEST(Machine, RunsASingleCommandFromBeginToExit) {
   Script job(standard(), {kResolve});
   EXPECT_EQ(job.begin(), "start 0#1");

@@ -56,7 +56,7 @@ struct EventText {
     return "Diagnosed " + std::to_string(e.restarts) + (e.hopeless ? " hopeless" : "");
   }
   std::string operator()(const event::ResolveFailed& e) const {
-    return "ResolveFailed " + std::to_string(e.exit_code);
+    return e.left ? "ResolveFailed left" : "ResolveFailed " + std::to_string(e.exit_code);
   }
   std::string operator()(const event::StopRequested& e) const {
     const std::string sent = e.sent == 0 ? "" : " told " + std::to_string(e.sent);

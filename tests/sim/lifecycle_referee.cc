@@ -135,6 +135,7 @@ void Referee::believe(const Event& event, TimeMs now) {
     believe_ends(*ends);
   } else if (const auto* failed = std::get_if<event::ResolveFailed>(&event)) {
     quiet_ = !open || ready_ || said_failed_ != 0 || !live(TaskKind::kResolve);
+    if (!quiet_ && failed->left) return end_as(Verdict::kSucceeded);
     if (!quiet_) said_failed_ = failed->exit_code;
   } else if (const auto* stop = std::get_if<event::StopRequested>(&event)) {
     believe_stop(*stop, now);

@@ -101,6 +101,7 @@ std::vector<Event> Walker::moves() const {
     if (job_->post_stop_ms != 0) ready.policy.post_stop_ms = job_->post_stop_ms;
     out.emplace_back(ready);
     out.emplace_back(event::ResolveFailed{69});
+    out.emplace_back(event::ResolveFailed{.left = true});
   }
   if (phase == Phase::kHold) {
     out.emplace_back(event::Release{});

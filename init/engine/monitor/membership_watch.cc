@@ -15,9 +15,13 @@ namespace {
 
 constexpr std::uint32_t kChanged = 1;
 constexpr std::uint32_t kMostMessageBytes = 64U << 10;
+constexpr int kLeft = -1;  // as master_port: this node is not in the list
 
-// A job of one node may have no list.
+// A job of one node may have no list. One that this node has left is another list, whatever is in
+// it.
 std::optional<envgen::Cluster> cluster_of(const envgen::Answer& answer) {
+  const auto* error = std::get_if<envgen::Error>(&answer.outcome);
+  if (error != nullptr && error->not_listed) return envgen::Cluster{.master_port = kLeft};
   const auto* planned = std::get_if<envgen::Planned>(&answer.outcome);
   if (planned == nullptr) return std::nullopt;
   return planned->plan.cluster.value_or(envgen::Cluster{});
@@ -53,8 +57,9 @@ int watch_membership(envgen::Snapshot snapshot, const envgen::Request& asked,
       candidate = other ? now_id : 0;
       since_ms = sys::monotonic_ms();
     } else if (sys::monotonic_ms() - since_ms >= times.stable_ms) {
-      const std::string what =
-          before ? difference(*before, *now) : "now " + count_of_nodes(now->nodes.size());
+      const std::string what = now->master_port == kLeft ? "this node is in the list no longer"
+                               : before                  ? difference(*before, *now)
+                                        : "now " + count_of_nodes(now->nodes.size());
       return send("membership changed: " + what) ? 0 : 1;
     }
     ::poll(nullptr, 0, static_cast<int>(times.look_ms));

@@ -425,7 +425,7 @@ int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& reques
       const auto& error = std::get<envgen::Error>(answer.outcome);
       // One that changes at each look is bounded by the deadline alone.
       if (waiting.settled(error, !snapshot.paths.empty()) || sys::monotonic_ms() >= deadline) {
-        send(ResolverFailed{exit_code::kOwnFailure, to_line(error)});
+        send(ResolverFailed{exit_code::kOwnFailure, to_line(error), error.not_listed});
         return exit_code::kOwnFailure;
       }
     }

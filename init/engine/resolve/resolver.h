@@ -31,10 +31,12 @@ struct ResolverFailed {
   int exit_code =
       exit_code::kOwnFailure;  // 69: the rank table, a peer or another node was not ready in time
   std::string message;
+  bool not_listed = false;  // envgen::Error::not_listed
 };
 inline void fields(envgen::FieldVisitor& v, ResolverFailed& failed) {
   v("exit_code", failed.exit_code, {.least = 0, .most = 255});
   v("message", failed.message);
+  v("not_listed", failed.not_listed);
 }
 using ResolverNews = std::variant<ResolverWaits, ResolverFailed, envgen::Plan>;
 

@@ -65,6 +65,9 @@ class MembershipWatch : public child::Scratch {
       return {envgen::Error{"reading", "hosts", "nonsense", ""}, {}};
     }
     if (content.find("...") != std::string::npos) return {envgen::Pending{}, {}};
+    if (content.find("others") != std::string::npos) {
+      return {envgen::Error{.what = "finding", .not_listed = true}, {}};
+    }
     std::vector<std::string> hosts;
     std::string host;
     for (const char c : content) {
@@ -157,6 +160,14 @@ TEST_F(MembershipWatch, TellsOfAFileThatIsRewrittenInPlace) {
   await_look();
   put("a\nb\n");
   EXPECT_EQ(news(), "membership changed: 3 nodes -> 2 (gone: c)");
+}
+
+TEST_F(MembershipWatch, TellsOfAListWithoutThisNode) {
+  put("a\nb\nc\n");
+  start({"a", "b", "c"});
+  await_look();
+  put("others\n");
+  EXPECT_EQ(news(), "membership changed: this node is in the list no longer");
 }
 
 TEST_F(MembershipWatch, TellsOfAFileThatIsRenamedOverIt) {
