@@ -30,7 +30,7 @@ struct NodeFailure {
     kClosed,   // its connection closed without a farewell: killed, or gone
     kSilent,   // nothing was heard from it for the link's time-out
     kReplanned,  // no failure: the list of nodes is another one there, and it starts again by that
-    kUnfit,      // it waits for no other node before a start, and others wait for it
+    kUnfit,      // waits for no other node before a start, though others wait for it
   };
   // Evidence in the output of kFailed. If the earliest of the failures that are compared is a
   // victim, a root is the first failure, else one of unknown role.
@@ -102,7 +102,7 @@ struct NodeReport {
   std::uint64_t cluster = 0;   // a digest of the list of nodes that it goes by
   TimeMs ran_ms = -1;          // how long this start has run, when this was sent; -1: it has not
   bool may_restart = false;    // it has restarts left
-  bool meets = true;           // it waits for the other nodes before a start
+  bool meets = true;           // waits for the other nodes before a start
   std::optional<NodeFailure> failure = {};
   // The number of the job's last checkpoint that this node knows of. To ask for one is to say one
   // more: so a coordinator that is made again learns it, and two that ask at once ask for one.

@@ -21,7 +21,7 @@ std::string node_text(std::uint32_t node, const std::vector<std::string>& names)
 // Of a node_text(): that it is lost, and by what that is seen, kClosed or kSilent.
 std::string loss_message(const std::string& node, NodeFailure::Kind kind, TimeMs timeout_ms);
 
-// Of node 0, as node_text() has it: that it has lost `others`, which are all other nodes.
+// Says that node 0, as node_text() has it, has lost all `others`.
 std::string cut_off_message(const std::string& node0, std::uint32_t others, TimeMs timeout_ms);
 
 }  // namespace lifecycle

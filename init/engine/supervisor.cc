@@ -348,7 +348,7 @@ void Supervisor::take_news(ResolverNews news) {
     note_waiting(job_, std::move(waits->reason));
     wait_view_.show(job_, machine_);
   } else if (auto* failed = std::get_if<ResolverFailed>(&news)) {
-    // It was in the list that it started with, and an elastic job goes on without it.
+    // An elastic job goes on without a node that its list had before.
     if (failed->not_listed && job_.plan.policy.elastic && machine_.restarts() > 0) {
       sys::log::info("this node has left the job, whose list of nodes has it no longer: " +
                      failed->message);
