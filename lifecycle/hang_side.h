@@ -21,8 +21,9 @@ class HangSide {
   void linked(bool up) { linked_ = up; }
   [[nodiscard]] bool is_linked() const { return linked_; }
 
-  // Takes a rank here that has made no progress for `silent_ms`. True: node 0 is asked, or has judged
-  // this hang already; the answer comes from next(). False: there is no connection to node 0.
+  // Takes a rank here that has made no progress for `silent_ms`. True: node 0 is asked, or has
+  // judged this hang already; the answer comes from next(). False: there is no connection to node
+  // 0.
   bool stalled(TimeMs silent_ms, TimeMs now);
   // Forgets the hang: the ranks here make progress again, or end. A verdict on it fails nobody.
   void forget();

@@ -31,8 +31,8 @@ constexpr std::size_t kMostUnsent = 4UL * kMostLinkPayload;
 
 }  // namespace
 
-// Aims at 100 heartbeats a second, about 0.25 % of a core of node 0, but at no fewer than three of a
-// node in a time-out: the nodes of a job of more than 1,000 say more together.
+// Aims at 100 heartbeats a second, about 0.25 % of a core of node 0, but at no fewer than three of
+// a node in a time-out: the nodes of a job of more than 1,000 say more together.
 std::int64_t heartbeat_ms(const LinkSettings& settings) {
   constexpr std::int64_t kMostMs = 5000;
   constexpr std::int64_t kOfTimeout = 6;

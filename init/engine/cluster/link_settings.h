@@ -27,7 +27,7 @@ struct LinkSettings {
                       // none
   std::uint64_t node0_life = 0;  // Verdict::life, as this node's last worker heard it; 0: none did
   std::uint32_t restarts = 0;    // the start of this node then
-  std::string socket;  // path of the local socket for `trainit status --cluster`; "" = none
+  std::string socket;    // path of the local socket for `trainit status --cluster`; "" = none
   std::string recorder;  // hang_dumps.h: recorder_file
 };
 
