@@ -11,9 +11,15 @@ namespace lifecycle {
 // One look at a time follows the last one. Whoever is made again learns the number, and that the
 // look is over.
 void Coordinator::take_look(const NodeReport& report, TimeMs now) {
-  const bool learns = look_ == 0 && report.judged != 0;
-  if (learns) look_ = report.judged;
-  if (report.look <= look_ || (look_ != 0 && report.look != look_ + 1)) return;
+  constexpr std::uint32_t kMaxLooks = 1U << 31U;  // of one job; more are none of ours
+  if (report.look > kMaxLooks || report.judged > report.look) return;
+  if (report.judged > look_) {
+    look_ = report.judged;
+    look_open_ = false;
+    hang_.reset();
+    changed();
+  }
+  if (report.look <= look_) return;
   look_ = report.look;
   look_since_ = now;
   look_open_ = settings_.judge_hang != nullptr;

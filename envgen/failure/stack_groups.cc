@@ -218,6 +218,7 @@ RankPlace place_of(const SeenRank& rank) {
 
 std::vector<PlacedRank> places_of(const SeenJob& job) {
   std::vector<PlacedRank> places;
+  places.reserve(job.ranks.size());
   for (const SeenRank& rank : job.ranks) {
     places.push_back({.name = rank.name, .node = {}, .rank = rank.rank, .at = place_of(rank)});
   }

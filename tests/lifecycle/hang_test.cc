@@ -106,12 +106,27 @@ TEST(HangOfAJob, ThatWasJudgedIsNotJudgedAgain) {
   EXPECT_EQ(job.verdict(0).hang->text, "whole 0aa 1bb");
 }
 
-TEST(HangOfAJob, TakesOneLookAfterTheOther) {
+TEST(HangOfAJob, OfANumberThatNoneCouldFollowIsNone) {
   Nodes job(judged(2));
   job.running();
   answers(job, 1, 1, "b");
   answers(job, 0, UINT32_MAX, "a");
-  EXPECT_EQ(job.verdict(0).look, 1U) << "else none could follow";
+  EXPECT_EQ(job.verdict(0).look, 1U);
+}
+
+// A fresh node asks before whoever holds the connections has heard how far the others are.
+TEST(HangOfAJob, FollowsTheHighestThatANodeKnows) {
+  Nodes job(judged(3));
+  job.running();
+  answers(job, 1, 1, "b");
+  job.reports[2].judged = 4;
+  answers(job, 2, 4, "");
+  EXPECT_EQ(job.verdict(0).look, 4U);
+  answers(job, 2, 5, "cc");
+  answers(job, 1, 5, "bb");
+  answers(job, 0, 5, "aa");
+  ASSERT_TRUE(job.verdict(0).hang);
+  EXPECT_EQ(job.verdict(0).hang->text, "whole 0aa 1bb 2cc");
 }
 
 TEST(HangOfAJob, IsBoundedWhateverANodeSays) {

@@ -393,10 +393,9 @@ void World::give_input(const Input& input) {
     case What::kUnfit:
       return deliver(event::Unfit{});
     case What::kNodesReady:
-      return deliver(event::NodesReady{static_cast<std::uint32_t>(input.value)});
+      return deliver(event::NodesReady{static_cast<std::uint32_t>(number)});
     case What::kDiagnosed:
-      return deliver(
-          event::Diagnosed{static_cast<std::uint32_t>(input.value / 2), (input.value & 1) != 0});
+      return deliver(event::Diagnosed{static_cast<std::uint32_t>(number / 2), number % 2 != 0});
     case What::kNobodyLeft:
       if (sweep_ == 0) deliver(event::NothingLeft{});
       if (sweep_ == 0) deliver(event::NothingAdopted{});

@@ -105,6 +105,7 @@ class NodesWorld {
 
   // Faults.
   void happen(const NodeFault& fault);
+  void note_fault(const NodeFault& fault);
   void crash(std::uint32_t node, bool vanishes);
   void begin_life(std::uint32_t node);
   void hang(std::uint32_t node);
@@ -250,11 +251,15 @@ void NodesWorld::judge_end() {
 
 // --- Faults ---
 
+void NodesWorld::note_fault(const NodeFault& fault) {
+  note("fault " + std::to_string(static_cast<int>(fault.what)) + " of " +
+       std::to_string(fault.node) + " for " + std::to_string(fault.length_ms));
+}
+
 void NodesWorld::happen(const NodeFault& fault) {
   Box& box = boxes_[fault.node];
   const TimeMs until = now_ + fault.length_ms;
-  note("fault " + std::to_string(static_cast<int>(fault.what)) + " of " +
-       std::to_string(fault.node) + " for " + std::to_string(fault.length_ms));
+  note_fault(fault);
   switch (fault.what) {
     case What::kRankFails:
       if (!box.alive || stands(box)) return;
@@ -268,7 +273,6 @@ void NodesWorld::happen(const NodeFault& fault) {
       if (!box.alive || stands(box)) return;
       return change(fault.node, [this](Member& node) { node.preparation_fails(now_); });
     case What::kHang:
-      if (!box.alive || stands(box)) return;
       return hang(fault.node);
     case What::kThrottle:
       if (box.alive) box.throttled_until = std::max(box.throttled_until, until);
@@ -355,7 +359,8 @@ void NodesWorld::hurt_others(std::uint32_t node) {
 
 // The ranks of all nodes make no progress any more; its own seems to, perhaps.
 void NodesWorld::hang(std::uint32_t node) {
-  if (!boxes_[node].node->has_ranks()) return;
+  const Box& box = boxes_[node];
+  if (!box.alive || stands(box) || !box.node->has_ranks()) return;
   boxes_[node].node->rank_hangs();
   for (std::uint32_t i = 0; i < boxes_.size(); ++i) {
     if (!boxes_[i].alive || (i == node && draw(0, 1) == 0)) continue;
