@@ -60,9 +60,11 @@ bool is_stopped(const SeenProcess& process) {
                              [](const SeenThread& thread) { return is_stopped(thread.state); });
 }
 
+bool runs(const SeenThread& thread) { return thread.share_of_cpu >= kRuns || thread.runnable; }
+
 bool runs(const SeenProcess& process) {
   return std::ranges::any_of(process.threads,
-                             [](const SeenThread& thread) { return thread.share_of_cpu >= kRuns; });
+                             [](const SeenThread& thread) { return runs(thread); });
 }
 
 std::string user_place(const PythonThread& thread) {
@@ -167,7 +169,7 @@ RankPlace place_in_python(const SeenRank& rank, const SeenProcess& process) {
     return is(Whereabouts::kUnclear,
               runs(process) ? "runs, or waits for its device" : "waits, perhaps for its device");
   }
-  if (thread.share_of_cpu >= kRuns) return is(Whereabouts::kElsewhere, "runs");
+  if (runs(thread)) return is(Whereabouts::kElsewhere, "runs");
   if (is_backward(main)) {
     if (runs(process)) return is(Whereabouts::kUnclear, "runs in backward");
     at.collective = "backward";

@@ -22,9 +22,10 @@ namespace envgen {
 struct SeenThread {
   int tid = 0;
   std::string name;
-  char state = '?';      // as in stat
-  std::string wait;      // the kernel's function that it sleeps in; "" = none, or not readable
-  int share_of_cpu = 0;  // per cent of one CPU while it was looked at
+  char state = '?';       // as in stat
+  std::string wait;       // the kernel's function that it sleeps in; "" = none, or not readable
+  int share_of_cpu = 0;   // per cent of one CPU while it was looked at
+  bool runnable = false;  // in two looks: it runs, or waits for a CPU
 };
 
 struct SeenProcess {

@@ -48,9 +48,9 @@ TEST_P(Input, ThatHangsDelaysNoStop) {
 
 TEST_P(Input, ThatHangsIsGivenUpAtTheDeadline) {
   Instance instance(waiting(
-      {"--rank-table-timeout", "100ms", "--script-timeout", "100ms", "--peer-timeout", "100ms"}));
+      {"--rank-table-timeout", "2s", "--script-timeout", "100ms", "--peer-timeout", "100ms"}));
   instance.await_err("waiting for");
-  ASSERT_EQ(::kill(instance.only_child(), SIGSTOP), 0);
+  ASSERT_EQ(::kill(instance.only_child(), SIGSTOP), 0);  // before it gives up by itself
   EXPECT_EQ(instance.wait(), 69);
   EXPECT_EQ(instance.lines_with("hangs"), 1);
   EXPECT_EQ(instance.lines_with(path("table.json")), 2);  // the wait, the failure

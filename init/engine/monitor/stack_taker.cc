@@ -260,13 +260,14 @@ envgen::SeenProcess seen_of(const Process& process) {
   for (const proc::Thread& thread : process.after) {
     const auto before = std::ranges::find(process.before, thread.tid,
                                           [](const proc::Thread& one) { return one.tid; });
-    const std::int64_t used =
-        before == process.before.end() ? 0 : thread.used_ticks - before->used_ticks;
+    const bool known = before != process.before.end();
+    const std::int64_t used = known ? thread.used_ticks - before->used_ticks : 0;
     seen.threads.push_back({.tid = thread.tid,
                             .name = thread.name,
                             .state = thread.state,
                             .wait = thread.wait,
-                            .share_of_cpu = static_cast<int>(used * tick_ms * 100 / span_ms)});
+                            .share_of_cpu = static_cast<int>(used * tick_ms * 100 / span_ms),
+                            .runnable = known && before->state == 'R' && thread.state == 'R'});
   }
   if (!seen.threads.empty()) seen.name = seen.threads.front().name;
   // The busiest behind the main thread: of a hundred idle ones the first few say enough.

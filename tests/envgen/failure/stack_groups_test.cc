@@ -237,6 +237,18 @@ TEST(Stacks, AreJudgedOverAllNodes) {
       << "of several nodes none is this one";
 }
 
+// On a busy machine a rank that computes gets few of the CPUs.
+TEST(Stacks, ARankThatWaitsForACpuRuns) {
+  SeenThread waits_for_cpu = kBusy;
+  waits_for_cpu.share_of_cpu = 3;
+  EXPECT_EQ(place_of(job({python({kUser}, waits_for_cpu)}).ranks[0]).where, Whereabouts::kUnclear)
+      << "one look may be chance";
+  waits_for_cpu.runnable = true;
+  const SeenProcess spins = python({kUser}, waits_for_cpu);
+  EXPECT_THAT(judge_stacks(job({kWaits, spins, kWaits})).suspects, ElementsAre(1));
+  EXPECT_THAT(judge_stacks(job({kWaits, spins, kWaits})).text, HasSubstr("rank-1: runs"));
+}
+
 // What polls sleeps, and whoever waits for a lock or a pipe may wait for another rank.
 TEST(Stacks, OutsideOfKnownCollectivesAPollingRankIsNoSuspect) {
   const SeenProcess receives = python({{"/usr/lib/python3.11/socket.py", 706, "readinto"}, kUser});
