@@ -1,36 +1,40 @@
 """Containers as the nodes of one job, for scripts that measure what a fault on one does on the others.
 
 The engine is DOCKER_HOST's; faults come from this machine, as root, so that their instant is known.
-Node N has a control directory at /ctl, its termination log, and the name node-N on a network of the
-job's own. Times are seconds of this machine's wall clock, which containers share.
+Node N has a control directory at /ctl, its termination log, its run directory, and the name node-N on a
+network of the job's own. Times are seconds of this machine's wall clock, which containers share.
 """
 
 import calendar
+import collections
 import contextlib
 import os
 import re
 import select
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
-DEADLINE = 180
+DEADLINE = 90
 
 # Sits as a rank in a dead communicator does, for SIT seconds, unless it is told how to end.
 STUB = r"""
 exec 3<>/ctl/rank-$RANK
-echo "$(date +%s.%N) $RANK" >>/ctl/up
+echo "$(date +%s.%N) $RANK $WORLD_SIZE $$" >>/ctl/up
 read -r -t "${SIT:-3600}" line <&3 || exit 1
 eval "$line"
 """
 
 
+class Failed(Exception):
+    """A job did not do in DEADLINE what it should, or the engine refused something."""
+
+
 def docker(*argv, check=True):
     done = subprocess.run(["docker", *argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if check and done.returncode != 0:
-        sys.exit(f"docker {' '.join(argv)}: {done.stdout}")
+        raise Failed(f"docker {' '.join(argv)}: {done.stdout}")
     return done.stdout
 
 
@@ -41,6 +45,9 @@ OF_1_13 = "PET_REDIRECTS=1 PET_TEE=1"
 def import_image(tar, name, variables=OF_1_13):
     docker("import", "--change", f"ENV PYTHONUNBUFFERED=1 {variables}", tar, name)
     return name
+
+
+Up = collections.namedtuple("Up", "at world pid")
 
 
 class Node:
@@ -66,24 +73,26 @@ class Node:
             waits = select.poll()
             waits.register(self.pidfd, select.POLLIN)
             if not waits.poll(DEADLINE * 1000):
-                sys.exit(f"{self.name} did not end:\n{self.logs()}")
+                raise Failed(f"{self.name} did not end:\n{self.logs()}")
         return time.time()
 
     def logs(self):
         return docker("logs", self.name)
 
-    def processes(self):
-        """Of its tree: pid and environment, of those whose environment can be read."""
+    def process(self, inner):
+        """The process of its tree that has this pid inside."""
         todo = [self.pid]
         while todo:
             pid = todo.pop()
             try:
+                with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+                    if int(re.search(r"^NSpid:.*\t(\d+)$", file.read(), re.MULTILINE)[1]) == inner:
+                        return pid
                 with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
                     todo += [int(child) for child in file.read().split()]
-                with open(f"/proc/{pid}/environ", "rb") as file:
-                    yield pid, file.read().split(b"\0")
             except OSError:
                 pass
+        raise Failed(f"{self.name} has no process {inner}")
 
     def close(self):
         if self.pidfd >= 0:
@@ -92,11 +101,12 @@ class Node:
 
 
 class Job:
-    """`argv(index)` is what node `index` runs. All else that a node gets is the same for all."""
+    """`argv(index)` is what node `index` runs, `node_flags(index)` what its `docker run` has besides
+    `flags`, which are those of all."""
 
-    def __init__(self, image, binary, count, argv, ranks=2, flags=()):
+    def __init__(self, image, binary, count, argv, ranks=2, flags=(), node_flags=lambda _: []):
         self.image, self.binary, self.count, self.argv, self.ranks = image, binary, count, argv, ranks
-        self.flags = list(flags)
+        self.flags, self.node_flags = list(flags), node_flags
         self.folder = tempfile.TemporaryDirectory(prefix="trainit-link.")
         self.name = os.path.basename(self.folder.name)
         self.nodes = {}
@@ -121,6 +131,7 @@ class Job:
         for index in indices or range(self.count):
             with open(self.path(f"term-{index}"), "w", encoding="ascii"):
                 pass
+            os.makedirs(self.path(f"run-{index}"), mode=0o755, exist_ok=True)
             name = f"{self.name}-{index}-{time.monotonic_ns()}"
             hosts = ",".join(f"node-{i}" for i in range(self.count))
             argv = [
@@ -128,14 +139,16 @@ class Job:
                 "--hostname", f"node-{index}", "--network-alias", f"node-{index}",
                 "-v", f"{self.binary}:/usr/local/bin/trainit:ro", "-v", f"{self.folder.name}:/ctl",
                 "-v", f"{self.path(f'term-{index}')}:/dev/termination-log",
+                "-v", f"{self.path(f'run-{index}')}:/run/trainit",
                 "-e", f"VK_TASK_INDEX={index}", "-e", f"WORKER_HOST={hosts}",
-                "-e", f"SLOTS={self.ranks}", *self.flags, self.image, *self.argv(index),
+                "-e", f"SLOTS={self.ranks}", *self.flags, *self.node_flags(index), self.image,
+                *self.argv(index),
             ]  # fmt: skip
             started.append((index, name, subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)))
         for index, name, program in started:
             _, said = program.communicate()
             if program.returncode != 0:
-                sys.exit(f"docker run: {said.decode()}")
+                raise Failed(f"docker run: {said.decode()}")
             if index in self.nodes:
                 self.nodes[index].close()
             self.nodes[index] = Node(name)
@@ -146,10 +159,20 @@ class Job:
         while time.monotonic() < deadline:
             ups = self.ups()
             if len(ups) == self.count * self.ranks and all(len(up) >= times for up in ups.values()):
-                return max(up[times - 1] for up in ups.values())
+                return max(up[times - 1].at for up in ups.values())
             time.sleep(0.02)
         logs = "".join(node.logs() for node in self.nodes.values())
-        sys.exit(f"not all ranks came up for the {times}. time: {ups}\n{logs}")
+        raise Failed(f"not all ranks came up for the {times}. time: {ups}\n{logs}")
+
+    def await_world(self, size, since):
+        """Until all ranks of a world of this size have come up since then."""
+        deadline = time.monotonic() + DEADLINE
+        while time.monotonic() < deadline:
+            there = [rank for rank, ups in self.ups().items() if (ups[-1].world, ups[-1].at > since) == (size, True)]
+            if sorted(there) == list(range(size)):
+                return
+            time.sleep(0.05)
+        raise Failed(f"of a world of {size} ranks only {sorted(there)} came up again")
 
     def await_links(self):
         """A fault before a node has its link is one that the others cannot hear of."""
@@ -157,34 +180,37 @@ class Job:
             deadline = time.monotonic() + DEADLINE
             while "connected to node 0" not in self.nodes[index].logs():
                 if time.monotonic() >= deadline:
-                    sys.exit(f"node {index} has no link:\n{self.nodes[index].logs()}")
+                    raise Failed(f"node {index} has no link:\n{self.nodes[index].logs()}")
                 time.sleep(0.05)
 
     def ups(self):
-        """When each rank came up."""
+        """When each rank came up, of how many, with which pid inside."""
         found = {}
         try:
             with open(self.path("up"), encoding="ascii") as file:
                 for line in file:
-                    at, rank = line.split()
-                    found.setdefault(int(rank), []).append(float(at))
+                    at, rank, world, pid = line.split()
+                    found.setdefault(int(rank), []).append(Up(float(at), int(world), int(pid)))
         except FileNotFoundError:
             pass
         return found
 
     def order(self, rank, line):
-        """A line of shell for a stub; when it was given."""
+        """A line for a stub that is up, of shell for STUB; when it was given."""
         began = time.time()
-        with open(self.path(f"rank-{rank}"), "w", encoding="ascii") as fifo:
-            fifo.write(line + "\n")
+        try:
+            fifo = os.open(self.path(f"rank-{rank}"), os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            raise Failed(f"rank {rank} does not wait for an order: {error.strerror}") from None
+        os.write(fifo, f"{line}\n".encode())
+        os.close(fifo)
         return began
 
     def kill_rank(self, index, local):
         """A rank of a node, by its place there; when it was killed."""
-        wanted = f"LOCAL_RANK={local}".encode()
-        pids = [pid for pid, env in self.nodes[index].processes() if wanted in env]
+        pid = self.nodes[index].process(self.ups()[index * self.ranks + local][-1].pid)
         began = time.time()
-        os.kill(pids[0], signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
         return began
 
     def message(self, index):
@@ -193,8 +219,8 @@ class Job:
 
 
 def stamp(line):
-    """The instant with which a line of trainit begins."""
-    found = re.match(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d+)Z", line)
+    """The instant of a line of trainit, which may stand behind one of a rank that was cut off."""
+    found = re.search(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d+)Z", line)
     whole = calendar.timegm(time.strptime(found[1], "%Y-%m-%dT%H:%M:%S"))
     return whole + int(found[2]) / 10 ** len(found[2])
 
