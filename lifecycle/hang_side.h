@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "lifecycle/node_records.h"
 #include "lifecycle/task.h"

@@ -93,6 +93,7 @@ std::span<const envgen::RecorderDump> HangDumps::of(std::uint32_t look) const {
 }
 
 void HangDumps::clear() {
+  look_ = 0;
   bytes_ = 0;
   dumps_.clear();
 }

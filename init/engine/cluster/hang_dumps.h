@@ -3,8 +3,8 @@
 // leaves them in a file for the link's worker, which sends each in a frame ahead of the report with
 // the ranks' places; node 0 keeps those of the last look.
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,8 +25,9 @@ class HangDumps {
  public:
   // False: damaged. Ignores dumps of an earlier look, and those for which there is no room.
   bool add(std::string_view payload);
-  // The dumps of one look.
+  // Returns the dumps of that look.
   [[nodiscard]] std::span<const envgen::RecorderDump> of(std::uint32_t look) const;
+  // Forgets all, also which look was the last.
   void clear();
 
  private:

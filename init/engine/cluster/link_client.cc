@@ -34,7 +34,7 @@ using lifecycle::NodeReport;
 constexpr std::int64_t kFirstPauseMs = 100;
 constexpr std::int64_t kMostPauseMs = 2000;
 constexpr std::int64_t kWarnMs = 30'000;
-// In an elastic job nodes see another list at different times.
+// Nodes of an elastic job see another list at different times.
 constexpr std::int64_t kOtherListMs = 10'000;
 constexpr std::int64_t kFarewellMs = 1000;
 constexpr std::int64_t kMostWaitMs = 10'000;

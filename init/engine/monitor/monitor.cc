@@ -91,7 +91,7 @@ void note(const WorkerContext& context, const MonitorNews& news) {
   if (news.kind == Kind::kSample || news.process >= job.plan.processes.size()) return;
   if (news.kind == Kind::kNoStep) return timeline.note("stall", news.text);
   const char* name = news.kind == Kind::kAbove ? "performance" : "stall";
-  // With a link, the verdict of node 0 is logged instead.
+  // The verdict of node 0, if there is a link, is logged instead.
   if (news.kind == Kind::kHang && !job.hang_side.is_linked()) timeline.note("hang", news.text);
   if (news.kind == Kind::kHang) return;
   timeline.note(name, news.text, job.plan.processes[news.process].rank);

@@ -288,15 +288,19 @@ while True:
     time.sleep(0.2)
 )py";
 
+// The variables of such a job, whose dumps and FIFOs are in `directory`, which ends with a slash.
+Spec recording(Spec of, const std::string& directory) {
+  of.env.push_back("TORCH_FR_DUMP_TEMP_FILE=" + directory + "trace_");
+  of.env.push_back("TORCH_NCCL_DEBUG_INFO_PIPE_FILE=" + directory + "pipe_");
+  return of;
+}
+
 TEST_P(Stacks, HaveTheFlightRecordersDumpsMade) {
   write("train.py", kDamagedDump + std::string(kRecorder));
   write("trace_7", "of an earlier job");
   const std::array<timespec, 2> earlier = {};
   ASSERT_EQ(::utimensat(AT_FDCWD, path("trace_7").c_str(), earlier.data(), 0), 0);
-  Spec both = two_ranks({"--output", "inherit"}, train());
-  both.env.push_back("TORCH_FR_DUMP_TEMP_FILE=" + path("trace_"));
-  both.env.push_back("TORCH_NCCL_DEBUG_INFO_PIPE_FILE=" + path("pipe_"));
-  Instance instance(both);
+  Instance instance(recording(two_ranks({"--output", "inherit"}, train()), path("")));
   ASSERT_TRUE(instance.await_out("ready\nready"));
   await_state(kRunning);
   const Result text = tool({"stacks"});
@@ -326,10 +330,7 @@ TEST_P(Stacks, AFailureNamesTheFlightRecordersDumps) {
 
 TEST_P(Stacks, NameTheRankThatTheFlightRecorderNames) {
   write("train.py", kDump + std::string(kRecorder));
-  Spec both = two_ranks({"--output", "inherit"}, train());
-  both.env.push_back("TORCH_FR_DUMP_TEMP_FILE=" + path("trace_"));
-  both.env.push_back("TORCH_NCCL_DEBUG_INFO_PIPE_FILE=" + path("pipe_"));
-  Instance instance(both);
+  Instance instance(recording(two_ranks({"--output", "inherit"}, train()), path("")));
   ASSERT_TRUE(instance.await_out("ready\nready"));
   await_state(kRunning);
   write("trace_5", "half a dump");
@@ -419,12 +420,9 @@ TEST_P(Stacks, ThePythonOfTheJobSeesNothingOfIt) {
 TEST_P(HungNodes, NameTheRankThatTheRecordersOfAllNodesName) {
   write("train.py", kDump + std::string(kRecorder));
   const auto with_recorder = [this](int rank) {
-    Spec spec = node(rank, 2, "1");
-    std::filesystem::create_directories(path("node" + std::to_string(rank)));
-    const std::string own = path("node" + std::to_string(rank)) + "/";
-    spec.env.push_back("TORCH_FR_DUMP_TEMP_FILE=" + own + "trace_");
-    spec.env.push_back("TORCH_NCCL_DEBUG_INFO_PIPE_FILE=" + own + "pipe_");
-    return spec;
+    const std::string own = path("node" + std::to_string(rank));
+    std::filesystem::create_directories(own);
+    return recording(node(rank, 2, "1"), own + "/");
   };
   Instance zero(with_recorder(0));
   Instance one(with_recorder(1));
