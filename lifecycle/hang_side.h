@@ -1,5 +1,5 @@
 #pragma once
-// One node of a job that may hang, between its own watch and node 0, which compares where the ranks
+// A node of a job that may hang, between its own watch and node 0, which compares where the ranks
 // of all nodes are (nodes.h): when this node looks at its ranks, how long its stalled ranks wait
 // for the verdict, and who fails here. Pure.
 

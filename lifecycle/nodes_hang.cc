@@ -8,7 +8,7 @@
 
 namespace lifecycle {
 
-// One look at a time follows the last one. Whoever is made again learns the number, and that the
+// A look follows the last one. A Coordinator that is made again learns the number, and that the
 // look is over.
 void Coordinator::take_look(const NodeReport& report, TimeMs now) {
   constexpr std::uint32_t kMaxLooks = 1U << 31U;  // of one job; more are none of ours

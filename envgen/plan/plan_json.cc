@@ -225,7 +225,7 @@ void add_process_text(std::string& text, const Process& process, Deltas& deltas)
   for (const std::string& name : delta.unset) text.append("    ").append(name).append(" unset\n");
 }
 
-// What a stop leaves the hooks of `event`, all together, where that is less than `timeout_ms`.
+// The time that a stop leaves the hooks of `event` together, if that is less than `timeout_ms`.
 std::string within_stop_text(const Budget& stop, HookEvent event, std::int64_t timeout_ms) {
   if (event == HookEvent::kPreStop && stop.notify_at < timeout_ms) {
     return ", " + seconds(stop.notify_at) + " within a stop";

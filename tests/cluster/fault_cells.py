@@ -11,7 +11,7 @@ FACTORS = {
     "cpu": ("full", "limited"),  # of the culprit's node
     "fault": ("rank exits", "rank killed", "container killed", "node 0 killed", "hook fails", "checkpoint"),
 }
-# What was there before the matrix: only the link and the first failure.
+# Plain jobs: only the link and the first failure.
 PLAIN = {"nodes": 3, "hooks": "none", "data": "none", "mode": "stop", "warm": "cold", "cpu": "full"}
 PLAIN_FAULTS = ("rank exits", "rank killed", "container killed")
 

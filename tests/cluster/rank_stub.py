@@ -35,7 +35,7 @@ NOISE = (
 
 
 def say(text):
-    # One write, so that lines of several ranks do not mix.
+    # A single write, so that lines of several ranks do not mix.
     os.write(1, (text + "\n").encode())
 
 

@@ -87,7 +87,7 @@ TEST(HangOfAJob, IsJudgedAnewForAnotherLook) {
   EXPECT_EQ(job.verdict(0).hang->text, "whole 0aa 1bb");
 }
 
-// Whoever holds the connections has died: the look is over, and none of it is opened again.
+// The process with the connections has died: the look is over, and is not opened again.
 TEST(HangOfAJob, ThatWasJudgedIsNotJudgedAgain) {
   Nodes job(judged(2));
   job.running();

@@ -301,7 +301,7 @@ class LinkClient {
     if (!main_.open()) pipes_.state(false, host_ + ": " + why_);
   }
 
-  // One refusal may be the end of node 0, or of another container.
+  // A single refusal may be the end of node 0, or of another container.
   void note_refusal(bool refused) {
     if (!refused) return refused_ms_.reset();
     const bool first = !refused_ms_;

@@ -24,7 +24,7 @@ using testing::SizeIs;
 const std::string kConfig = R"("pg_config": {"0": {"name": "0", "desc": "default_pg",
   "ranks": "[0, 1, 2, 3]"}, "7": {"name": "7", "desc": "PIPELINE", "ranks": "[1, 3]"}})";
 
-// Of rank 1.
+// Rank 1's dump.
 RecorderDump dump_of(const std::string& json) {
   auto dump = read_recorder_dump(json, 1, "/d/trace_1", 1'700'000'000'000);
   EXPECT_TRUE(dump) << to_line(dump.error());

@@ -34,7 +34,7 @@ struct Op {
   bool seen = false;  // its end, by the recorder
 };
 
-// What the host does next.
+// The host's next steps.
 struct Step {
   enum class Kind { kEnqueue, kWait, kSync } kind = Kind::kSync;
   std::string group = {}, name = {};

@@ -211,7 +211,7 @@ TEST(RecorderVerdict, NamesARankThatDoesNotSeeItsOperationsEnd) {
   EXPECT_THAT(verdict.culprits, ElementsAre(2));
   EXPECT_EQ(verdict.text,
             "rank 2 has not seen the end of all_reduce 26 of group DP, which others have finished");
-  // One operation alone may have ended on some and not on others.
+  // A single operation may have ended on some and not on others.
   EXPECT_THAT(judge({Rank(0).in("DP", kFour, 28, 27), Rank(1).in("DP", kFour, 28, 27),
                      Rank(2).in("DP", kFour, 28, 26), Rank(3).in("DP", kFour, 28, 27)})
                   .culprits,

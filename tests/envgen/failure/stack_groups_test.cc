@@ -249,7 +249,7 @@ TEST(Stacks, ARankThatWaitsForACpuRuns) {
   EXPECT_THAT(judge_stacks(job({kWaits, spins, kWaits})).text, HasSubstr("rank-1: runs"));
 }
 
-// What polls sleeps, and whoever waits for a lock or a pipe may wait for another rank.
+// A library that polls sleeps; a wait for a lock or a pipe may be one for another rank.
 TEST(Stacks, OutsideOfKnownCollectivesAPollingRankIsNoSuspect) {
   const SeenProcess receives = python({{"/usr/lib/python3.11/socket.py", 706, "readinto"}, kUser});
   const SeenProcess polls =
@@ -270,7 +270,7 @@ TEST(Stacks, OutsideOfKnownCollectivesAPollingRankIsNoSuspect) {
   EXPECT_THAT(judge_stacks(launched).suspects, IsEmpty()) << "a launcher";
 }
 
-// Of ranks that work, one may be elsewhere than the others.
+// A rank that works may be elsewhere than others that work.
 TEST(Stacks, ARankIsNoSuspectForAStallThatItDoesNotExplain) {
   std::vector<PlacedRank> ranks = places_of(job({kWaits, kWaits, kSleeper, kWaits}));
   ranks[0].stalled = true;

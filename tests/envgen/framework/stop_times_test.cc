@@ -98,7 +98,7 @@ TEST(StopTimes, OfMpirunAreTheStopsOfTheLaunchersNode) {
   }
 }
 
-// What `trainit plan` says of a drain and of the hooks of a stop.
+// `trainit plan`: the drain and the hooks of a stop.
 TEST(StopTimes, InAPlanAreTheStops) {
   AnyStop stops(3);
   LauncherCase job({"x"}, {1}, 0);

@@ -1,4 +1,4 @@
-// What ranks write as dumps of their flight recorders, pickles or JSON, and the judgement of
+// Dumps that ranks write of their flight recorders, pickles or JSON, and the judgement of
 // several.
 
 #include <algorithm>

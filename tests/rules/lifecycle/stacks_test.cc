@@ -252,7 +252,7 @@ TEST_P(Stacks, ComeThoughNcclIsSilent) {
   EXPECT_EQ(instance.wait(), 143) << instance.err();
 }
 
-// Of PyTorch's dumps only that they are none.
+// A dump that is none of PyTorch's.
 constexpr const char* kDamagedDump = "def dump_of(rank): return b'dump'\n";
 // Rank 1 has not entered the all_reduce in which rank 0 waits.
 constexpr const char* kDump = R"py(

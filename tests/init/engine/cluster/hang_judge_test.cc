@@ -1,4 +1,4 @@
-// What node 0 makes of the places of all nodes' ranks, and of their flight recorders' dumps.
+// Node 0's judgement of the places of all nodes' ranks, and of their flight recorders' dumps.
 
 #include "init/engine/cluster/hang_judge.h"
 
