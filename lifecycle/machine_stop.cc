@@ -167,9 +167,12 @@ void Machine::kill_tasks(TimeMs now) {
 Machine::Next Machine::choose_next() const {
   const bool again = outcome_ == Outcome::kFailed || outcome_ == Outcome::kReplanned;
   if (!again || stop_signal_ != 0 || hold_over_) return Next::kEnd;
-  // A main task or a copy that cannot be killed must not run beside its next incarnation.
+  // A main task or a copy that cannot be killed must not run beside its next incarnation, and no
+  // start runs without its pre-start hooks.
   const bool stuck = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
-    return (task.kind == TaskKind::kMain || task.kind == TaskKind::kData) && task.live();
+    const bool counts = task.kind == TaskKind::kMain || task.kind == TaskKind::kData ||
+                        task.kind == TaskKind::kPreStart;
+    return counts && task.live();
   });
   if (outcome_ == Outcome::kReplanned) return stuck ? Next::kEnd : Next::kRestart;
   if (would_restart() && !stuck) return Next::kRestart;

@@ -162,6 +162,21 @@ TEST(Rendezvous, CopyThatCannotBeKilledRefusesARestart) {
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 76");
 }
 
+// The next start would run without this hook.
+TEST(Rendezvous, HookThatCannotBeKilledRefusesARestart) {
+  Policy policy = with_rendezvous(30'000);
+  policy.max_restarts = 1;
+  Script job(policy);
+  job.begin();
+  job.ready({kMain, kPreStart});
+  job.linked();
+  job.nodes_ready();
+  job.job_failed(kElsewhereAgain);
+  job.fired(Timer::kKill);
+  job.fired(Timer::kGiveUp);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 76");
+}
+
 TEST(Rendezvous, OtherNodesEndHooksOfTheStart) {
   Script job(with_rendezvous(30'000), {kResolve});
   job.begin();

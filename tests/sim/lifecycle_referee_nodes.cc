@@ -179,7 +179,7 @@ void Referee::begin_sweep(TimeMs now) {
     verdict_ = Verdict::kExpired;
     call_off_restart();
   }
-  stuck_ = live(TaskKind::kMain) || live(TaskKind::kData);
+  stuck_ = live(TaskKind::kMain) || live(TaskKind::kData) || live(TaskKind::kPreStart);
   nothing_left_ = false;  // to be said again
   closed_ = closed_ || ends_here();
   require(!second || closed_, "a second sweep for nothing");
