@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -23,7 +24,7 @@ enum class Timer : std::uint8_t {
   kCheckpoint,  // what a checkpoint is granted is over
   kExpire,      // the job's time is over
   kRendezvous,  // the other nodes have not arrived
-  kVerdict,     // nobody said which failure of the job was the first
+  kVerdict,     // nobody said which failure was the first
   kDiagnosis,   // nobody said whether a restart can help
 };
 inline constexpr std::size_t kTimerCount = 13;
@@ -48,6 +49,7 @@ struct TaskStarted {  // its program was executed
 struct TaskEnd {
   TaskRef task;
   Ending ending;
+  bool unasked = false;  // it had ended before any stop signal of ours could reach it
 };
 struct TasksEnded {  // all deaths seen in one turn
   std::vector<TaskEnd> ends;
@@ -109,10 +111,12 @@ struct JobFailed {
 };
 // The options of this node do not fit those of the others, which wait for it in vain.
 struct Unfit {};
-// What failed here is understood, as far as it will be. Policy::restart_verdict asks for it.
+// What failed here is understood, as far as it will be. Policy::restart_verdict asks for it, and a
+// cause with several ends.
 struct Diagnosed {
-  std::uint32_t restarts = 0;  // in which start of the job it failed
-  bool hopeless = false;       // another one would end the same
+  std::uint32_t restarts = 0;         // in which start of the job it failed
+  bool hopeless = false;              // another one would end the same
+  std::optional<TaskRef> first = {};  // another end of the cause was the first; then more follows
 };
 // All nodes have arrived, where they wait for one another before a start.
 struct NodesReady {

@@ -124,6 +124,7 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
     case Phase::kCheckpointing:
       return checkpoint_ended(ends, now);
     case Phase::kStopping:
+      add_ends(ends, now);
       if (stage_ == Stage::kPreStop) return settle_pre_stop(now);
       if (stage_ < Stage::kVerdict && !waits_for_tasks()) tasks_gone(now);
       return;

@@ -44,7 +44,7 @@ const char* phase_name(Phase phase);
 
 // The first failure. Deaths that our own TERM or KILL caused are never in it.
 struct Cause {
-  std::vector<event::TaskEnd> ends;  // seen in the same turn, the first counts; none: it was late,
+  std::vector<event::TaskEnd> ends;  // from before our TERM, the first counts; none: it was late,
                                      // or on another node
   int exit_code = 0;                 // never 0
   TimeMs at = 0;
@@ -106,6 +106,8 @@ class Machine {
   [[nodiscard]] bool would_restart() const;
   // Whether a restart can help is still being looked at, and decides whether there is one.
   [[nodiscard]] bool heeds_diagnosis() const;
+  // Which of several ends was the first failure is still being looked at.
+  [[nodiscard]] bool seeks_first() const;
   // When the next incarnation begins; 0 = none is awaited.
   [[nodiscard]] TimeMs restart_at() const { return restart_at_; }
 
@@ -182,6 +184,8 @@ class Machine {
 
   // The way down (machine_stop.cc).
   void fail(Cause cause, TimeMs now, TimeMs silent_ms = 0);
+  void blame(Cause cause);
+  void add_ends(const std::vector<event::TaskEnd>& ends, TimeMs now);
   void count_anew(TimeMs ran_ms);
   void fail_elsewhere(const event::JobFailed& event, TimeMs now);
   void take_verdict(const event::JobFailed& event);
@@ -197,6 +201,7 @@ class Machine {
   [[nodiscard]] bool awaits_stop() const {
     return outcome_ == Outcome::kStoppedElsewhere && stop_signal_ == 0;
   }
+  void settle_verdict(TimeMs now);
   void leave_verdict(TimeMs now);
   void leave_without_verdict(TimeMs now);
   void enter_stopping(TimeMs now);

@@ -1,6 +1,7 @@
 // A Machine as one node of several: they wait for one another before a start, and what fails on one
 // ends the job on all.
 
+#include <algorithm>
 #include <utility>
 
 #include "base/exit_codes.h"
@@ -43,7 +44,7 @@ void Machine::on(const event::Linked& event, TimeMs now) {
     const bool here = phase_ == Phase::kAutoRestart && !elsewhere_;
     return on(event::JobFailed{.known = true, .here = here}, now);
   }
-  if (!linked_ && waits_for_verdict() && !awaits_stop()) leave_verdict(now);
+  if (!linked_ && waits_for_verdict()) settle_verdict(now);
 }
 
 void Machine::on(const event::JobFailed& event, TimeMs now) {
@@ -117,7 +118,7 @@ void Machine::heed_verdict(const event::JobFailed& event, TimeMs now) {
   }
   take_verdict(event);
   if (!waits_for_verdict()) return;
-  if (!awaits_stop()) return leave_verdict(now);
+  if (!awaits_stop()) return settle_verdict(now);
   cancel_timer(Timer::kVerdict);
   set_timer(Timer::kVerdict, now + kStopOfAllMs);
 }
@@ -145,10 +146,18 @@ void Machine::tasks_gone(TimeMs now) {
   cancel_timer(Timer::kKill);
   cancel_timer(Timer::kEscalate);
   cancel_timer(Timer::kGiveUp);
-  if (!awaits_verdict() && !awaits_stop()) return leave_without_verdict(now);
+  const bool others = awaits_verdict() || awaits_stop();
+  if (!others && !seeks_first()) return leave_without_verdict(now);
   stage_ = Stage::kVerdict;
   verdict_since_ = now;
-  set_timer(Timer::kVerdict, now + (awaits_stop() ? kStopOfAllMs : kVerdictMs));
+  const TimeMs here = std::max(now, cause_.at + kDiagnosisMs);
+  const TimeMs elsewhere = now + (awaits_stop() ? kStopOfAllMs : kVerdictMs);
+  set_timer(Timer::kVerdict, others ? elsewhere : here);
+}
+
+// Something that was waited for has come.
+void Machine::settle_verdict(TimeMs now) {
+  if (!awaits_verdict() && !awaits_stop() && !seeks_first()) leave_verdict(now);
 }
 
 // The time that was waited is nobody's: no stop was asked for meanwhile.

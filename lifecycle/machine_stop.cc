@@ -25,14 +25,42 @@ void Machine::fail(Cause cause, TimeMs now, TimeMs silent_ms) {
   count_anew(ran_ms(now));
   if (cause.exit_code == 0) cause.exit_code = exit_code::kOwnFailure;
   cause.at = now;
+  blame(std::move(cause));
+  enter_stopping(now);
+}
+
+void Machine::blame(Cause cause) {
   cause_ = std::move(cause);
   has_cause_ = true;
+  elsewhere_ = false;
   outcome_ = Outcome::kFailed;
   restartable_ =
       phase_ != Phase::kPreparing && !cause_.ends.empty() && is_restartable(cause_.ends.front());
-  diagnosing_ = policy_.restart_verdict != envgen::RestartVerdict::kOff && would_restart();
+  const bool looks = policy_.restart_verdict != envgen::RestartVerdict::kOff && would_restart();
+  diagnosing_ = looks || cause_.ends.size() > 1;
   actions_.emplace_back(action::Report{});
-  enter_stopping(now);
+}
+
+// Main tasks that had failed before they were told to stop, and whose ends are seen only now.
+void Machine::add_ends(const std::vector<event::TaskEnd>& ends, TimeMs now) {
+  const bool open = outcome_ == Outcome::kFailed && !verdict_known_ && mains_started_;
+  if (!open || stop_signal_ != 0 || hold_over_) return;
+  Cause cause = cause_;
+  for (const event::TaskEnd& end : ends) {
+    const Task& task = tasks_[end.task.index];
+    const bool counts = task.kind == TaskKind::kMain &&
+                        (policy_.success != SuccessPolicy::kFirst || task.ordinal == 0);
+    const bool known =
+        std::ranges::find(cause.ends, end.task, &event::TaskEnd::task) != cause.ends.end();
+    if (!counts || known || !end.unasked || end.ending.ok()) continue;
+    if (elsewhere_ && cause.ends.empty()) {
+      cause = {.ends = {}, .exit_code = end.ending.exit_code(), .at = now};
+    }
+    cause.ends.push_back(end);
+  }
+  if (cause.ends.size() == cause_.ends.size()) return;
+  if (elsewhere_) count_anew(ran_ms(now));
+  blame(std::move(cause));
 }
 
 TimeMs Machine::ran_ms(TimeMs now) const {
@@ -58,10 +86,25 @@ void Machine::leave_diagnosis() {
   cancel_timer(Timer::kDiagnosis);
 }
 
+bool Machine::seeks_first() const {
+  return phase_ == Phase::kStopping && stage_ <= Stage::kVerdict && diagnosing_ && !elsewhere_ &&
+         cause_.ends.size() > 1 && stop_signal_ == 0 && !hold_over_;
+}
+
 void Machine::on(const event::Diagnosed& event, TimeMs now) {
   if (event.restarts != restarts_ || !diagnosing_) return;
+  if (event.first) {
+    const auto first = std::ranges::find(cause_.ends, *event.first, &event::TaskEnd::task);
+    if (!seeks_first() || first == cause_.ends.begin() || first == cause_.ends.end()) return;
+    std::rotate(cause_.ends.begin(), first, first + 1);
+    cause_.exit_code = cause_.ends.front().ending.exit_code();
+    restartable_ = restartable_ && is_restartable(cause_.ends.front());
+    actions_.emplace_back(action::Report{});
+    return;
+  }
   if (event.hopeless && heeds_diagnosis()) restartable_ = false;
   leave_diagnosis();
+  if (waits_for_verdict()) settle_verdict(now);
   if (phase_ == Phase::kOnFailure) settle_on_failure(now);
 }
 

@@ -61,8 +61,10 @@ void Supervisor::start(TaskRef task) {
   record.incarnation = task.incarnation;
   record.failure.reset();
   record.ending.reset();
-  record.stop_sent = false;
+  record.stop_sent = record.unasked = false;
   record.started_ms = sys::wall_ms();
+  record.began_ms = sys::monotonic_ms();
+  record.ran_ms = -1;
   const bool resolves = record.kind == TaskKind::kResolve;
   if (resolves && pass_through_) {
     adopt_plan(plan_of_pass_through(setup_));
@@ -174,7 +176,7 @@ void Supervisor::adopt_started(TaskRef task) {
   post(event::TaskStarted{task});
   if (setup_.ended_well) {
     record.pid = 0;
-    record.ended_ms = sys::wall_ms();
+    note_end(record);
     record.ending = Ending{Ending::How::kExited, 0};
     post(event::TasksEnded{{{task, *record.ending}}});
   }
@@ -182,7 +184,7 @@ void Supervisor::adopt_started(TaskRef task) {
 
 void Supervisor::not_started(TaskRef task, envgen::Error error) {
   TaskRecord& record = job_.records[task.index];
-  record.ended_ms = sys::wall_ms();
+  note_end(record);
   Ending ending{Ending::How::kNotStarted, exit_code::kOwnFailure};
   bool held = false;
   if (DataTask* data = data_of(record)) {
@@ -197,6 +199,14 @@ void Supervisor::not_started(TaskRef task, envgen::Error error) {
 
 namespace {
 
+// Main process that has ended and is not reaped yet: no signal reaches it.
+bool has_ended(const TaskRecord& record) {
+  siginfo_t info{};
+  return record.pid > 0 && !record.handed_over &&
+         ::waitid(P_PID, static_cast<id_t>(record.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == record.pid;
+}
+
 // Asked with signal 0: a stop may have reached a group or a tree.
 bool is_refused(pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM; }
 
@@ -205,6 +215,7 @@ bool is_refused(pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM; }
 void Supervisor::signal_task(const action::Signal& signal) {
   TaskRecord& record = job_.records[signal.task.index];
   if (record.pid <= 0 || record.incarnation != signal.task.incarnation) return;
+  if (is_main(record) && signal.stops && !record.stop_sent) record.unasked = has_ended(record);
   record.stop_sent = record.stop_sent || signal.stops;
   if (is_main(record) && signal.stops) {
     stop_main(record, signal.signal);

@@ -314,7 +314,7 @@ void Supervisor::reap() {
       let_output_go(*record);
     }
     record->core = death.core;
-    record->ended_ms = sys::wall_ms();
+    note_end(*record);
     Ending ending{death.signaled ? Ending::How::kSignaled : Ending::How::kExited, death.value};
     if (record->failure) ending = {Ending::How::kNotStarted, record->failure->exit_code};
     DataTask* data = data_of(*record);
@@ -324,7 +324,8 @@ void Supervisor::reap() {
     // Whoever is at the keyboard talks to us until the next one has it.
     if (is_main(*record) && job_.plan.processes.size() == 1) proc::take_back_terminal(death.pid);
     if (held) continue;
-    ended.ends.push_back({{index, record->incarnation}, ending});
+    const bool unasked = record->unasked || !record->stop_sent;
+    ended.ends.push_back({{index, record->incarnation}, ending, unasked});
   }
   // Before the end of a resolver that has failed behind them.
   for (DataTask* data : data_) data->post_held();

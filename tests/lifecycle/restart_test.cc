@@ -183,6 +183,7 @@ TEST(Restart, OfAnElasticJobMayChangeTheNumberOfTasks) {
   job.begin();
   EXPECT_EQ(run_with({kMain, kMain}), "cancel resolve, start 1#1, start 2#1");
   job.ended({{job.ref(1), {Ending::How::kExited, 1}}, {job.ref(2), {Ending::How::kExited, 1}}});
+  job.step(event::Diagnosed{});
   job.nothing_left();
   job.fired(Timer::kRestart);
   EXPECT_EQ(run_with({kMain}), "cancel resolve, start 1#2");

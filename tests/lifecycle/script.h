@@ -45,6 +45,10 @@ class Script {
   std::string not_started(std::uint32_t index, int code) {
     return ended({{ref(index), {Ending::How::kNotStarted, code}}});
   }
+  // Dead before the signal that it was sent.
+  std::string found_dead(std::uint32_t index, Ending ending) {
+    return ended({{ref(index), ending, true}});
+  }
   std::string ended(std::vector<event::TaskEnd> ends) {
     return step(event::TasksEnded{std::move(ends)});
   }

@@ -49,11 +49,14 @@ struct EventText {
   std::string operator()(const event::TaskStarted& e) const { return "Started " + text(e.task); }
   std::string operator()(const event::TasksEnded& e) const {
     std::string out = "Ended";
-    for (const auto& end : e.ends) out += " " + text(end.task) + "(" + text(end.ending) + ")";
+    for (const auto& end : e.ends) {
+      out += " " + text(end.task) + "(" + text(end.ending) + (end.unasked ? ", unasked)" : ")");
+    }
     return out;
   }
   std::string operator()(const event::Diagnosed& e) const {
-    return "Diagnosed " + std::to_string(e.restarts) + (e.hopeless ? " hopeless" : "");
+    return "Diagnosed " + std::to_string(e.restarts) + (e.hopeless ? " hopeless" : "") +
+           (e.first ? " first " + text(*e.first) : "");
   }
   std::string operator()(const event::ResolveFailed& e) const {
     return e.left ? "ResolveFailed left" : "ResolveFailed " + std::to_string(e.exit_code);

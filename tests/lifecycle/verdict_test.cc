@@ -360,5 +360,96 @@ TEST(LateVerdict, ChangesNothingInTheHoldAndAfterIt) {
   deaf("exited");
 }
 
+// --- Deaths from before the signal ---
+
+TEST(FoundDead, IsAFailureOfItsOwnWhileTheVerdictIsOpen) {
+  Script job;
+  job.running(2).linked();
+  job.job_failed(kUnknown);
+  ASSERT_TRUE(job.machine().failed_elsewhere());
+  EXPECT_EQ(job.found_dead(0, {Ending::How::kSignaled, SIGKILL}), "report");
+  EXPECT_FALSE(job.machine().failed_elsewhere());
+  EXPECT_EQ(job.machine().cause()->exit_code, 137);
+  EXPECT_TRUE(job.machine().awaits_verdict());
+  job.signaled(1, SIGTERM);
+  job.job_failed(kHere);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 137");
+}
+
+TEST(FoundDead, IsAConsequenceWhereTheVerdictSaysSo) {
+  Script job;
+  job.running(1).linked();
+  job.job_failed(kUnknown);
+  job.found_dead(0, {Ending::How::kExited, 1});
+  EXPECT_EQ(job.job_failed(kElsewhere), "report, cancel verdict, sweep 15, set sweep#1@7500");
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 76");
+}
+
+TEST(FoundDead, IsNothingOnceTheFirstFailureIsKnown) {
+  Script job;
+  job.running(2).linked();
+  job.job_failed(kElsewhere);
+  EXPECT_EQ(job.found_dead(0, {Ending::How::kSignaled, SIGKILL}), "");
+  EXPECT_TRUE(job.machine().failed_elsewhere());
+}
+
+TEST(FoundDead, IsNothingWhereAStopWasAskedForOrTheTaskEndedWell) {
+  Script stopped;
+  stopped.running(2);
+  stopped.stop();
+  EXPECT_EQ(stopped.found_dead(0, {Ending::How::kExited, 1}), "");
+  EXPECT_EQ(stopped.machine().cause(), nullptr);
+  Script well;
+  well.running(2).linked();
+  well.job_failed(kUnknown);
+  EXPECT_EQ(well.found_dead(0, {Ending::How::kExited, 0}), "");
+  EXPECT_TRUE(well.machine().failed_elsewhere());
+}
+
+TEST(FoundDead, IsOfTheSameBreathAsAFailureHere) {
+  Script job;
+  job.running(3);
+  job.exited(0, 1);
+  EXPECT_EQ(job.found_dead(1, {Ending::How::kExited, 210}), "report");
+  ASSERT_EQ(job.machine().cause()->ends.size(), 2U);
+  EXPECT_EQ(job.machine().cause()->exit_code, 1) << "until somebody has looked";
+  job.signaled(2, SIGTERM);
+  EXPECT_EQ(job.machine().cause()->ends.size(), 2U);
+}
+
+// --- The first of several ---
+
+TEST(FirstOfSeveral, IsAwaitedBeforeAnybodyIsToldTheCode) {
+  Script job;
+  job.running(2, 0, SuccessPolicy::kAll, {kOnFailure});
+  job.ended({{job.ref(0), {Ending::How::kExited, 1}}, {job.ref(1), {Ending::How::kExited, 210}}});
+  EXPECT_TRUE(job.machine().seeks_first());
+  EXPECT_EQ(job.phase(), "stopping");
+  EXPECT_EQ(job.step(event::Diagnosed{.first = job.ref(1)}), "report");
+  EXPECT_EQ(job.machine().cause()->exit_code, 210);
+  EXPECT_EQ(job.machine().cause()->ends[0].task, job.ref(1));
+  EXPECT_EQ(job.step(event::Diagnosed{}), "cancel verdict, sweep 15, set sweep#1@7500");
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, start 2#1");
+  EXPECT_EQ(job.exited(2, 0), "EXIT 210");
+}
+
+TEST(FirstOfSeveral, IsTheOneSeenFirstWhereNobodyTells) {
+  Script job;
+  job.running(2);
+  job.ended({{job.ref(0), {Ending::How::kExited, 1}}, {job.ref(1), {Ending::How::kExited, 210}}});
+  job.now = 2500;
+  EXPECT_EQ(job.fired(Timer::kVerdict), "sweep 15, set sweep#1@10000");
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 1");
+}
+
+TEST(FirstOfSeveral, IsNoneThatIsNotAmongThem) {
+  Script job;
+  job.running(3);
+  job.ended({{job.ref(0), {Ending::How::kExited, 1}}, {job.ref(1), {Ending::How::kExited, 210}}});
+  EXPECT_EQ(job.step(event::Diagnosed{.first = job.ref(2)}), "");
+  EXPECT_EQ(job.step(event::Diagnosed{.restarts = 1, .first = job.ref(1)}), "");
+  EXPECT_EQ(job.machine().cause()->exit_code, 1);
+}
+
 }  // namespace
 }  // namespace lifecycle

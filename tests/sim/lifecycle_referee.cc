@@ -18,7 +18,6 @@ bool prepares(TaskKind kind) { return kind == TaskKind::kData || kind == TaskKin
 // Each share of a grace that is too small for all of them is rounded down.
 constexpr TimeMs kRoundingMs = 3;
 constexpr TimeMs kMostMs = 1'000'000'000'000;
-constexpr TimeMs kLongestLookMs = 2500;  // for whether a restart can help
 
 TimeMs not_less_than_0(TimeMs duration) { return std::clamp<TimeMs>(duration, 0, kMostMs); }
 
@@ -208,8 +207,21 @@ void Referee::believe_stall(const event::TaskStalled& stall) {
 // decided once it is known which failure was the first.
 void Referee::believe_diagnosed(const event::Diagnosed& diagnosed) {
   const bool asked = diagnosing_ && diagnosed.restarts == restarts_;
-  quiet_ = !asked || phase_ != Phase::kOnFailure;
+  quiet_ = !asked || (phase_ != Phase::kOnFailure && !pending(Timer::kVerdict).has_value());
   if (!asked) return;
+  if (diagnosed.first) {
+    const auto first = std::ranges::find(failed_, *diagnosed.first, &event::TaskEnd::task);
+    quiet_ = !seeks_first() || first == failed_.begin() || first == failed_.end();
+    if (quiet_) return;
+    const event::TaskEnd chosen = *first;
+    failed_.erase(first);
+    failed_.insert(failed_.begin(), chosen);
+    failure_code_ = chosen.ending.exit_code();
+    const bool could = restartable_;
+    judge_first();
+    restartable_ = restartable_ && could;
+    return;
+  }
   const bool decided = elsewhere_ || (policy_.rendezvous_ms > 0 && told_);
   if (diagnosed.hopeless && !decided) restartable_ = false;
   diagnosing_ = false;
@@ -292,6 +304,7 @@ void Referee::believe_ready(const event::ClusterReady& event) {
 
 void Referee::believe_ends(const event::TasksEnded& event) {
   std::vector<event::TaskEnd> bad;
+  std::vector<event::TaskEnd> late;
   int code = 0;
   quiet_ = true;
   for (const event::TaskEnd& end : event.ends) {
@@ -301,6 +314,10 @@ void Referee::believe_ends(const event::TasksEnded& event) {
     run.live = false;
     run.ending = end.ending;
     const bool counts = foreground(run.kind) && run.kind != TaskKind::kCheckpoint;
+    if (is_late_failure(end)) {
+      late.push_back(end);
+      continue;
+    }
     if (verdict_ != Verdict::kOpen || run.notified || run.killed || !counts) continue;
     const bool resolve = run.kind == TaskKind::kResolve;
     if (end.ending.ok() && !(resolve && said_failed_ != 0)) continue;
@@ -314,6 +331,44 @@ void Referee::believe_ends(const event::TasksEnded& event) {
     bad.push_back(end);
   }
   if (!bad.empty()) fail(code, std::move(bad));
+  if (!late.empty()) add_failures(late);
+}
+
+// A rank that was dead when it was told to stop, because of a failure whose place is not known yet.
+bool Referee::is_late_failure(const event::TaskEnd& end) const {
+  const Run& run = runs_[end.task.index];
+  const bool open = verdict_ == Verdict::kFailed && phase_ == Phase::kStopping && !told_ &&
+                    stop_signal_ == 0 && !held_ && mains_started_;
+  const bool known = std::ranges::find(failed_, end.task, &event::TaskEnd::task) != failed_.end();
+  return open && end.unasked && !end.ending.ok() && !known && !run.unreachable && !run.given_up &&
+         in_job(run) && run.kind == TaskKind::kMain &&
+         (policy_.success != SuccessPolicy::kFirst || run.ordinal == 0);
+}
+
+// Failures of the same breath: the first one seen leads until somebody has looked.
+void Referee::add_failures(const std::vector<event::TaskEnd>& late) {
+  if (elsewhere_) {
+    failed_.clear();
+    failure_code_ = late.front().ending.exit_code();
+    elsewhere_ = false;
+    count_anew(well_ms_);
+    failed_at_ = now_;
+  }
+  failed_.insert(failed_.end(), late.begin(), late.end());
+  judge_first();
+}
+
+void Referee::judge_first() {
+  restartable_ = !failed_.empty() && runs_[failed_.front().task.index].kind == TaskKind::kMain;
+  // A command that is not there will not be there the next time.
+  if (!failed_.empty() && failed_.front().ending.how == lifecycle::Ending::How::kNotStarted) {
+    const int code = failed_.front().ending.value;
+    restartable_ = restartable_ && code != 126 && code != 127;
+  }
+  const bool looks = policy_.restart_verdict != envgen::RestartVerdict::kOff && restart_due();
+  diagnosing_ = looks || failed_.size() > 1;
+  sought_out_ = false;
+  ++reports_due_;
 }
 
 void Referee::believe_stop(const event::StopRequested& event, TimeMs now) {
@@ -353,6 +408,9 @@ void Referee::believe_timer(const event::TimerFired& event, TimeMs now) {
     case Timer::kDiagnosis:
       diagnosing_ = false;
       return;
+    case Timer::kGiveUp:
+      for (Run& run : runs_) run.given_up = run.given_up || (run.live && run.killed);
+      return;
     case Timer::kHold:
       begin_down(now);
       return;
@@ -364,6 +422,7 @@ void Referee::believe_timer(const event::TimerFired& event, TimeMs now) {
       return fail(69, {});
     case Timer::kVerdict:
       if (stop_due()) stop_waited_out_ = true;
+      sought_out_ = true;
       end_wait_for_verdict(now);
       return forgo_verdict();
     case Timer::kExpire:
@@ -408,20 +467,13 @@ void Referee::fail(int code, std::vector<event::TaskEnd> ends, TimeMs silent_ms)
   require(verdict_ == Verdict::kOpen, "a resolve timer outlived the preparation");
   verdict_ = Verdict::kFailed;
   failure_code_ = code;
-  restartable_ = !ends.empty() && runs_[ends.front().task.index].kind == TaskKind::kMain;
-  // A command that is not there will not be there the next time.
-  if (!ends.empty() && ends.front().ending.how == lifecycle::Ending::How::kNotStarted) {
-    restartable_ =
-        restartable_ && ends.front().ending.value != 126 && ends.front().ending.value != 127;
-  }
   failed_ = std::move(ends);
   elsewhere_ = false;
   told_ = false;
   if (began_at_) well_ms_ = std::max<TimeMs>(0, ran_ms() - silent_ms);
   count_anew(well_ms_);
   failed_at_ = now_;
-  diagnosing_ = policy_.restart_verdict != envgen::RestartVerdict::kOff && restart_due();
-  ++reports_due_;
+  judge_first();
 }
 
 // Have all main tasks ended, or the one that counts?

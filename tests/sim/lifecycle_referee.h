@@ -28,6 +28,7 @@ struct Run {
   bool notified = false;  // got a stop signal
   bool killed = false;    // got SIGKILL, or can get none
   bool unreachable = false;
+  bool given_up = false;  // outlived its SIGKILL
   TimeMs notified_at = 0;
   TimeMs killed_at = 0;
   std::vector<int> notified_again = {};  // the signals of the escalation that it got
@@ -47,6 +48,12 @@ class Referee {
   [[nodiscard]] const std::string& complaint() const { return complaint_; }  // "" = none
   [[nodiscard]] const std::vector<Run>& runs() const { return runs_; }       // by task index
   [[nodiscard]] bool sweeping() const { return sweep_ != 0; }
+  // Which of several failures was the first is still asked.
+  [[nodiscard]] bool seeks_first() const {
+    return verdict_ == Verdict::kFailed && !swept_ && diagnosing_ && !elsewhere_ &&
+           failed_.size() > 1 && stop_signal_ == 0 && !held_;
+  }
+  [[nodiscard]] const std::vector<lifecycle::event::TaskEnd>& failed() const { return failed_; }
   [[nodiscard]] bool exited() const { return exited_; }
   [[nodiscard]] bool stopped() const { return stop_signal_ != 0; }
   [[nodiscard]] bool pausing() const { return pausing_; }  // up, without any main task
@@ -60,6 +67,7 @@ class Referee {
 
   // How late a simulated timer may be; added to every bound on time.
   static constexpr TimeMs kTimerLatencyMs = 3;
+  static constexpr TimeMs kLongestLookMs = 2500;  // at what failed here
 
  private:
   enum class Verdict : std::uint8_t {
@@ -83,6 +91,9 @@ class Referee {
   void believe(const lifecycle::Event& event, TimeMs now);
   void begin_down(TimeMs now);
   void believe_ends(const lifecycle::event::TasksEnded& event);
+  [[nodiscard]] bool is_late_failure(const lifecycle::event::TaskEnd& end) const;
+  void add_failures(const std::vector<lifecycle::event::TaskEnd>& late);
+  void judge_first();
   void believe_stop(const lifecycle::event::StopRequested& event, TimeMs now);
   void believe_timer(const lifecycle::event::TimerFired& event, TimeMs now);
   void believe_request(const lifecycle::Event& event, TimeMs now);
@@ -250,8 +261,9 @@ class Referee {
   bool resolves_again_ = false;  // the event says that they are others
   TimeMs nodes_until_ = 0;       // awaited, in this incarnation of the job
   bool linked_ = false;
-  bool elsewhere_ = false;  // the failure, or the stop, is another's
-  bool told_ = false;       // which failure was the first, or it is not waited for any more
+  bool elsewhere_ = false;   // the failure, or the stop, is another's
+  bool sought_out_ = false;  // the first of several is not waited for any more
+  bool told_ = false;        // which failure was the first, or it is not waited for any more
   bool stop_waited_out_ = false;
   TimeMs waits_since_ = 0;  // for that
   TimeMs waited_ = 0;       // since the way down began

@@ -21,7 +21,7 @@ constexpr TimeMs kStopOfAllMs = 1000;    // for a stop here, after one elsewhere
 
 void Referee::believe_nodes(const Event& event, TimeMs now) {
   if (const auto* linked = std::get_if<event::Linked>(&event)) {
-    quiet_ = linked->up || !pending(Timer::kVerdict).has_value() || stop_due();
+    quiet_ = linked->up || !pending(Timer::kVerdict).has_value() || stop_due() || seeks_first();
     linked_ = linked->up;
   } else if (const auto* ready = std::get_if<event::NodesReady>(&event)) {
     quiet_ = !nodes_due();
@@ -158,16 +158,19 @@ void Referee::check_rendezvous(TimeMs until, TimeMs now) {
 }
 
 void Referee::check_wait_for_verdict(TimeMs until, TimeMs now) {
-  require(verdict_due() || stop_due(), "a verdict is awaited that need not come");
+  require(verdict_due() || stop_due() || seeks_first(), "a verdict is awaited that need not come");
   require(!foreground_live(true), "a verdict is awaited beside the job");
   require(!swept_, "a verdict is awaited after a sweep");
-  require(until == now + (stop_due() ? kStopOfAllMs : kLongestWaitMs),
+  const TimeMs here = std::max(now, failed_at_ + kLongestLookMs);
+  const TimeMs elsewhere = now + (stop_due() ? kStopOfAllMs : kLongestWaitMs);
+  require(until == (verdict_due() || stop_due() ? elsewhere : here),
           "how long a verdict is awaited");
   waits_since_ = now;
 }
 
 void Referee::begin_sweep(TimeMs now) {
   require(!verdict_due() && !stop_due(), "a sweep before the verdict");
+  require(!seeks_first() || sought_out_, "a sweep before the first of several is known");
   forgo_verdict();
   const bool second = swept_ && stop_signal_ == 0;
   if (second) {
@@ -195,7 +198,7 @@ void Referee::check_nodes(const Machine& after) {
   require(!resolves_again_ || live(TaskKind::kResolve), "other nodes, and nobody looks");
   const bool waits = pending(Timer::kVerdict).has_value();
   require(after.awaits_verdict() == verdict_due(), "whether the verdict is awaited");
-  require(!waits || verdict_due() || stop_due(), "a wait for nothing");
+  require(!waits || verdict_due() || stop_due() || seeks_first(), "a wait for nothing");
   require(!waits || after.phase() == Phase::kStopping, "a wait for the verdict elsewhere");
 }
 

@@ -69,6 +69,8 @@ Behaviour make_behaviour(const Scenario& scenario, std::uint64_t process) {
     if (b.life_ms > 0 && random.one_in(2)) b.answer_ms = b.life_ms / 2;
     b.answer_ms = std::max<TimeMs>(0, b.answer_ms);
   }
+  b.takes_others = random.one_in(3);
+  b.seen_late = random.one_in(3);
   return b;
 }
 

@@ -265,6 +265,22 @@ TEST(LifecycleScope, EverySequenceWithALink) {
   EXPECT_GT(explore_after(job, prefix, 5), 1'000U);
 }
 
+// Two ranks, one of which had died before it was told to stop: here or elsewhere it began.
+TEST(LifecycleScope, EverySequenceWhenADeathIsSeenLate) {
+  for (const bool linked : {false, true}) {
+    WalkedJob job{small_policy(), {}, {TaskKind::kMain, TaskKind::kMain, TaskKind::kOnFailure}};
+    job.linked = linked;
+    job.finds_dead = true;
+    job.policy.max_restarts = 1;
+    std::vector<std::string> prefix = {"Begin", "ClusterReady success=all main main on-failure",
+                                       "Started 0#1", "Started 1#1"};
+    if (linked) prefix.insert(prefix.begin(), "Linked");
+    EXPECT_GT(explore_after(job, prefix, 3), 100U);
+    prefix.emplace_back("Ended 0#1(exit 3)");
+    EXPECT_GT(explore_after(job, prefix, 4), 100U);
+  }
+}
+
 TEST(LifecycleScope, EverySequenceOfARendezvous) {
   WalkedJob job{small_policy(),
                 {TaskKind::kData, TaskKind::kResolve},
@@ -378,6 +394,7 @@ WalkedJob random_job(std::mt19937_64& random) {
               event::NobodySaves{},          event::StopRequested{SIGTERM, SIGINT},
               event::MembershipChanged{true}};
   job.stalls = random() % 4 == 0;
+  job.finds_dead = random() % 2 == 0;
   job.silent_ms = pick({0, 0, 300, 90'000});
   job.policy.restart_reset_ms = pick({0, 0, 1, 2000});
   job.policy.restart_verdict = static_cast<envgen::RestartVerdict>(random() % 3);

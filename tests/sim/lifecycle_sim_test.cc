@@ -199,6 +199,16 @@ const Fault kFaults[] = {
        hear<lifecycle::event::ClusterReady>(
            event, [](auto& r) { r.policy.restart_verdict = envgen::RestartVerdict::kOff; });
      }},
+    {"takes who was dead before for torn down", nullptr,
+     [](auto& event) {
+       hear<lifecycle::event::TasksEnded>(event, [](auto& ended) {
+         for (lifecycle::event::TaskEnd& end : ended.ends) end.unasked = false;
+       });
+     }},
+    {"takes the one seen first for the first", nullptr,
+     [](auto& event) {
+       hear<lifecycle::event::Diagnosed>(event, [](auto& found) { found.first.reset(); });
+     }},
     {"takes what was found of another start", nullptr,
      [](auto& event) {
        hear<lifecycle::event::Diagnosed>(event, [](auto& found) { found.restarts ^= 1U; });

@@ -116,7 +116,13 @@ std::vector<Event> Walker::moves() const {
   }
   add_nodes(&out);
   const bool fails = phase == Phase::kStopping || phase == Phase::kOnFailure;
-  if (fails && job_->policy.restart_verdict != envgen::RestartVerdict::kOff) {
+  if (machine_.seeks_first()) {
+    for (const event::TaskEnd& end : referee_.failed()) {
+      out.emplace_back(event::Diagnosed{.restarts = machine_.restarts(), .first = end.task});
+    }
+  }
+  if (fails &&
+      (machine_.seeks_first() || job_->policy.restart_verdict != envgen::RestartVerdict::kOff)) {
     out.emplace_back(event::Diagnosed{machine_.restarts(), false});
     out.emplace_back(event::Diagnosed{machine_.restarts(), true});
   }
@@ -132,6 +138,9 @@ std::vector<Event> Walker::moves() const {
       out.emplace_back(event::TaskStalled{task, job_->silent_ms});
     if (run.notified && !run.unreachable) out.emplace_back(event::Unreachable{task});
     for (const Ending& ending : endings(run)) out.emplace_back(event::TasksEnded{{{task, ending}}});
+    if (job_->finds_dead && run.kind == TaskKind::kMain && run.notified) {
+      out.emplace_back(event::TasksEnded{{{task, {Ending::How::kSignaled, SIGSEGV}, true}}});
+    }
     together.push_back({task, {Ending::How::kExited, static_cast<int>(4 + i)}});
   }
   if (together.size() > 1) out.emplace_back(event::TasksEnded{together});

@@ -21,6 +21,7 @@ struct WalkedJob {
   std::vector<lifecycle::Event> asks = {};  // what somebody may ask for, at any moment
   bool stalls = false;                      // main tasks may,
   TimeMs silent_ms = 0;                     // after so long without progress
+  bool finds_dead = false;                  // main tasks may have been when they are told to stop
   bool linked = false;                      // other nodes say something, and the link may break
 };
 

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <functional>
 #include <queue>
+#include <utility>
 
 #include "tests/lifecycle/text.h"
 #include "tests/sim/random.h"
@@ -34,7 +35,9 @@ class World {
     Behaviour behaviour;
     enum class State : std::uint8_t { kForked, kAlive, kZombie, kGone } state = State::kForked;
     Ending ending;
-    bool killed = false;  // was sent SIGKILL
+    bool killed = false;    // was sent SIGKILL
+    bool notified = false;  // was sent a stop signal,
+    bool unasked = false;   // and was a zombie by then
   };
   struct Due {
     TimeMs at = 0;
@@ -55,6 +58,8 @@ class World {
   void ask_to_save();
   void die(std::size_t process, Ending ending);
   void adopt(int generations);
+  void fail_with(std::size_t culprit);
+  void reap_soon();
   void reap();
   void look_who_is_left();
   void hear_verdict(Phase from);
@@ -129,8 +134,14 @@ void World::hear_verdict(Phase from) {
 void World::diagnose(const OtherNodes& nodes) {
   using envgen::RestartVerdict;
   const RestartVerdict policy = scenario_.policy.restart_verdict;
-  if (policy == RestartVerdict::kOff || nodes.diagnosed_ms < 0) return;
+  if (nodes.diagnosed_ms < 0) return;
   at(now_ + nodes.diagnosed_ms, [this, policy, nodes, restarts = machine_.restarts()] {
+    if (machine_.seeks_first()) {
+      const auto& ends = machine_.cause()->ends;
+      deliver(event::Diagnosed{.restarts = restarts, .first = ends.back().task});
+    } else if (policy == RestartVerdict::kOff) {
+      return;
+    }
     const bool hopeless = nodes.hopeless && machine_.heeds_diagnosis();
     deliver(event::Diagnosed{restarts, hopeless && policy == RestartVerdict::kEnforce});
   });
@@ -141,8 +152,11 @@ void World::obey(const Action& action) {
     start(start_it->task);
   } else if (const auto* signal = std::get_if<action::Signal>(&action)) {
     for (std::size_t i = 0; i < processes_.size(); ++i) {
-      const Process& process = processes_[i];
-      if (!process.adopted && process.task == signal->task) send(i, signal->signal);
+      Process& process = processes_[i];
+      if (process.adopted || process.task != signal->task) continue;
+      const bool first = signal->stops && !std::exchange(process.notified, true);
+      process.unasked = process.unasked || (first && process.state == Process::State::kZombie);
+      send(i, signal->signal);
     }
   } else if (const auto* sweep = std::get_if<action::SweepAdopted>(&action)) {
     sweep_ = sweep->signal;
@@ -272,11 +286,28 @@ void World::die(std::size_t process, Ending ending) {
   self.ending = ending;
   zombies_.push_back(process);
   const Behaviour b = self.behaviour;
+  const bool fails =
+      self.kind == TaskKind::kMain && !self.adopted && !self.notified && !ending.ok();
+  if (fails && b.takes_others) fail_with(process);
   if (self.adopted) {
     if (b.generations > 0) adopt(b.generations - 1);
   } else {
     for (int i = 0; i < b.orphans; ++i) adopt(b.generations);
   }
+  reap_soon();
+}
+
+// Other ranks fail because this one has.
+void World::fail_with(std::size_t culprit) {
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    const Process& other = processes_[i];
+    if (i == culprit || other.adopted || other.kind != TaskKind::kMain) continue;
+    if (other.behaviour.start_error != 0 || other.behaviour.unkillable) continue;
+    at(now_, [this, i] { die(i, {Ending::How::kExited, 1}); });
+  }
+}
+
+void World::reap_soon() {
   if (reap_due_) return;
   reap_due_ = true;
   const auto latency = scenario_.orderly ? 0 : random_.below(3);
@@ -302,12 +333,19 @@ void World::adopt(int generations) {
 void World::reap() {
   reap_due_ = false;
   event::TasksEnded ended;
+  std::vector<std::size_t> left;  // for the next turn
   for (const std::size_t id : zombies_) {
+    if (id != zombies_.front() && processes_[id].behaviour.seen_late) {
+      left.push_back(id);
+      continue;
+    }
     Process& process = processes_[id];
     process.state = Process::State::kGone;
-    if (!process.adopted) ended.ends.push_back({process.task, process.ending});
+    if (process.adopted) continue;
+    ended.ends.push_back({process.task, process.ending, process.unasked});
   }
-  zombies_.clear();
+  zombies_ = std::move(left);
+  if (!zombies_.empty()) reap_soon();
   if (!ended.ends.empty()) deliver(ended);
   look_who_is_left();
 }

@@ -61,11 +61,13 @@ struct Behaviour {
   bool unkillable = false;      // in D state
   bool unreachable = false;     // another user's: no signal reaches it
   TimeMs kill_ms = 0;
-  int orphans = 0;        // processes that it leaves behind
-  int generations = 0;    // which leave behind one each, so many times
-  bool silent = false;    // the resolver's answer: none,
-  int answer_failed = 0;  // or ResolveFailed with this code, else ClusterReady,
-  TimeMs answer_ms = 5;   // so long after its start, if it lives or has exited with 0 by then
+  bool takes_others = false;  // the other ranks fail when it does
+  bool seen_late = false;     // reaped a turn after others that had ended by then
+  int orphans = 0;            // processes that it leaves behind
+  int generations = 0;        // which leave behind one each, so many times
+  bool silent = false;        // the resolver's answer: none,
+  int answer_failed = 0;      // or ResolveFailed with this code, else ClusterReady,
+  TimeMs answer_ms = 5;       // so long after its start, if it lives or has exited with 0 by then
 };
 
 // What the other nodes do in one incarnation of the job.

@@ -109,7 +109,7 @@ void NodesJudge::moved(std::uint32_t node, const Member& before, const Member& a
   if (before.takes_part() && !after.takes_part()) nodes_[node].runs.reset();
   const bool stops = before.stage() == Stage::kRunning && after.stage() == Stage::kStopping;
   if (stops && expected_.calm && disturbed_at_ &&
-      now > std::max(*disturbed_at_, nodes_[node].since) + kKnownMs) {
+      now > std::max(*disturbed_at_, nodes_[node].since) + kKnownMs + expected_.unseen_ms) {
     complain(named(node) + " hears of the failure late");
   }
   if (stops && !after.ends_by_itself() && !expected_.stops) {

@@ -25,6 +25,7 @@ struct Expectation {
   bool stops = true;
   bool harmless = false;  // nothing happens that a job would have to notice
   bool calm = false;      // the network loses and delays nothing but a little
+  TimeMs unseen_ms = 0;   // a death may be seen so late
   // The one node that something happens to, over a network that works; none: several, or faults of
   // the network.
   std::optional<std::uint32_t> culprit = {};

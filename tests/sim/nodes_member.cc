@@ -98,6 +98,10 @@ void Member::carry_out(const Action& action, TimeMs now) {
       of->second.ending = {Ending::How::kSignaled, sent->signal};
       return;
     }
+    if (dead_ && sent->task == rank_) {
+      unasked_ = true;
+      return;
+    }
     signal_ = sent->signal;
     if (sent->task == resolver_) due_.at(static_cast<std::size_t>(Due::kResolved)).reset();
     due(Due::kDies, now + (sent->signal == SIGKILL ? 1 : draw(1, plan_.most_stop_ms)));
@@ -183,7 +187,8 @@ void Member::happen(Due what, TimeMs now) {
       own_ = true;
       return rank_ends({Ending::How::kExited, 0}, now);
     case Due::kDies:
-      if (has_ranks_) return rank_ends({Ending::How::kSignaled, signal_}, now);
+      if (has_ranks_)
+        return rank_ends(dead_.value_or(Ending{Ending::How::kSignaled, signal_}), now);
       return step(event::TasksEnded{{{resolver_, {Ending::How::kSignaled, signal_}}}}, now);
     case Due::kSeen:
       if (stage_ == Stage::kRunning) own_ = true;
@@ -200,7 +205,8 @@ void Member::rank_ends(Ending ending, TimeMs now) {
   for (const Due what : {Due::kStarted, Due::kDone, Due::kDies}) {
     due_.at(static_cast<std::size_t>(what)).reset();
   }
-  step(event::TasksEnded{{{rank_, ending}}}, now);
+  dead_.reset();
+  step(event::TasksEnded{{{rank_, ending, std::exchange(unasked_, false)}}}, now);
 }
 
 void Member::preparation_ends(std::uint32_t index, Ending ending, TimeMs now) {
@@ -215,15 +221,25 @@ void Member::preparation_fails(TimeMs now) {
   preparation_ends(preparations_.begin()->first, {Ending::How::kExited, kGuiltyCode}, now);
 }
 
-void Member::rank_fails(TimeMs now) {
-  if (!has_ranks_ || stage_ != Stage::kRunning) return;
+bool Member::rank_fails(TimeMs now) {
+  if (!has_ranks_ || dead_ || stage_ != Stage::kRunning) return false;
   guilty_ = own_ = true;
+  const Ending ending{Ending::How::kExited, kGuiltyCode};
+  if (plan_.most_unseen_ms > 0) {
+    for (const Due what : {Due::kStarted, Due::kDone}) {
+      due_.at(static_cast<std::size_t>(what)).reset();
+    }
+    dead_ = ending;
+    due(Due::kDies, now + draw(1, plan_.most_unseen_ms));
+    return true;
+  }
   if (draw(0, 1) == 0) complete_at_ = now + draw(1, 4000);
-  rank_ends({Ending::How::kExited, kGuiltyCode}, now);
+  rank_ends(ending, now);
+  return true;
 }
 
 void Member::victim_fails(TimeMs now) {
-  if (!has_ranks_ || stage_ != Stage::kRunning) return;
+  if (!has_ranks_ || dead_ || stage_ != Stage::kRunning) return;
   own_ = victim_ = true;
   if (draw(0, 2) != 0) complete_at_ = now + draw(1, 1500);
   rank_ends({Ending::How::kExited, kVictimCode}, now);

@@ -38,6 +38,7 @@ struct NodePlan {
   TimeMs most_hook_ms = 0;     // one of them takes
   bool data = false;           // copied before the first start, and again if that was broken off
   TimeMs most_data_ms = 0;     // the copy takes
+  TimeMs most_unseen_ms = 0;   // its rank is dead for so long before the node sees that
   int slow_node = -1;          // its hooks and its copy take ten times as long; -1: no node's
 };
 
@@ -50,7 +51,7 @@ class Member {
 
   void tick(TimeMs now);
   [[nodiscard]] std::optional<TimeMs> next() const;
-  void rank_fails(TimeMs now);
+  bool rank_fails(TimeMs now);                // true: it had a rank, which has died
   void victim_fails(TimeMs now);              // its rank, because another node's has failed
   void preparation_fails(TimeMs now);         // the hook or the copy of data that runs, if one does
   void rank_hangs() { hangs_ = has_ranks_; }  // the ranks of all nodes wait for it
@@ -122,8 +123,10 @@ class Member {
   std::map<std::uint32_t, Preparation> preparations_;  // by TaskRef::index
   lifecycle::TaskRef resolver_;
   lifecycle::TaskRef rank_;
-  int signal_ = 0;                     // which its rank is about to die of
-  std::optional<TimeMs> complete_at_;  // the failure's last lines are there
+  std::optional<lifecycle::Ending> dead_;  // its rank, which is not seen yet,
+  bool unasked_ = false;                   // and was told to stop meanwhile
+  int signal_ = 0;                         // which its rank is about to die of
+  std::optional<TimeMs> complete_at_;      // the failure's last lines are there
   Stage stage_ = Stage::kPreparing;
   std::uint32_t start_ = 0;
   std::uint64_t meeting_ = 0;

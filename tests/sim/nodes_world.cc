@@ -188,6 +188,7 @@ Expectation expectation(const NodesScenario& scenario) {
           .stops = scenario.stops,
           .harmless = scenario.harmless,
           .calm = calm && scenario.stops && scenario.faults.size() == 1,
+          .unseen_ms = scenario.plan.most_unseen_ms,
           .culprit = scenario.planted && !scenario.faults.empty()
                          ? std::optional(scenario.faults.front().node)
                          : std::nullopt,
@@ -265,9 +266,7 @@ void NodesWorld::happen(const NodeFault& fault) {
       if (!box.alive || stands(box)) return;
       return change(fault.node, [this, which = fault.node](Member& node) {
         if (node.has_ranks() && node.stage() == Stage::kRunning) judge_.disturbed(which, now_);
-        const bool ran = node.has_ranks();
-        node.rank_fails(now_);
-        if (ran && !node.has_ranks()) hurt_others(which);
+        if (node.rank_fails(now_)) hurt_others(which);
       });
     case What::kHookFails:
       if (!box.alive || stands(box)) return;

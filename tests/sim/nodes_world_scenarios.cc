@@ -114,6 +114,8 @@ void add_culprit(NodesScenario& scenario) {
   scenario.plan.rendezvous_ms = 100'000'000;  // a wait that ends is a failure of whoever waits
   scenario.victims = dice.chance(70);
   scenario.quiet_at = fault.at + std::max<TimeMs>(0, fault.length_ms);
+  // Seen after the word of a victim, perhaps.
+  if (fault.what == What::kRankFails && dice.chance(50)) scenario.plan.most_unseen_ms = 1000;
   if (dies || !dice.chance(40)) return;
   scenario.faults.push_back({.what = What::kThrottle,
                              .at = fault.at - dice.draw(1, 3000),
@@ -186,7 +188,8 @@ std::string text(const NodesScenario& scenario) {
       std::to_string(scenario.plan.hooks) + " hooks of " +
       std::to_string(scenario.plan.most_hook_ms) +
       (scenario.plan.data ? ", data in " + std::to_string(scenario.plan.most_data_ms) : "") +
-      ", slow node " + std::to_string(scenario.plan.slow_node) + "\n";
+      (scenario.plan.most_unseen_ms > 0 ? ", deaths seen late" : "") + ", slow node " +
+      std::to_string(scenario.plan.slow_node) + "\n";
   for (const NodeFault& fault : scenario.faults) {
     out += "  at " + std::to_string(fault.at) + " node " + std::to_string(fault.node) + " " +
            kWhat[static_cast<int>(fault.what)] + " for " + std::to_string(fault.length_ms) + "\n";

@@ -14,6 +14,7 @@
 #include "base/wire.h"
 #include "init/engine/cluster/hang_dumps.h"
 #include "init/engine/cluster/link_worker.h"
+#include "init/engine/report/printed_cause.h"
 #include "init/engine/report/timeline.h"
 #include "init/engine/state/failure.h"
 #include "init/sys/clock.h"
@@ -75,13 +76,6 @@ NodeReport without_age(NodeReport report) {
   report.ran_ms = std::min<lifecycle::TimeMs>(report.ran_ms, 0);
   if (report.failure) report.failure->age_ms = 0;
   return report;
-}
-
-NodeFailure::Role role_of(const FailureDetail& detail) {
-  using Role = NodeFailure::Role;
-  if (!detail.cause) return Role::kOpen;
-  if (detail.cause->role == "victim") return Role::kVictim;
-  return detail.cause->certain ? Role::kRoot : Role::kOpen;
 }
 
 }  // namespace
@@ -219,7 +213,7 @@ NodeReport LinkTask::report() {
     if (detail.cause) detail.cause->traceback.clear();  // it has room for the last lines
     failure.detail = envgen::to_wire(detail);
     failure.complete = job.failure_complete;
-    failure.role = role_of(job.failure);
+    failure.role = role_of(job.failure.cause, job.failure.signal);
   }
   return report;
 }

@@ -128,6 +128,26 @@ void look_for_rank(const Job& job, const TaskRecord& launcher, std::string_view 
 
 }  // namespace
 
+namespace {
+
+struct FailedMain {
+  std::function<LastBytes()> read;
+  std::string signal;  // that ended it; "" = none
+};
+
+std::uint32_t first_of(const std::vector<FailedMain>& failed,
+                       const envgen::FailureCatalog& catalog) {
+  std::vector<lifecycle::NodeFailure::Role> roles;
+  roles.reserve(failed.size());
+  for (const FailedMain& one : failed) {
+    roles.push_back(
+        role_of(one.read ? cause_in(one.read().bytes, catalog) : std::nullopt, one.signal));
+  }
+  return static_cast<std::uint32_t>(likely_first(roles));
+}
+
+}  // namespace
+
 void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
                                  const proc::SavedSignals& saved, const logtee::Shared* seen) {
   constexpr std::size_t kMostOthers = 64;
@@ -141,6 +161,14 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
     if (auto read = reader_of(job, job.records[i], seen, false)) {
       others.push_back({job.records[i].name, std::move(read)});
     }
+  }
+  std::vector<FailedMain> together;  // in the same breath
+  for (const lifecycle::event::TaskEnd& end : cause->ends) {
+    const TaskRecord& record = job.records[end.task.index];
+    if (cause->ends.size() < 2 || !is_main(record) || together.size() == kMostOthers) break;
+    const bool killed = end.ending.how == lifecycle::Ending::How::kSignaled;
+    together.push_back({reader_of(job, record, seen, true),
+                        killed ? std::string(proc::signal_name(end.ending.value)) : ""});
   }
   const FailedHow how{.by_sigbus = job.failure.signal == "SIGBUS", .by_oom = job.failure.oom};
   const bool has_files = is_launcher(job, job.records[failed]) &&
@@ -164,6 +192,8 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
       look_for_rank(job, job.records[failed], last.bytes, catalog, told);
       tell(told);
     }
+    told.first = first_of(together, catalog);
+    if (told.first > 0) return tell(told);
     if (!told.cause) return;
     const std::int64_t until_ms = sys::monotonic_ms() + kDumpsMs;
     const std::string dumps = read_dumps(dump_order(job), until_ms, on_node(job.plan)).text;
@@ -176,8 +206,8 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
   job.helpers.push_back(tail_.pid());
 }
 
-void Diagnosis::take_output(std::string& message, FailureDetail& detail, bool here) {
-  PrintedEnd end = tail_.take();
+void Diagnosis::take_output(PrintedEnd end, std::string& message, FailureDetail& detail,
+                            bool here) {
   for (const std::string& warning : end.warnings) sys::log::warning(warning);
   if (!end.last_lines.empty()) detail.last_lines = std::move(end.last_lines);
   if (end.cause) detail.cause = std::move(end.cause);
@@ -189,7 +219,14 @@ bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
   bool news = false;
   if (!tail_.awaited()) say_late();
   if (!job.failure_complete && !tail_.awaited()) {
-    take_output(job.first_failure, job.failure, !machine.failed_elsewhere());
+    PrintedEnd end = tail_.take();
+    if (end.first > 0 && machine.seeks_first()) {
+      // The machine asks for another report, with that one as the first.
+      verdict_ = {.restarts = machine.restarts(),
+                  .first = machine.cause()->ends.at(end.first).task};
+      return false;
+    }
+    take_output(std::move(end), job.first_failure, job.failure, !machine.failed_elsewhere());
     job.failure_complete = true;
     weigh(job, machine);
     news = true;
@@ -249,6 +286,7 @@ void Diagnosis::weigh(const Job& job, const lifecycle::Machine& machine) {
   using envgen::RestartVerdict;
   using lifecycle::RestartProspect;
   const RestartVerdict policy = job.plan.policy.restart_verdict;
+  verdict_ = {.restarts = machine.restarts()};
   if (policy == RestartVerdict::kOff || job.first_failure.empty()) return;
   const RestartProspect prospect = lifecycle::judge(sign_of(job.failure), before_);
   const bool hopeless = machine.heeds_diagnosis() && prospect != RestartProspect::kOpen;
@@ -284,7 +322,7 @@ void Diagnosis::say(const Line& line) {
 void Diagnosis::say_late() {
   if (!late_) return;
   if (tail_.awaited()) tail_.give_up();
-  take_output(late_->message, late_->detail, late_->here);
+  take_output(tail_.take(), late_->message, late_->detail, late_->here);
   say(*std::exchange(late_, std::nullopt));
 }
 

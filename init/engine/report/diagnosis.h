@@ -58,7 +58,7 @@ class Diagnosis {
   static void say(const Line& line);
   void say_late();
   // What has come of it.
-  void take_output(std::string& message, FailureDetail& detail, bool here);
+  void take_output(PrintedEnd end, std::string& message, FailureDetail& detail, bool here);
   [[nodiscard]] bool all_ended(const lifecycle::Machine& machine) const;
   void write(const Job& job, const lifecycle::Machine& machine) const;
 

@@ -45,9 +45,7 @@ std::string how(const TaskRecord& record, const Ending& ending) {
                          ? "was killed by " + std::string(proc::signal_name(ending.value))
                          : "exited with code " + std::to_string(ending.value);
   if (record.core) text += " (core dumped)";
-  if (record.ended_ms > record.started_ms && record.started_ms > 0) {
-    text += " after " + envgen::seconds((record.ended_ms - record.started_ms) / 100 * 100);
-  }
+  if (record.ran_ms >= 0) text += " after " + envgen::seconds(record.ran_ms / 100 * 100);
   return text;
 }
 
@@ -266,7 +264,7 @@ FailureDetail detail_of(const Job& job, const Machine& machine,
   const bool ended = end.ending.how != Ending::How::kStalled;
   if (ended && record.ended_ms > 0) detail.at_ms = record.ended_ms;
   if (end.ending.how == Ending::How::kNotStarted) return detail;
-  detail.after_ms = std::max<std::int64_t>(detail.at_ms - record.started_ms, 0);
+  detail.after_ms = ended ? record.ran_ms : sys::monotonic_ms() - record.began_ms;
   if (end.ending.how != Ending::How::kSignaled) return detail;
   detail.signal = proc::signal_name(end.ending.value);
   detail.oom = end.ending.value == SIGKILL && !oom_count_text(job, oom_kills_now).empty();

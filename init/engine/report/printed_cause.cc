@@ -2,6 +2,7 @@
 
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -111,6 +112,26 @@ std::optional<FailureCause> cause_in(std::string_view printed,
 // A launcher's table may be of the same class, and is a guess.
 bool is_by_kernel(const FailureCause& cause) {
   return cause.failure_class == kHostOom ? cause.line.empty() : cause.line.starts_with(kBySigbus);
+}
+
+lifecycle::NodeFailure::Role role_of(const std::optional<FailureCause>& cause,
+                                     std::string_view signal) {
+  using Role = lifecycle::NodeFailure::Role;
+  if (!cause) return Role::kOpen;
+  if (cause->role != envgen::role_name(envgen::FailureRole::kVictim)) {
+    return cause->certain ? Role::kRoot : Role::kOpen;
+  }
+  return signal.empty() || signal == "SIGABRT" ? Role::kVictim : Role::kOpen;
+}
+
+std::size_t likely_first(const std::vector<lifecycle::NodeFailure::Role>& roles) {
+  using Role = lifecycle::NodeFailure::Role;
+  if (roles.empty() || roles.front() != Role::kVictim) return 0;
+  for (const Role role : {Role::kRoot, Role::kOpen}) {
+    const auto found = std::ranges::find(roles, role);
+    if (found != roles.end()) return static_cast<std::size_t>(found - roles.begin());
+  }
+  return 0;
 }
 
 void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others, FailedHow how,

@@ -13,6 +13,7 @@
 #include "envgen/failure/failure_catalog.h"
 #include "init/engine/report/output_tail.h"
 #include "init/engine/state/failure.h"
+#include "lifecycle/node_records.h"
 
 namespace engine {
 
@@ -45,6 +46,17 @@ bool is_by_kernel(const FailureCause& cause);
 void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others, FailedHow how,
                     const envgen::FailureCatalog& catalog,
                     const std::function<void(const PrintedEnd&)>& tell);
+
+// Part of a failed process in its job's failure, by its last words and the signal that ended it
+// ("SIGKILL", "" for an exit). Nobody is killed or faults because a peer has gone: a victim exits
+// or aborts.
+lifecycle::NodeFailure::Role role_of(const std::optional<FailureCause>& cause,
+                                     std::string_view signal);
+
+// Index of the first failure among processes that failed in the same breath, whose roles come in
+// the order in which their ends were seen: the earliest, unless it is a victim; then a root, else
+// one of open role.
+std::size_t likely_first(const std::vector<lifecycle::NodeFailure::Role>& roles);
 
 // Of /dev/shm, for a process that died of SIGBUS: "" where it has room.
 std::string shm_text(std::uint64_t total_bytes, std::uint64_t free_bytes);

@@ -103,12 +103,14 @@ struct PrintedEnd {
   std::optional<FailureCause> cause;
   FoundRank rank;  // where the process was a launcher
   std::vector<std::string> warnings;
+  std::uint32_t first = 0;  // of the failed ones that it was told of, by what all of them printed
 };
 inline void fields(envgen::FieldVisitor& v, PrintedEnd& end) {
   v("last_lines", end.last_lines);
   v("cause", end.cause);
   v("rank", end.rank);
   v("warnings", end.warnings);
+  v("first", end.first);
 }
 
 inline constexpr std::size_t kMostLastLines = 20;

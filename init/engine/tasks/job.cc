@@ -104,6 +104,11 @@ const char* state_word(const Machine& machine) {
 
 }  // namespace
 
+void note_end(TaskRecord& record) {
+  record.ended_ms = sys::wall_ms();
+  record.ran_ms = sys::monotonic_ms() - record.began_ms;
+}
+
 const char* kind_name(TaskKind kind) {
   switch (kind) {
     case TaskKind::kPreStart:

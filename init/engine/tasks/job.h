@@ -40,13 +40,16 @@ struct TaskRecord {
   std::optional<lifecycle::Ending> ending;  // of the last incarnation, known before the machine's
   std::string stall;       // what the watch found, for a main process that has stalled
   bool stop_sent = false;  // it has had a stop signal
+  bool unasked = false;    // and had ended before the first of them
   bool paused = false;     // by SIGSTOP or the like
   bool core = false;
   std::string start;  // of a main process: how it was started again, kWarmStart or "cold: REASON"
   bool handed_over = false;  // its process stood by, and does not run as the rank yet
   std::string warm;  // what stands by for its next start, "ready: pid 9, torch"; "" = nothing
-  std::int64_t started_ms = 0;  // wall clock, UTC
+  std::int64_t started_ms = 0;  // wall clock, UTC, which may be set back meanwhile
   std::int64_t ended_ms = 0;
+  std::int64_t began_ms = 0;  // monotonic clock
+  std::int64_t ran_ms = -1;   // by it; -1: has not ended
 };
 
 // What the watches know of a main process; all of this incarnation of the job.
@@ -105,6 +108,7 @@ const char* kind_name(lifecycle::TaskKind kind);
 
 // A main process of the job, not what prepares or serves it.
 bool is_main(const TaskRecord& record);
+void note_end(TaskRecord& record);  // now
 // The main processes that live.
 std::vector<pid_t> main_pids(const Job& job);
 

@@ -184,6 +184,34 @@ TEST_F(Diagnosis, OfALauncherNamesTheRank) {
   EXPECT_EQ(state().failure.launcher, "mpirun");
 }
 
+// Both are dead before either is seen: trainit stands still meanwhile.
+TEST_F(Diagnosis, OfTheSameBreathIsTheRankThatIsNoVictim) {
+  const auto outcome = run(ranks(2, R"(
+      if [ $RANK_ID = 0 ]; then
+        until [ -s $OUT/one ]; do sleep 0.01; done
+        kill -STOP $PPID
+        echo > $OUT/stands
+        (until grep -q ') Z' /proc/$$/stat && grep -q ') Z' /proc/$(cat $OUT/one)/stat; do
+           sleep 0.01
+         done
+         kill -CONT $PPID) > /dev/null 2>&1 &
+        echo 'RuntimeError: [gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.2]:2222'
+        exit 1
+      fi
+      echo $$ > $OUT/one
+      until [ -e $OUT/stands ]; do sleep 0.01; done
+      exit 210)"));
+  EXPECT_EQ(outcome.code, 210);
+  EXPECT_THAT(outcome.err, HasSubstr("first failure: rank-1 (node 0, device 1) exited with code "
+                                     "210 after "));
+  EXPECT_THAT(outcome.err, HasSubstr("; at the same time: rank-0 (node 0, device 0) exited with "
+                                     "code 1 after "));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("first failure: rank-0")));
+  EXPECT_THAT(termination(), StartsWith("trainit: rank-1 (node 0, device 1) exited with code 210"));
+  EXPECT_EQ(state().failure.task, "rank-1");
+  EXPECT_EQ(state().failure.exit_code, 210);
+}
+
 TEST_F(Diagnosis, OfASignalNamesIt) {
   EXPECT_EQ(run(eight("kill -SEGV $$")).code, 139);
   EXPECT_EQ(state().failure.signal, "SIGSEGV");

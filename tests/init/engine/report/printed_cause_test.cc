@@ -51,6 +51,26 @@ TEST(PrintedCause, IsAnothersWhereTheFirstIsAVictimOrSilent) {
   }
 }
 
+TEST(PrintedCause, MakesAVictimOfWhoEndedByItself) {
+  using Role = lifecycle::NodeFailure::Role;
+  const auto catalog = envgen::FailureCatalog::shipped();
+  const auto victim = engine::cause_in("ConnectionResetError\n", catalog);
+  EXPECT_EQ(engine::role_of(victim, ""), Role::kVictim);
+  EXPECT_EQ(engine::role_of(victim, "SIGABRT"), Role::kVictim);
+  EXPECT_EQ(engine::role_of(victim, "SIGKILL"), Role::kOpen);
+  EXPECT_EQ(engine::role_of(std::nullopt, "SIGKILL"), Role::kOpen);
+  EXPECT_EQ(engine::role_of(engine::cause_in("CUDA out of memory\n", catalog), ""), Role::kRoot);
+}
+
+TEST(PrintedCause, OfSeveralIsTheFirstsUnlessThatIsAVictim) {
+  using Role = lifecycle::NodeFailure::Role;
+  EXPECT_EQ(engine::likely_first({}), 0U);
+  EXPECT_EQ(engine::likely_first({Role::kOpen, Role::kRoot}), 0U) << "it was seen first";
+  EXPECT_EQ(engine::likely_first({Role::kVictim, Role::kVictim}), 0U);
+  EXPECT_EQ(engine::likely_first({Role::kVictim, Role::kOpen, Role::kOpen}), 1U);
+  EXPECT_EQ(engine::likely_first({Role::kVictim, Role::kOpen, Role::kRoot}), 2U);
+}
+
 TEST(PrintedCause, IsTheKernelsWhereItKilledForMemory) {
   const auto all = told(printed("rank-0", "CUDA out of memory\n"), {}, {.by_oom = true});
   ASSERT_EQ(all.size(), 1U);

@@ -52,6 +52,7 @@ class Failure : public testing::Test {
     record.pid = 100 + device;
     record.started_ms = 1000;
     record.ended_ms = 62'500;
+    record.ran_ms = 61'500;
     job_.plan.processes.push_back(std::move(process));
   }
 
@@ -98,6 +99,13 @@ TEST_F(Failure, NamesRankNodeDeviceCodeTimeLogAndWhoWasStopped) {
       "rank-9 (node 1 worker-b, device 1) exited with code 3 after 61.5 s, at "
       "1970-01-01T00:01:02.500Z; its output on node 1: /logs/rank-9.txt; stopped because of it: "
       "rank-8, rank-10");
+}
+
+TEST_F(Failure, KnowsHowLongItTookThoughTheClockWasSetBack) {
+  start();
+  end({{2, kExit3}});
+  job_.records[2].ended_ms = 500;
+  EXPECT_THAT(text(), HasSubstr("exited with code 3 after 61.5 s, at 1970-01-01T00:00:00.500Z"));
 }
 
 TEST_F(Failure, OfTheRankOnStdoutNamesNoLog) {
