@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 
-DEADLINE = 90
+DEADLINE = 180
 
 # Sits as a rank in a dead communicator does, for SIT seconds, unless it is told how to end.
 STUB = r"""
@@ -144,7 +144,8 @@ class Job:
                 "-e", f"SLOTS={self.ranks}", *self.flags, *self.node_flags(index), self.image,
                 *self.argv(index),
             ]  # fmt: skip
-            started.append((index, name, subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)))
+            program = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            started.append((index, name, program))
         for index, name, program in started:
             _, said = program.communicate()
             if program.returncode != 0:
@@ -168,7 +169,8 @@ class Job:
         """Until all ranks of a world of this size have come up since then."""
         deadline = time.monotonic() + DEADLINE
         while time.monotonic() < deadline:
-            there = [rank for rank, ups in self.ups().items() if (ups[-1].world, ups[-1].at > since) == (size, True)]
+            last = {rank: ups[-1] for rank, ups in self.ups().items()}
+            there = [rank for rank, up in last.items() if up.world == size and up.at > since]
             if sorted(there) == list(range(size)):
                 return
             time.sleep(0.05)
@@ -214,8 +216,12 @@ class Job:
         return began
 
     def message(self, index):
+        """The diagnosis of a node's termination message, its first line."""
+        return self.termination(index).partition("\n")[0]
+
+    def termination(self, index):
         with open(self.path(f"term-{index}"), encoding="utf-8") as file:
-            return file.readline().rstrip("\n")
+            return file.read()
 
 
 def stamp(line):

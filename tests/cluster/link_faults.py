@@ -15,6 +15,7 @@ such runs. Runs as root, with DOCKER_HOST (engine.sh start DIR prints one) or th
 """
 
 import argparse
+import collections
 import concurrent.futures
 import contextlib
 import json
@@ -38,6 +39,7 @@ HOOKS = os.path.join(HERE, "../../hooks")
 RANKS = 2  # of a node
 DATA_FILES = 200
 PLANTED = "no shard 17 in this epoch"
+LIMIT = "--cpus=0.2"
 SKIPPED = 77
 
 HOOK = """#!/bin/sh
@@ -110,9 +112,12 @@ class Run:
             flags += ["-v", f"{self.job.path(f'cache-{index}')}:/cache"]
         if self.cell["mode"] == "elastic":
             flags += ["-e", "WORKER_HOST=", "-v", f"{self.job.path('hosts')}:/etc/volcano:ro"]
-        if self.cell["cpu"] == "limited" and index == self.drawn["node"] and self.drawn["limited_from"] == "start":
-            flags.append("--cpus=0.2")
+        if index == self.drawn["node"] and self.limited_from() == "start":
+            flags.append(LIMIT)
         return flags
+
+    def limited_from(self):
+        return self.drawn["limited_from"] if self.cell["cpu"] == "limited" else None
 
     def list_hosts(self, count):
         """As Volcano does: the whole file is replaced."""
@@ -155,11 +160,23 @@ class Run:
             if self.wrong:
                 self.keep_logs()
 
+    def result(self, number):
+        """What is printed of it."""
+        return {
+            "run": number,
+            "cell": self.cell,
+            "drawn": self.drawn,
+            "known_s": self.known_s,
+            "ended_s": self.ended_s,
+            "wrong": self.wrong,
+        }
+
     def keep_logs(self):
         for index, node in self.job.nodes.items():
             self.kept_logs[f"node {index}"] = node.logs()
-            with contextlib.suppress(OSError), open(self.job.path(f"run-{index}/events.jsonl"), encoding="utf-8") as file:
-                self.kept_logs[f"node {index} events"] = file.read()
+            with contextlib.suppress(OSError):
+                with open(self.job.path(f"run-{index}/events.jsonl"), encoding="utf-8") as file:
+                    self.kept_logs[f"node {index} events"] = file.read()
 
     # --- Faults ---
 
@@ -172,18 +189,18 @@ class Run:
             began = time.time()
             with open(self.job.path("fail"), "w", encoding="ascii"):
                 pass
-        self.judge_end(began, drawn["code"], rf"hook.*60-check.*node {drawn['node']}\b|node {drawn['node']}\b.*60-check")
+        self.judge_end(began, drawn["code"])
 
     def fail(self):
         job, cell, drawn = self.job, self.cell, self.drawn
         job.await_up()
         job.await_links()
-        if cell["cpu"] == "limited" and drawn["limited_from"] == "fault":
-            containers.docker("update", "--cpus=0.2", job.nodes[drawn["node"]].name)
+        if self.limited_from() == "fault":
+            containers.docker("update", LIMIT, job.nodes[drawn["node"]].name)
         time.sleep(drawn["delay_s"])
         began, code = self.strike()
         if cell["mode"] == "stop":
-            self.judge_end(began, code, self.culprit(), saves=cell["fault"] == "checkpoint")
+            self.judge_end(began, code, saves=cell["fault"] == "checkpoint")
             return
         self.replace()
         size = (cell["nodes"] - drawn["shrinks"]) * RANKS
@@ -197,7 +214,7 @@ class Run:
         """When the culprit fails, and the code that its node ends with."""
         job, cell, drawn = self.job, self.cell, self.drawn
         node, rank = drawn["node"], drawn["rank"]
-        if cell["fault"] in ("container killed", "node 0 killed"):
+        if self.kills_container():
             began = time.time()
             job.nodes[node].kill()
             return began, 137
@@ -227,7 +244,7 @@ class Run:
     def replace(self):
         """As a platform answers the end of a container: another one, or a list without it."""
         drawn = self.drawn
-        if self.cell["fault"] not in ("container killed", "node 0 killed"):
+        if not self.kills_container():
             return
         time.sleep(drawn["replaced_after_s"])
         if drawn["shrinks"]:
@@ -240,8 +257,10 @@ class Run:
 
     def culprit(self):
         node, rank = self.drawn["node"], self.drawn["rank"]
-        if self.cell["fault"] in ("container killed", "node 0 killed"):
-            return rf"node {node}\b[^,]*lost"
+        if self.cell["fault"] == "hook fails":
+            return rf"^node {node}\b.*the pre-start hook 60-check: .*found exit code {self.drawn['code']};"
+        if self.kills_container():
+            return rf"^node {node}\b[^,]* is lost"
         how = "was killed by SIGKILL"
         if self.cell["fault"] == "rank exits":
             how = f"exited with code {1 if self.drawn['raises'] else self.drawn['code']} "
@@ -249,46 +268,58 @@ class Run:
 
     def survivors(self):
         """Nodes whose first container lives on after the fault."""
-        killed = self.cell["fault"] in ("container killed", "node 0 killed")
-        return [index for index in range(self.cell["nodes"]) if not (killed and index == self.drawn["node"])]
+        killed = [self.drawn["node"]] if self.kills_container() else []
+        return [index for index in range(self.cell["nodes"]) if index not in killed]
 
-    def judge_end(self, began, code, culprit, saves=False):
+    def kills_container(self):
+        return self.cell["fault"] in ("container killed", "node 0 killed")
+
+    def judge_end(self, began, code, saves=False):
         """The fault ends the job on all nodes."""
-        own = self.drawn["node"]
-        codes = self.judge_codes([code if index == own else 76 for index in range(self.cell["nodes"])], began, saves)
+        own, count = self.drawn["node"], self.cell["nodes"]
+        codes = self.judge_codes([code if index == own else 76 for index in range(count)], began, saves)
         if saves and set(codes) == {75}:
             return
-        self.judge_logs(began, culprit)
-        said = {index: self.job.message(index).removeprefix("trainit: ") for index in self.survivors()}
-        for index, text in said.items():
-            if not re.search(culprit, text):
-                self.wrong.append(f"node {index}'s termination message names another culprit: {text}")
+        self.judge_logs(began)
+        messages = [self.job.message(index) for index in self.survivors()]
+        if len(set(messages)) > 1:
+            self.wrong.append(f"the termination messages differ: {messages}")
+        for index, message in zip(self.survivors(), messages):
+            if not self.names_culprit(self.job.termination(index)):
+                self.wrong.append(f"node {index}'s termination message names another culprit: {message}")
             with open(self.job.path(f"run-{index}/state.json"), encoding="utf-8") as file:
                 state = json.load(file)["first_failure"]
-            if state != text:
-                self.wrong.append(f"node {index}'s state.json says {state}, its termination message {text}")
-        if len(set(said.values())) > 1:
-            self.wrong.append(f"the termination messages differ: {said}")
+            if state != message.removeprefix("trainit: "):
+                self.wrong.append(f"node {index}'s state.json says {state}, its termination message {message}")
+
+    def names_culprit(self, text):
+        """Whether a first failure is of the culprit, or of a rank beside it with the culprit's cause."""
+        text = text.removeprefix("trainit: ")
+        same_node = rf"^rank-\d+ \(node {self.drawn['node']}\b"
+        cause = f"cause (rank-{self.drawn['rank']}): ValueError: {PLANTED}"
+        return bool(re.search(self.culprit(), text) or (re.search(same_node, text) and cause in text))
 
     def judge_codes(self, wanted, began, saves=False):
-        codes = []
-        for index in range(self.cell["nodes"]):
-            self.ended_s = self.job.nodes[index].ended() - began
-        codes = [self.job.nodes[index].code() for index in range(self.cell["nodes"])]
+        nodes = [self.job.nodes[index] for index in range(self.cell["nodes"])]
+        self.ended_s = max(node.ended() for node in nodes) - began
+        codes = [node.code() for node in nodes]
         if codes != wanted and not (saves and set(codes) == {75}):
             self.wrong.append(f"exit codes are {codes}, not {wanted}")
         return codes
 
-    def judge_logs(self, began, culprit=None):
-        known = []
+    def judge_logs(self, began):
+        """Each survivor has said once which failure was the first."""
+        known, others = [], collections.defaultdict(list)
+        raises = self.cell["fault"] == "rank exits" and self.drawn["raises"]
         for index in self.survivors():
             log = self.job.nodes[index].logs()
-            found = re.findall(r"first failure: (.*)", log)
             known.append(known_at(log))
-            if len(found) != 1 or not re.search(culprit or self.culprit(), found[0]):
-                self.wrong.append(f"node {index}'s log says {found} of the first failure")
-            elif self.cell["fault"] == "rank exits" and self.drawn["raises"] and PLANTED not in found[0]:
-                self.wrong.append(f"node {index}'s log says another cause: {found[0]}")
+            found = re.findall(r"first failure: (.*)", log)
+            right = len(found) == 1 and self.names_culprit(found[0]) and (PLANTED in found[0] or not raises)
+            if not right:
+                others["; then: ".join(found) or "nothing"].append(index)
+        for found, indices in others.items():
+            self.wrong.append(f"the logs of nodes {indices} say of the first failure: {found}")
         if all(known):
             self.known_s = max(known) - began
 
@@ -349,9 +380,13 @@ def summary(results):
 
 
 def keep(folder, number, run):
-    """The logs of a run that was wrong."""
-    os.makedirs(folder, exist_ok=True)
+    """The logs of a run that was wrong; without a folder trainit's lines of them are printed."""
     for name, log in run.kept_logs.items():
+        if not folder:
+            lines = (line for line in log.splitlines() if " trainit" in line)
+            print(f"--- run {number}, {name}", *lines, sep="\n", flush=True)
+            continue
+        os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, f"run-{number} {name}.log"), "w", encoding="utf-8") as file:
             file.write(log)
 
@@ -362,10 +397,9 @@ def find_engine(asked):
     if path:
         with open(path, encoding="utf-8") as file:
             os.environ["DOCKER_HOST"] = file.read().strip()
-        for missing, what in ((not os.environ["DOCKER_HOST"], "no Docker engine"), (not os.path.exists(asked.tar), f"no {asked.tar}")):
-            if missing:
-                print(f"SKIPPED: {what}")
-                sys.exit(SKIPPED)
+        if not os.environ["DOCKER_HOST"] or not os.path.exists(asked.tar):
+            print(f"SKIPPED: no Docker engine, or no {asked.tar}")
+            sys.exit(SKIPPED)
 
 
 def main():
@@ -374,7 +408,8 @@ def main():
     parser.add_argument("tar")
     parser.add_argument("--matrix", action="store_true")
     parser.add_argument("--faults", type=int)
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("TRAINIT_FAULTS_SEED", time.time() // 86400)))
+    seed = int(os.environ.get("TRAINIT_FAULTS_SEED", time.time() // 86400))
+    parser.add_argument("--seed", type=int, default=seed)
     parser.add_argument("--run", type=int)
     parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--jobs", type=int, default=1)
@@ -388,16 +423,13 @@ def main():
     results = []
 
     def one(number):
-        run = Run(image, os.path.realpath(asked.trainit), data, cells[number], random.Random(f"{asked.seed}/{number}"))
+        rng = random.Random(f"{asked.seed}/{number}")
+        run = Run(image, os.path.realpath(asked.trainit), data, cells[number], rng)
         run.play()
-        result = {"run": number, "cell": run.cell, "drawn": run.drawn, "known_s": run.known_s, "ended_s": run.ended_s, "wrong": run.wrong}
-        results.append(result)
-        print(json.dumps(result), flush=True)
-        if run.wrong and asked.logs:
+        results.append(run.result(number))
+        print(json.dumps(results[-1]), flush=True)
+        if run.wrong:
             keep(asked.logs, number, run)
-        elif run.wrong:
-            for name, log in run.kept_logs.items():
-                print(f"--- run {number}, {name}\n" + "\n".join(line for line in log.splitlines() if "trainit" in line))
 
     with tempfile.TemporaryDirectory(prefix="trainit-data.") as data:
         make_data(data, random.Random(asked.seed))

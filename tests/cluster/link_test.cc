@@ -1,5 +1,6 @@
 // What one node's fault does on the others: all end, in a bounded time, for the same cause, or all
 // start again. Real containers, whose ranks are stubs that sit until they are told how to end.
+// Deaths of ranks and containers, with hooks, data and slow nodes: link_faults.py.
 
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -20,51 +21,10 @@ using ::testing::HasSubstr;
 using ::testing::Le;
 using ::testing::Not;
 
-using Clock = std::chrono::steady_clock;
-
-// Of a machine that has other work; a fault is known in a second.
-constexpr auto kSoon = 10s;
-
 std::ptrdiff_t lines_with(const std::string& log, std::string_view text) {
   std::ptrdiff_t count = 0;
   for (std::size_t at = 0; (at = log.find(text, at)) != std::string::npos; ++at) ++count;
   return count;
-}
-
-TEST_F(LinkTest, ARankThatIsKilledEndsAllNodesAndAllNameIt) {
-  start_job(3);
-  await_all_up();
-
-  const auto began = Clock::now();
-  order(3, "kill -KILL $$");
-
-  EXPECT_THAT(wait_for_all(), ElementsAre(76, 137, 76));
-  EXPECT_LT(Clock::now() - began, kSoon);
-  expect_same_failure({0, 1, 2}, "rank-3 (node 1 node-1) was killed by SIGKILL");
-}
-
-TEST_F(LinkTest, AContainerThatIsKilledEndsTheOthersWhichNameItsNode) {
-  start_job(4);
-  await_all_up();
-
-  const auto began = Clock::now();
-  signal_pid1(2, SIGKILL);
-
-  EXPECT_THAT(wait_for_all(), ElementsAre(76, 76, 137, 76));
-  EXPECT_LT(Clock::now() - began, kSoon);
-  expect_same_failure({0, 1, 3}, "node 2 (node-2) is lost");
-}
-
-TEST_F(LinkTest, Node0sContainerThatIsKilledEndsTheOthersWhichNameIt) {
-  start_job(3);
-  await_all_up();
-
-  const auto began = Clock::now();
-  signal_pid1(0, SIGKILL);
-
-  EXPECT_THAT(wait_for_all(), ElementsAre(137, 76, 76));
-  EXPECT_LT(Clock::now() - began, kSoon);
-  for (const int index : {1, 2}) EXPECT_THAT(message(index), HasSubstr("node 0")) << index;
 }
 
 TEST_F(LinkTest, WhatPassesWithinTheTimeoutChangesNothingAndACheckpointIsOneOnAll) {
@@ -172,38 +132,16 @@ TEST_F(LinkTest, ANode0ThatIsStoppedAloneEndsTheOthersAndTheySayWhy) {
 const Words kRestart = {"--restart-across-nodes", "--max-restarts=3", "--restart-delay=100ms",
                         "--restart-window=60s"};
 
-TEST_F(LinkTest, AKilledNodesNewContainerJoinsTheOthersInTheRestart) {
+TEST_F(LinkTest, ANodeThatIsKilledInTheRestartJoinsItInANewContainer) {
   start_job(3, kRestart);
   await_all_up();
 
-  signal_pid1(2, SIGKILL);
-  ASSERT_TRUE(node(0).await_log("node 2 (node-2) is lost")) << logs();
-  start_node(2);
-  await_up(0, 2);
-  await_up(1, 2);
-  await_up(2);
-  // Now in the restart after a failure of another one.
   order(2, "exit 7");
   ASSERT_TRUE(node(2).await_log("first failure: rank-2 (node 1")) << logs();
   signal_pid1(2, SIGKILL);
   ASSERT_EQ(node(2).wait(), 137);
   start_node(2);
   await_up(2);
-  for (int rank = 0; rank < 6; ++rank) order(rank, "exit 0");
-
-  EXPECT_THAT(wait_for_all(), Each(0)) << logs();
-}
-
-TEST_F(LinkTest, Node0sNewContainerJoinsTheOthersInTheRestart) {
-  start_job(3, kRestart);
-  await_all_up();
-
-  signal_pid1(0, SIGKILL);
-  ASSERT_TRUE(node(1).await_log("node 0 (node-0) is lost")) << logs();
-  start_node(0);
-  await_up(0);
-  await_up(1, 2);
-  await_up(2, 2);
   for (int rank = 0; rank < 6; ++rank) order(rank, "exit 0");
 
   EXPECT_THAT(wait_for_all(), Each(0)) << logs();

@@ -24,6 +24,7 @@ FAREWELL = b"!"
 RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 RANKS_PER_NODE = int(os.environ["LOCAL_WORLD_SIZE"])
 MASTER = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+PAIR = "[../third_party/gloo/gloo/transport/tcp/pair.cc"
 NOISE = (
     "node-{node}:{pid}:{pid} [{local}] NCCL INFO NET/IB : No device found.",
     "node-{node}:{pid}:{pid} [{local}] NCCL INFO Call to connect returned Connection refused, retrying",
@@ -61,7 +62,7 @@ def connect(address, patient):
             return socket.create_connection(address, timeout=600)
         except OSError as error:
             if not patient:
-                raise RuntimeError(f"[../gloo/transport/tcp/pair.cc:799] connect {address}: {error.strerror}") from None
+                raise RuntimeError(f"{PAIR}:799] connect {address}: {error.strerror}") from None
             noise(0)
             time.sleep(0.2)
 
@@ -110,7 +111,7 @@ def meet():
 def lost(link, address):
     time.sleep(random.choice((0, random.uniform(0, 0.2))))
     host, port = address[:2]
-    raise RuntimeError(f"[../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [{host}]:{port}")
+    raise RuntimeError(f"{PAIR}:598] Connection closed by peer [{host}]:{port}")
 
 
 def leave(links, code):
