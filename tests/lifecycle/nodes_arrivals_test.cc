@@ -95,6 +95,14 @@ TEST(Go, IsMissedByANodeThatLooksAtItsListAgainThoughNode0HasNotSaidThatItRuns) 
   EXPECT_EQ(job.text(2), "failed 0 by 1 replanned -0 again");
 }
 
+TEST(Go, IsLeftByANodeThatMeetsAgainOnceNode0Runs) {
+  Nodes job(2);
+  job.connect(0).connect(1).arrive(0).arrive(1).runs(1).lets_go(1);
+  EXPECT_EQ(job.text(0), "fine 0") << "nothing runs that cannot go on without node 1";
+  job.runs(0).arrive(1);
+  EXPECT_EQ(job.text(0), "failing 0");
+}
+
 TEST(Go, TakesNode0sWordForWhichStartItIs) {
   Nodes job(2);
   job.reports[0].restarts = 3;

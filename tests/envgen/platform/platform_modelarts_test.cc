@@ -132,6 +132,15 @@ TEST(ModelArtsTensorFlow, AWrongPlaceIsRefusedAndNotGuessed) {
   EXPECT_THAT(refusal("modelarts", node, kTrain), HasSubstr("a:1 twice"));
 }
 
+TEST(ModelArtsTensorFlow, ATaskWithoutANameIsAWorkerOnlyWhereThereAreNoParameterServers) {
+  Container node = tf_task("worker", 1);
+  node.variables[1] = "MA_TASK_NAME=";
+  EXPECT_THAT(refusal("modelarts", node, kTrain),
+              AllOf(HasSubstr("MA_TASK_NAME"), HasSubstr("worker or ps")));
+  node.variables[3] = "TF_PS_HOSTS=[]";
+  EXPECT_EQ(locate("modelarts", node, kTrain).local_node.node_rank, 1);
+}
+
 // --- PyTorch
 
 TEST(ModelArtsPyTorch, WorkersAreListedInOrderAndTheFirstIsTheMaster) {

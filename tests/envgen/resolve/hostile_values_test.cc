@@ -379,6 +379,10 @@ TEST(AttachedModule, IsSeenAsWhatItIs) {
                                 {"python", "--mx"}}) {
     EXPECT_EQ(with_operand_apart(as_it_is), as_it_is);
   }
+  // Each rank runs the module.
+  const Plan ranks = plan_of(Container(), two_nodes({"python", "-mtrain"}));
+  ASSERT_THAT(ranks.processes, SizeIs(2));
+  EXPECT_THAT(ranks.processes[0].argv, ElementsAre("python", "-u", "-m", "train"));
   // A launcher is not started by another one.
   Plan plan = plan_of(Container(), two_nodes({"python", "-mtorch.distributed.run", "x.py"}));
   ASSERT_THAT(plan.processes, SizeIs(1));

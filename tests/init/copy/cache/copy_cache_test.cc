@@ -380,7 +380,8 @@ TEST_F(CopyCache, ReplacesWhatIsNoCopy) {
 TEST_F(CopyCache, ReplacesACopyThatIsGone) {
   const std::string entry = entry_of(prepare());
   ASSERT_TRUE(sys::remove_tree(entry + "/data"));
-  EXPECT_THAT(prepare().warnings, ElementsAre(HasSubstr(entry + "/data: ")));
+  EXPECT_THAT(prepare().warnings,
+              ElementsAre(AllOf(HasSubstr(entry + "/data: "), HasSubstr(", copying it again"))));
   ASSERT_EQ(::unlink((entry + "/record.json").c_str()), 0);
   const Prepared again = prepare();
   EXPECT_THAT(again.warnings, IsEmpty()) << "a removal that was killed is nothing to speak of";

@@ -138,6 +138,17 @@ TEST_F(LauncherNews, AFailureThatIsToldOnlyLeavesTheEndToTheFarewell) {
   EXPECT_EQ(exit_code(), 5) << log();
 }
 
+// A node that may start again by itself has no link to the others, but for a failure of theirs.
+TEST_F(LauncherNews, AFailureOfTheLauncherIsAwaitedThoughTheWorkerMayStartAgain) {
+  plan_.policy.max_restarts = 1;
+  Node launcher(settings_);
+  start_worker();
+  await_running();
+  launcher.fail("the launcher failed");
+  EXPECT_EQ(exit_code(), 76) << log();
+  EXPECT_THAT(log(), HasSubstr("the launcher failed"));
+}
+
 // Here the launcher is the one that is whole.
 TEST_F(LauncherNews, ALauncherThatStartsAgainTellsNobodyButTheEnd) {
   plan_.processes = {shell("main", R"(

@@ -194,6 +194,10 @@ class Node {
     read();
     return verdicts_;
   }
+  std::deque<engine::LinkState>& states() {
+    read();
+    return states_;
+  }
   std::deque<std::string>& warnings() {
     read();
     return warnings_;

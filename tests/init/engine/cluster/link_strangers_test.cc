@@ -246,6 +246,7 @@ TEST_F(LinkStrangers, StandForNobodyWhoIsThere) {
     b.await_go(1);
     for (const lifecycle::Verdict& verdict : a.verdicts()) EXPECT_EQ(verdict.state, State::kFine);
     EXPECT_THAT(stranger.verdicts(), IsEmpty());
+    EXPECT_THAT(b.states(), IsEmpty()) << "the node that answered keeps its connection";
   }
 }
 
@@ -365,6 +366,20 @@ TEST_F(LinkStrangers, CannotSayAgainWhatANodeHasSaid) {
   ::send(replay.get(), said.data(), said.size(), MSG_NOSIGNAL);
   EXPECT_EQ(all_of(replay).size(), kFrameBytes + engine::kLinkNonceBytes);
   EXPECT_THAT(a.await_warning(), HasSubstr("does not know this job"));
+}
+
+TEST_F(LinkStrangers, CannotSpeakAsNode0) {
+  start(settings(0));
+  for (const Kind kind : {Kind::kGreeting, Kind::kHello, Kind::kWelcome, Kind::kRefused,
+                          Kind::kVerdict, Kind::kPing, Kind::kRows}) {
+    Stranger node(port_);
+    node.say_hello(key(), hello(1));
+    ASSERT_EQ(node.next()->first, Kind::kWelcome);
+    ASSERT_EQ(node.next()->first, Kind::kVerdict);
+    node.connection().send(kind);
+    node.connection().send(Kind::kHeartbeat);
+    EXPECT_FALSE(node.next()) << "kind " << static_cast<int>(kind);
+  }
 }
 
 TEST_F(LinkStrangers, CannotRepeatAFrameWithinASession) {
