@@ -31,7 +31,7 @@ inline constexpr uid_t kOther = 2000;  // another user of the node
 class Border : public rules::JobTest {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0 || !rules::may_unshare()) GTEST_SKIP() << "needs root and namespaces";
+    if (::geteuid() != 0 || !rules::may_unshare()) rules::skip("needs root and namespaces");
     ::chmod(path("").c_str(), 0755);
     for (const char* name : {"out", "tmp"}) make(name, 0, 01777);
     make("home", kJob, 0755);

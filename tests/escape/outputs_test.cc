@@ -18,7 +18,6 @@ class Outputs : public Border {
  protected:
   void SetUp() override {
     Border::SetUp();
-    if (IsSkipped()) return;
     write("root/precious", "precious");
     write("hosts", "a slots=2\nb slots=2\n");
     make("theirs", kOther, 0755);

@@ -2,6 +2,7 @@
 // Real processes for tests of init/: a forked child whose output is collected, a scratch directory.
 
 #include <fcntl.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sched.h>
@@ -17,6 +18,7 @@
 #include <functional>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -110,9 +112,11 @@ inline Outcome run(const std::function<int()>& body) {
 
 inline bool is_root() { return ::geteuid() == 0; }
 
-inline bool become_nobody() {
+// With `groups` instead of root's.
+inline bool become_nobody(const std::vector<gid_t>& groups = {}) {
   constexpr unsigned kNobody = 65534;
-  return ::setgid(kNobody) == 0 && ::setuid(kNobody) == 0;
+  return ::setgroups(groups.size(), groups.data()) == 0 && ::setgid(kNobody) == 0 &&
+         ::setuid(kNobody) == 0;
 }
 
 // Mounts that nobody else sees, and that are gone with this.

@@ -18,6 +18,9 @@ namespace rules {
 
 using Words = std::vector<std::string>;
 
+// Ends the test as a skipped one. GTEST_SKIP only ends the function that it stands in.
+[[noreturn]] void skip(const char* why);
+
 struct Spec {
   Words args;  // of trainit
   Words env;   // complete
@@ -28,6 +31,7 @@ struct Spec {
 
 class Instance {
  public:
+  // Skips the test if `spec` asks for PID 1 and this process may not make pid namespaces.
   explicit Instance(const Spec& spec);
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;

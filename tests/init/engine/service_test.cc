@@ -176,8 +176,9 @@ TEST_P(Planned, PostStopProcessesRunOneAfterTheOtherAfterSuccess) {
   plan_.processes = {shell("main", "exit 0")};
   plan_.post_stop = {shell("first", "sleep 0.2; echo first >> $OUT/order"),
                      shell("second", std::string("echo second >> $OUT/order;") + kTellCode)};
-  EXPECT_EQ(run().code, 0);
+  const auto outcome = run();
   SKIP_WHERE_NO_NAMESPACE();
+  EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(read(path("out/order")), "first\nsecond\n");
   EXPECT_EQ(code_told(), "0 none\n");
 }
@@ -185,8 +186,9 @@ TEST_P(Planned, PostStopProcessesRunOneAfterTheOtherAfterSuccess) {
 TEST_P(Planned, PostStopProcessesAreToldTheCodeAndTheFirstFailure) {
   plan_.processes = {shell("main", "exit 7")};
   plan_.post_stop = {shell("end", kTellCode)};
-  EXPECT_EQ(run().code, 7);
+  const auto outcome = run();
   SKIP_WHERE_NO_NAMESPACE();
+  EXPECT_EQ(outcome.code, 7);
   EXPECT_THAT(code_told(), AllOf(testing::StartsWith("7 main "), HasSubstr("exited with code 7")));
 }
 
@@ -194,8 +196,9 @@ TEST_P(Planned, PostStopProcessesRunAfterAStop) {
   plan_.processes = {shell("main", "kill -TERM $PPID; exec sleep 60")};
   plan_.services = {shell("sshd", "sleep 60 & wait")};
   plan_.post_stop = {shell("end", kTellCode)};
-  EXPECT_EQ(run().code, 143);
+  const auto outcome = run();
   SKIP_WHERE_NO_NAMESPACE();
+  EXPECT_EQ(outcome.code, 143);
   EXPECT_EQ(code_told(), "143 none\n");
 }
 

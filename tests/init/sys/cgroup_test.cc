@@ -128,7 +128,8 @@ class MemoryCgroup : public testing::Test {
     }
   }
   [[nodiscard]] bool put(const char* file, const std::string& text) const {
-    std::ofstream stream(directory_ + file);
+    // Not created where the directory is none of a cgroup.
+    std::ofstream stream(directory_ + file, std::ios::in | std::ios::out);
     return static_cast<bool>(stream << text << std::flush);
   }
 

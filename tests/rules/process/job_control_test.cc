@@ -183,7 +183,9 @@ TEST_F(JobControl, GoesOnWhereTheCallerIgnoresTheKey) {
   await("ready> ");
   enter("kill -0 " + pid + " && echo lives-$((1+1))");
   await("lives-2");
-  enter("kill -TERM " + pid + "; while kill -0 " + pid + " 2>&-; do :; done; echo gone-$((1+1))");
+  // A zombie where the machine's PID 1 waits for no orphan.
+  enter("kill -TERM " + pid + "; while grep -q '^State:.[^Z]' /proc/" + pid +
+        "/status 2>&-; do :; done; echo gone-$((1+1))");
   await("gone-2");
   leave();
 }

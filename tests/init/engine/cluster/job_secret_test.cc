@@ -1,7 +1,6 @@
 #include "init/engine/cluster/job_secret.h"
 
 #include <gmock/gmock.h>
-#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -89,8 +88,7 @@ TEST_F(JobSecretFile, IsReadByWayOfItsGroupWithoutAWarning) {
   make_secret_volume(0440);
   ASSERT_EQ(::chown(path("volume/..2026_11_23/job").c_str(), 0, 3000), 0);
   const auto outcome = child::run([this] {
-    const gid_t group = 3000;
-    if (::setgroups(1, &group) != 0 || !child::become_nobody()) return 1;
+    if (!child::become_nobody({3000})) return 1;
     const auto secret = secret_of(path("volume/job"));
     return secret && secret->bytes == kSecret && secret->warning.empty() ? 0 : 2;
   });
