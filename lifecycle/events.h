@@ -49,7 +49,7 @@ struct TaskStarted {  // its program was executed
 struct TaskEnd {
   TaskRef task;
   Ending ending;
-  bool unasked = false;  // it had ended before any stop signal of ours could reach it
+  bool unasked = false;  // it was ending before any stop signal of ours could reach it
 };
 struct TasksEnded {  // all deaths seen in one turn
   std::vector<TaskEnd> ends;
@@ -114,9 +114,11 @@ struct Unfit {};
 // What failed here is understood, as far as it will be. Policy::restart_verdict asks for it, and a
 // cause with several ends.
 struct Diagnosed {
-  std::uint32_t restarts = 0;         // in which start of the job it failed
-  bool hopeless = false;              // another one would end the same
-  std::optional<TaskRef> first = {};  // another end of the cause was the first; then more follows
+  std::uint32_t restarts = 0;  // in which start of the job it failed
+  bool hopeless = false;       // another one would end the same
+  // Another end of the cause was the first; or, while another node's failure is not known, this
+  // rank failed here, by what it had printed before our signal. Then more follows.
+  std::optional<TaskRef> first = {};
 };
 // All nodes have arrived, where they wait for one another before a start.
 struct NodesReady {

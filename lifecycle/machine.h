@@ -185,6 +185,7 @@ class Machine {
   // The way down (machine_stop.cc).
   void fail(Cause cause, TimeMs now, TimeMs silent_ms = 0);
   void blame(Cause cause);
+  void take_first(TaskRef first, TimeMs now);
   void add_ends(const std::vector<event::TaskEnd>& ends, TimeMs now);
   void count_anew(TimeMs ran_ms);
   void fail_elsewhere(const event::JobFailed& event, TimeMs now);

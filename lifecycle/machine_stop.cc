@@ -91,17 +91,32 @@ bool Machine::seeks_first() const {
          cause_.ends.size() > 1 && stop_signal_ == 0 && !hold_over_;
 }
 
-void Machine::on(const event::Diagnosed& event, TimeMs now) {
-  if (event.restarts != restarts_ || !diagnosing_) return;
-  if (event.first) {
-    const auto first = std::ranges::find(cause_.ends, *event.first, &event::TaskEnd::task);
-    if (!seeks_first() || first == cause_.ends.begin() || first == cause_.ends.end()) return;
-    std::rotate(cause_.ends.begin(), first, first + 1);
-    cause_.exit_code = cause_.ends.front().ending.exit_code();
-    restartable_ = restartable_ && is_restartable(cause_.ends.front());
-    actions_.emplace_back(action::Report{});
-    return;
+// By what was printed: one of several ends, or a rank that our signal ended while it failed.
+void Machine::take_first(TaskRef first, TimeMs now) {
+  if (elsewhere_ && awaits_verdict()) {
+    const Task* task = find(first);
+    const bool counts = task != nullptr && task->kind == TaskKind::kMain && in_job(*task) &&
+                        (policy_.success != SuccessPolicy::kFirst || task->ordinal == 0);
+    if (!counts || task->live() || task->abandoned || task->ending.ok()) return;
+    const bool ours = task->ending.how == Ending::How::kSignaled &&
+                      (task->sent & signal_bit(task->ending.value)) != 0;
+    count_anew(ran_ms(now));
+    return blame({.ends = {{first, task->ending}},
+                  .exit_code = ours ? exit_code::kFailure : task->ending.exit_code(),
+                  .at = now});
   }
+  const auto found = std::ranges::find(cause_.ends, first, &event::TaskEnd::task);
+  if (!seeks_first() || found == cause_.ends.begin() || found == cause_.ends.end()) return;
+  std::rotate(cause_.ends.begin(), found, found + 1);
+  cause_.exit_code = cause_.ends.front().ending.exit_code();
+  restartable_ = restartable_ && is_restartable(cause_.ends.front());
+  actions_.emplace_back(action::Report{});
+}
+
+void Machine::on(const event::Diagnosed& event, TimeMs now) {
+  if (event.restarts != restarts_) return;
+  if (event.first) return take_first(*event.first, now);
+  if (!diagnosing_) return;
   if (event.hopeless && heeds_diagnosis()) restartable_ = false;
   leave_diagnosis();
   if (waits_for_verdict()) settle_verdict(now);

@@ -199,14 +199,6 @@ void Supervisor::not_started(TaskRef task, envgen::Error error) {
 
 namespace {
 
-// Main process that has ended and is not reaped yet: no signal reaches it.
-bool has_ended(const TaskRecord& record) {
-  siginfo_t info{};
-  return record.pid > 0 && !record.handed_over &&
-         ::waitid(P_PID, static_cast<id_t>(record.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-         info.si_pid == record.pid;
-}
-
 // Asked with signal 0: a stop may have reached a group or a tree.
 bool is_refused(pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM; }
 
@@ -215,7 +207,10 @@ bool is_refused(pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM; }
 void Supervisor::signal_task(const action::Signal& signal) {
   TaskRecord& record = job_.records[signal.task.index];
   if (record.pid <= 0 || record.incarnation != signal.task.incarnation) return;
-  if (is_main(record) && signal.stops && !record.stop_sent) record.unasked = has_ended(record);
+  if (is_main(record) && signal.stops && !record.stop_sent && !record.handed_over) {
+    const auto member = proc::find_member(record.pid);
+    record.unasked = member && member->exits;
+  }
   record.stop_sent = record.stop_sent || signal.stops;
   if (is_main(record) && signal.stops) {
     stop_main(record, signal.signal);

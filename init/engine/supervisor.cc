@@ -145,6 +145,7 @@ void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
   if (reap_again_) reap();
   drain();
   continue_stopped();
+  diagnosis_.look_among_torn_down(job_, machine_, setup_.saved, tees_.seen());
   if (diagnosis_.advance(job_, machine_)) state_writer_.note_change();
   if (child_changed_ && look_for_paused()) state_writer_.note_change();
   if (auto verdict = diagnosis_.take_verdict()) {

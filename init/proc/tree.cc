@@ -109,7 +109,9 @@ std::optional<Member> parse_member(std::string_view stat) {
   constexpr int kState = 3;
   constexpr int kParent = 4;
   constexpr int kGroup = 5;
+  constexpr int kFlags = 9;
   constexpr int kStart = 22;
+  constexpr std::uint64_t kExiting = 4;  // PF_EXITING of include/linux/sched.h
   const std::size_t end_of_name = stat.rfind(')');
   if (end_of_name == std::string_view::npos) return std::nullopt;
   Member member;
@@ -123,6 +125,11 @@ std::optional<Member> parse_member(std::string_view stat) {
     if (field == kState) member.state = value.empty() ? '?' : value.front();
     if (field == kParent) ok = read_number(value, &member.parent);
     if (field == kGroup) ok = read_number(value, &member.group);
+    if (field == kFlags) {
+      std::uint64_t flags = 0;
+      ok = read_number(value, &flags);
+      member.exits = (flags & kExiting) != 0 || member.state == 'Z';
+    }
     if (field == kStart) ok = read_number(value, &member.start);
   }
   return ok ? std::optional(member) : std::nullopt;

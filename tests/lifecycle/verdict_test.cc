@@ -417,6 +417,39 @@ TEST(FoundDead, IsOfTheSameBreathAsAFailureHere) {
   EXPECT_EQ(job.machine().cause()->ends.size(), 2U);
 }
 
+// --- A rank that was told to stop while it failed ---
+
+TEST(ShownFailure, IsThisNodesWhileTheVerdictIsOpen) {
+  Script job;
+  job.running(2).linked();
+  job.job_failed(kUnknown);
+  EXPECT_EQ(job.step(event::Diagnosed{.first = job.ref(0)}), "") << "it lives";
+  job.signaled(0, SIGTERM);
+  EXPECT_EQ(job.step(event::Diagnosed{.first = job.ref(0)}), "report");
+  EXPECT_FALSE(job.machine().failed_elsewhere());
+  job.signaled(1, SIGTERM);
+  job.job_failed(kHere);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 1") << "143 is nobody's failure";
+}
+
+TEST(ShownFailure, HasItsOwnCodeWhereItExited) {
+  Script job;
+  job.running(1).linked();
+  job.job_failed(kUnknown);
+  job.exited(0, 7);
+  job.step(event::Diagnosed{.first = job.ref(0)});
+  EXPECT_EQ(job.machine().cause()->exit_code, 7);
+}
+
+TEST(ShownFailure, IsNothingOnceTheVerdictIsKnown) {
+  Script job;
+  job.running(1).linked();
+  job.job_failed(kElsewhere);
+  job.signaled(0, SIGTERM);
+  EXPECT_EQ(job.step(event::Diagnosed{.first = job.ref(0)}), "");
+  EXPECT_TRUE(job.machine().failed_elsewhere());
+}
+
 // --- The first of several ---
 
 TEST(FirstOfSeveral, IsAwaitedBeforeAnybodyIsToldTheCode) {

@@ -203,25 +203,41 @@ void Referee::believe_stall(const event::TaskStalled& stall) {
   fail(kHangs, {{task, {Ending::How::kStalled, kHangs}}}, stall.silent_ms);
 }
 
+void Referee::believe_first(TaskRef first) {
+  if (elsewhere_ && verdict_due() && phase_ == Phase::kStopping) {
+    if (!known(first)) return;
+    const Run& run = runs_[first.index];
+    const bool counts = run.kind == TaskKind::kMain && in_job(run) &&
+                        (policy_.success != SuccessPolicy::kFirst || run.ordinal == 0);
+    if (!counts || run.live || run.unreachable || run.given_up || run.ending.ok()) return;
+    quiet_ = false;
+    const int signal = run.ending.value;
+    const bool ours = run.ending.how == Ending::How::kSignaled &&
+                      (has_had(run, signal) || (signal == SIGKILL && run.killed));
+    add_failures({{first, run.ending}});
+    if (ours) failure_code_ = 1;
+    return;
+  }
+  const auto found = std::ranges::find(failed_, first, &event::TaskEnd::task);
+  quiet_ = !seeks_first() || found == failed_.begin() || found == failed_.end();
+  if (quiet_) return;
+  const event::TaskEnd chosen = *found;
+  failed_.erase(found);
+  failed_.insert(failed_.begin(), chosen);
+  failure_code_ = chosen.ending.exit_code();
+  const bool could = restartable_;
+  judge_first();
+  restartable_ = restartable_ && could;
+}
+
 // Of another start, or where nobody asked for it, it is nothing. Of several nodes, what all do is
 // decided once it is known which failure was the first.
 void Referee::believe_diagnosed(const event::Diagnosed& diagnosed) {
-  const bool asked = diagnosing_ && diagnosed.restarts == restarts_;
-  quiet_ = !asked || (phase_ != Phase::kOnFailure && !pending(Timer::kVerdict).has_value());
-  if (!asked) return;
-  if (diagnosed.first) {
-    const auto first = std::ranges::find(failed_, *diagnosed.first, &event::TaskEnd::task);
-    quiet_ = !seeks_first() || first == failed_.begin() || first == failed_.end();
-    if (quiet_) return;
-    const event::TaskEnd chosen = *first;
-    failed_.erase(first);
-    failed_.insert(failed_.begin(), chosen);
-    failure_code_ = chosen.ending.exit_code();
-    const bool could = restartable_;
-    judge_first();
-    restartable_ = restartable_ && could;
-    return;
-  }
+  quiet_ = true;
+  if (diagnosed.restarts != restarts_) return;
+  if (diagnosed.first) return believe_first(*diagnosed.first);
+  if (!diagnosing_) return;
+  quiet_ = phase_ != Phase::kOnFailure && !pending(Timer::kVerdict).has_value();
   const bool decided = elsewhere_ || (policy_.rendezvous_ms > 0 && told_);
   if (diagnosed.hopeless && !decided) restartable_ = false;
   diagnosing_ = false;

@@ -94,6 +94,7 @@ class Referee {
   [[nodiscard]] bool is_late_failure(const lifecycle::event::TaskEnd& end) const;
   void add_failures(const std::vector<lifecycle::event::TaskEnd>& late);
   void judge_first();
+  void believe_first(lifecycle::TaskRef first);
   void believe_stop(const lifecycle::event::StopRequested& event, TimeMs now);
   void believe_timer(const lifecycle::event::TimerFired& event, TimeMs now);
   void believe_request(const lifecycle::Event& event, TimeMs now);

@@ -116,6 +116,12 @@ std::vector<Event> Walker::moves() const {
   }
   add_nodes(&out);
   const bool fails = phase == Phase::kStopping || phase == Phase::kOnFailure;
+  const bool open = job_->finds_dead && machine_.failed_elsewhere() && machine_.awaits_verdict();
+  for (std::size_t i = 0; open && i < referee_.runs().size(); ++i) {
+    if (referee_.runs()[i].kind != TaskKind::kMain) continue;
+    out.emplace_back(
+        event::Diagnosed{.restarts = machine_.restarts(), .first = ref_of(referee_, i)});
+  }
   if (machine_.seeks_first()) {
     for (const event::TaskEnd& end : referee_.failed()) {
       out.emplace_back(event::Diagnosed{.restarts = machine_.restarts(), .first = end.task});

@@ -136,6 +136,14 @@ void World::diagnose(const OtherNodes& nodes) {
   const RestartVerdict policy = scenario_.policy.restart_verdict;
   if (nodes.diagnosed_ms < 0) return;
   at(now_ + nodes.diagnosed_ms, [this, policy, nodes, restarts = machine_.restarts()] {
+    if (machine_.failed_elsewhere() && machine_.awaits_verdict()) {
+      for (const Process& process : std::vector(processes_)) {
+        const bool ended = !process.adopted && process.state == Process::State::kGone;
+        if (ended && process.kind == TaskKind::kMain && !process.ending.ok()) {
+          return deliver(event::Diagnosed{.restarts = restarts, .first = process.task});
+        }
+      }
+    }
     if (machine_.seeks_first()) {
       const auto& ends = machine_.cause()->ends;
       deliver(event::Diagnosed{.restarts = restarts, .first = ends.back().task});

@@ -21,6 +21,7 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kLongestWaitMs = 2000;
+constexpr std::size_t kMostOthers = 64;  // whose output is looked at
 constexpr std::int64_t kDumpsMs = 1000;  // to read the flight recorder's dumps
 
 bool is_cause(const lifecycle::Machine& machine, std::uint32_t index) {
@@ -63,6 +64,7 @@ void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::S
                       const logtee::Shared* seen, const char* termination_log) {
   say_late();
   if (tail_.awaited()) tail_.give_up();  // of a failure here that was a consequence
+  looks_among_torn_down_ = false;
   tail_.take();
   no_restart_.clear();
   const auto oom_kills = sys::oom_kills();
@@ -150,7 +152,6 @@ std::uint32_t first_of(const std::vector<FailedMain>& failed,
 
 void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
                                  const proc::SavedSignals& saved, const logtee::Shared* seen) {
-  constexpr std::size_t kMostOthers = 64;
   const lifecycle::Cause* cause = machine.cause();
   if (cause == nullptr || cause->ends.empty()) return;
   const std::uint32_t failed = cause->ends[0].task.index;
@@ -213,6 +214,46 @@ void Diagnosis::take_output(PrintedEnd end, std::string& message, FailureDetail&
   if (end.cause) detail.cause = std::move(end.cause);
   if (here) name_rank(std::move(end.rank), message, detail);
   timeline_.failure_output(detail);
+}
+
+// A rank may close its connections while it still fails: its peers fail too, and the word of that
+// comes back before its own end. Only what it printed by now counts, not what our signal makes of
+// it.
+void Diagnosis::look_among_torn_down(Job& job, const lifecycle::Machine& machine,
+                                     const proc::SavedSignals& saved, const logtee::Shared* seen) {
+  const bool open = machine.failed_elsewhere() && machine.awaits_verdict();
+  if (!std::exchange(sees_torn_down_, open) && open && seen != nullptr && !tail_.awaited()) {
+    std::vector<std::pair<std::uint32_t, std::string>> printed;
+    for (std::uint32_t i = 0; i < job.records.size() && printed.size() < kMostOthers; ++i) {
+      const TaskRecord& record = job.records[i];
+      const auto place = static_cast<std::size_t>(record.process);
+      const bool has = is_main(record) && record.process >= 0 && seen->has(place);
+      if (has) printed.emplace_back(i, seen->output_tail(place));
+    }
+    auto look = [&](const OutputTail::Tell& tell) {
+      std::vector<std::string> warnings;
+      const envgen::FailureCatalog catalog = failure_catalog(kFailuresDirectory, &warnings);
+      for (const auto& [index, text] : printed) {
+        auto cause = cause_in(text, catalog);
+        if (role_of(cause, "") != lifecycle::NodeFailure::Role::kRoot) continue;
+        PrintedEnd end{.cause = std::move(cause)};
+        end.first = index;
+        return tell(end);
+      }
+    };
+    if (auto status = tail_.start(look, saved, kLongestWaitMs)) {
+      job.helpers.push_back(tail_.pid());
+      looks_among_torn_down_ = true;
+    }
+  }
+  if (looks_among_torn_down_ && !tail_.awaited()) {
+    looks_among_torn_down_ = false;
+    const PrintedEnd end = tail_.take();
+    if (end.cause) shown_ = {end.first, machine.tasks()[end.first].incarnation};
+  }
+  if (!open) shown_.reset();
+  if (!shown_ || machine.tasks()[shown_->index].live()) return;
+  verdict_ = {.restarts = machine.restarts(), .first = *std::exchange(shown_, std::nullopt)};
 }
 
 bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {

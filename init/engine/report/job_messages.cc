@@ -39,12 +39,18 @@ std::string who(const Job& job, std::size_t index) {
   return text + ")";
 }
 
+// A main process that failed, and was told to stop before it had ended.
+bool was_interrupted(const TaskRecord& record) {
+  return is_main(record) && record.stop_sent && !record.unasked;
+}
+
 std::string how(const TaskRecord& record, const Ending& ending) {
   if (ending.how == Ending::How::kStalled) return "made no progress: " + record.stall;
   std::string text = ending.how == Ending::How::kSignaled
                          ? "was killed by " + std::string(proc::signal_name(ending.value))
                          : "exited with code " + std::to_string(ending.value);
   if (record.core) text += " (core dumped)";
+  if (was_interrupted(record)) text += " (told to stop while it failed)";
   if (record.ran_ms >= 0) text += " after " + envgen::seconds(record.ran_ms / 100 * 100);
   return text;
 }

@@ -40,7 +40,7 @@ struct TaskRecord {
   std::optional<lifecycle::Ending> ending;  // of the last incarnation, known before the machine's
   std::string stall;       // what the watch found, for a main process that has stalled
   bool stop_sent = false;  // it has had a stop signal
-  bool unasked = false;    // and had ended before the first of them
+  bool unasked = false;    // and was about to end by itself before the first of them
   bool paused = false;     // by SIGSTOP or the like
   bool core = false;
   std::string start;  // of a main process: how it was started again, kWarmStart or "cold: REASON"

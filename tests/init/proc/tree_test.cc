@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -68,6 +70,20 @@ TEST(Member, IsReadFromAStatWhoseNameHoldsAnything) {
   EXPECT_EQ(member->parent, 7);
   EXPECT_EQ(member->group, 6);
   EXPECT_EQ(member->start, 987654321U);
+}
+
+TEST(Member, ExitsWhereNoSignalChangesItsEndAnyMore) {
+  const std::string before = "42 (a) R 7 6 5 0 -1 ";
+  const std::string after = " 1 2 3 4 5 6 7 8 20 0 1 0 987654321 1";
+  EXPECT_FALSE(proc::parse_member(before + "4194304" + after)->exits);
+  EXPECT_TRUE(proc::parse_member(before + "4194308" + after)->exits) << "in exit(2)";
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(3);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_TRUE(proc::find_member(child)->exits) << "a zombie";
+  ::waitpid(child, nullptr, 0);
+  EXPECT_FALSE(proc::find_member(::getpid())->exits);
 }
 
 TEST(Member, IsReadFromTheKernelsOwn) {
