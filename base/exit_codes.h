@@ -4,7 +4,7 @@
 
 namespace exit_code {
 
-inline constexpr int kFailure = 1;  // of a rank that failed, and was told to stop before it ended
+inline constexpr int kFailure = 1;  // rank that failed and was told to stop before it ended
 
 // Starting the job again may help.
 inline constexpr int kUnavailable = 69;  // EX_UNAVAILABLE of sysexits.h: not there in time

@@ -49,7 +49,7 @@ struct TaskStarted {  // its program was executed
 struct TaskEnd {
   TaskRef task;
   Ending ending;
-  bool unasked = false;  // it was ending before any stop signal of ours could reach it
+  bool unasked = false;  // no stop signal of ours had reached it
 };
 struct TasksEnded {  // all deaths seen in one turn
   std::vector<TaskEnd> ends;
@@ -111,8 +111,8 @@ struct JobFailed {
 };
 // The options of this node do not fit those of the others, which wait for it in vain.
 struct Unfit {};
-// What failed here is understood, as far as it will be. Policy::restart_verdict asks for it, and a
-// cause with several ends.
+// Whoever reads the output of a failure here has done so. Policy::restart_verdict asks for it, and
+// a cause with several ends.
 struct Diagnosed {
   std::uint32_t restarts = 0;  // in which start of the job it failed
   bool hopeless = false;       // another one would end the same

@@ -44,7 +44,7 @@ const char* phase_name(Phase phase);
 
 // The first failure. Deaths that our own TERM or KILL caused are never in it.
 struct Cause {
-  std::vector<event::TaskEnd> ends;  // from before our TERM, the first counts; none: it was late,
+  std::vector<event::TaskEnd> ends;  // not by our TERM, the first counts; none: it was late,
                                      // or on another node
   int exit_code = 0;                 // never 0
   TimeMs at = 0;
@@ -106,7 +106,7 @@ class Machine {
   [[nodiscard]] bool would_restart() const;
   // Whether a restart can help is still being looked at, and decides whether there is one.
   [[nodiscard]] bool heeds_diagnosis() const;
-  // Which of several ends was the first failure is still being looked at.
+  // Several ends, and the first failure among them is still being looked for.
   [[nodiscard]] bool seeks_first() const;
   // When the next incarnation begins; 0 = none is awaited.
   [[nodiscard]] TimeMs restart_at() const { return restart_at_; }

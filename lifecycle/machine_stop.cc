@@ -91,7 +91,8 @@ bool Machine::seeks_first() const {
          cause_.ends.size() > 1 && stop_signal_ == 0 && !hold_over_;
 }
 
-// By what was printed: one of several ends, or a rank that our signal ended while it failed.
+// The output shows the first failure: one of several ends, or a rank that our signal ended while
+// it failed.
 void Machine::take_first(TaskRef first, TimeMs now) {
   if (elsewhere_ && awaits_verdict()) {
     const Task* task = find(first);

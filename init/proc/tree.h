@@ -24,7 +24,7 @@ struct Member {
   pid_t parent = 0;
   pid_t group = 0;
   char state = '?';         // as in stat: 'T' stands still until a SIGCONT
-  bool exits = false;       // is about to be a zombie, or is one: no signal changes how it ends
+  bool exits = false;       // in exit(2) or a zombie: no signal changes its end any more
   std::uint64_t start = 0;  // in clock ticks since boot: tells it from a later process of this pid
   int depth = 0;            // 1: our child
 };

@@ -21,7 +21,7 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kLongestWaitMs = 2000;
-constexpr std::size_t kMostOthers = 64;  // whose output is looked at
+constexpr std::size_t kMostOthers = 64;  // ranks: more outputs are not read
 constexpr std::int64_t kDumpsMs = 1000;  // to read the flight recorder's dumps
 
 bool is_cause(const lifecycle::Machine& machine, std::uint32_t index) {
@@ -134,7 +134,7 @@ namespace {
 
 struct FailedMain {
   std::function<LastBytes()> read;
-  std::string signal;  // that ended it; "" = none
+  std::string signal;  // fatal signal; "" = exited
 };
 
 std::uint32_t first_of(const std::vector<FailedMain>& failed,
@@ -163,7 +163,7 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
       others.push_back({job.records[i].name, std::move(read)});
     }
   }
-  std::vector<FailedMain> together;  // in the same breath
+  std::vector<FailedMain> together;  // dead in the same breath
   for (const lifecycle::event::TaskEnd& end : cause->ends) {
     const TaskRecord& record = job.records[end.task.index];
     if (cause->ends.size() < 2 || !is_main(record) || together.size() == kMostOthers) break;

@@ -30,8 +30,8 @@ class Diagnosis {
              const logtee::Shared* seen, const char* termination_log);
   // Says this, behind the failure where that has not been said yet.
   void say_behind(std::string line);
-  // While it is open which node's failure was the first: whether what a rank here has printed shows
-  // it, though the rank was told to stop before it had ended. In each turn, before advance().
+  // Looks, while the first failure of the job is not known, for a rank of this node that was told
+  // to stop while it failed: its output shows why. In each turn, before advance().
   void look_among_torn_down(Job& job, const lifecycle::Machine& machine,
                             const proc::SavedSignals& saved, const logtee::Shared* seen);
   // Says what there is to say by now. True: the job has something new for its state.
@@ -77,7 +77,7 @@ class Diagnosis {
   std::optional<lifecycle::FailureSign> before_;  // the failure that this start is the answer to
   bool sees_torn_down_ = false;
   bool looks_among_torn_down_ = false;
-  std::optional<lifecycle::TaskRef> shown_;  // which of them; its end is awaited
+  std::optional<lifecycle::TaskRef> shown_;  // found; its end is awaited
   bool tearing_down_ = false;
   std::vector<lifecycle::TaskRef> others_;  // that lived when it happened
   const char* termination_log_ = nullptr;

@@ -103,7 +103,7 @@ struct PrintedEnd {
   std::optional<FailureCause> cause;
   FoundRank rank;  // where the process was a launcher
   std::vector<std::string> warnings;
-  std::uint32_t first = 0;  // of the failed ones that it was told of, by what all of them printed
+  std::uint32_t first = 0;  // place, among those that were looked at, of the likely first failure
 };
 inline void fields(envgen::FieldVisitor& v, PrintedEnd& end) {
   v("last_lines", end.last_lines);

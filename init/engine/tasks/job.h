@@ -40,7 +40,7 @@ struct TaskRecord {
   std::optional<lifecycle::Ending> ending;  // of the last incarnation, known before the machine's
   std::string stall;       // what the watch found, for a main process that has stalled
   bool stop_sent = false;  // it has had a stop signal
-  bool unasked = false;    // and was about to end by itself before the first of them
+  bool unasked = false;    // ended by itself before the first of them
   bool paused = false;     // by SIGSTOP or the like
   bool core = false;
   std::string start;  // of a main process: how it was started again, kWarmStart or "cold: REASON"
@@ -49,7 +49,7 @@ struct TaskRecord {
   std::int64_t started_ms = 0;  // wall clock, UTC, which may be set back meanwhile
   std::int64_t ended_ms = 0;
   std::int64_t began_ms = 0;  // monotonic clock
-  std::int64_t ran_ms = -1;   // by it; -1: has not ended
+  std::int64_t ran_ms = -1;   // likewise; -1: has not ended
 };
 
 // What the watches know of a main process; all of this incarnation of the job.
