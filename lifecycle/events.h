@@ -82,7 +82,9 @@ struct CheckpointRequested {
   bool elsewhere = false;  // on another node of the job
 };
 struct NobodySaves {};  // the answer to AskToSave: no process takes the signal
-struct ExtendBy {       // the job's time limit, where it has one that is not over
+// All nodes know of the checkpoint that ends the job, and none had failed before.
+struct SaveKnown {};
+struct ExtendBy {  // the job's time limit, where it has one that is not over
   TimeMs duration_ms = 0;
 };
 // Other nodes than the job was started with: start it again.
@@ -134,9 +136,10 @@ using Event =
     std::variant<event::Begin, event::ClusterReady, event::TaskStarted, event::TasksEnded,
                  event::ResolveFailed, event::StopRequested, event::SignalReceived,
                  event::TimerFired, event::NothingLeft, event::NothingAdopted, event::Release,
-                 event::HoldFor, event::CheckpointRequested, event::NobodySaves, event::ExtendBy,
-                 event::MembershipChanged, event::TaskStalled, event::Linked, event::JobFailed,
-                 event::Unfit, event::Diagnosed, event::NodesReady, event::Unreachable>;
+                 event::HoldFor, event::CheckpointRequested, event::NobodySaves, event::SaveKnown,
+                 event::ExtendBy, event::MembershipChanged, event::TaskStalled, event::Linked,
+                 event::JobFailed, event::Unfit, event::Diagnosed, event::NodesReady,
+                 event::Unreachable>;
 
 namespace action {
 // A failed start comes back as TasksEnded with kNotStarted, in a later step.

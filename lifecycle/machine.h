@@ -155,6 +155,7 @@ class Machine {
   void on(const event::HoldFor& event, TimeMs now);
   void on(const event::CheckpointRequested& event, TimeMs now);
   void on(const event::NobodySaves& event, TimeMs now);
+  void on(const event::SaveKnown& event, TimeMs now);
   void on(const event::ExtendBy& event, TimeMs now);
   void on(const event::MembershipChanged& event, TimeMs now);
   void on(const event::TaskStalled& event, TimeMs now);
@@ -189,8 +190,11 @@ class Machine {
   void add_ends(const std::vector<event::TaskEnd>& ends, TimeMs now);
   void count_anew(TimeMs ran_ms);
   void fail_elsewhere(const event::JobFailed& event, TimeMs now);
+  void blame_elsewhere(const event::JobFailed& event, TimeMs now);
+  void fail_before_save(const event::JobFailed& event, TimeMs now);
   void take_verdict(const event::JobFailed& event);
   void heed_verdict(const event::JobFailed& event, TimeMs now);
+  void heed_in_wait(TimeMs now);
   void heed_others(TimeMs now);
   void tasks_gone(TimeMs now);
   [[nodiscard]] bool waits_for_verdict() const {
@@ -201,6 +205,11 @@ class Machine {
   // Another node was stopped, and this one may be next.
   [[nodiscard]] bool awaits_stop() const {
     return outcome_ == Outcome::kStoppedElsewhere && stop_signal_ == 0;
+  }
+  // A node may have failed before it heard of the checkpoint that ends the job.
+  [[nodiscard]] bool doubts_save() const {
+    return outcome_ == Outcome::kRescheduled && linked_ && !save_known_ && !verdict_known_ &&
+           stop_signal_ == 0;
   }
   void settle_verdict(TimeMs now);
   void leave_verdict(TimeMs now);
@@ -281,6 +290,7 @@ class Machine {
   bool signal_saves_ = false;  // the main tasks were asked: nothing tells when they have saved
   std::uint32_t saves_asked_ = 0;
   bool save_keeps_running_ = false;
+  bool save_known_ = false;  // to all nodes
   TimeMs expires_at_ = 0;
   bool expired_ = false;  // the time was over while the job was on its way down
 

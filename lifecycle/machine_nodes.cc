@@ -60,6 +60,8 @@ void Machine::on(const event::JobFailed& event, TimeMs now) {
     case Phase::kCheckpointing:
       return fail_elsewhere(event, now);
     case Phase::kStopping:
+      if (doubts_save()) return fail_before_save(event, now);
+      [[fallthrough]];
     case Phase::kOnFailure:
       return heed_verdict(event, now);
     case Phase::kHold:
@@ -83,6 +85,11 @@ void Machine::fail_elsewhere(const event::JobFailed& event, TimeMs now) {
     take_verdict(event);
     return end_as(Outcome::kFailed, now);
   }
+  blame_elsewhere(event, now);
+  end_as(outcome_, now);
+}
+
+void Machine::blame_elsewhere(const event::JobFailed& event, TimeMs now) {
   outcome_ = Outcome::kFailed;
   has_cause_ = true;
   if (began_at_ && !well_ms_) well_ms_ = now - *began_at_;
@@ -90,7 +97,20 @@ void Machine::fail_elsewhere(const event::JobFailed& event, TimeMs now) {
   elsewhere_ = true;
   restartable_ = false;
   if (event.known) take_verdict(event);
-  end_as(outcome_, now);
+}
+
+// A node that failed before it heard of the checkpoint has saved nothing.
+void Machine::fail_before_save(const event::JobFailed& event, TimeMs now) {
+  if (event.known && event.here) return;
+  blame_elsewhere(event, now);
+  if (stage_ == Stage::kPreStop && outcome_ == Outcome::kFailed) return notify_tasks(now);
+  if (event.known) heed_in_wait(now);
+}
+
+void Machine::on(const event::SaveKnown& /*event*/, TimeMs now) {
+  if (outcome_ != Outcome::kRescheduled) return;
+  save_known_ = true;
+  if (waits_for_verdict()) leave_verdict(now);
 }
 
 void Machine::take_verdict(const event::JobFailed& event) {
@@ -117,6 +137,11 @@ void Machine::heed_verdict(const event::JobFailed& event, TimeMs now) {
     return;
   }
   take_verdict(event);
+  heed_in_wait(now);
+}
+
+// Which failure was the first is known by now.
+void Machine::heed_in_wait(TimeMs now) {
   if (!waits_for_verdict()) return;
   if (!awaits_stop()) return settle_verdict(now);
   cancel_timer(Timer::kVerdict);
@@ -125,6 +150,7 @@ void Machine::heed_verdict(const event::JobFailed& event, TimeMs now) {
 
 // What failed here while others let go of this start was a consequence.
 void Machine::heed_others(TimeMs now) {
+  if (outcome_ == Outcome::kRescheduled) return on(event::SaveKnown{}, now);  // no failure follows
   const bool open = phase_ == Phase::kStopping && outcome_ == Outcome::kFailed && !verdict_known_;
   if (!open || stop_signal_ != 0 || hold_over_) return;
   leave_diagnosis();
@@ -146,7 +172,7 @@ void Machine::tasks_gone(TimeMs now) {
   cancel_timer(Timer::kKill);
   cancel_timer(Timer::kEscalate);
   cancel_timer(Timer::kGiveUp);
-  const bool others = awaits_verdict() || awaits_stop();
+  const bool others = awaits_verdict() || awaits_stop() || doubts_save();
   if (!others && !seeks_first()) return leave_without_verdict(now);
   stage_ = Stage::kVerdict;
   verdict_since_ = now;
@@ -157,7 +183,8 @@ void Machine::tasks_gone(TimeMs now) {
 
 // Something that was waited for has come.
 void Machine::settle_verdict(TimeMs now) {
-  if (!awaits_verdict() && !awaits_stop() && !seeks_first()) leave_verdict(now);
+  const bool waits = awaits_verdict() || awaits_stop() || doubts_save() || seeks_first();
+  if (!waits) leave_verdict(now);
 }
 
 // The time that was waited is nobody's: no stop was asked for meanwhile.

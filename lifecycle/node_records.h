@@ -161,7 +161,9 @@ struct Verdict {
   std::string waits_for = {};               // which, in words; at most kMostTextBytes
   std::uint32_t saves = 0;     // the number of the last checkpoint; falls at most at first
   bool keeps_running = false;  // after the last of them
-  std::uint32_t look = 0;      // the last look that a node has asked for
+  // The last one that all nodes know of, where none had failed before: a failure comes after it.
+  std::uint32_t saves_known = 0;
+  std::uint32_t look = 0;                // the last look that a node has asked for
   std::optional<HangVerdict> hang = {};  // what came of it
   std::uint64_t life = 0;                // process instance of node 0; changes with its container
   bool ended = false;                    // node 0 has said farewell ...
@@ -181,6 +183,7 @@ inline void fields(envgen::FieldVisitor& v, Verdict& verdict) {
   v("waits_for", verdict.waits_for);
   v("saves", verdict.saves);
   v("keeps_running", verdict.keeps_running);
+  v("saves_known", verdict.saves_known);
   v("look", verdict.look);
   v("hang", verdict.hang);
   v("life", verdict.life);

@@ -103,6 +103,10 @@ void NodeSide::heed_saves(const Verdict& verdict, const Machine& machine,
     saves_ += verdict.saves;
     return;
   }
+  if (verdict.saves_known >= saves_ && saves_ > saves_known_) {
+    saves_known_ = saves_;
+    events.emplace_back(event::SaveKnown{});
+  }
   if (verdict.saves <= saves_) return;
   saves_ = verdict.saves;
   keeps_running_ = verdict.keeps_running;

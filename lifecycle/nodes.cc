@@ -172,6 +172,7 @@ void Coordinator::reported(std::uint32_t node, const NodeReport& report, TimeMs 
   settle(now);
   give_go();
   remember_meeting(now);
+  look_who_saves();
   judge_hang(now);
 }
 
@@ -184,11 +185,13 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
   if (report.saves > saves_) {
     saves_ = report.saves;
     keeps_running_ = report.keeps_running;
+    knowing_ = 0;
     changed();
   } else if (report.saves == saves_ && saves_ > from.report.saves && keeps_running_ &&
              !report.keeps_running) {
     ++saves_;  // asked for at once, and the stronger wish: for those that have heard of the other
     keeps_running_ = false;
+    knowing_ = 0;
     changed();
   }
   take_look(report, now);
@@ -214,6 +217,24 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
   from.went = from.went || elsewhere || report.meeting != 0;
   if (!arrived(from)) from.sees_missing = false;
   count(from, 1);
+}
+
+// A node that is away may be lost, and have been before it could hear of the checkpoint. Whose
+// failure is nobody else's matter is not waited for.
+void Coordinator::look_who_saves() {
+  const bool failing = state_ == Verdict::State::kFailing || state_ == Verdict::State::kFailed;
+  if (saves_known_ == saves_ || failing) return;
+  const auto counts = [this](const Node& of) {
+    const bool here = of.connected || (of.away && settings_.loss_counts);
+    return settings_.stops && of.reported && here && !of.gone && !of.lost;
+  };
+  while (knowing_ < nodes_.size()) {
+    const Node& of = nodes_[knowing_];
+    if (counts(of) && of.report.saves < saves_) return;
+    ++knowing_;
+  }
+  saves_known_ = saves_;
+  changed();
 }
 
 // Node 0 alone says which start of the job this is. What was reported of it before node 0 came to
@@ -551,6 +572,7 @@ void Coordinator::tick(TimeMs now) {
   if (now >= scanned_at_ + kScanMs) scan(now);
   settle(now);
   give_go();
+  look_who_saves();
   judge_hang(now);
 }
 
@@ -658,6 +680,7 @@ Verdict Coordinator::verdict_for(std::uint32_t node, TimeMs now) const {
   }
   verdict.saves = saves_;
   verdict.keeps_running = keeps_running_;
+  verdict.saves_known = saves_known_;
   verdict.look = look_;
   verdict.hang = hang_;
   verdict.life = nodes_[0].life;

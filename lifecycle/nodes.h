@@ -140,6 +140,7 @@ class Coordinator {
   void settle(TimeMs now);
   void give_go();
   void remember_meeting(TimeMs now);
+  void look_who_saves();
   void take_look(const NodeReport& report, TimeMs now);
   void judge_hang(TimeMs now);
   void scan(TimeMs now);
@@ -202,6 +203,8 @@ class Coordinator {
   bool missed_ = false;        // it was looked who of the last meeting is not here
   std::uint32_t saves_ = 0;
   bool keeps_running_ = false;
+  std::uint32_t saves_known_ = 0;
+  std::uint32_t knowing_ = 0;  // nodes below know of checkpoint saves_
   std::uint32_t look_ = 0;
   TimeMs look_since_ = 0;
   bool look_open_ = false;  // the places are still coming

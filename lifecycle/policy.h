@@ -20,7 +20,8 @@ using envgen::Policy;
 using envgen::StopHooks;
 using envgen::SuccessPolicy;
 
-// The longest wait for the verdict which failure of a job of several nodes was the first.
+// The longest wait for the verdict which failure of a job of several nodes was the first; behind a
+// checkpoint, whether any came before it.
 inline constexpr TimeMs kVerdictMs = 6000;
 
 // The longest wait for the answer whether a restart can help, since the failure.

@@ -141,6 +141,8 @@ void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
   }
   for (const event::TimerFired& due : timers_.take_due(now_ms())) post(due);
   workers_.tend(sys::monotonic_ms());
+  // A rank that has died saves nothing, whoever asks for it: another node, or a command.
+  if (reap_again_) reap();
   for (const Poller::Watched& one : ready) wake(one);
   if (reap_again_) reap();
   drain();
@@ -272,6 +274,7 @@ void Supervisor::answer_signal(const proc::Received& received) {
     post(event::SignalReceived{forward->signal});
   } else if (std::holds_alternative<Save>(meaning)) {
     sys::log::info(std::string(proc::signal_name(received.signal)) + " received");
+    reap();  // as before a command that asks for it (turn)
     post(event::CheckpointRequested{});
     drain();
     if (!machine_.rescheduled()) {

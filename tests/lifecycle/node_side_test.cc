@@ -287,6 +287,17 @@ TEST_F(NodeSideTest, SavesWhatAnotherNodeAskedFor) {
   EXPECT_EQ(report().saves, 1U) << "it knows of it, and asks for none";
 }
 
+TEST_F(NodeSideTest, HearsOnceThatAllNodesKnowOfTheCheckpoint) {
+  run();
+  heed({.saves = 0});
+  give(event::CheckpointRequested{});
+  EXPECT_TRUE(heed({.saves = 1, .saves_known = 0}).empty());
+  const auto events = heed({.saves = 1, .saves_known = 1});
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<event::SaveKnown>(events[0]));
+  EXPECT_TRUE(heed({.saves = 1, .saves_known = 1}).empty()) << "said again";
+}
+
 TEST_F(NodeSideTest, SavesOnceWhatWasAskedForHere) {
   run();
   heed({.saves = 0});

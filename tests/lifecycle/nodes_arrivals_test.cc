@@ -370,6 +370,64 @@ TEST(Saving, IsNotForgottenWithTheCoordinator) {
   EXPECT_EQ(job.verdict(0).saves, 4U) << "node 0 has not heard of the last one yet";
 }
 
+TEST(Saving, IsKnownOnceAllNodesKnowOfIt) {
+  Nodes job(3);
+  job.running().saves(0).saves(2);
+  EXPECT_EQ(job.verdict(0).saves_known, 0U);
+  job.saves(1);
+  EXPECT_EQ(job.verdict(0).saves_known, 1U);
+  job.reports[1].saves = 2;
+  job.say(1);
+  EXPECT_EQ(job.verdict(0).saves_known, 1U) << "of the next one, the others do not know yet";
+}
+
+TEST(Saving, IsNeverKnownWhereANodeHadFailedBefore) {
+  Nodes job(3);
+  job.running().saves(0).saves(2);
+  job.reports[1].saves = 1;  // it hears of the checkpoint on its way down
+  job.fails(1).pass(kGatherMs);
+  EXPECT_EQ(job.text(0), "failed 0 by 1 failed -300 again");
+  EXPECT_EQ(job.verdict(0).saves_known, 0U);
+}
+
+TEST(Saving, IsKnownBeforeAFailureBehindIt) {
+  Nodes job(2);
+  job.running().saves(0).saves(1).fails(1);
+  EXPECT_EQ(job.verdict(0).saves_known, 1U);
+}
+
+TEST(Saving, IsNotKnownWhileANodeIsAway) {
+  Nodes lost(3);
+  lost.running().close(1).saves(0).saves(2).pass(kReconnectMs - 1);
+  EXPECT_EQ(lost.verdict(0).saves_known, 0U);
+  lost.pass(1 + kGatherMs);
+  EXPECT_EQ(lost.text(0), "failed 0 by 1 closed -3300 again");
+  EXPECT_EQ(lost.verdict(0).saves_known, 0U);
+  Nodes back(3);
+  back.running().close(1).saves(0).saves(2).pass(1000).connect(1);
+  EXPECT_EQ(back.verdict(0).saves_known, 0U) << "it has not heard of it yet";
+  back.saves(1);
+  EXPECT_EQ(back.verdict(0).saves_known, 1U);
+}
+
+TEST(Saving, IsKnownWithoutNodesThatDoNotMatter) {
+  Nodes ended(2);
+  ended.running().says_farewell(1, 0).saves(0);
+  EXPECT_EQ(ended.verdict(0).saves_known, 1U);
+  Nodes absent(2);
+  absent.connect(0).saves(0);
+  EXPECT_EQ(absent.verdict(0).saves_known, 1U) << "nobody waits for one that was never there";
+  auto settings = Nodes::of(2);
+  settings.loss_counts = false;
+  Nodes elastic(settings);
+  elastic.running().close(1).saves(0);
+  EXPECT_EQ(elastic.verdict(0).saves_known, 1U);
+  settings.stops = false;
+  Nodes alone(settings);
+  alone.running().saves(0);
+  EXPECT_EQ(alone.verdict(0).saves_known, 1U);
+}
+
 // --- What it costs ---
 
 TEST(Version, StaysWhereNothingIsNew) {

@@ -62,6 +62,100 @@ TEST(FailureElsewhere, BreaksOffACheckpoint) {
   EXPECT_FALSE(job.machine().rescheduled());
 }
 
+// --- A failure elsewhere, before the checkpoint that ends the job ---
+
+Policy saves_by_signal() {
+  Policy policy;
+  policy.checkpoint_signal = SIGUSR1;
+  policy.checkpoint_ms = 60'000;
+  return policy;
+}
+
+// It has saved, and its tasks are gone, before all nodes have said that they know of it.
+Script saved() {
+  Script job(saves_by_signal());
+  job.running(1).linked();
+  job.checkpoint();
+  EXPECT_EQ(job.exited(0, 0), "cancel checkpoint, set verdict#1@6000");
+  EXPECT_TRUE(job.machine().rescheduled());
+  return job;
+}
+
+TEST(SaveInDoubt, IsOverWhenAllNodesKnowOfTheCheckpoint) {
+  Script job = saved();
+  job.now = 20;
+  EXPECT_EQ(job.save_known(), "cancel verdict, sweep 15, set sweep#1@7520");
+  EXPECT_EQ(job.job_failed(kElsewhere), "") << "what fails now failed behind it";
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 75");
+}
+
+TEST(SaveInDoubt, IsNotWaitedForOnceAllKnow) {
+  Script job(saves_by_signal());
+  job.running(1).linked();
+  job.checkpoint();
+  EXPECT_EQ(job.save_known(), "");
+  EXPECT_EQ(job.exited(0, 0), "cancel checkpoint, sweep 15, set sweep#1@7500");
+}
+
+TEST(SaveInDoubt, EndsWith76WhereANodeHadFailedBefore) {
+  Script job = saved();
+  job.now = 3000;
+  EXPECT_EQ(job.job_failed(kUnknown), "");
+  EXPECT_TRUE(job.machine().failed_elsewhere());
+  EXPECT_FALSE(job.machine().rescheduled());
+  job.now = 3300;
+  EXPECT_EQ(job.job_failed(kElsewhere), "report, cancel verdict, sweep 15, set sweep#1@10800");
+  EXPECT_EQ(job.save_known(), "") << "too late";
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 76");
+}
+
+TEST(SaveInDoubt, IsAnsweredWhileTheTasksStillStop) {
+  Script job(saves_by_signal());
+  job.running(1).linked();
+  job.checkpoint();
+  job.fired(Timer::kCheckpoint);
+  EXPECT_EQ(job.job_failed(kElsewhere), "report");
+  EXPECT_EQ(job.signaled(0, SIGTERM), "cancel kill, sweep 15, set sweep#1@7500");
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 76");
+}
+
+TEST(SaveInDoubt, WaitsForAStopOfItsOwnWhereAnotherNodeWasStopped) {
+  Script job = saved();
+  job.now = 50;
+  EXPECT_EQ(job.job_failed(kStoppedElsewhere), "report, cancel verdict, set verdict#2@1050");
+  EXPECT_EQ(job.machine().exit_code(), 76);
+  EXPECT_EQ(job.stop(), "cancel verdict, sweep 15, set sweep#1@7550");
+  EXPECT_TRUE(job.machine().stopped());
+}
+
+TEST(SaveInDoubt, EndsWith75WhereNobodySaysMore) {
+  Script late = saved();
+  late.now = 6000;
+  EXPECT_EQ(late.fired(Timer::kVerdict), "sweep 15, set sweep#1@13500");
+  EXPECT_EQ(late.job_failed(kElsewhere), "") << "too late";
+  EXPECT_EQ(late.machine().exit_code(), 75);
+  Script alone = saved();
+  EXPECT_EQ(alone.linked(false), "cancel verdict, sweep 15, set sweep#1@7500");
+  EXPECT_EQ(alone.machine().exit_code(), 75);
+  Script stopped = saved();
+  EXPECT_EQ(stopped.stop(), "cancel verdict, sweep 15, set sweep#1@7500");
+  EXPECT_EQ(stopped.machine().exit_code(), 75);
+}
+
+TEST(SaveInDoubt, IsNoneWhereOnlyTheNodesAreOthers) {
+  Script job = saved();
+  EXPECT_EQ(job.step(event::MembershipChanged{true}), "cancel verdict, sweep 15, set sweep#1@7500");
+  EXPECT_EQ(job.machine().exit_code(), 75);
+}
+
+TEST(SaveInDoubt, IsNoneOfACheckpointThatKeepsTheJobRunning) {
+  Script job(saves_by_signal());
+  job.running(1).linked();
+  job.checkpoint_and_go_on();
+  EXPECT_EQ(job.save_known(), "");
+  EXPECT_EQ(job.exited(0, 0), "sweep 15, set sweep#1@7500");
+}
+
 TEST(FailureElsewhere, IsReportedOnceItIsKnown) {
   Script job;
   job.running(1).linked();

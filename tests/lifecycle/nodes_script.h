@@ -68,6 +68,11 @@ class Nodes {
                                         .detail = "d"};
     return stage(node, Stage::kStopping);
   }
+  // It knows of the job's first checkpoint.
+  Nodes& saves(std::uint32_t node) {
+    reports[node].saves = 1;
+    return say(node);
+  }
   // It failed, and this is what its output shows by now.
   Nodes& shows(std::uint32_t node, NodeFailure::Role role) {
     reports[node].failure->role = role;

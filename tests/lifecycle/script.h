@@ -65,6 +65,7 @@ class Script {
   std::string linked(bool up = true) { return step(event::Linked{.up = up}); }
   std::string node0_ended() { return step(event::Linked{.ended = true}); }
   std::string job_failed(event::JobFailed failure = {}) { return step(failure); }
+  std::string save_known() { return step(event::SaveKnown{}); }
   std::string nodes_ready(std::uint32_t restarts = 0) { return step(event::NodesReady{restarts}); }
   std::string fired(Timer timer, std::uint32_t generation = 1) {
     return step(event::TimerFired{timer, generation});

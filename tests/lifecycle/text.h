@@ -85,6 +85,7 @@ struct EventText {
     return "ExtendBy " + std::to_string(e.duration_ms);
   }
   std::string operator()(const event::NobodySaves& /*e*/) const { return "NobodySaves"; }
+  std::string operator()(const event::SaveKnown& /*e*/) const { return "SaveKnown"; }
   std::string operator()(const event::MembershipChanged& e) const {
     return e.elsewhere ? "MembershipChanged elsewhere" : "MembershipChanged";
   }

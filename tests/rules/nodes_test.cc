@@ -227,6 +227,72 @@ TEST_P(ThreeNodes, EndWhereOneOfThemWaitsForNoOther) {
   }
 }
 
+// --- A checkpoint that is asked for when a node has failed ---
+
+const char* const kSaves =
+    "trap 'echo saved; exit 0' USR1; echo ready; while :; do sleep 0.05 & wait; done";
+
+class ThreeNodesSave : public ThreeNodes {
+ protected:
+  void begin() {
+    start_all({"--signal", "USR1=checkpoint"});
+    await_ranks();
+    for (int other = 1; other < kNodes; ++other) ASSERT_TRUE(node(other).await_err("connected to"));
+  }
+  void expect_first_failure(const std::string& text) {
+    for (int index = 0; index < kNodes; ++index) {
+      EXPECT_LE(node(index).lines_with("first failure: "), 1) << said();
+      if (node(index).lines_with("first failure: " + text) == 0) ADD_FAILURE() << said();
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Run, ThreeNodesSave, testing::Values(true),
+                         [](const auto&) { return "AsPid1"; });
+
+TEST_P(ThreeNodesSave, InVainOnceAContainerIsGone) {
+  begin();
+  for (const int index : {0, 2}) {
+    rank(index, kSaves);
+    ASSERT_TRUE(node(index).await_out("ready"));
+  }
+  node(1).signal(SIGKILL);
+  ASSERT_EQ(node(1).wait(), 128 + SIGKILL);
+  for (const int index : {0, 2}) node(index).signal(SIGUSR1);
+  for (const int index : {0, 2}) {
+    EXPECT_EQ(node(index).wait(), 76) << said();
+    EXPECT_THAT(node(index).out(), HasSubstr("saved"));
+    EXPECT_EQ(node(index).lines_with("first failure: node 1 (127.0.0.2) is lost"), 1) << said();
+  }
+}
+
+// It does not run when its rank dies and it is asked to save.
+TEST_P(ThreeNodesSave, InVainOnceARankHasDied) {
+  begin();
+  for (const int index : {0, 2}) {
+    rank(index, kSaves);
+    ASSERT_TRUE(node(index).await_out("ready"));
+  }
+  node(1).signal(SIGSTOP);
+  rank(1, "exit 210");
+  for (int index = kNodes - 1; index >= 0; --index) node(index).signal(SIGUSR1);
+  for (const int index : {0, 2}) ASSERT_TRUE(node(index).await_out("saved"));
+  node(1).signal(SIGCONT);
+  EXPECT_EQ(wait_for_all(), (std::vector{76, 210, 76})) << said();
+  expect_first_failure("rank-1");
+}
+
+TEST_P(ThreeNodesSave, OnAllOfThemThoughARankEndsOtherwise) {
+  begin();
+  for (const int index : {0, 2}) {
+    rank(index, kSaves);
+    ASSERT_TRUE(node(index).await_out("ready"));
+  }
+  rank(1, "trap 'exit 210' USR1; echo ready; while :; do sleep 0.05 & wait; done");
+  ASSERT_TRUE(node(1).await_out("ready"));
+  node(2).signal(SIGUSR1);
+  EXPECT_THAT(wait_for_all(), testing::Each(75)) << said();
+}
+
 // The copy on node 2 waits for another job's, which holds the lock of the dataset.
 TEST_P(ThreeNodes, RestartWhileDataAreStillCopied) {
   ::mkdir(path("data").c_str(), 0755);

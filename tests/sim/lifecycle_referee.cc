@@ -180,6 +180,7 @@ void Referee::believe_request(const Event& event, TimeMs now) {
   } else if (std::holds_alternative<event::Linked>(event) ||
              std::holds_alternative<event::JobFailed>(event) ||
              std::holds_alternative<event::Unfit>(event) ||
+             std::holds_alternative<event::SaveKnown>(event) ||
              std::holds_alternative<event::NodesReady>(event)) {
     believe_nodes(event, now);
   } else {
@@ -270,6 +271,8 @@ void Referee::believe_checkpoint(const event::CheckpointRequested& ask, TimeMs n
     quiet_ = !to_be_run || keep_running;
     if (quiet_) return;
     note_save(ask);
+    save_known_ = false;
+    if (!awaits_restart()) told_ = false;
     if (awaits_restart()) begin_down(now);
     return end_as(Verdict::kRescheduled);
   }
@@ -286,6 +289,7 @@ void Referee::believe_checkpoint(const event::CheckpointRequested& ask, TimeMs n
   quiet_ = keep_running && !asked_;
   if (keep_running) return;
   verdict_ = Verdict::kRescheduled;
+  save_known_ = told_ = false;
   saving_ = true;
   saving_until_ = now + not_less_than_0(policy_.checkpoint_ms);
 }
@@ -697,7 +701,8 @@ void Referee::check_notify(const Run& run, int signal, TimeMs now) {
           "a service stopped before the main tasks");
   const bool in_its_time = now < down_at_ + shares().notify - kRoundingMs;
   if (run.kind == TaskKind::kPreStop) {
-    require(!in_its_time || !live(TaskKind::kMain), "a pre-stop hook was not given its time");
+    const bool has_time = in_its_time && gets_ready();
+    require(!has_time || !live(TaskKind::kMain), "a pre-stop hook was not given its time");
   }
   if (run.kind != TaskKind::kMain || !gets_ready()) return;
   require(now >= down_at_ + shares().drain - kRoundingMs, "a main task was told before the drain");

@@ -106,6 +106,7 @@ class Referee {
   void believe_restart();
   void believe_nodes(const lifecycle::Event& event, TimeMs now);
   void believe_job_failed(const lifecycle::event::JobFailed& event, TimeMs now);
+  void believe_save_known();
   void call_off_restart();
   void fail_elsewhere(const lifecycle::event::JobFailed& event);
   void believe_changed_elsewhere();
@@ -168,6 +169,7 @@ class Referee {
   [[nodiscard]] bool nodes_due() const;
   [[nodiscard]] bool verdict_due() const;
   [[nodiscard]] bool stop_due() const;
+  [[nodiscard]] bool save_in_doubt() const;
   [[nodiscard]] bool ends_here() const;
   [[nodiscard]] TimeMs waited_ms(TimeMs now) const;
   [[nodiscard]] int expected_code() const;
@@ -225,6 +227,7 @@ class Referee {
   bool round_open_ = false;        // there was one in this incarnation of the job
   std::uint32_t saves_asked_ = 0;  // here
   bool save_keeps_running_ = false;
+  bool save_known_ = false;     // all nodes have heard of the checkpoint that ends the job
   bool signal_saves_ = false;   // in it the main tasks were asked, and one may answer
   bool asked_ = false;          // the event asks for one,
   bool asked_to_save_ = false;  // and the main tasks were told

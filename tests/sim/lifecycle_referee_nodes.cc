@@ -30,6 +30,8 @@ void Referee::believe_nodes(const Event& event, TimeMs now) {
     restarts_ = ready->restarts;
   } else if (const auto* failed = std::get_if<event::JobFailed>(&event)) {
     believe_job_failed(*failed, now);
+  } else if (std::holds_alternative<event::SaveKnown>(event)) {
+    believe_save_known();
   } else if (std::holds_alternative<event::Unfit>(event)) {
     const bool runs = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
     quiet_ = !begun_ || (phase_ != Phase::kPreparing && !runs);
@@ -56,6 +58,10 @@ void Referee::believe_job_failed(const event::JobFailed& event, TimeMs now) {
     call_off_restart();
     return hear_first(event);
   }
+  if (phase_ == Phase::kStopping && save_in_doubt() && !here) {
+    quiet_ = false;
+    return fail_elsewhere(event);
+  }
   const bool heard = down && event.known && verdict_ == Verdict::kFailed && stop_signal_ == 0;
   if (!heard || held_ || (here && !own)) return;
   if (told_) {
@@ -64,6 +70,12 @@ void Referee::believe_job_failed(const event::JobFailed& event, TimeMs now) {
   }
   quiet_ = false;
   hear_first(event);
+}
+
+// Nobody had failed before the checkpoint, so that it counts.
+void Referee::believe_save_known() {
+  quiet_ = !pending(Timer::kVerdict).has_value() || verdict_ != Verdict::kRescheduled;
+  save_known_ = save_known_ || verdict_ == Verdict::kRescheduled;
 }
 
 void Referee::call_off_restart() {
@@ -106,6 +118,7 @@ void Referee::believe_changed_elsewhere() {
   const bool open = phase_ == Phase::kStopping && verdict_ == Verdict::kFailed && !told_;
   const bool changes = open && stop_signal_ == 0 && !held_;
   quiet_ = !runs && !changes;
+  if (verdict_ == Verdict::kRescheduled) return believe_save_known();
   if (runs) end_as(Verdict::kReplanned);
   if (!changes) return;
   verdict_ = Verdict::kReplanned;
@@ -144,6 +157,12 @@ bool Referee::verdict_due() const {
   return verdict_ == Verdict::kFailed && linked_ && !told_ && stop_signal_ == 0 && !held_;
 }
 
+// With the tasks gone, whether a node had failed before the checkpoint is waited for.
+bool Referee::save_in_doubt() const {
+  return verdict_ == Verdict::kRescheduled && linked_ && !save_known_ && !told_ &&
+         stop_signal_ == 0;
+}
+
 bool Referee::ends_here() const {
   const bool holds = verdict_ == Verdict::kFailed && policy_.hold_ms > 0 && !held_;
   return stop_signal_ != 0 || !(restart_due() || holds);
@@ -158,18 +177,18 @@ void Referee::check_rendezvous(TimeMs until, TimeMs now) {
 }
 
 void Referee::check_wait_for_verdict(TimeMs until, TimeMs now) {
-  require(verdict_due() || stop_due() || seeks_first(), "a verdict is awaited that need not come");
+  const bool others = verdict_due() || stop_due() || save_in_doubt();
+  require(others || seeks_first(), "a verdict is awaited that need not come");
   require(!foreground_live(true), "a verdict is awaited beside the job");
   require(!swept_, "a verdict is awaited after a sweep");
   const TimeMs here = std::max(now, failed_at_ + kLongestLookMs);
   const TimeMs elsewhere = now + (stop_due() ? kStopOfAllMs : kLongestWaitMs);
-  require(until == (verdict_due() || stop_due() ? elsewhere : here),
-          "how long a verdict is awaited");
+  require(until == (others ? elsewhere : here), "how long a verdict is awaited");
   waits_since_ = now;
 }
 
 void Referee::begin_sweep(TimeMs now) {
-  require(!verdict_due() && !stop_due(), "a sweep before the verdict");
+  require(!verdict_due() && !stop_due() && !save_in_doubt(), "a sweep before the verdict");
   require(!seeks_first() || sought_out_, "a sweep before the first of several is known");
   forgo_verdict();
   const bool second = swept_ && stop_signal_ == 0;
@@ -198,7 +217,8 @@ void Referee::check_nodes(const Machine& after) {
   require(!resolves_again_ || live(TaskKind::kResolve), "other nodes, and nobody looks");
   const bool waits = pending(Timer::kVerdict).has_value();
   require(after.awaits_verdict() == verdict_due(), "whether the verdict is awaited");
-  require(!waits || verdict_due() || stop_due() || seeks_first(), "a wait for nothing");
+  const bool due = verdict_due() || stop_due() || save_in_doubt() || seeks_first();
+  require(!waits || due, "a wait for nothing");
   require(!waits || after.phase() == Phase::kStopping, "a wait for the verdict elsewhere");
 }
 

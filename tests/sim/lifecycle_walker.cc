@@ -64,6 +64,7 @@ void Walker::add_nodes(std::vector<Event>* moves) const {
   moves->emplace_back(event::Linked{false});
   if (phase != Phase::kPreparing) moves->emplace_back(event::JobFailed{});
   if (phase < Phase::kCheckpointing) moves->emplace_back(event::Unfit{});
+  if (machine_.rescheduled()) moves->emplace_back(event::SaveKnown{});
   moves->emplace_back(event::JobFailed{.known = true});
   moves->emplace_back(event::JobFailed{.known = true, .again = true});
   moves->emplace_back(event::JobFailed{.known = true, .stopped = true});
@@ -79,7 +80,9 @@ void Walker::add_noise_of_nodes(std::vector<Event>* noise) const {
   const Phase phase = machine_.phase();
   const bool runs =
       phase == Phase::kStarting || phase == Phase::kRunning || machine_.start_granted();
-  if (!runs && phase != Phase::kCheckpointing) noise->emplace_back(event::JobFailed{});
+  const bool reschedules = machine_.rescheduled();  // and what comes may have come before
+  if (!runs && !reschedules) noise->emplace_back(event::JobFailed{});
+  if (!reschedules) noise->emplace_back(event::SaveKnown{});
   if (phase >= Phase::kCheckpointing) noise->emplace_back(event::Unfit{});
   if (runs) noise->emplace_back(event::JobFailed{.known = true, .here = true});
   if (machine_.start_granted()) return;

@@ -436,6 +436,8 @@ void World::give_input(const Input& input) {
       return deliver(event::Linked{input.value != 0});
     case What::kJobFailed:
       return deliver(job_failed(input.value));
+    case What::kSaveKnown:
+      return deliver(event::SaveKnown{});
     case What::kUnfit:
       return deliver(event::Unfit{});
     case What::kNodesReady:

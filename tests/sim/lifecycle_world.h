@@ -37,6 +37,7 @@ struct Input {
     kLinked,       // value: whether it is up
     kJobFailed,    // value: what the other nodes say
     kUnfit,
+    kSaveKnown,
     kNodesReady,  // value: the restarts that they count; also when nobody asked
     kDiagnosed,   // value: of which start, doubled, + 1: hopeless; also when nobody asked
   };

@@ -138,6 +138,14 @@ void NodesJudge::started(std::uint32_t node, const Member& now) {
 void NodesJudge::ended(std::uint32_t node, const Member& now) {
   const auto& name = now.named();
   const bool is_end = now.stage() == Stage::kEnded;
+  const bool rescheduled = is_end && now.exit_code() == exit_code::kReschedule;
+  const bool fresh = expected_.culprit == node && !now.guilty();  // another life of the culprit
+  if (rescheduled && in_vain_ && !fresh) {
+    complain(named(node) + " ends as if a node had not failed before the checkpoint");
+  }
+  if (is_end && expected_.saves && !rescheduled) {
+    complain(named(node) + " has been asked to save, and ends otherwise");
+  }
   if (is_end && now.exit_code() == kGuiltyCode && !now.guilty()) {
     complain(named(node) + " is innocent and ends as a guilty one");
   }

@@ -29,6 +29,7 @@ struct Expectation {
   // The one node that something happens to, over a network that works; none: several, or faults of
   // the network.
   std::optional<std::uint32_t> culprit = {};
+  bool saves = false;       // nothing happens but that all are asked to save and to end
   std::uint32_t lists = 0;  // how often the list of nodes changes, which is no failure
 };
 
@@ -65,6 +66,7 @@ class NodesJudge {
   // What happens on a node.
   void disturbed(std::uint32_t node, TimeMs now);  // something of its own failed there
   void lost_node_0(std::uint32_t node);
+  void saves_in_vain() { in_vain_ = true; }
   void moved(std::uint32_t node, const Member& before, const Member& after, TimeMs now);
   void died(std::uint32_t node);
 
@@ -99,8 +101,9 @@ class NodesJudge {
   std::uint64_t meeting_ = 0;                                             // the last one of node 0
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> first_;  // coordinator, start
   std::optional<TimeMs> disturbed_at_;
-  int counted_ = 0;    // failures, since a start that ran for long
-  bool again_ = true;  // the last one is to be answered by a restart
+  int counted_ = 0;       // failures, since a start that ran for long
+  bool again_ = true;     // the last one is to be answered by a restart
+  bool in_vain_ = false;  // a node had failed before the checkpoint that ends the job
   std::uint32_t starts_ = 0;
   std::string complaint_;
 };

@@ -16,6 +16,7 @@ Policy policy_of(const NodePlan& plan) {
   policy.restart_reset_ms = plan.restart_reset_ms;
   policy.restart_delay_ms = 0;
   policy.rendezvous_ms = plan.meets ? plan.rendezvous_ms : 0;
+  policy.checkpoint_signal = plan.saves ? SIGUSR1 : 0;
   return policy;
 }
 
@@ -50,6 +51,7 @@ void Member::look(TimeMs now) {
   stage_ = exited_ ? Stage::kEnded : report.stage;
   if (meeting_ == 0 && report.meeting != 0) named_.reset();  // of an earlier start
   meeting_ = report.meeting;
+  own_ = own_ || machine_.rescheduled();
   if (!sees_another_list()) {
     due_.at(static_cast<std::size_t>(Due::kSeen)).reset();
   } else if (!due_.at(static_cast<std::size_t>(Due::kSeen))) {
@@ -105,6 +107,8 @@ void Member::carry_out(const Action& action, TimeMs now) {
     signal_ = sent->signal;
     if (sent->task == resolver_) due_.at(static_cast<std::size_t>(Due::kResolved)).reset();
     due(Due::kDies, now + (sent->signal == SIGKILL ? 1 : draw(1, plan_.most_stop_ms)));
+  } else if (std::holds_alternative<action::AskToSave>(action)) {
+    due(Due::kDone, now + draw(0, plan_.most_save_ms));
   } else if (const auto* sweep = std::get_if<action::SweepAdopted>(&action); sweep != nullptr) {
     if (sweep->signal != 0) due(Due::kSwept, now + 1);
   } else if (const auto* set = std::get_if<action::SetTimer>(&action); set != nullptr) {
@@ -276,6 +280,11 @@ void Member::told_to_stop(TimeMs now) {
   if (exited_) return;
   guilty_ = own_ = true;
   step(event::StopRequested{SIGTERM}, now);
+}
+
+void Member::told_to_save(TimeMs now) {
+  if (exited_) return;
+  step(event::CheckpointRequested{}, now);
 }
 
 void Member::heed(const NodeVerdict& verdict, bool by_itself, TimeMs now) {

@@ -39,7 +39,9 @@ struct NodePlan {
   bool data = false;           // copied before the first start, and again if that was broken off
   TimeMs most_data_ms = 0;     // the copy takes
   TimeMs most_unseen_ms = 0;   // its rank is dead for so long before the node sees that
-  int slow_node = -1;          // its hooks and its copy take ten times as long; -1: no node's
+  bool saves = false;          // its rank ends when it was asked to save, within:
+  TimeMs most_save_ms = 0;
+  int slow_node = -1;  // its hooks and its copy take ten times as long; -1: no node's
 };
 
 class Member {
@@ -57,6 +59,7 @@ class Member {
   void rank_hangs() { hangs_ = has_ranks_; }  // the ranks of all nodes wait for it
   void stalls(TimeMs silent_ms, TimeMs now);  // its watch has seen no progress for so long
   void told_to_stop(TimeMs now);
+  void told_to_save(TimeMs now);
   void write_list(std::uint64_t list, TimeMs now);
   // Of node 0, or what the node concludes of node 0's loss.
   void heed(const NodeVerdict& verdict, bool by_itself, TimeMs now);

@@ -137,6 +137,13 @@ const Defect kDefects[] = {
          }
        };
      }},
+    {"lets a checkpoint count behind a failure",
+     [](auto& scenario) {
+       scenario.plan.most_save_ms = 100;
+       scenario.tamper = [](std::uint32_t, NodeVerdict& verdict, const NodeReport&) {
+         verdict.saves_known = verdict.saves;
+       };
+     }},
     {"hears of no failure",
      [](auto& scenario) {
        scenario.tamper_report = [](std::uint32_t, NodeReport& report) { report.failure.reset(); };

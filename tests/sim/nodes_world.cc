@@ -109,6 +109,7 @@ class NodesWorld {
   void crash(std::uint32_t node, bool vanishes);
   void begin_life(std::uint32_t node);
   void hang(std::uint32_t node);
+  void save(TimeMs within);
   void hurt_others(std::uint32_t node);
 
   // A node.
@@ -192,6 +193,7 @@ Expectation expectation(const NodesScenario& scenario) {
           .culprit = scenario.planted && !scenario.faults.empty()
                          ? std::optional(scenario.faults.front().node)
                          : std::nullopt,
+          .saves = scenario.faults.size() == 1 && scenario.faults.front().what == What::kSave,
           .lists = static_cast<std::uint32_t>(
               std::ranges::count(scenario.faults, What::kList, &NodeFault::what))};
 }
@@ -273,6 +275,8 @@ void NodesWorld::happen(const NodeFault& fault) {
       return change(fault.node, [this](Member& node) { node.preparation_fails(now_); });
     case What::kHang:
       return hang(fault.node);
+    case What::kSave:
+      return save(fault.length_ms);
     case What::kThrottle:
       if (box.alive) box.throttled_until = std::max(box.throttled_until, until);
       return;
@@ -368,6 +372,21 @@ void NodesWorld::hang(std::uint32_t node) {
       if (boxes_[i].node->restarts() != start) return;
       change(i, [&](Member& of) { of.stalls(silent, now_); });
     });
+  }
+}
+
+// Where the culprit has failed before, and the link can tell it in time, the checkpoint is in vain.
+void NodesWorld::save(TimeMs within) {
+  if (scenario_.planted) {
+    const NodeFault& fault = scenario_.faults.front();
+    const Box& box = boxes_[fault.node];
+    const bool failed = !box.alive || box.life > 1 || box.node->guilty();
+    const bool shows = fault.what != What::kVanish && fault.what != What::kHang;
+    if (failed && shows) judge_.saves_in_vain();
+  }
+  for (std::uint32_t i = 0; i < boxes_.size(); ++i) {
+    later(draw(0, within), i, 0,
+          [this, i] { change(i, [this](Member& of) { of.told_to_save(now_); }); });
   }
 }
 

@@ -28,6 +28,7 @@ struct NodeFault {
     kHookFails,    // the pre-start hook, or the copy of data, that runs there
     kThrottle,     // each step of the container comes late by up to a second, for length_ms
     kHang,         // its rank is stuck, and the ranks of all nodes wait for it
+    kSave,         // the platform asks all nodes to save and to end, within length_ms
   };
   What what = What::kRankFails;
   TimeMs at = 0;

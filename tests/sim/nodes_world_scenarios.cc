@@ -123,6 +123,25 @@ void add_culprit(NodesScenario& scenario) {
                              .length_ms = 6000});
 }
 
+// A checkpoint that ends the job: alone, shortly behind the culprit's fault, or among others.
+void add_checkpoint(NodesScenario& scenario) {
+  Dice dice(scenario.seed + (5ULL << 40U));
+  if (scenario.harmless || scenario.spaced || !dice.chance(scenario.planted ? 50 : 20)) return;
+  NodePlan& plan = scenario.plan;
+  plan.saves = true;
+  plan.max_restarts = 0;
+  plan.most_save_ms = dice.chance(50) ? dice.draw(0, 1000) : dice.draw(1000, 8000);
+  NodeFault save{.what = What::kSave, .at = dice.draw(0, 40'000), .length_ms = dice.draw(0, 300)};
+  if (scenario.planted) {
+    save.at =
+        scenario.faults.front().at + (dice.chance(50) ? dice.draw(1, 200) : dice.draw(1, 4000));
+  } else if (dice.chance(30)) {
+    scenario.faults.clear();
+  }
+  scenario.quiet_at = std::max(scenario.quiet_at, save.at + save.length_ms);
+  scenario.faults.push_back(save);
+}
+
 // One rank after the other, each when all run again: after short starts and after long ones.
 void add_failures_in_turn(NodesScenario& scenario) {
   Dice dice(scenario.seed + (2ULL << 40U));
@@ -171,6 +190,7 @@ NodesScenario make_nodes_scenario(std::uint64_t seed) {
   add_failures_in_turn(scenario);
   add_preparations(scenario);
   add_culprit(scenario);
+  add_checkpoint(scenario);
   return scenario;
 }
 
@@ -178,7 +198,7 @@ std::string text(const NodesScenario& scenario) {
   static constexpr const char* kWhat[] = {
       "a rank fails", "told to stop", "crashes",   "vanishes", "cut",
       "partitioned",  "mute up",      "mute down", "paused",   "coordinator dies",
-      "another list", "hook fails",   "throttled", "hangs"};
+      "another list", "hook fails",   "throttled", "hangs",    "all save"};
   std::string out =
       std::to_string(scenario.nodes) + " nodes, " + std::to_string(scenario.plan.max_restarts) +
       " restarts, anew after " + std::to_string(scenario.plan.restart_reset_ms) + ", time-out " +

@@ -42,7 +42,7 @@ inline constexpr std::size_t kLinkHeaderBytes = 12;
 inline constexpr std::size_t kLinkNonceBytes = 32;
 inline constexpr std::uint32_t kMostLinkPayload = 16U * 1024;
 inline constexpr std::uint32_t kMostStrangersPayload = 256;  // of who has not shown who it is
-inline constexpr std::uint32_t kLinkVersion = 2;
+inline constexpr std::uint32_t kLinkVersion = 3;
 
 struct LinkHello {
   std::uint32_t version = kLinkVersion;

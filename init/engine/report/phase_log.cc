@@ -52,6 +52,10 @@ std::string checkpoint_end_text(const lifecycle::Event& why, const Job& job) {
   if (std::holds_alternative<event::StopRequested>(why)) {
     return "a stop request came before the end of the checkpoint";
   }
+  if (std::holds_alternative<event::JobFailed>(why)) {
+    return "no checkpoint of the whole job: another node has failed, or was stopped, before its "
+           "end";
+  }
   const bool lives = !main_pids(job).empty();
   const std::string bad =
       bad_ends(job, lives ? lifecycle::TaskKind::kCheckpoint : lifecycle::TaskKind::kMain);
