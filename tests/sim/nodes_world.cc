@@ -136,6 +136,7 @@ class NodesWorld {
   // Node 0's link.
   void begin_coordinator();
   void end_coordinator();
+  void replace_coordinator(TimeMs when);
   void served(const Link& link);
   void unserved(const Link& link);
   void came(const Link& link, const NodeReport& report);
@@ -320,14 +321,7 @@ void NodesWorld::happen(const NodeFault& fault) {
       list_ = list_ == kFirstList ? kFirstList + 1 : kFirstList;
       return write_list(list_, fault.length_ms);
     case What::kCoordinator:
-      if (!coordinator_) return;
-      end_coordinator();
-      at(until, 0, 0, [this, life = boxes_[0].life] {
-        const Box& zero = boxes_[0];
-        const bool lives = zero.alive && zero.life == life && zero.node->stage() != Stage::kEnded;
-        if (lives && !coordinator_) begin_coordinator();
-      });
-      return;
+      return replace_coordinator(until);
   }
 }
 
@@ -677,6 +671,16 @@ void NodesWorld::end_coordinator() {
     link->serves = false;
     link.reset();
   }
+}
+
+void NodesWorld::replace_coordinator(TimeMs when) {
+  if (!coordinator_) return;
+  end_coordinator();
+  at(when, 0, 0, [this, life = boxes_[0].life] {
+    const Box& zero = boxes_[0];
+    const bool lives = zero.alive && zero.life == life && zero.node->stage() != Stage::kEnded;
+    if (lives && !coordinator_) begin_coordinator();
+  });
 }
 
 void NodesWorld::served(const Link& link) {
