@@ -263,7 +263,9 @@ class Run:
             return rf"^node {node}\b[^,]* is lost"
         how = "was killed by SIGKILL"
         if self.cell["fault"] == "rank exits":
-            how = f"exited with code {1 if self.drawn['raises'] else self.drawn['code']} "
+            how = f"exited with code {self.drawn['code']} "
+        if self.cell["fault"] == "rank exits" and self.drawn["raises"]:
+            how = r"(exited with code 1|was killed by SIGTERM \(told to stop while it failed\)) "
         return rf"^rank-{rank} \(node {node}\b.*{how}"
 
     def survivors(self):
