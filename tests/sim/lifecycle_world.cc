@@ -65,6 +65,7 @@ class World {
   void hear_verdict(Phase from);
   void diagnose(const OtherNodes& nodes);
   void fire_timer(const action::SetTimer& timer);
+  void tell_late(bool starts);  // of what has ended
   void give_input(const Input& input);
   bool on_empty_queue();
   void check_exit();
@@ -377,6 +378,18 @@ void World::look_who_is_left() {
   });
 }
 
+void World::tell_late(bool starts) {
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    const Process process = processes_[i];
+    if (process.adopted || process.state != Process::State::kGone) continue;
+    if (starts) {
+      deliver(event::TaskStarted{process.task});
+    } else {
+      deliver(event::TasksEnded{{{process.task, {Ending::How::kExited, 77}}}});
+    }
+  }
+}
+
 void World::give_input(const Input& input) {
   using What = Input::What;
   const auto nobody_asked = machine_.phase() != Phase::kPreparing;
@@ -401,16 +414,7 @@ void World::give_input(const Input& input) {
       return deliver(event::MembershipChanged{(input.value & 1) != 0});
     case What::kLateEnd:
     case What::kLateStart:
-      for (std::size_t i = 0; i < processes_.size(); ++i) {
-        const Process process = processes_[i];
-        if (process.adopted || process.state != Process::State::kGone) continue;
-        if (input.what == What::kLateStart) {
-          deliver(event::TaskStarted{process.task});
-        } else {
-          deliver(event::TasksEnded{{{process.task, {Ending::How::kExited, 77}}}});
-        }
-      }
-      return;
+      return tell_late(input.what == What::kLateStart);
     case What::kLateTimer:
       for (std::size_t i = 0; i < kTimerCount; ++i) {
         const auto timer = static_cast<Timer>(i);

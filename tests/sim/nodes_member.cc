@@ -41,6 +41,8 @@ TimeMs Member::draw(TimeMs least, TimeMs most) {
 }
 
 void Member::step(const Event& event, TimeMs now) {
+  // The dead are looked at before a request to save is answered.
+  if (dead_ && std::holds_alternative<event::CheckpointRequested>(event)) rank_ends(*dead_, now);
   for (const Action& action : machine_.step(event, now)) carry_out(action, now);
   look(now);
 }

@@ -253,7 +253,7 @@ void Diagnosis::look_among_torn_down(Job& job, const lifecycle::Machine& machine
   }
   if (!open) shown_.reset();
   if (!shown_ || machine.tasks()[shown_->index].live()) return;
-  verdict_ = {.restarts = machine.restarts(), .first = *std::exchange(shown_, std::nullopt)};
+  verdict_ = {.restarts = machine.restarts(), .first = std::exchange(shown_, std::nullopt)};
 }
 
 bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
