@@ -224,6 +224,7 @@ void Member::preparation_ends(std::uint32_t index, Ending ending, TimeMs now) {
 void Member::preparation_fails(TimeMs now) {
   if (preparations_.empty() || machine_.phase() != Phase::kPreparing) return;
   guilty_ = own_ = true;
+  named_.reset();  // of an earlier start
   preparation_ends(preparations_.begin()->first, {Ending::How::kExited, kGuiltyCode}, now);
 }
 
