@@ -161,7 +161,7 @@ void Machine::on(const event::StopRequested& event, TimeMs now) {
   if (event.signal == SIGTERM) ++terms_;
   const bool by_others = outcome_ == Outcome::kReplanned || outcome_ == Outcome::kStoppedElsewhere;
   // All nodes are being stopped, and another one heard of it first.
-  const bool unknown = outcome_ == Outcome::kFailed && elsewhere_ && !verdict_known_;
+  const bool unknown = outcome_ == Outcome::kFailed && began_elsewhere_ && !verdict_known_;
   if ((by_others || unknown) && final_code_ < 0) outcome_ = Outcome::kStopped;
   if (unknown) elsewhere_ = has_cause_ = false;
   switch (phase_) {
@@ -270,6 +270,8 @@ void Machine::on(const event::CheckpointRequested& event, TimeMs now) {
       if (!checkpointing()) ask_to_save();
       if (event.keep_running) return;
       outcome_ = Outcome::kRescheduled;
+      save_ends_ = true;
+      save_known_ = false;
       phase_ = Phase::kCheckpointing;
       checkpoint_until_ = now + sane(policy_.checkpoint_ms);
       set_timer(Timer::kCheckpoint, checkpoint_until_);
@@ -371,8 +373,9 @@ void Machine::restart(TimeMs now) {
   has_cause_ = false;
   diagnosing_ = false;
   cause_ = {};
-  elsewhere_ = false;
+  elsewhere_ = began_elsewhere_ = false;
   verdict_known_ = false;
+  save_known_ = save_ends_ = false;
   nodes_ready_ = false;
   rendezvous_until_ = 0;
   mains_started_ = false;

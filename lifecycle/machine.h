@@ -291,6 +291,7 @@ class Machine {
   std::uint32_t saves_asked_ = 0;
   bool save_keeps_running_ = false;
   bool save_known_ = false;  // to all nodes
+  bool save_ends_ = false;   // the job, whatever its ranks return
   TimeMs expires_at_ = 0;
   bool expired_ = false;  // the time was over while the job was on its way down
 
@@ -301,9 +302,10 @@ class Machine {
   bool diagnosing_ = false;   // whether a restart can help is still being looked at
   bool linked_ = false;
   bool node0_ended_ = false;
-  bool elsewhere_ = false;      // the cause is another node's
-  bool verdict_known_ = false;  // which failure of the job was the first
-  TimeMs verdict_since_ = 0;    // awaited
+  bool elsewhere_ = false;        // the cause is another node's
+  bool began_elsewhere_ = false;  // the way down, also where it turned out that it is not
+  bool verdict_known_ = false;    // which failure of the job was the first
+  TimeMs verdict_since_ = 0;      // awaited
   bool nodes_ready_ = false;
   TimeMs rendezvous_until_ = 0;  // 0: none has begun
   int stop_signal_ = 0;

@@ -94,7 +94,7 @@ void Machine::blame_elsewhere(const event::JobFailed& event, TimeMs now) {
   has_cause_ = true;
   if (began_at_ && !well_ms_) well_ms_ = now - *began_at_;
   cause_ = {.ends = {}, .exit_code = exit_code::kElsewhere, .at = now};
-  elsewhere_ = true;
+  elsewhere_ = began_elsewhere_ = true;
   restartable_ = false;
   if (event.known) take_verdict(event);
 }

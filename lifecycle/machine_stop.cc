@@ -43,7 +43,8 @@ void Machine::blame(Cause cause) {
 
 // Main tasks that had failed before they were told to stop, and whose ends are seen only now.
 void Machine::add_ends(const std::vector<event::TaskEnd>& ends, TimeMs now) {
-  const bool open = outcome_ == Outcome::kFailed && !verdict_known_ && mains_started_;
+  const bool open =
+      outcome_ == Outcome::kFailed && !verdict_known_ && mains_started_ && !save_ends_;
   if (!open || stop_signal_ != 0 || hold_over_) return;
   Cause cause = cause_;
   for (const event::TaskEnd& end : ends) {
@@ -95,6 +96,7 @@ bool Machine::seeks_first() const {
 // it failed.
 void Machine::take_first(TaskRef first, TimeMs now) {
   if (elsewhere_ && awaits_verdict()) {
+    if (save_ends_) return;
     const Task* task = find(first);
     const bool counts = task != nullptr && task->kind == TaskKind::kMain && in_job(*task) &&
                         (policy_.success != SuccessPolicy::kFirst || task->ordinal == 0);

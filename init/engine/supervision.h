@@ -57,6 +57,7 @@ class Supervisor {
   void take_signal(const proc::Received& received);
   void answer_signal(const proc::Received& received);
   void reap();
+  void look_who_exits(const std::vector<lifecycle::Action>& actions);
   void take_news(ResolverNews news);
   [[nodiscard]] DataTask* data_of(const TaskRecord& record) const;
   void check_start(std::uint32_t index);

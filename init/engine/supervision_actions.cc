@@ -204,13 +204,25 @@ bool is_refused(pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM; }
 
 }  // namespace
 
-void Supervisor::signal_task(const action::Signal& signal) {
-  TaskRecord& record = job_.records[signal.task.index];
-  if (record.pid <= 0 || record.incarnation != signal.task.incarnation) return;
-  if (is_main(record) && signal.stops && !record.stop_sent && !record.handed_over) {
+// Main processes that exit by themselves, before the first signal of a step: one signal may reach
+// several of them, and end others as victims.
+void Supervisor::look_who_exits(const std::vector<lifecycle::Action>& actions) {
+  const bool stops = std::ranges::any_of(actions, [this](const lifecycle::Action& one) {
+    const auto* signal = std::get_if<action::Signal>(&one);
+    return signal != nullptr && signal->stops && is_main(job_.records[signal->task.index]);
+  });
+  if (!stops) return;
+  for (TaskRecord& record : job_.records) {
+    if (!is_main(record) || record.pid <= 0 || record.stop_sent || record.handed_over) continue;
     const auto member = proc::find_member(record.pid);
     record.unasked = member && member->exits;
   }
+  if (machine_.failed_elsewhere()) diagnosis_.keep_printed(job_, machine_, tees_.seen());
+}
+
+void Supervisor::signal_task(const action::Signal& signal) {
+  TaskRecord& record = job_.records[signal.task.index];
+  if (record.pid <= 0 || record.incarnation != signal.task.incarnation) return;
   record.stop_sent = record.stop_sent || signal.stops;
   if (is_main(record) && signal.stops) {
     stop_main(record, signal.signal);

@@ -147,7 +147,7 @@ void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
   if (reap_again_) reap();
   drain();
   continue_stopped();
-  diagnosis_.look_among_torn_down(job_, machine_, setup_.saved, tees_.seen());
+  diagnosis_.look_among_torn_down(job_, machine_, setup_.saved);
   if (diagnosis_.advance(job_, machine_)) state_writer_.note_change();
   if (child_changed_ && look_for_paused()) state_writer_.note_change();
   if (auto verdict = diagnosis_.take_verdict()) {
@@ -328,8 +328,10 @@ void Supervisor::reap() {
     // Whoever is at the keyboard talks to us until the next one has it.
     if (is_main(*record) && job_.plan.processes.size() == 1) proc::take_back_terminal(death.pid);
     if (held) continue;
-    const bool unasked = record->unasked || !record->stop_sent;
-    ended.ends.push_back({{index, record->incarnation}, ending, unasked});
+    const std::uint64_t sent = machine_.tasks()[index].sent;
+    const bool by_us = death.signaled && (sent & lifecycle::signal_bit(death.value)) != 0;
+    record->unasked = !record->stop_sent || (record->unasked && !by_us);
+    ended.ends.push_back({{index, record->incarnation}, ending, record->unasked});
   }
   // Before the end of a resolver that has failed behind them.
   for (DataTask* data : data_) data->post_held();
@@ -497,6 +499,7 @@ void Supervisor::drain() {
     if (!sends_on && !nothing) state_writer_.note_change();
     if (std::holds_alternative<event::ClusterReady>(next)) name_records(job_, machine_);
     report_kills(job_, next, actions);
+    look_who_exits(actions);
     for (const lifecycle::Action& one : actions) perform(one);
     common_.reset();
     if (!text.empty()) diagnosis_.say_behind(text);

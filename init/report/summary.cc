@@ -102,8 +102,12 @@ void add_failure(Summary& summary, Failure failure) {
 
 void add_failures(Summary& summary, const NodeSummary& node) {
   std::vector<Failure> found;
+  bool corrects = false;  // another one was taken for the first failure of this start
   for (const TimelineEvent& event : node.run->events) {
+    const bool restarts = event.event == "phase" && event.text == "preparing";
+    if (restarts || (event.event == "start" && event.kind == "main")) corrects = false;
     if (event.event == "first_failure") {
+      if (std::exchange(corrects, true)) found.pop_back();
       found.push_back({.at_ms = event.at_ms,
                        .nodes = node_text(node.chart),
                        .message = event.text,

@@ -76,12 +76,18 @@ char* Shared::ring(std::size_t process, Stream stream) const {
 Seen Shared::seen(std::size_t process) const {
   Seen seen;
   for (const Stream stream : {Stream::kOut, Stream::kErr}) {
-    const Board* one = board(process, stream);
-    if (one == nullptr) continue;
-    seen.bytes += one->bytes.load(std::memory_order_acquire);
-    seen.last_ms = std::max(seen.last_ms, one->last_ms.load(std::memory_order_relaxed));
+    const Seen one = this->seen(process, stream);
+    seen.bytes += one.bytes;
+    seen.last_ms = std::max(seen.last_ms, one.last_ms);
   }
   return seen;
+}
+
+Seen Shared::seen(std::size_t process, Stream stream) const {
+  const Board* one = board(process, stream);
+  if (one == nullptr) return {};
+  return {.bytes = one->bytes.load(std::memory_order_acquire),
+          .last_ms = one->last_ms.load(std::memory_order_relaxed)};
 }
 
 std::string Shared::output_tail(std::size_t process) const {

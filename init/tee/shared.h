@@ -38,6 +38,7 @@ class Shared {
 
   // --- Anybody; a process that is not there has seen nothing and has ended. ---
   [[nodiscard]] Seen seen(std::size_t process) const;
+  [[nodiscard]] Seen seen(std::size_t process, Stream stream) const;
   // The end of its stdout, then that of its stderr, together at most kRingBytes, of which each has
   // at least half where it needs that. Bytes as they came: they may begin in the middle of a line
   // or a character. What a program dies of stands on stderr, though stdout, which is buffered,

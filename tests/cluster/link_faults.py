@@ -265,7 +265,7 @@ class Run:
         if self.cell["fault"] == "rank exits":
             how = f"exited with code {self.drawn['code']} "
         if self.cell["fault"] == "rank exits" and self.drawn["raises"]:
-            how = r"(exited with code 1|was killed by SIGTERM \(told to stop while it failed\)) "
+            how = r"(exited with code 1|was killed by SIGTERM \(it was failing when it was asked to stop\)) "
         return rf"^rank-{rank} \(node {node}\b.*{how}"
 
     def survivors(self):

@@ -417,7 +417,7 @@ TEST(FoundDead, IsOfTheSameBreathAsAFailureHere) {
   EXPECT_EQ(job.machine().cause()->ends.size(), 2U);
 }
 
-// --- A rank that was told to stop while it failed ---
+// --- A rank that was failing when it was asked to stop ---
 
 TEST(ShownFailure, IsThisNodesWhileTheVerdictIsOpen) {
   Script job;
@@ -448,6 +448,36 @@ TEST(ShownFailure, IsNothingOnceTheVerdictIsKnown) {
   job.signaled(0, SIGTERM);
   EXPECT_EQ(job.step(event::Diagnosed{.first = job.ref(0)}), "");
   EXPECT_TRUE(job.machine().failed_elsewhere());
+}
+
+TEST(ShownFailure, IsNothingWhereAllWereAskedToSaveAndEnd) {
+  Script job;
+  job.running(2).linked();
+  job.checkpoint();
+  job.exited(0, 210);
+  job.job_failed(kUnknown);
+  EXPECT_EQ(job.found_dead(1, {Ending::How::kExited, 1}).find("report"), std::string::npos);
+  EXPECT_EQ(job.step(event::Diagnosed{.first = job.ref(0)}), "");
+  EXPECT_TRUE(job.machine().failed_elsewhere()) << "whatever they return after that";
+}
+
+TEST(ShownFailure, IsNoneWhereThisNodeIsStoppedTooBeforeTheVerdict) {
+  for (const bool shown : {false, true}) {
+    Script job;
+    job.running(2).linked();
+    job.job_failed(kUnknown);
+    if (shown) {
+      job.signaled(0, SIGTERM);
+      job.step(event::Diagnosed{.first = job.ref(0)});
+    } else {
+      job.found_dead(0, {Ending::How::kExited, 1});
+    }
+    ASSERT_FALSE(job.machine().failed_elsewhere());
+    job.stop();
+    job.signaled(1, SIGTERM);
+    EXPECT_TRUE(job.machine().stopped());
+    EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 143");
+  }
 }
 
 // --- The first of several ---

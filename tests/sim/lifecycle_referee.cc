@@ -206,7 +206,7 @@ void Referee::believe_stall(const event::TaskStalled& stall) {
 
 void Referee::believe_first(TaskRef first) {
   if (elsewhere_ && verdict_due() && phase_ == Phase::kStopping) {
-    if (!known(first)) return;
+    if (!known(first) || save_ends_) return;
     const Run& run = runs_[first.index];
     const bool counts = run.kind == TaskKind::kMain && in_job(run) &&
                         (policy_.success != SuccessPolicy::kFirst || run.ordinal == 0);
@@ -290,7 +290,7 @@ void Referee::believe_checkpoint(const event::CheckpointRequested& ask, TimeMs n
   if (keep_running) return;
   verdict_ = Verdict::kRescheduled;
   save_known_ = told_ = false;
-  saving_ = true;
+  saving_ = save_ends_ = true;
   saving_until_ = now + not_less_than_0(policy_.checkpoint_ms);
 }
 
@@ -358,7 +358,7 @@ void Referee::believe_ends(const event::TasksEnded& event) {
 bool Referee::is_late_failure(const event::TaskEnd& end) const {
   const Run& run = runs_[end.task.index];
   const bool open = verdict_ == Verdict::kFailed && phase_ == Phase::kStopping && !told_ &&
-                    stop_signal_ == 0 && !held_ && mains_started_;
+                    stop_signal_ == 0 && !held_ && mains_started_ && !save_ends_;
   const bool known = std::ranges::find(failed_, end.task, &event::TaskEnd::task) != failed_.end();
   return open && end.unasked && !end.ending.ok() && !known && !run.unreachable && !run.given_up &&
          in_job(run) && run.kind == TaskKind::kMain &&
@@ -406,7 +406,7 @@ void Referee::believe_stop(const event::StopRequested& event, TimeMs now) {
   const bool by_others =
       (verdict_ == Verdict::kReplanned || verdict_ == Verdict::kStoppedElsewhere) && !code_;
   // What failed elsewhere may be no more than that another node was stopped before this one.
-  const bool unknown = verdict_ == Verdict::kFailed && elsewhere_ && !told_;
+  const bool unknown = verdict_ == Verdict::kFailed && began_elsewhere_ && !told_;
   if (unknown) elsewhere_ = false;
   if (verdict_ == Verdict::kOpen || awaits_restart() || by_others || unknown) {
     end_as(Verdict::kStopped);
@@ -461,7 +461,8 @@ void Referee::believe_restart() {
   ++job_;
   nodes_ready_ = false;
   nodes_until_ = 0;
-  elsewhere_ = false;
+  elsewhere_ = began_elsewhere_ = false;
+  save_ends_ = save_known_ = false;
   began_at_.reset();
   well_ms_ = -1;
   diagnosing_ = false;

@@ -227,10 +227,12 @@ class Referee {
   bool round_open_ = false;        // there was one in this incarnation of the job
   std::uint32_t saves_asked_ = 0;  // here
   bool save_keeps_running_ = false;
-  bool save_known_ = false;     // all nodes have heard of the checkpoint that ends the job
-  bool signal_saves_ = false;   // in it the main tasks were asked, and one may answer
-  bool asked_ = false;          // the event asks for one,
-  bool asked_to_save_ = false;  // and the main tasks were told
+  bool began_elsewhere_ = false;  // the failure, as far as was known then
+  bool save_ends_ = false;        // whatever the ranks return after it
+  bool save_known_ = false;       // all nodes have heard of the checkpoint that ends the job
+  bool signal_saves_ = false;     // in it the main tasks were asked, and one may answer
+  bool asked_ = false;            // the event asks for one,
+  bool asked_to_save_ = false;    // and the main tasks were told
   TimeMs expires_at_ = 0;
   bool expired_ = false;  // on the way down
 

@@ -89,7 +89,7 @@ void Referee::fail_elsewhere(const event::JobFailed& event) {
   failure_code_ = kCodeElsewhere;
   failed_ = {};
   restartable_ = false;
-  elsewhere_ = true;
+  elsewhere_ = began_elsewhere_ = true;
   if (began_at_ && well_ms_ < 0) well_ms_ = ran_ms();
   told_ = stop_waited_out_ = false;
   if (event.known) hear_first(event);

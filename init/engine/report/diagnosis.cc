@@ -21,8 +21,9 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kLongestWaitMs = 2000;
-constexpr std::size_t kMostOthers = 64;  // ranks: more outputs are not read
-constexpr std::int64_t kDumpsMs = 1000;  // to read the flight recorder's dumps
+constexpr std::size_t kMaxOthers = 64;      // ranks: more outputs are not read
+constexpr std::int64_t kLastBytesMs = 600;  // for the tee to see the ends of what has failed
+constexpr std::int64_t kDumpsMs = 1000;     // to read the flight recorder's dumps
 
 bool is_cause(const lifecycle::Machine& machine, std::uint32_t index) {
   const lifecycle::Cause* cause = machine.cause();
@@ -67,6 +68,7 @@ void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::S
   looks_among_torn_down_ = false;
   tail_.take();
   no_restart_.clear();
+  began_ms_ = sys::monotonic_ms();
   const auto oom_kills = sys::oom_kills();
   job.first_failure = describe_failure(job, machine, oom_kills);
   job.failure = detail_of(job, machine, oom_kills);
@@ -93,13 +95,12 @@ namespace {
 // How what a main process printed is read; nothing where none of it came through us. The one that
 // failed is waited for, until the tee has seen its end.
 std::function<LastBytes()> reader_of(const Job& job, const TaskRecord& record,
-                                     const logtee::Shared* seen, bool patiently) {
+                                     const logtee::Shared* seen, std::int64_t until_ms) {
   const envgen::Process* process = planned(job, record);
   if (process == nullptr || record.failure) return nullptr;  // it printed nothing
   const auto index = static_cast<std::size_t>(record.process);
   if (record.kind == lifecycle::TaskKind::kMain && seen != nullptr && seen->has(index)) {
-    if (patiently) return [=] { return last_bytes_of_tee(*seen, index); };
-    return [=] { return LastBytes{.bytes = seen->output_tail(index)}; };
+    return [=] { return last_bytes_of_tee(*seen, index, until_ms); };
   }
   if (process->log.empty()) return nullptr;
   const auto& identity = job.plan.sandbox.identity;
@@ -137,13 +138,15 @@ struct FailedMain {
   std::string signal;  // fatal signal; "" = exited
 };
 
-std::uint32_t first_of(const std::vector<FailedMain>& failed,
+// `last`: what the first of them has printed.
+std::uint32_t first_of(const std::vector<FailedMain>& failed, std::string_view last,
                        const envgen::FailureCatalog& catalog) {
   std::vector<lifecycle::NodeFailure::Role> roles;
   roles.reserve(failed.size());
   for (const FailedMain& one : failed) {
-    roles.push_back(
-        role_of(one.read ? cause_in(one.read().bytes, catalog) : std::nullopt, one.signal));
+    std::string printed(roles.empty() ? last : "");
+    if (!roles.empty() && one.read) printed = one.read().bytes;
+    roles.push_back(role_of(one.read ? cause_in(printed, catalog) : std::nullopt, one.signal));
   }
   return static_cast<std::uint32_t>(likely_first(roles));
 }
@@ -155,20 +158,25 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
   const lifecycle::Cause* cause = machine.cause();
   if (cause == nullptr || cause->ends.empty()) return;
   const std::uint32_t failed = cause->ends[0].task.index;
-  const PrintedBy first{job.records[failed].name, reader_of(job, job.records[failed], seen, true)};
+  // What a rank started may hold its streams open for as long as it likes.
+  const std::int64_t until_ms = sys::monotonic_ms() + kLastBytesMs;
+  const PrintedBy first{job.records[failed].name,
+                        reader_of(job, job.records[failed], seen, until_ms)};
   std::vector<PrintedBy> others;
-  for (std::uint32_t i = 0; i < job.records.size() && others.size() < kMostOthers; ++i) {
+  for (std::uint32_t i = 0; i < job.records.size() && others.size() < kMaxOthers; ++i) {
     if (i == failed || !is_main(job.records[i]) || !is_main(job.records[failed])) continue;
-    if (auto read = reader_of(job, job.records[i], seen, false)) {
+    if (auto read = reader_of(job, job.records[i], seen, 0)) {
       others.push_back({job.records[i].name, std::move(read)});
     }
   }
-  std::vector<FailedMain> together;  // dead in the same breath
+  std::vector<FailedMain> together;  // dead at the same time
   for (const lifecycle::event::TaskEnd& end : cause->ends) {
     const TaskRecord& record = job.records[end.task.index];
-    if (cause->ends.size() < 2 || !is_main(record) || together.size() == kMostOthers) break;
+    if (cause->ends.size() < 2 || !is_main(record) || together.size() == kMaxOthers) break;
     const bool killed = end.ending.how == lifecycle::Ending::How::kSignaled;
-    together.push_back({reader_of(job, record, seen, true),
+    // A stalled rank is a victim of nobody, whatever it prints.
+    const bool stalled = end.ending.how == lifecycle::Ending::How::kStalled;
+    together.push_back({stalled ? nullptr : reader_of(job, record, seen, until_ms),
                         killed ? std::string(proc::signal_name(end.ending.value)) : ""});
   }
   const FailedHow how{.by_sigbus = job.failure.signal == "SIGBUS", .by_oom = job.failure.oom};
@@ -184,17 +192,17 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
     PrintedBy known{first.task, {}};
     if (first.read) known.read = [&last]() -> const LastBytes& { return last; };
     PrintedEnd told;
+    const std::uint32_t likely = first_of(together, last.bytes, catalog);
     look_for_cause(known, others, how, catalog, [&](const PrintedEnd& end) {
       told = end;
       told.warnings = warnings;
+      told.first = likely;
       tell(told);
     });
     if (is_launcher(job, job.records[failed])) {
       look_for_rank(job, job.records[failed], last.bytes, catalog, told);
       tell(told);
     }
-    told.first = first_of(together, catalog);
-    if (told.first > 0) return tell(told);
     if (!told.cause) return;
     const std::int64_t until_ms = sys::monotonic_ms() + kDumpsMs;
     const std::string dumps = read_dumps(dump_order(job), until_ms, on_node(job.plan)).text;
@@ -216,44 +224,84 @@ void Diagnosis::take_output(PrintedEnd end, std::string& message, FailureDetail&
   timeline_.failure_output(detail);
 }
 
-// A rank may close its connections while it still fails: its peers fail too, and the word of that
-// comes back before its own end. Only what it printed by now counts, not what our signal makes of
-// it.
+namespace {
+
+// The cause, where it is the last line of a rank: an older one is of something that the rank
+// survived.
+std::optional<FailureCause> last_cause_in(std::string_view printed,
+                                          const envgen::FailureCatalog& catalog) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t end = printed.find_last_not_of(kSpace);
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view text = printed.substr(0, end + 1);
+  const std::string_view last = text.substr(text.rfind('\n') + 1);
+  auto cause = cause_in(text, catalog);
+  const bool shows = cause && !cause->line.empty() && last.find(cause->line) != last.npos &&
+                     role_of(cause, "") == lifecycle::NodeFailure::Role::kRoot;
+  return shows ? std::move(cause) : std::nullopt;
+}
+
+}  // namespace
+
+// A rank may close its connections while it still fails: its peers fail too, and the news of that
+// is here before its own end.
+void Diagnosis::keep_printed(const Job& job, const lifecycle::Machine& machine,
+                             const logtee::Shared* seen) {
+  constexpr std::int64_t kFreshMs = 2000;
+  constexpr auto kErr = logtee::Stream::kErr;  // stdout is buffered, and may come behind it
+  printed_.clear();
+  if (!machine.awaits_verdict() || seen == nullptr) return;
+  const std::int64_t now_ms = sys::monotonic_ms();
+  for (std::uint32_t i = 0; i < job.records.size() && printed_.size() < kMaxOthers; ++i) {
+    const TaskRecord& record = job.records[i];
+    const auto place = static_cast<std::size_t>(record.process);
+    if (!is_main(record) || record.process < 0 || !seen->has(place)) continue;
+    if (now_ms - seen->seen(place, kErr).last_ms > kFreshMs) continue;
+    printed_.push_back({{i, machine.tasks()[i].incarnation}, seen->output_tail(place, kErr)});
+  }
+}
+
 void Diagnosis::look_among_torn_down(Job& job, const lifecycle::Machine& machine,
-                                     const proc::SavedSignals& saved, const logtee::Shared* seen) {
-  const bool open = machine.failed_elsewhere() && machine.awaits_verdict();
-  if (!std::exchange(sees_torn_down_, open) && open && seen != nullptr && !tail_.awaited()) {
-    std::vector<std::pair<std::uint32_t, std::string>> printed;
-    for (std::uint32_t i = 0; i < job.records.size() && printed.size() < kMostOthers; ++i) {
-      const TaskRecord& record = job.records[i];
-      const auto place = static_cast<std::size_t>(record.process);
-      const bool has = is_main(record) && record.process >= 0 && seen->has(place);
-      if (has) printed.emplace_back(i, seen->output_tail(place));
-    }
-    auto look = [&](const OutputTail::Tell& tell) {
-      std::vector<std::string> warnings;
-      const envgen::FailureCatalog catalog = failure_catalog(kFailuresDirectory, &warnings);
-      for (const auto& [index, text] : printed) {
-        auto cause = cause_in(text, catalog);
-        if (role_of(cause, "") != lifecycle::NodeFailure::Role::kRoot) continue;
-        PrintedEnd end{.cause = std::move(cause)};
-        end.first = index;
-        return tell(end);
-      }
-    };
-    if (auto status = tail_.start(look, saved, kLongestWaitMs)) {
-      job.helpers.push_back(tail_.pid());
-      looks_among_torn_down_ = true;
-    }
+                                     const proc::SavedSignals& saved) {
+  if (!machine.failed_elsewhere() || !machine.awaits_verdict()) {
+    printed_.clear();
+    shown_.reset();
+    return;
   }
   if (looks_among_torn_down_ && !tail_.awaited()) {
     looks_among_torn_down_ = false;
     const PrintedEnd end = tail_.take();
-    if (end.cause) shown_ = {end.first, machine.tasks()[end.first].incarnation};
+    if (end.cause) shown_ = printed_.at(end.first).task;
+    printed_.clear();
   }
-  if (!open) shown_.reset();
+  if (!printed_.empty() && !tail_.awaited() && !late_) {
+    auto look = [this](const OutputTail::Tell& tell) {
+      std::vector<std::string> warnings;
+      const envgen::FailureCatalog catalog = failure_catalog(kFailuresDirectory, &warnings);
+      for (std::uint32_t i = 0; i < printed_.size(); ++i) {
+        PrintedEnd end{.cause = last_cause_in(printed_[i].text, catalog)};
+        end.first = i;
+        if (end.cause) return tell(end);
+      }
+    };
+    looks_among_torn_down_ = tail_.start(look, saved, kLongestWaitMs).has_value();
+    if (!looks_among_torn_down_) return printed_.clear();
+    job.helpers.push_back(tail_.pid());
+  }
   if (!shown_ || machine.tasks()[shown_->index].live()) return;
   verdict_ = {.restarts = machine.restarts(), .first = std::exchange(shown_, std::nullopt)};
+}
+
+// A rank that was exiting when it was told to stop may have failed first, and is seen soon.
+bool Diagnosis::may_change(const Job& job, const lifecycle::Machine& machine) const {
+  constexpr std::int64_t kExitMs = 1000;
+  const bool open = machine.phase() == lifecycle::Phase::kStopping && !machine.failed_elsewhere();
+  return open && sys::monotonic_ms() < began_ms_ + kExitMs &&
+         std::ranges::any_of(
+             job.records,
+             [](const TaskRecord& record) {
+               return is_main(record) && record.pid > 0 && record.unasked;
+             });
 }
 
 bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
@@ -272,7 +320,7 @@ bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
     weigh(job, machine);
     news = true;
   }
-  if (unsaid_ && job.failure_complete && !machine.awaits_verdict()) {
+  if (unsaid_ && job.failure_complete && !machine.awaits_verdict() && !may_change(job, machine)) {
     say(take_line(job));
     news = true;
   }

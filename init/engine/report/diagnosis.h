@@ -30,10 +30,12 @@ class Diagnosis {
              const logtee::Shared* seen, const char* termination_log);
   // Says this, behind the failure where that has not been said yet.
   void say_behind(std::string line);
-  // Looks, while the first failure of the job is not known, for a rank of this node that was told
-  // to stop while it failed: its output shows why. In each turn, before advance().
+  // Keeps what the ranks have printed, before they are told to stop because of another node.
+  void keep_printed(const Job& job, const lifecycle::Machine& machine, const logtee::Shared* seen);
+  // Looks, while the first failure of the job is not known, whether it shows that one of them was
+  // failing. In each turn, before advance().
   void look_among_torn_down(Job& job, const lifecycle::Machine& machine,
-                            const proc::SavedSignals& saved, const logtee::Shared* seen);
+                            const proc::SavedSignals& saved);
   // Says what there is to say by now. True: the job has something new for its state.
   bool advance(Job& job, const lifecycle::Machine& machine);
   // Once, when all is read that will be: what the machine waits for before a restart.
@@ -63,19 +65,25 @@ class Diagnosis {
   void say_late();
   // What has come of it.
   void take_output(PrintedEnd end, std::string& message, FailureDetail& detail, bool here);
+  [[nodiscard]] bool may_change(const Job& job, const lifecycle::Machine& machine) const;
   [[nodiscard]] bool all_ended(const lifecycle::Machine& machine) const;
   void write(const Job& job, const lifecycle::Machine& machine) const;
 
   OutputTail& tail_;
   Timeline& timeline_;
   bool unsaid_ = false;
+  std::int64_t began_ms_ = 0;        // monotonic clock
   std::vector<std::string> behind_;  // it, then these
   std::optional<Line> late_;         // of the start before, awaits its last lines
   bool bare_ = false;                // the message says no more than the exit code
   std::string no_restart_;           // why, to be said behind the failure
   std::optional<lifecycle::event::Diagnosed> verdict_;
   std::optional<lifecycle::FailureSign> before_;  // the failure that this start is the answer to
-  bool sees_torn_down_ = false;
+  struct Printed {
+    lifecycle::TaskRef task;
+    std::string text;
+  };
+  std::vector<Printed> printed_;
   bool looks_among_torn_down_ = false;
   std::optional<lifecycle::TaskRef> shown_;  // found; its end is awaited
   bool tearing_down_ = false;

@@ -50,7 +50,7 @@ std::string how(const TaskRecord& record, const Ending& ending) {
                          ? "was killed by " + std::string(proc::signal_name(ending.value))
                          : "exited with code " + std::to_string(ending.value);
   if (record.core) text += " (core dumped)";
-  if (was_interrupted(record)) text += " (told to stop while it failed)";
+  if (was_interrupted(record)) text += " (it was failing when it was asked to stop)";
   if (record.ran_ms >= 0) text += " after " + envgen::seconds(record.ran_ms / 100 * 100);
   return text;
 }

@@ -44,13 +44,10 @@ LastBytes last_bytes_in(const std::string& path, const envgen::Identity* job_use
   return {.bytes = std::move(bytes), .whole = start == 0};
 }
 
-LastBytes last_bytes_of_tee(const logtee::Shared& seen, std::size_t process) {
-  // What it started may hold its streams open for as long as it likes.
-  constexpr int kLooks = 120;
+LastBytes last_bytes_of_tee(const logtee::Shared& seen, std::size_t process,
+                            std::int64_t until_ms) {
   constexpr int kPauseMs = 5;
-  for (int look = 0; look < kLooks && !seen.ended(process); ++look) {
-    ::poll(nullptr, 0, kPauseMs);
-  }
+  while (!seen.ended(process) && sys::monotonic_ms() < until_ms) ::poll(nullptr, 0, kPauseMs);
   std::string text = seen.output_tail(process);
   const bool whole = text.size() < logtee::kRingBytes;
   return {.bytes = std::move(text), .whole = whole};

@@ -33,9 +33,9 @@ struct LastBytes {
 LastBytes last_bytes_in(const std::string& path, const envgen::Identity* job_user,
                         std::int64_t since_ms);
 
-// Of a process that goes through the tee (Shared::output_tail); waits a moment for the tee to have
-// seen its end.
-LastBytes last_bytes_of_tee(const logtee::Shared& seen, std::size_t process);
+// Of a process that goes through the tee (Shared::output_tail); waits until then (monotonic clock)
+// for the tee to have seen its end.
+LastBytes last_bytes_of_tee(const logtee::Shared& seen, std::size_t process, std::int64_t until_ms);
 
 class OutputTail : public ChildWorker {
  public:

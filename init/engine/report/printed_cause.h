@@ -53,9 +53,9 @@ void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others
 lifecycle::NodeFailure::Role role_of(const std::optional<FailureCause>& cause,
                                      std::string_view signal);
 
-// Index of the first failure among processes that failed in the same breath, whose roles come in
-// the order in which their ends were seen: the earliest, unless it is a victim; then a root, else
-// one of open role.
+// Index of the first failure among processes that failed at the same time, whose roles come in the
+// order in which their ends were seen: the earliest, unless it is a victim; then a root, else one
+// of open role.
 std::size_t likely_first(const std::vector<lifecycle::NodeFailure::Role>& roles);
 
 // Of /dev/shm, for a process that died of SIGBUS: "" where it has room.

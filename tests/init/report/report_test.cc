@@ -60,10 +60,21 @@ TEST(Summary, TellsAFailureOnceThatAllNodesTell) {
 
 TEST(Summary, OfARestartTellsBothFailures) {
   NodeRun run = node(0, 1'700'000'000'000);
+  run.events.push_back({.at_ms = 1'700'000'010'500, .event = "phase", .text = "preparing"});
   run.events.push_back(
       {.at_ms = 1'700'000'011'000, .event = "first_failure", .text = "rank-3 <failed>"});
   const std::vector<NodeRun> runs{run};
   EXPECT_THAT(summary_of(runs).failures, SizeIs(2));
+}
+
+TEST(Summary, OfOneStartTellsTheLastThatWasHeldForTheFirst) {
+  NodeRun run = node(0, 1'700'000'000'000);
+  run.events.push_back(
+      {.at_ms = 1'700'000'011'000, .event = "first_failure", .text = "rank-1 (node 1) failed"});
+  const std::vector<NodeRun> runs{run};
+  const Summary summary = summary_of(runs);
+  ASSERT_THAT(summary.failures, SizeIs(1));
+  EXPECT_EQ(summary.failures[0].message, "rank-1 (node 1) failed");
 }
 
 // Nothing takes the time of the square of their number.

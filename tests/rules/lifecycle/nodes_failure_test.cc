@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "tests/rules/lifecycle/lifecycle.h"
 
 namespace {
@@ -14,6 +16,11 @@ using rules::Spec;
 using rules::Words;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kLost =
+    "RuntimeError: [gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.2]:4";
+constexpr const char* kLives = "; exec sleep 600";
 
 class NodesFailure : public rules::LifecycleTest {
  protected:
@@ -26,35 +33,67 @@ class NodesFailure : public rules::LifecycleTest {
                        shell(script)));
   }
 
+  [[nodiscard]] std::string when_connected() const {
+    return "until [ -e " + path("connected") + " ]; do sleep 0.01; done; ";
+  }
+  [[nodiscard]] std::string victim() const {
+    return "until [ -e " + path("raised") + " ]; do sleep 0.01; done; echo '" + kLost +
+           "' >&2; exit 1";
+  }
+
  private:
   std::string master_ = std::to_string(free_port());
   std::string link_ = std::to_string(free_port());
 };
 RULES_EITHER_WAY(NodesFailure);
 
+constexpr const char* kTraceback =
+    "echo 'Traceback (most recent call last):\n  File \"train.py\", line 9, in <module>\n"
+    "ValueError: no shard 17' >&2; ";
+
 // The culprit has printed why and closed its connections; a victim ends first.
-TEST_P(NodesFailure, IsTheRanksThatWasToldToStopWhileItFailed) {
-  const std::string connected = path("connected");
-  const std::string raised = path("raised");
-  Instance first(node(0, "until [ -e " + raised +
-                             " ]; do sleep 0.01; done; echo 'RuntimeError: "
-                             "[gloo/transport/tcp/pair.cc:598] Connection closed by peer "
-                             "[127.0.0.2]:4' >&2; exit 1"));
-  Instance second(node(1, "until [ -e " + connected +
-                              " ]; do sleep 0.01; done; echo 'Traceback (most recent call last):\n"
-                              "  File \"train.py\", line 9, in <module>\n"
-                              "ValueError: no shard 17' >&2; : > " +
-                              raised + "; exec sleep 600"));
+TEST_P(NodesFailure, IsTheRanksThatWasFailingWhenItWasAskedToStop) {
+  Instance first(node(0, victim()));
+  Instance second(node(1, when_connected() + kTraceback + "echo > " + path("raised") + kLives));
   ASSERT_TRUE(second.await_err("connected to node 0"));
   write("connected", "");
   EXPECT_EQ(second.wait(), 1) << second.err();
   EXPECT_EQ(first.wait(), 76) << first.err();
   const auto names_it =
       AllOf(HasSubstr("first failure: rank-1 (node 1"),
-            HasSubstr("was killed by SIGTERM (told to stop while it failed) after "),
+            HasSubstr("was killed by SIGTERM (it was failing when it was asked to stop) after "),
             HasSubstr("; the cause: ValueError: no shard 17"));
   EXPECT_THAT(first.err(), names_it);
   EXPECT_THAT(second.err(), names_it);
+}
+
+// What a rank has survived is no cause: other lines came after it, or time has passed.
+TEST_P(NodesFailure, IsNotOfARankWithAnOldTraceback) {
+  for (const std::string after : {"echo 'step 1' >&2;", "sleep 3;"}) {
+    SCOPED_TRACE(after);
+    std::filesystem::remove(path("connected"));
+    std::filesystem::remove(path("raised"));
+    Instance first(node(0, victim()));
+    Instance second(
+        node(1, when_connected() + kTraceback + after + "echo > " + path("raised") + kLives));
+    ASSERT_TRUE(second.await_err("connected to node 0"));
+    write("connected", "");
+    EXPECT_EQ(second.wait(), 76) << second.err();
+    EXPECT_EQ(first.wait(), 1) << first.err();
+    EXPECT_THAT(first.err(), HasSubstr("first failure: rank-0 (node 0"));
+    EXPECT_THAT(second.err(), HasSubstr("first failure: rank-0 (node 0"));
+  }
+}
+
+// One stop reaches both ranks: neither was ending before it.
+TEST_P(NodesFailure, IsNoRanksThatAStopOfAllProcessesHasEnded) {
+  const auto result = rules::run(
+      two_ranks({"--stop-scope", "tree"},
+                shell("[ $RANK = 0 ] || exec sleep 600; until [ -e " + path("run") +
+                      " ]; do sleep 0.01; done; echo '" + std::string(kLost) + "' >&2; exit 1")));
+  EXPECT_EQ(result.code, 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("first failure: rank-0"));
+  EXPECT_THAT(result.err, Not(HasSubstr("at the same time")));
 }
 
 }  // namespace

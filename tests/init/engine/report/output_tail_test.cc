@@ -78,13 +78,14 @@ TEST(LastWordsOfATee, AreStderrsBehindThoseOfStdout) {
   seen->open(1, logtee::Stream::kErr);
   seen->begin(1, logtee::Stream::kOut);
   seen->add(1, logtee::Stream::kOut, "step 1\n", 1);
-  EXPECT_EQ(engine::last_bytes_of_tee(*seen, 1).bytes, "step 1\n");
+  EXPECT_EQ(engine::last_bytes_of_tee(*seen, 1, sys::monotonic_ms() + 600).bytes, "step 1\n");
   seen->begin(1, logtee::Stream::kErr);
   seen->add(1, logtee::Stream::kErr, "Traceback\nboom\n", 1);
   seen->end(1, logtee::Stream::kOut);
   seen->end(1, logtee::Stream::kErr);
   seen->add(1, logtee::Stream::kOut, "step 2\n", 2);
-  EXPECT_EQ(engine::last_bytes_of_tee(*seen, 1).bytes, "step 1\nstep 2\nTraceback\nboom\n");
+  EXPECT_EQ(engine::last_bytes_of_tee(*seen, 1, sys::monotonic_ms() + 600).bytes,
+            "step 1\nstep 2\nTraceback\nboom\n");
 }
 
 TEST_F(LastWordsOf, AWorkerThatDiedAreNone) {
