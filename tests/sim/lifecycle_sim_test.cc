@@ -56,7 +56,7 @@ TEST(LifecycleSim, RandomJobs) {
 TEST(LifecycleSim, EveryStateMeetsEveryEventAndEveryMoveIsMade) {
   std::set<std::string> met;
   std::set<std::string> moves;
-  for (std::uint64_t seed = 1; seed <= 150'000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 250'000; ++seed) {
     Outcome outcome = run(make_scenario(seed), {.met = true});
     met.merge(outcome.met);
     moves.merge(outcome.moves);
