@@ -4,17 +4,20 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "init/proc/tree.h"
 #include "tests/rules/lifecycle/lifecycle.h"
 
 namespace {
@@ -239,6 +242,14 @@ class ThreeNodesSave : public ThreeNodes {
     await_ranks();
     for (int other = 1; other < kNodes; ++other) ASSERT_TRUE(node(other).await_err("connected to"));
   }
+  static void await_zombie_of(const Instance& node) {
+    const auto is_one = [&node](const proc::Member& member) {
+      return member.parent == node.pid() && member.state == 'Z';
+    };
+    while (node.alive() && std::ranges::none_of(proc::all_processes(), is_one)) {
+      ::poll(nullptr, 0, 5);
+    }
+  }
   void expect_first_failure(const std::string& text) {
     for (int index = 0; index < kNodes; ++index) {
       EXPECT_LE(node(index).lines_with("first failure: "), 1) << said();
@@ -274,6 +285,7 @@ TEST_P(ThreeNodesSave, InVainOnceARankHasDied) {
   }
   node(1).signal(SIGSTOP);
   rank(1, "exit 210");
+  await_zombie_of(node(1));
   for (int index = kNodes - 1; index >= 0; --index) node(index).signal(SIGUSR1);
   for (const int index : {0, 2}) ASSERT_TRUE(node(index).await_out("saved"));
   node(1).signal(SIGCONT);
