@@ -113,8 +113,8 @@ struct JobFailed {
 };
 // The options of this node do not fit those of the others, which wait for it in vain.
 struct Unfit {};
-// Whoever reads the output of a failure here has done so. Policy::restart_verdict asks for it, and
-// a cause with several ends.
+// The output of a failure here has been read. Policy::restart_verdict asks for it, and a cause with
+// several ends.
 struct Diagnosed {
   std::uint32_t restarts = 0;  // in which start of the job it failed
   bool hopeless = false;       // another one would end the same

@@ -311,8 +311,7 @@ void Machine::on(const event::MembershipChanged& event, TimeMs now) {
 void Machine::on(const event::TaskStalled& event, TimeMs now) {
   const Task* task = find(event.task);
   const bool up = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
-  if (!up || task == nullptr || task->kind != TaskKind::kMain || !task->live()) return;
-  if (policy_.success == SuccessPolicy::kFirst && task->ordinal != 0) return;
+  if (!up || task == nullptr || !decides(*task) || !task->live()) return;
   fail({.ends = {{event.task, {Ending::How::kStalled, exit_code::kHangs}}},
         .exit_code = exit_code::kHangs},
        now, sane(event.silent_ms));
@@ -420,11 +419,8 @@ void Machine::mains_ended(const std::vector<event::TaskEnd>& ends, TimeMs now) {
   Cause cause;
   for (const event::TaskEnd& end : ends) {
     const Task& task = tasks_[end.task.index];
-    const bool counts = task.kind == TaskKind::kMain || task.kind == TaskKind::kPostStart;
+    const bool counts = decides(task) || task.kind == TaskKind::kPostStart;
     if (!counts || end.ending.ok()) continue;
-    if (task.kind == TaskKind::kMain && policy_.success == SuccessPolicy::kFirst &&
-        task.ordinal != 0)
-      continue;
     if (cause.ends.empty()) cause.exit_code = end.ending.exit_code();
     cause.ends.push_back(end);
   }

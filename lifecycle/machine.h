@@ -264,6 +264,11 @@ class Machine {
   [[nodiscard]] bool named(const Task& task) const { return task.ordinal < count(task.kind); }
   [[nodiscard]] bool among(const std::vector<event::TaskEnd>& ends, TaskKind kind) const;
   [[nodiscard]] bool in_job(const Task& task) const;
+  // A main task whose failure is the job's.
+  [[nodiscard]] bool decides(const Task& task) const {
+    return task.kind == TaskKind::kMain &&
+           (policy_.success != SuccessPolicy::kFirst || task.ordinal == 0);
+  }
   [[nodiscard]] bool waits_for(TaskKind kind) const;
   [[nodiscard]] bool waits_for_tasks() const;  // all but services and post-stop tasks
   [[nodiscard]] TaskRef ref(const Task& task) const;
@@ -290,7 +295,7 @@ class Machine {
   bool signal_saves_ = false;  // the main tasks were asked: nothing tells when they have saved
   std::uint32_t saves_asked_ = 0;
   bool save_keeps_running_ = false;
-  bool save_known_ = false;  // to all nodes
+  bool save_known_ = false;  // all nodes know of the checkpoint
   bool save_ends_ = false;   // the job, whatever its ranks return
   TimeMs expires_at_ = 0;
   bool expired_ = false;  // the time was over while the job was on its way down

@@ -140,7 +140,7 @@ void Machine::heed_verdict(const event::JobFailed& event, TimeMs now) {
   heed_in_wait(now);
 }
 
-// Which failure was the first is known by now.
+// The first failure is known by now.
 void Machine::heed_in_wait(TimeMs now) {
   if (!waits_for_verdict()) return;
   if (!awaits_stop()) return settle_verdict(now);

@@ -49,11 +49,9 @@ void Machine::add_ends(const std::vector<event::TaskEnd>& ends, TimeMs now) {
   Cause cause = cause_;
   for (const event::TaskEnd& end : ends) {
     const Task& task = tasks_[end.task.index];
-    const bool counts = task.kind == TaskKind::kMain &&
-                        (policy_.success != SuccessPolicy::kFirst || task.ordinal == 0);
     const bool known =
         std::ranges::find(cause.ends, end.task, &event::TaskEnd::task) != cause.ends.end();
-    if (!counts || known || !end.unasked || end.ending.ok()) continue;
+    if (!decides(task) || known || !end.unasked || end.ending.ok()) continue;
     if (elsewhere_ && cause.ends.empty()) {
       cause = {.ends = {}, .exit_code = end.ending.exit_code(), .at = now};
     }
@@ -98,9 +96,9 @@ void Machine::take_first(TaskRef first, TimeMs now) {
   if (elsewhere_ && awaits_verdict()) {
     if (save_ends_) return;
     const Task* task = find(first);
-    const bool counts = task != nullptr && task->kind == TaskKind::kMain && in_job(*task) &&
-                        (policy_.success != SuccessPolicy::kFirst || task->ordinal == 0);
-    if (!counts || task->live() || task->abandoned || task->ending.ok()) return;
+    if (task == nullptr || !decides(*task) || !in_job(*task) || task->live() || task->abandoned ||
+        task->ending.ok())
+      return;
     const bool ours = task->ending.how == Ending::How::kSignaled &&
                       (task->sent & signal_bit(task->ending.value)) != 0;
     count_anew(ran_ms(now));

@@ -44,7 +44,7 @@ class NodeSide {
   std::uint32_t own_saves_ = 0;  // that were asked for here
   std::uint32_t saves_ = 0;      // NodeReport::saves
   bool keeps_running_ = false;
-  std::uint32_t saves_known_ = 0;  // of which the machine was told that all nodes know
+  std::uint32_t saves_known_ = 0;  // last checkpoint that the machine was told of as known
   bool heard_ = false;             // a verdict
   struct Loss {
     NodeFailure failure;

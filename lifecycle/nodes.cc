@@ -219,8 +219,8 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
   count(from, 1);
 }
 
-// A node that is away may be lost, and have been before it could hear of the checkpoint. Whose
-// failure is nobody else's matter is not waited for.
+// A node that is away may be lost, and have been before it could hear of the checkpoint. If the
+// failure of a node stops no other node, no node is waited for.
 void Coordinator::look_who_saves() {
   const bool failing = state_ == Verdict::State::kFailing || state_ == Verdict::State::kFailed;
   if (saves_known_ == saves_ || failing) return;

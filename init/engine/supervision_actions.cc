@@ -212,8 +212,10 @@ void Supervisor::look_who_exits(const std::vector<lifecycle::Action>& actions) {
     return signal != nullptr && signal->stops && is_main(job_.records[signal->task.index]);
   });
   if (!stops) return;
+  const bool can_tell = proc::has_own_proc();
   for (TaskRecord& record : job_.records) {
-    if (!is_main(record) || record.pid <= 0 || record.stop_sent || record.handed_over) continue;
+    if (!can_tell || !is_main(record) || record.pid <= 0) continue;
+    if (record.stop_sent || record.handed_over) continue;
     const auto member = proc::find_member(record.pid);
     record.unasked = member && member->exits;
   }

@@ -112,7 +112,7 @@ inline Outcome run(const std::function<int()>& body) {
 
 inline bool is_root() { return ::geteuid() == 0; }
 
-// With `groups` instead of root's.
+// Takes `groups` instead of root's.
 inline bool become_nobody(const std::vector<gid_t>& groups = {}) {
   constexpr unsigned kNobody = 65534;
   return ::setgroups(groups.size(), groups.data()) == 0 && ::setgid(kNobody) == 0 &&

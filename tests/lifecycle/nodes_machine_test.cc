@@ -71,7 +71,7 @@ Policy saves_by_signal() {
   return policy;
 }
 
-// It has saved, and its tasks are gone, before all nodes have said that they know of it.
+// The node has saved, and its tasks are gone, before all nodes have said that they know of it.
 Script saved() {
   Script job(saves_by_signal());
   job.running(1).linked();

@@ -68,7 +68,7 @@ class Nodes {
                                         .detail = "d"};
     return stage(node, Stage::kStopping);
   }
-  // It knows of the job's first checkpoint.
+  // The node knows of the job's first checkpoint.
   Nodes& saves(std::uint32_t node) {
     reports[node].saves = 1;
     return say(node);

@@ -276,7 +276,7 @@ TEST_P(ThreeNodesSave, InVainOnceAContainerIsGone) {
   }
 }
 
-// It does not run when its rank dies and it is asked to save.
+// The node does not run when its rank dies and it is asked to save.
 TEST_P(ThreeNodesSave, InVainOnceARankHasDied) {
   begin();
   for (const int index : {0, 2}) {

@@ -158,7 +158,7 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
   const lifecycle::Cause* cause = machine.cause();
   if (cause == nullptr || cause->ends.empty()) return;
   const std::uint32_t failed = cause->ends[0].task.index;
-  // What a rank started may hold its streams open for as long as it likes.
+  // Children of a rank may hold its streams open for as long as they like.
   const std::int64_t until_ms = sys::monotonic_ms() + kLastBytesMs;
   const PrintedBy first{job.records[failed].name,
                         reader_of(job, job.records[failed], seen, until_ms)};

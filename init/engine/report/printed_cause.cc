@@ -121,7 +121,7 @@ lifecycle::NodeFailure::Role role_of(const std::optional<FailureCause>& cause,
   if (cause->role != envgen::role_name(envgen::FailureRole::kVictim)) {
     return cause->certain ? Role::kRoot : Role::kOpen;
   }
-  return signal.empty() || signal == "SIGABRT" ? Role::kVictim : Role::kOpen;
+  return signal.empty() || signal == "SIGABRT" || signal == "SIGPIPE" ? Role::kVictim : Role::kOpen;
 }
 
 std::size_t likely_first(const std::vector<lifecycle::NodeFailure::Role>& roles) {

@@ -48,8 +48,8 @@ void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others
                     const std::function<void(const PrintedEnd&)>& tell);
 
 // Part of a failed process in its job's failure, by its last words and the signal that ended it
-// ("SIGKILL", "" for an exit). Nobody is killed or faults because a peer has gone: a victim exits
-// or aborts.
+// ("SIGKILL", "" for an exit). A peer that has gone kills no process: a victim exits, aborts or
+// dies of SIGPIPE.
 lifecycle::NodeFailure::Role role_of(const std::optional<FailureCause>& cause,
                                      std::string_view signal);
 

@@ -24,7 +24,7 @@ constexpr const char* kLives = "; exec sleep 600";
 
 class NodesFailure : public rules::LifecycleTest {
  protected:
-  // One rank, a shell, for each of two nodes.
+  // A shell as the only rank of each of two nodes.
   Spec node(int number, const std::string& script) {
     const std::string text = std::to_string(number);
     return spec(joined({"--run-dir", path("run" + text), "--platform=bare", "--fan-out", "--slots",
@@ -67,7 +67,7 @@ TEST_P(NodesFailure, IsTheRanksThatWasFailingWhenItWasAskedToStop) {
   EXPECT_THAT(second.err(), names_it);
 }
 
-// What a rank has survived is no cause: other lines came after it, or time has passed.
+// An error that a rank has survived is no cause: other lines came after it, or time has passed.
 TEST_P(NodesFailure, IsNotOfARankWithAnOldTraceback) {
   for (const std::string after : {"echo 'step 1' >&2;", "sleep 3;"}) {
     SCOPED_TRACE(after);
@@ -85,7 +85,7 @@ TEST_P(NodesFailure, IsNotOfARankWithAnOldTraceback) {
   }
 }
 
-// One stop reaches both ranks: neither was ending before it.
+// A single stop reaches both ranks: neither was ending before it.
 TEST_P(NodesFailure, IsNoRanksThatAStopOfAllProcessesHasEnded) {
   const auto result = rules::run(
       two_ranks({"--stop-scope", "tree"},

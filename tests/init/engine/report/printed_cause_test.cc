@@ -57,6 +57,7 @@ TEST(PrintedCause, MakesAVictimOfWhoEndedByItself) {
   const auto victim = engine::cause_in("ConnectionResetError\n", catalog);
   EXPECT_EQ(engine::role_of(victim, ""), Role::kVictim);
   EXPECT_EQ(engine::role_of(victim, "SIGABRT"), Role::kVictim);
+  EXPECT_EQ(engine::role_of(victim, "SIGPIPE"), Role::kVictim);
   EXPECT_EQ(engine::role_of(victim, "SIGKILL"), Role::kOpen);
   EXPECT_EQ(engine::role_of(std::nullopt, "SIGKILL"), Role::kOpen);
   EXPECT_EQ(engine::role_of(engine::cause_in("CUDA out of memory\n", catalog), ""), Role::kRoot);
