@@ -104,7 +104,10 @@ void Machine::fail_before_save(const event::JobFailed& event, TimeMs now) {
   if (event.known && event.here) return;
   blame_elsewhere(event, now);
   if (stage_ == Stage::kPreStop && outcome_ == Outcome::kFailed) return notify_tasks(now);
-  if (event.known) heed_in_wait(now);
+  if (event.known) return heed_in_wait(now);
+  if (!waits_for_verdict()) return;
+  cancel_timer(Timer::kVerdict);
+  set_timer(Timer::kVerdict, now + kVerdictMs);
 }
 
 void Machine::on(const event::SaveKnown& /*event*/, TimeMs now) {

@@ -59,7 +59,7 @@ void Coordinator::connected(std::uint32_t node, std::uint64_t life, TimeMs now) 
   } else {
     count(of, -1);
   }
-  of.known = true;
+  if (!std::exchange(of.known, true)) of.known_at = now;
   of.connected = true;
   of.life = life;
   of.heard_at = now;
@@ -172,7 +172,7 @@ void Coordinator::reported(std::uint32_t node, const NodeReport& report, TimeMs 
   settle(now);
   give_go();
   remember_meeting(now);
-  look_who_saves();
+  look_who_saves(now);
   judge_hang(now);
 }
 
@@ -219,14 +219,18 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
   count(from, 1);
 }
 
-// A node that is away may be lost, and have been before it could hear of the checkpoint. If the
-// failure of a node stops no other node, no node is waited for.
-void Coordinator::look_who_saves() {
+// A node that is away may be lost, and have been before it could hear of the checkpoint. The same
+// holds for one that has not come yet to a coordinator that was made again. If the failure of a
+// node stops no other node, no node is waited for.
+void Coordinator::look_who_saves(TimeMs now) {
   const bool failing = state_ == Verdict::State::kFailing || state_ == Verdict::State::kFailed;
   if (saves_known_ == saves_ || failing) return;
-  const auto counts = [this](const Node& of) {
+  const bool fresh = now - made_at_ < kReconnectMs;
+  const auto counts = [this, fresh](const Node& of) {
+    if (!settings_.stops) return false;
+    if (!of.reported) return fresh;
     const bool here = of.connected || (of.away && settings_.loss_counts);
-    return settings_.stops && of.reported && here && !of.gone && !of.lost;
+    return here && !of.gone && !of.lost;
   };
   while (knowing_ < nodes_.size()) {
     const Node& of = nodes_[knowing_];
@@ -281,7 +285,7 @@ NodeFailure Coordinator::failure_of(std::uint32_t node, const std::string& detai
   failure.detail = detail;
   if (is_loss(failure.kind)) {
     // It has lost node 0. Where we were there all the time, it is the one that was cut off.
-    if (was_absent(failure.kind, from.failed_at)) failure.node = 0;
+    if (was_absent(failure.kind, from.failed_at) || lost_another(from)) failure.node = 0;
     failure.message = loss_message(called(failure.node), failure.kind, settings_.timeout_ms);
     failure.detail.clear();
     failure.restarts = failure.complete = true;
@@ -346,6 +350,10 @@ bool Coordinator::was_absent(Kind kind, TimeMs since) const {
   const TimeMs patience = kind == Kind::kSilent ? settings_.timeout_ms : kReconnectMs;
   return since <= absent_until_ && since + patience >= absent_from_;
 }
+
+// The node lost a connection before its first one to this coordinator: one to an earlier
+// coordinator.
+bool Coordinator::lost_another(const Node& node) const { return node.failed_at <= node.known_at; }
 
 void Coordinator::lose(std::uint32_t node, bool silent, TimeMs now) {
   come_back(node);
@@ -572,7 +580,7 @@ void Coordinator::tick(TimeMs now) {
   if (now >= scanned_at_ + kScanMs) scan(now);
   settle(now);
   give_go();
-  look_who_saves();
+  look_who_saves(now);
   judge_hang(now);
 }
 

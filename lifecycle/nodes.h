@@ -82,6 +82,7 @@ class Coordinator {
   struct Node {
     NodeReport report;  // the last one, without detail
     std::uint64_t life = 0;
+    TimeMs known_at = 0;  // its first connection to this coordinator
     TimeMs heard_at = 0;
     TimeMs failed_at = 0;  // report.failure
     TimeMs lost_at = 0;    // away or lost: its connection closed, or it was last heard
@@ -140,7 +141,7 @@ class Coordinator {
   void settle(TimeMs now);
   void give_go();
   void remember_meeting(TimeMs now);
-  void look_who_saves();
+  void look_who_saves(TimeMs now);
   void take_look(const NodeReport& report, TimeMs now);
   void judge_hang(TimeMs now);
   void scan(TimeMs now);
@@ -164,6 +165,7 @@ class Coordinator {
   [[nodiscard]] bool missed_go(const Node& node) const;
   [[nodiscard]] std::uint64_t running_meeting() const;
   [[nodiscard]] bool was_absent(NodeFailure::Kind kind, TimeMs since) const;
+  [[nodiscard]] bool lost_another(const Node& node) const;
   [[nodiscard]] std::uint64_t meeting_of_all() const;
   [[nodiscard]] std::string called(std::uint32_t node) const {
     return node_text(node, settings_.names);

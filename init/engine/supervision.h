@@ -17,6 +17,7 @@
 #include "init/engine/report/diagnosis.h"
 #include "init/engine/report/phase_log.h"
 #include "init/engine/report/timeline.h"
+#include "init/engine/report/torn_down.h"
 #include "init/engine/report/wait_view.h"
 #include "init/engine/resolve/resolver.h"
 #include "init/engine/setup.h"
@@ -124,6 +125,7 @@ class Supervisor {
   WarmRanks& warm_;
   HookTasks hooks_;
   Diagnosis diagnosis_;
+  TornDown torn_down_;
   OrphanReaper orphan_reaper_;
   WaitView wait_view_;
   std::deque<lifecycle::Event> events_;

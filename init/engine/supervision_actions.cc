@@ -204,6 +204,9 @@ bool is_refused(pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM; }
 
 }  // namespace
 
+// For the tee to have read what the ranks have printed before they are told to stop.
+constexpr std::int64_t kCatchUpMs = 250;
+
 // Main processes that exit by themselves, before the first signal of a step: one signal may reach
 // several of them, and end others as victims.
 void Supervisor::look_who_exits(const std::vector<lifecycle::Action>& actions) {
@@ -219,7 +222,9 @@ void Supervisor::look_who_exits(const std::vector<lifecycle::Action>& actions) {
     const auto member = proc::find_member(record.pid);
     record.unasked = member && member->exits;
   }
-  if (machine_.failed_elsewhere()) diagnosis_.keep_printed(job_, machine_, tees_.seen());
+  if (!machine_.failed_elsewhere()) return;
+  tees_.catch_up(kCatchUpMs);
+  torn_down_.keep_printed(job_, machine_, tees_.seen());
 }
 
 void Supervisor::signal_task(const action::Signal& signal) {

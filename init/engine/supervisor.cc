@@ -83,6 +83,7 @@ Supervisor::Supervisor(Setup& setup)
       warm_(workers_.add<WarmRanks>(context_, workers_)),
       hooks_(context_, workers_),
       diagnosis_(workers_, timeline_),
+      torn_down_(workers_),
       orphan_reaper_(job_, stopper_, tees_) {
   name_records(job_, machine_);
   job_.records[0].name = "resolver";
@@ -147,7 +148,10 @@ void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
   if (reap_again_) reap();
   drain();
   continue_stopped();
-  diagnosis_.look_among_torn_down(job_, machine_, setup_.saved);
+  if (const auto first = torn_down_.look(job_, machine_, setup_.saved)) {
+    post(lifecycle::event::Diagnosed{.restarts = machine_.restarts(), .first = first});
+    drain();
+  }
   if (diagnosis_.advance(job_, machine_)) state_writer_.note_change();
   if (child_changed_ && look_for_paused()) state_writer_.note_change();
   if (auto verdict = diagnosis_.take_verdict()) {

@@ -126,6 +126,11 @@ bool Shared::held() const {
                      [](const Board& one) { return one.held.load(std::memory_order_relaxed); });
 }
 
+bool Shared::is_whole(std::size_t process, Stream stream) const {
+  const Board* one = board(process, stream);
+  return one == nullptr || one->sequence.load(std::memory_order_acquire) % 2 == 0;
+}
+
 bool Shared::has(std::size_t process) const {
   const Board* one = board(process, Stream::kOut);
   return one != nullptr && one->used.load(std::memory_order_relaxed);

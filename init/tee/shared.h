@@ -48,6 +48,8 @@ class Shared {
   [[nodiscard]] bool held() const;
   // The last kRingBytes of one of them.
   [[nodiscard]] std::string output_tail(std::size_t process, Stream stream) const;
+  // The writer is not in the middle of a read of this stream.
+  [[nodiscard]] bool is_whole(std::size_t process, Stream stream) const;
   // It goes through the tee.
   [[nodiscard]] bool has(std::size_t process) const;
   // Nobody holds the writing end of either stream any more, and all of it has been seen.

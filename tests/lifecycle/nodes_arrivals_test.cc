@@ -410,12 +410,22 @@ TEST(Saving, IsNotKnownWhileANodeIsAway) {
   EXPECT_EQ(back.verdict(0).saves_known, 1U);
 }
 
+TEST(Saving, IsNotKnownBeforeAllNodesHaveComeBackToACoordinatorThatIsMadeAgain) {
+  Nodes job(3);
+  job.running().forget().connect(0).saves(0).connect(1).saves(1);
+  EXPECT_EQ(job.verdict(0).saves_known, 0U);
+  job.connect(2);
+  EXPECT_EQ(job.verdict(0).saves_known, 0U) << "it has not heard of it yet";
+  job.saves(2);
+  EXPECT_EQ(job.verdict(0).saves_known, 1U);
+}
+
 TEST(Saving, IsKnownWithoutNodesThatDoNotMatter) {
   Nodes ended(2);
   ended.running().says_farewell(1, 0).saves(0);
   EXPECT_EQ(ended.verdict(0).saves_known, 1U);
   Nodes absent(2);
-  absent.connect(0).saves(0);
+  absent.connect(0).saves(0).pass(kReconnectMs);
   EXPECT_EQ(absent.verdict(0).saves_known, 1U) << "nobody waits for one that was never there";
   auto settings = Nodes::of(2);
   settings.loss_counts = false;

@@ -99,12 +99,12 @@ TEST(SaveInDoubt, IsNotWaitedForOnceAllKnow) {
 
 TEST(SaveInDoubt, EndsWith76WhereANodeHadFailedBefore) {
   Script job = saved();
-  job.now = 3000;
-  EXPECT_EQ(job.job_failed(kUnknown), "");
+  job.now = 5999;
+  EXPECT_EQ(job.job_failed(kUnknown), "cancel verdict, set verdict#2@11999");
   EXPECT_TRUE(job.machine().failed_elsewhere());
   EXPECT_FALSE(job.machine().rescheduled());
-  job.now = 3300;
-  EXPECT_EQ(job.job_failed(kElsewhere), "report, cancel verdict, sweep 15, set sweep#1@10800");
+  job.now = 6300;
+  EXPECT_EQ(job.job_failed(kElsewhere), "report, cancel verdict, sweep 15, set sweep#1@13800");
   EXPECT_EQ(job.save_known(), "") << "too late";
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 76");
 }

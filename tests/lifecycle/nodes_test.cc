@@ -529,6 +529,19 @@ TEST(LostNode, IsNode0WhereNobodyWasThereToHear) {
   EXPECT_EQ(job.text(1), "failed 0 by 0 closed -15300 again");
 }
 
+// Its report takes its time to come, so the loss seems to be younger than the coordinator.
+TEST(LostNode, IsNode0WhereTheLostConnectionWasToAnEarlierCoordinator) {
+  Nodes job(3);
+  job.running();
+  job.now = 10'000;
+  job.forget().another_life(0).connect(1);
+  job.now = 10'100;
+  job.reports[2] = has_lost_node_0(job.reports[2], 60);
+  job.connect(2).says_farewell(2, 76).pass(kGatherMs);
+  EXPECT_EQ(job.verdict(0).failure->node, 0U);
+  EXPECT_EQ(job.verdict(1).failure->node, 0U);
+}
+
 // --- Farewells ---
 
 TEST(Farewell, WithAFailureIsTheFailure) {

@@ -140,7 +140,7 @@ void NodesJudge::ended(std::uint32_t node, const Member& now) {
   const bool is_end = now.stage() == Stage::kEnded;
   const bool rescheduled = is_end && now.exit_code() == exit_code::kReschedule;
   const bool fresh = expected_.culprit == node && !now.guilty();  // another life of the culprit
-  if (rescheduled && in_vain_ && !fresh) {
+  if (rescheduled && nodes_[node].saves_in_vain && !fresh) {
     complain(named(node) + " ends as if a node had not failed before the checkpoint");
   }
   if (is_end && expected_.saves && !rescheduled) {

@@ -66,7 +66,8 @@ class NodesJudge {
   // What happens on a node.
   void disturbed(std::uint32_t node, TimeMs now);  // something of its own failed there
   void lost_node_0(std::uint32_t node);
-  void saves_in_vain() { in_vain_ = true; }
+  // A node had failed before the checkpoint that is to end this one.
+  void saves_in_vain(std::uint32_t node) { nodes_[node].saves_in_vain = true; }
   void moved(std::uint32_t node, const Member& before, const Member& after, TimeMs now);
   void died(std::uint32_t node);
 
@@ -84,6 +85,7 @@ class NodesJudge {
     std::optional<std::uint64_t> runs;  // the meeting of its live hooks and ranks
     std::set<std::uint64_t> ran;
     TimeMs since = 0;  // its ranks live
+    bool saves_in_vain = false;
   };
   void started(std::uint32_t node, const Member& now);
   void ended(std::uint32_t node, const Member& now);
@@ -101,9 +103,8 @@ class NodesJudge {
   std::uint64_t meeting_ = 0;                                             // the last one of node 0
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> first_;  // coordinator, start
   std::optional<TimeMs> disturbed_at_;
-  int counted_ = 0;       // failures, since a start that ran for long
-  bool again_ = true;     // the last one is to be answered by a restart
-  bool in_vain_ = false;  // a node had failed before the checkpoint that ends the job
+  int counted_ = 0;    // failures, since a start that ran for long
+  bool again_ = true;  // the last one is to be answered by a restart
   std::uint32_t starts_ = 0;
   std::string complaint_;
 };

@@ -75,6 +75,10 @@ class Member {
   [[nodiscard]] std::uint64_t cluster() const { return cluster_; }  // the list that it goes by
   [[nodiscard]] std::uint64_t meeting() const { return meeting_; }
   [[nodiscard]] std::uint32_t restarts() const { return machine_.restarts(); }
+  // Differs from start to start, also if another node 0 counts from 0 again.
+  [[nodiscard]] std::pair<std::uint32_t, std::uint64_t> start() const {
+    return {machine_.restarts(), meeting_};
+  }
   [[nodiscard]] bool guilty() const { return guilty_; }       // something of its own failed, ever
   [[nodiscard]] bool ends_by_itself() const { return own_; }  // in this start
   [[nodiscard]] int exit_code() const { return exit_code_; }

@@ -66,6 +66,7 @@ class NodesWorld {
     TimeMs woke_at = -1;  // throttled: everything that is due now still happens
     TimeMs mute_up_until = 0;
     TimeMs mute_down_until = 0;
+    bool was_lost = false;  // while it took part in a start, ever
     bool vanished = false;
     bool known = false;
     std::unique_ptr<Member> node;
@@ -328,6 +329,7 @@ void NodesWorld::happen(const NodeFault& fault) {
 void NodesWorld::crash(std::uint32_t node, bool vanishes) {
   Box& box = boxes_[node];
   box.alive = false;
+  box.was_lost = box.was_lost || box.node->takes_part();
   box.vanished = vanishes;
   box.paused_until = box.throttled_until = 0;
   judge_.died(node);
@@ -347,8 +349,8 @@ void NodesWorld::hurt_others(std::uint32_t node) {
   if (!scenario_.victims) return;
   for (std::uint32_t i = 0; i < boxes_.size(); ++i) {
     if (i == node || !boxes_[i].alive || !boxes_[i].node->has_ranks()) continue;
-    later(draw(5, 2000), i, 0, [this, i, start = boxes_[i].node->restarts()] {
-      if (boxes_[i].node->restarts() != start) return;
+    later(draw(5, 2000), i, 0, [this, i, start = boxes_[i].node->start()] {
+      if (boxes_[i].node->start() != start) return;
       change(i, [this](Member& of) { of.victim_fails(now_); });
     });
   }
@@ -362,21 +364,24 @@ void NodesWorld::hang(std::uint32_t node) {
   for (std::uint32_t i = 0; i < boxes_.size(); ++i) {
     if (!boxes_[i].alive || (i == node && draw(0, 1) == 0)) continue;
     const TimeMs silent = kStallMs + draw(0, 2000);
-    later(silent, i, 0, [this, i, silent, start = boxes_[i].node->restarts()] {
-      if (boxes_[i].node->restarts() != start) return;
+    later(silent, i, 0, [this, i, silent, start = boxes_[i].node->start()] {
+      if (boxes_[i].node->start() != start) return;
       change(i, [&](Member& of) { of.stalls(silent, now_); });
     });
   }
 }
 
-// Where the culprit has failed before, and the link can tell it in time, the checkpoint is in vain.
+// If the culprit has failed before, and the link can tell it in time, the checkpoint is in vain. A
+// node that has not started has nothing to save.
 void NodesWorld::save(TimeMs within) {
   if (scenario_.planted) {
     const NodeFault& fault = scenario_.faults.front();
     const Box& box = boxes_[fault.node];
-    const bool failed = !box.alive || box.life > 1 || box.node->guilty();
+    const bool failed = box.was_lost || box.node->guilty();
     const bool shows = fault.what != What::kVanish && fault.what != What::kHang;
-    if (failed && shows) judge_.saves_in_vain();
+    for (std::uint32_t i = 0; failed && shows && i < boxes_.size(); ++i) {
+      if (boxes_[i].node->takes_part()) judge_.saves_in_vain(i);
+    }
   }
   for (std::uint32_t i = 0; i < boxes_.size(); ++i) {
     later(draw(0, within), i, 0,

@@ -65,7 +65,6 @@ void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::S
                       const logtee::Shared* seen, const char* termination_log) {
   say_late();
   if (tail_.awaited()) tail_.give_up();  // of a failure here that was a consequence
-  looks_among_torn_down_ = false;
   tail_.take();
   no_restart_.clear();
   began_ms_ = sys::monotonic_ms();
@@ -204,8 +203,8 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
       tell(told);
     }
     if (!told.cause) return;
-    const std::int64_t until_ms = sys::monotonic_ms() + kDumpsMs;
-    const std::string dumps = read_dumps(dump_order(job), until_ms, on_node(job.plan)).text;
+    const std::int64_t dumps_until_ms = sys::monotonic_ms() + kDumpsMs;
+    const std::string dumps = read_dumps(dump_order(job), dumps_until_ms, on_node(job.plan)).text;
     if (dumps.empty()) return;
     told.cause->advice += (told.cause->advice.empty() ? "" : "; ") + dumps;
     tell(told);
@@ -222,74 +221,6 @@ void Diagnosis::take_output(PrintedEnd end, std::string& message, FailureDetail&
   if (end.cause) detail.cause = std::move(end.cause);
   if (here) name_rank(std::move(end.rank), message, detail);
   timeline_.failure_output(detail);
-}
-
-namespace {
-
-// The cause, where it is the last line of a rank: an older one is of something that the rank
-// survived.
-std::optional<FailureCause> last_cause_in(std::string_view printed,
-                                          const envgen::FailureCatalog& catalog) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t end = printed.find_last_not_of(kSpace);
-  if (end == std::string_view::npos) return std::nullopt;
-  const std::string_view text = printed.substr(0, end + 1);
-  const std::string_view last = text.substr(text.rfind('\n') + 1);
-  auto cause = cause_in(text, catalog);
-  const bool shows = cause && !cause->line.empty() && last.find(cause->line) != last.npos &&
-                     role_of(cause, "") == lifecycle::NodeFailure::Role::kRoot;
-  return shows ? std::move(cause) : std::nullopt;
-}
-
-}  // namespace
-
-// A rank may close its connections while it still fails: its peers fail too, and the news of that
-// is here before its own end.
-void Diagnosis::keep_printed(const Job& job, const lifecycle::Machine& machine,
-                             const logtee::Shared* seen) {
-  constexpr std::int64_t kFreshMs = 2000;
-  constexpr auto kErr = logtee::Stream::kErr;  // stdout is buffered, and may come behind it
-  printed_.clear();
-  if (!machine.awaits_verdict() || seen == nullptr) return;
-  const std::int64_t now_ms = sys::monotonic_ms();
-  for (std::uint32_t i = 0; i < job.records.size() && printed_.size() < kMaxOthers; ++i) {
-    const TaskRecord& record = job.records[i];
-    const auto place = static_cast<std::size_t>(record.process);
-    if (!is_main(record) || record.process < 0 || !seen->has(place)) continue;
-    if (now_ms - seen->seen(place, kErr).last_ms > kFreshMs) continue;
-    printed_.push_back({{i, machine.tasks()[i].incarnation}, seen->output_tail(place, kErr)});
-  }
-}
-
-void Diagnosis::look_among_torn_down(Job& job, const lifecycle::Machine& machine,
-                                     const proc::SavedSignals& saved) {
-  if (!machine.failed_elsewhere() || !machine.awaits_verdict()) {
-    printed_.clear();
-    shown_.reset();
-    return;
-  }
-  if (looks_among_torn_down_ && !tail_.awaited()) {
-    looks_among_torn_down_ = false;
-    const PrintedEnd end = tail_.take();
-    if (end.cause) shown_ = printed_.at(end.first).task;
-    printed_.clear();
-  }
-  if (!printed_.empty() && !tail_.awaited() && !late_) {
-    auto look = [this](const OutputTail::Tell& tell) {
-      std::vector<std::string> warnings;
-      const envgen::FailureCatalog catalog = failure_catalog(kFailuresDirectory, &warnings);
-      for (std::uint32_t i = 0; i < printed_.size(); ++i) {
-        PrintedEnd end{.cause = last_cause_in(printed_[i].text, catalog)};
-        end.first = i;
-        if (end.cause) return tell(end);
-      }
-    };
-    looks_among_torn_down_ = tail_.start(look, saved, kLongestWaitMs).has_value();
-    if (!looks_among_torn_down_) return printed_.clear();
-    job.helpers.push_back(tail_.pid());
-  }
-  if (!shown_ || machine.tasks()[shown_->index].live()) return;
-  verdict_ = {.restarts = machine.restarts(), .first = std::exchange(shown_, std::nullopt)};
 }
 
 // A rank that was exiting when it was told to stop may have failed first, and is seen soon.

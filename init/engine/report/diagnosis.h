@@ -30,12 +30,6 @@ class Diagnosis {
              const logtee::Shared* seen, const char* termination_log);
   // Says this, behind the failure where that has not been said yet.
   void say_behind(std::string line);
-  // Keeps what the ranks have printed, before they are told to stop because of another node.
-  void keep_printed(const Job& job, const lifecycle::Machine& machine, const logtee::Shared* seen);
-  // Looks, while the first failure of the job is not known, whether it shows that one of them was
-  // failing. In each turn, before advance().
-  void look_among_torn_down(Job& job, const lifecycle::Machine& machine,
-                            const proc::SavedSignals& saved);
   // Says what there is to say by now. True: the job has something new for its state.
   bool advance(Job& job, const lifecycle::Machine& machine);
   // Once, when all is read that will be: what the machine waits for before a restart.
@@ -79,13 +73,6 @@ class Diagnosis {
   std::string no_restart_;           // why, to be said behind the failure
   std::optional<lifecycle::event::Diagnosed> verdict_;
   std::optional<lifecycle::FailureSign> before_;  // the failure that this start is the answer to
-  struct Printed {
-    lifecycle::TaskRef task;
-    std::string text;
-  };
-  std::vector<Printed> printed_;
-  bool looks_among_torn_down_ = false;
-  std::optional<lifecycle::TaskRef> shown_;  // found; its end is awaited
   bool tearing_down_ = false;
   std::vector<lifecycle::TaskRef> others_;  // that lived when it happened
   const char* termination_log_ = nullptr;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -171,6 +172,28 @@ void Tees::tell(logtee::Told what) {
 void Tees::hurry() {
   for (Retired& one : retired_) one.life.reset();
   if (shared_ && !told_) tell(logtee::Told::kStop);
+}
+
+// In this order: bytes that have left a pipe and are not in the memory yet leave it torn.
+bool Tees::has_read_all() const {
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    const auto& sources = streams_[i].sources;
+    for (std::size_t s = 0; s < sources.size(); ++s) {
+      int unread = 0;
+      if (::ioctl(sources[s].read_end.get(), FIONREAD, &unread) == 0 && unread > 0) return false;
+      if (!shared_->is_whole(i, static_cast<logtee::Stream>(s))) return false;
+    }
+  }
+  return true;
+}
+
+bool Tees::catch_up(std::int64_t limit_ms) const {
+  const std::int64_t deadline_ms = sys::monotonic_ms() + limit_ms;
+  while (shared_ && !has_read_all()) {
+    if (shared_->held() || sys::monotonic_ms() >= deadline_ms) return false;
+    ::poll(nullptr, 0, 1);
+  }
+  return true;
 }
 
 void Tees::retire() {

@@ -44,6 +44,9 @@ class Tees : public ChildWorker {
   void started(std::size_t process);
   // Processes are to end: nobody who does not read is waited for much longer.
   void hurry();
+  // Waits until the tee has read all that the processes have printed, at most this long; not at all
+  // while a reader of ours holds the tee up. True: it has.
+  bool catch_up(std::int64_t limit_ms) const;
   // The incarnation is over: the tee takes what is there and ends.
   void retire();
   // Our terminal may have another size; true: the processes' have now too.
@@ -82,6 +85,7 @@ class Tees : public ChildWorker {
   envgen::Status start();
   void try_start(std::int64_t now_ms);
   void tell(logtee::Told what);
+  [[nodiscard]] bool has_read_all() const;
   // Until a tee's pipe is closed; false: `wait` says that it is enough.
   static bool await_silence(int pipe, const Wait& wait);
   static bool await_closed(int pipe, std::int64_t deadline_ms);

@@ -57,6 +57,31 @@ inline int free_port() {
   return ntohs(address.sin_port);
 }
 
+// A job whose nodes are instances on this machine, with `slots` ranks each.
+class LocalNodes {
+ public:
+  explicit LocalNodes(int count, int slots = 1) : count_(count), slots_(slots) {
+    for (int i = 2; i <= count; ++i) hosts_ += ",127.0.0." + std::to_string(i);
+  }
+  // Options of one of them. Each also needs a run directory of its own.
+  [[nodiscard]] Words options(int node) const {
+    return {"--platform=bare", "--fan-out",
+            "--slots",         std::to_string(slots_),
+            "--nodes",         std::to_string(count_),
+            "--node-rank",     std::to_string(node),
+            "--hosts",         hosts_,
+            "--master-port",   master_,
+            "--link-port",     link_};
+  }
+
+ private:
+  int count_;
+  int slots_;
+  std::string hosts_ = "127.0.0.1";
+  std::string master_ = std::to_string(free_port());
+  std::string link_ = std::to_string(free_port());
+};
+
 inline constexpr const char* kRunning = "\"phase\": \"running\"";
 
 }  // namespace rules

@@ -8,7 +8,6 @@
 
 namespace {
 
-using rules::free_port;
 using rules::Instance;
 using rules::joined;
 using rules::shell;
@@ -26,11 +25,8 @@ class NodesFailure : public rules::LifecycleTest {
  protected:
   // A shell as the only rank of each of two nodes.
   Spec node(int number, const std::string& script) {
-    const std::string text = std::to_string(number);
-    return spec(joined({"--run-dir", path("run" + text), "--platform=bare", "--fan-out", "--slots",
-                        "1", "--nodes", "2", "--node-rank", text, "--hosts", "127.0.0.1,127.0.0.2",
-                        "--master-port", master_, "--link-port", link_, "--"},
-                       shell(script)));
+    const Words run_dir = {"--run-dir", path("run" + std::to_string(number))};
+    return spec(joined(joined(run_dir, nodes_.options(number)), joined({"--"}, shell(script))));
   }
 
   [[nodiscard]] std::string when_connected() const {
@@ -42,8 +38,7 @@ class NodesFailure : public rules::LifecycleTest {
   }
 
  private:
-  std::string master_ = std::to_string(free_port());
-  std::string link_ = std::to_string(free_port());
+  rules::LocalNodes nodes_{2};
 };
 RULES_EITHER_WAY(NodesFailure);
 

@@ -70,46 +70,14 @@ TEST_P(Stacks, AHangIsTheFailureOfTheRankThatTheOthersWaitFor) {
 // Ranks of one node each, or of two, over the link; the job's hang is told by `train`.
 class HungNodes : public Stacks {
  protected:
-  void SetUp() override {
-    Stacks::SetUp();
-    master_ = std::to_string(free_port());
-    link_ = std::to_string(free_port());
+  Spec node(int rank, const rules::LocalNodes& nodes, const std::string& action = "end") {
+    const Words options = {"--run-dir",       path("run" + std::to_string(rank)),
+                           "--output",        "files",
+                           "--stall-timeout", "3s",
+                           "--stall-action",  action,
+                           "--grace",         "1s"};
+    return spec(joined(joined(nodes.options(rank), options), joined({"--"}, train())));
   }
-  Spec node(int rank, int count, const std::string& slots, const std::string& action = "end") {
-    std::string hosts = "127.0.0.1";
-    for (int i = 2; i <= count; ++i) hosts += ",127.0.0." + std::to_string(i);
-    const std::string number = std::to_string(rank);
-    const Words options = {"--run-dir",
-                           path("run" + number),
-                           "--platform=bare",
-                           "--fan-out",
-                           "--slots",
-                           slots,
-                           "--nodes",
-                           std::to_string(count),
-                           "--node-rank",
-                           number,
-                           "--hosts",
-                           hosts,
-                           "--master-port",
-                           master_,
-                           "--link-port",
-                           link_,
-                           "--output",
-                           "files",
-                           "--stall-timeout",
-                           "3s",
-                           "--stall-action",
-                           action,
-                           "--grace",
-                           "1s",
-                           "--"};
-    return spec(joined(options, train()));
-  }
-
- private:
-  std::string master_;
-  std::string link_;
 };
 RULES_EITHER_WAY(HungNodes);
 
@@ -118,8 +86,9 @@ TEST_P(HungNodes, AllNameTheRankThatTheOthersWaitFor) {
   write("train.py",
         "import os\nos.environ['RANK'] = {'3': '1', '1': '0'}.get(os.environ['RANK'], '0')\n" +
             std::string(kJob));
-  Instance first(node(0, 2, "2"));
-  Instance second(node(1, 2, "2"));
+  const rules::LocalNodes nodes(2, 2);
+  Instance first(node(0, nodes));
+  Instance second(node(1, nodes));
   EXPECT_EQ(second.wait(), 70) << second.err();
   EXPECT_EQ(first.wait(), 76) << first.err();
   const auto names_it =
@@ -142,9 +111,10 @@ constexpr const char* kOwnRing =
 
 TEST_P(HungNodes, NameARankThatComputesWhileTheOthersWaitForIt) {
   write("train.py", kOwnRing);
-  Instance zero(node(0, 3, "1"));
-  Instance one(node(1, 3, "1"));
-  Instance two(node(2, 3, "1"));
+  const rules::LocalNodes nodes(3);
+  Instance zero(node(0, nodes));
+  Instance one(node(1, nodes));
+  Instance two(node(2, nodes));
   EXPECT_EQ(one.wait(), 70) << one.err();
   EXPECT_EQ(zero.wait(), 76) << zero.err();
   EXPECT_EQ(two.wait(), 76) << two.err();
@@ -158,9 +128,10 @@ TEST_P(HungNodes, NameARankThatComputesWhileTheOthersWaitForIt) {
 // Only told: each node says the same, and nothing ends.
 TEST_P(HungNodes, AreToldTheSameWhereNothingIsToEnd) {
   write("train.py", kOwnRing);
-  Instance zero(node(0, 3, "1", "report"));
-  Instance one(node(1, 3, "1", "report"));
-  Instance two(node(2, 3, "1", "report"));
+  const rules::LocalNodes nodes(3);
+  Instance zero(node(0, nodes, "report"));
+  Instance one(node(1, nodes, "report"));
+  Instance two(node(2, nodes, "report"));
   for (Instance* each : {&zero, &one, &two}) {
     EXPECT_TRUE(each->await_err("where the ranks are: the others wait for rank-1 on node 1"))
         << each->err();
@@ -419,10 +390,11 @@ TEST_P(Stacks, ThePythonOfTheJobSeesNothingOfIt) {
 // Each node has the dump of its own rank alone, which names nobody.
 TEST_P(HungNodes, NameTheRankThatTheRecordersOfAllNodesName) {
   write("train.py", kDump + std::string(kRecorder));
-  const auto with_recorder = [this](int rank) {
+  const rules::LocalNodes nodes(2);
+  const auto with_recorder = [&](int rank) {
     const std::string own = path("node" + std::to_string(rank));
     std::filesystem::create_directories(own);
-    return recording(node(rank, 2, "1"), own + "/");
+    return recording(node(rank, nodes), own + "/");
   };
   Instance zero(with_recorder(0));
   Instance one(with_recorder(1));

@@ -326,20 +326,19 @@ TEST_P(Warm, WithAPythonForAnOlderCLibrary) {
 class WarmNodes : public Warm {
  protected:
   void run_nodes(const std::string& program, const std::string& modules) {
-    const std::string master = std::to_string(rules::free_port());
-    const std::string link = std::to_string(rules::free_port());
-    const auto node = [&](const std::string& rank) {
-      Spec one = job(
-          program, {"--platform=bare", "--fan-out", "--slots", "1", "--nodes", "2", "--node-rank",
-                    rank, "--hosts", "127.0.0.1,127.0.0.2", "--master-port", master, "--link-port",
-                    link, "--output", "files", "--restart-across-nodes", "--warm", modules});
+    const rules::LocalNodes nodes(2);
+    const auto node = [&](int number) {
+      Spec one =
+          job(program, joined(nodes.options(number),
+                              {"--output", "files", "--restart-across-nodes", "--warm", modules}));
       for (std::string& entry : one.env) {
-        if (entry.starts_with("TRAINIT_RUN_DIR=")) entry = "TRAINIT_RUN_DIR=" + path("run" + rank);
+        if (entry.starts_with("TRAINIT_RUN_DIR="))
+          entry = "TRAINIT_RUN_DIR=" + path("run" + std::to_string(number));
       }
       return one;
     };
-    Instance first(node("0"));
-    Instance second(node("1"));
+    Instance first(node(0));
+    Instance second(node(1));
     EXPECT_EQ(first.wait(), 0) << first.err();
     EXPECT_EQ(second.wait(), 0) << second.err();
     EXPECT_THAT(first.err(), HasSubstr("restart, warm: rank-0"));

@@ -76,4 +76,28 @@ TEST_F(TeesOfOne, AreThereThoughTheFirstWasKilledBeforeItsRankCame) {
             "same streams\n");
 }
 
+// What a process has printed before that is there behind it, however late the tee is.
+TEST_F(TeesOfOne, AreCaughtUpOnceAllThatIsPrintedIsRead) {
+  const auto outcome = child::run([this] {
+    const proc::SavedSignals saved = proc::take_over_signals();
+    engine::Tees tees([] { return true; });
+    tees.begin(plan(), saved, {});
+    proc::SpawnSpec spec;
+    tees.give(0, spec);
+    if (!tees.catch_up(kLimitMs)) return 1;
+    ::kill(tees.pid(), SIGSTOP);
+    siginfo_t info{};
+    ::waitid(P_PID, static_cast<id_t>(tees.pid()), &info, WSTOPPED | WNOWAIT);
+    if (!write_bytes(spec.output_fd, 4096)) return 2;
+    if (tees.catch_up(1)) return 3;
+    ::kill(tees.pid(), SIGCONT);
+    if (!tees.catch_up(kLimitMs)) return 4;
+    if (tees.seen()->output_tail(0).size() != 4096) return 5;
+    tees.started(0);
+    tees.finish(kLimitMs);
+    return 0;
+  });
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
 }  // namespace
