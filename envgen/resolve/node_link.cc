@@ -9,21 +9,23 @@
 namespace envgen {
 namespace {
 
-constexpr int kMostPort = 65535;
+// No master of another job on the same host has one of these ports: frameworks' defaults are others
+// (1234 JAX, 2222 TensorFlow and the Ascend operator, 6379 Ray, 8118 MindSpore, 29500 PyTorch), and
+// ports that are drawn or made of a job's id begin at 5000. A prime number of them: the ports of
+// masters in a row, or at round distances, have different ones.
+constexpr int kFirstPort = 3400;
+constexpr int kPorts = 599;
 
-// The next one behind the master's that no node of the job has for itself: tasks on one host may
-// have theirs in a row.
-int port_behind(int master_port, const Cluster& cluster) {
-  int port = master_port;
+// The one that belongs to the master's, or the next one that no node of the job has for itself.
+int link_port(int master_port, const Cluster& cluster) {
+  const auto port_at = [&](int i) { return kFirstPort + (master_port + i) % kPorts; };
   const auto taken = [&](int candidate) {
     return candidate == master_port ||
            std::ranges::find(cluster.nodes, candidate, &Node::port) != cluster.nodes.end();
   };
-  while (port <= kMostPort && taken(port)) ++port;
-  if (port <= kMostPort) return port;
-  for (port = master_port; port > 1 && taken(port); --port) {
-  }
-  return port;
+  int i = 0;
+  while (i < kPorts && taken(port_at(i))) ++i;
+  return port_at(i);
 }
 
 // Its processes depend on one another: a collective that one has left never ends on the others.
@@ -45,7 +47,7 @@ void plan_node_link(const Inputs& inputs, const ResolvedCluster& resolved, Plan&
   const bool stops = request.on_node_failure ? *request.on_node_failure == OnNodeFailure::kStop
                                              : depends(resolved, plan);
   NodeLink link{.address = std::move(master.address),
-                .port = request.link_port.value_or(port_behind(master.port, resolved.cluster)),
+                .port = request.link_port.value_or(link_port(master.port, resolved.cluster)),
                 .node_rank = participants.rank,
                 .node_count = participants.count,
                 .master_port = together ? master.port : 0,

@@ -220,7 +220,7 @@ constexpr Option kLinks[] = {
         "job-secret", "FILE", "secret that proves that a node is of the job", "that of --ssh-key"),
     row<kPort, &Request::link_port>("link-port", "PORT",
                                     "port of node 0 by which a job's nodes fail and stop together",
-                                    "the master's port plus one"),
+                                    "one from 3400 to 3998, by the master's port"),
     row<kTime, &Request::link_timeout_ms>(
         "link-timeout", "DURATION", "silence after which another node counts as failed", "30s"),
     word_row<kOnNodeFailure, &Request::on_node_failure>(

@@ -220,9 +220,9 @@ def check_ascend(document):
     leader = spec['replicaSpecs'].get('Master', {})
     if leader.get('replicas') != 1 or document['metadata']['labels'].get('framework') != 'pytorch':
         yield 'of PyTorch, with one master'
-    # MASTER_ADDR is a service of the master's ports alone; the link's is the next one.
+    # MASTER_ADDR is a service of the master's ports alone. The link's: docs/lifecycle.md#several-nodes.
     ports = [port['containerPort'] for port in leader['template']['spec']['containers'][0]['ports']]
-    if len(ports) != 2 or ports[1] != ports[0] + 1:
+    if len(ports) != 2 or ports[1] != 3400 + ports[0] % 599:
         yield 'the service has no port for the link of the nodes'
 
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "envgen/framework/ssh.h"
 #include "envgen/resolve/resolve.h"
 #include "tests/envgen/job_builder.h"
@@ -57,7 +59,7 @@ TEST(NodeLink, IsOfEachJobOfSeveralNodes) {
   const Plan plan = pytorch(1).plan();
   ASSERT_TRUE(plan.link);
   EXPECT_EQ(plan.link->address, "a");
-  EXPECT_EQ(plan.link->port, 29501) << "behind the master's";
+  EXPECT_EQ(plan.link->port, 3549) << "29500 modulo 599";
   EXPECT_EQ(plan.link->node_rank, 1);
   EXPECT_EQ(plan.link->node_count, 2);
   EXPECT_EQ(plan.link->master_port, 0) << "nobody waits for it";
@@ -74,7 +76,7 @@ TEST(NodeLink, IsWhereTheOptionsSay) {
   job.request.master_port = 4711;
   job.request.link_timeout_ms = 5000;
   EXPECT_EQ(job.plan().link->address, "m");
-  EXPECT_EQ(job.plan().link->port, 4712);
+  EXPECT_EQ(job.plan().link->port, 3918);
   EXPECT_EQ(job.plan().link->timeout_ms, 5000);
   job.request.link_port = 99;
   EXPECT_EQ(job.plan().link->port, 99);
@@ -82,17 +84,29 @@ TEST(NodeLink, IsWhereTheOptionsSay) {
 
 TEST(NodeLink, TakesThePortOfNoTask) {
   const Plan plan =
-      tensorflow(R"({"worker":["a:2300","b:2301"]})", R"({"type":"worker","index":1})").plan();
+      tensorflow(R"({"worker":["a:3100","b:3505"]})", R"({"type":"worker","index":1})").plan();
   ASSERT_TRUE(plan.link);
   EXPECT_EQ(plan.link->address, "a");
-  EXPECT_EQ(plan.link->port, 2302);
+  EXPECT_EQ(plan.link->port, 3506);
   EXPECT_EQ(plan.link->node_rank, 1);
 }
 
-TEST(NodeLink, TakesOneBeforeTheMastersWhereNoneIsBehind) {
-  Job job = pytorch();
-  job.request.master_port = 65535;
-  EXPECT_EQ(job.plan().link->port, 65534);
+// Jobs on one host: what ports people choose and platforms make of a job's id.
+TEST(NodeLink, HasAPortThatIsNoMastersOfANeighbour) {
+  std::set<int> ports;
+  for (int master = 29'500; master < 29'600; ++master) {
+    Job job = pytorch();
+    job.request.master_port = master;
+    const int port = job.plan().link->port;
+    EXPECT_TRUE(ports.insert(port).second) << master;
+    EXPECT_TRUE(port >= 3400 && port < 3999) << port;
+  }
+  for (const int master : {1, 3400, 3405, 3998, 65'535}) {
+    Job job = pytorch();
+    job.request.master_port = master;
+    const int port = job.plan().link->port;
+    EXPECT_TRUE(port >= 3400 && port < 3999 && port != master) << master;
+  }
 }
 
 TEST(NodeLink, StopsAllWhereTheProcessesDependOnOneAnother) {
