@@ -16,6 +16,7 @@
 #include "envgen/plan/policy_json.h"
 #include "envgen/plan/typed_launcher.h"
 #include "envgen/platform/cluster_signs.h"
+#include "envgen/platform/launched.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 #include "envgen/resolve/binding.h"
@@ -298,6 +299,10 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   const bool told = typed && tells_its_nodes(inputs, *typed, resolved.platform.command);
   if (resolved.platform.alone_by_default && !(*launcher)->only_starts && !told) {
     if (auto status = check_alone(inputs); !status) return status.error();
+  }
+  if (!(*launcher)->only_starts && !resolved.platform.own_rank) {
+    auto status = check_launched_once(inputs, resolved.cluster.nodes.size());
+    if (!status) return status.error();
   }
   if (auto wait = too_few_nodes(inputs.request(), resolved.cluster.nodes.size())) {
     return pending_for(std::move(*wait), std::move(plan));
