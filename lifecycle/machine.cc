@@ -150,6 +150,7 @@ void Machine::on(const event::ResolveFailed& event, TimeMs now) {
 
 void Machine::on(const event::StopRequested& event, TimeMs now) {
   const bool first = stop_signal_ == 0;
+  const bool starts_again = first && is_on_way_to_restart();
   const int asked = is_signal(event.signal) ? event.signal : SIGTERM;
   const int sent = is_signal(event.sent) ? event.sent : asked;
   if (first) {
@@ -162,8 +163,8 @@ void Machine::on(const event::StopRequested& event, TimeMs now) {
   const bool by_others = outcome_ == Outcome::kReplanned || outcome_ == Outcome::kStoppedElsewhere;
   // All nodes are being stopped, and another one heard of it first.
   const bool unknown = outcome_ == Outcome::kFailed && began_elsewhere_ && !verdict_known_;
-  if ((by_others || unknown) && final_code_ < 0) outcome_ = Outcome::kStopped;
-  if (unknown) elsewhere_ = has_cause_ = false;
+  if ((by_others || unknown || starts_again) && final_code_ < 0) outcome_ = Outcome::kStopped;
+  if (unknown || starts_again) elsewhere_ = has_cause_ = false;
   switch (phase_) {
     case Phase::kAutoRestart:
     case Phase::kPreparing:

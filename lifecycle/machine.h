@@ -240,6 +240,7 @@ class Machine {
   void stop_sooner(TimeMs now);
   void exit();
   [[nodiscard]] Next choose_next() const;
+  [[nodiscard]] bool is_on_way_to_restart() const;
   [[nodiscard]] bool is_restartable(const event::TaskEnd& first) const;
   [[nodiscard]] int stopped_code() const;
   [[nodiscard]] bool by_our_signal(const Task& task) const;

@@ -253,6 +253,12 @@ bool Machine::would_restart() const {
          (elsewhere_ || restarts_on(policy_, cause_.exit_code));
 }
 
+// Another node failed, and all start again: as if this one waited for that already.
+bool Machine::is_on_way_to_restart() const {
+  const bool down = phase_ == Phase::kStopping || phase_ == Phase::kOnFailure;
+  return down && elsewhere_ && verdict_known_ && !hold_over_ && would_restart();
+}
+
 void Machine::enter_sweep(TimeMs now) {
   next_ = choose_next();
   if (expedited_) return sweep_kill(now);

@@ -597,11 +597,12 @@ void Coordinator::scan(TimeMs now) {
   if (waiting_ != 0) describe_missing();
 }
 
-// All were there when this start was given, before this coordinator was made.
+// All were there when this start was given, or later, before this coordinator was made.
 void Coordinator::miss(TimeMs now) {
   const NodeReport& zero = nodes_[0].report;
-  const bool given = zero.meeting != 0 && zero.stage == Stage::kRunning && meeting_ == 0;
-  if (missed_ || !given || now - made_at_ < settings_.timeout_ms) return;
+  const bool given = settings_.all_came || (zero.meeting != 0 && meeting_ == 0);
+  const bool runs = zero.stage == Stage::kRunning;
+  if (missed_ || !given || !runs || now - made_at_ < settings_.timeout_ms) return;
   missed_ = true;
   for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
     if (!nodes_[i].reported) fail_as_lost(i, Kind::kSilent, made_at_, now);

@@ -204,7 +204,7 @@ bool is_refused(pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM; }
 
 }  // namespace
 
-// For the tee to have read what the ranks have printed before they are told to stop.
+// The tee has so long to read what the ranks printed before they are told to stop.
 constexpr std::int64_t kCatchUpMs = 250;
 
 // Main processes that exit by themselves, before the first signal of a step: one signal may reach

@@ -3,10 +3,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <optional>
 
 #include "init/sys/files.h"
 
@@ -26,6 +28,12 @@ struct Shared::Board {
   std::atomic<bool> held{false};
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<std::int64_t> last_ms{0};
+  struct Mark {
+    std::atomic<std::int64_t> ms{0};
+    std::atomic<std::uint64_t> before{0};  // bytes that had come then
+  };
+  std::array<Mark, kMarks> marks = {};
+  std::atomic<std::uint32_t> mark{0};  // the last one
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -126,6 +134,24 @@ bool Shared::held() const {
                      [](const Board& one) { return one.held.load(std::memory_order_relaxed); });
 }
 
+std::string Shared::printed_since(std::size_t process, Stream stream, std::int64_t since_ms) const {
+  const Board* one = board(process, stream);
+  if (one == nullptr) return "";
+  std::optional<std::uint64_t> before;
+  for (const Board::Mark& mark : one->marks) {
+    const std::int64_t ms = mark.ms.load(std::memory_order_acquire);
+    if (ms == 0 || ms + kMarkMs <= since_ms) continue;
+    const std::uint64_t bytes = mark.before.load(std::memory_order_relaxed);
+    before = std::min(before.value_or(bytes), bytes);
+  }
+  if (!before) return "";
+  std::string tail = output_tail(process, stream);
+  const std::uint64_t total = one->bytes.load(std::memory_order_relaxed);
+  const std::uint64_t since = total - std::min(total, *before);
+  return tail.substr(tail.size() -
+                     static_cast<std::size_t>(std::min<std::uint64_t>(since, tail.size())));
+}
+
 bool Shared::is_whole(std::size_t process, Stream stream) const {
   const Board* one = board(process, stream);
   return one == nullptr || one->sequence.load(std::memory_order_acquire) % 2 == 0;
@@ -181,6 +207,13 @@ void Shared::add(std::size_t process, Stream stream, std::string_view bytes, std
       const std::size_t first = std::min(last.size(), kRingBytes - at);
       std::memcpy(bytes_of + at, last.data(), first);
       std::memcpy(bytes_of, last.data() + first, last.size() - first);
+    }
+    const std::uint32_t mark = one->mark.load(std::memory_order_relaxed) % kMarks;
+    if (now_ms >= one->marks[mark].ms.load(std::memory_order_relaxed) + kMarkMs) {
+      Board::Mark& next = one->marks[(mark + 1) % kMarks];
+      next.before.store(total - bytes.size(), std::memory_order_relaxed);
+      next.ms.store(now_ms, std::memory_order_release);
+      one->mark.store((mark + 1) % kMarks, std::memory_order_relaxed);
     }
     one->last_ms.store(now_ms, std::memory_order_relaxed);
     one->bytes.store(total, std::memory_order_release);

@@ -22,6 +22,10 @@ inline constexpr std::size_t kRingBytes = 256U << 10;
 // A process whose two streams go to one place (a file, a terminal) has stdout only.
 enum class Stream : unsigned char { kOut, kErr };
 
+// When the bytes of a stream came is kept for the last of them.
+inline constexpr std::int64_t kMarkMs = 250;
+inline constexpr std::size_t kMarks = 16;
+
 struct Seen {
   std::uint64_t bytes = 0;   // of both streams
   std::int64_t last_ms = 0;  // when the last of them came, sys::monotonic_ms(); 0: none has
@@ -48,6 +52,10 @@ class Shared {
   [[nodiscard]] bool held() const;
   // The last kRingBytes of one of them.
   [[nodiscard]] std::string output_tail(std::size_t process, Stream stream) const;
+  // The part of it that was printed since then (sys::monotonic_ms()), in steps of kMarkMs; at most
+  // that of the last kMarks * kMarkMs.
+  [[nodiscard]] std::string printed_since(std::size_t process, Stream stream,
+                                          std::int64_t since_ms) const;
   // The writer is not in the middle of a read of this stream.
   [[nodiscard]] bool is_whole(std::size_t process, Stream stream) const;
   // It goes through the tee.

@@ -14,6 +14,18 @@ using Kind = NodeFailure::Kind;
 using testing::StartsWith;
 using Stage = NodeReport::Stage;
 
+// The container of a node that has ended well is started again while the others still run.
+TEST(Arrivals, OfANodeThatHasEndedInThisStartHarmNobody) {
+  Nodes job(3);
+  job.running().says_farewell(1, 0).close(1);
+  job.another_life(1).arrive(1).pass(5000).fails(1, "the others have not come");
+  job.pass(kGatherMs);
+  EXPECT_EQ(job.text(0), "fine 0");
+  EXPECT_EQ(job.text(2), "fine 0");
+  job.fails(2).pass(kGatherMs);
+  EXPECT_EQ(job.verdict(0).failure->node, 2U);
+}
+
 // --- Go ---
 
 TEST(Go, IsGivenWhenAllHaveArrived) {

@@ -156,6 +156,23 @@ TEST(SaveInDoubt, IsNoneOfACheckpointThatKeepsTheJobRunning) {
   EXPECT_EQ(job.exited(0, 0), "sweep 15, set sweep#1@7500");
 }
 
+// All start again: so the stop of one of them is not a part of the failure.
+TEST(FailureElsewhere, ThatIsAnsweredByARestartLeavesAStopItsCode) {
+  Policy policy;
+  policy.max_restarts = 3;
+  policy.rendezvous_ms = 60'000;
+  for (const bool again : {true, false}) {
+    Script job(policy);
+    job.running(1).linked();
+    event::JobFailed failed = kElsewhere;
+    failed.again = again;
+    job.job_failed(failed);
+    job.stop();
+    EXPECT_EQ(job.machine().stopped(), again);
+    EXPECT_EQ(job.machine().exit_code(), again ? 143 : 76);
+  }
+}
+
 TEST(FailureElsewhere, IsReportedOnceItIsKnown) {
   Script job;
   job.running(1).linked();

@@ -529,7 +529,7 @@ TEST(LostNode, IsNode0WhereNobodyWasThereToHear) {
   EXPECT_EQ(job.text(1), "failed 0 by 0 closed -15300 again");
 }
 
-// Its report takes its time to come, so the loss seems to be younger than the coordinator.
+// The report takes its time to come, so the loss seems to be younger than the coordinator.
 TEST(LostNode, IsNode0WhereTheLostConnectionWasToAnEarlierCoordinator) {
   Nodes job(3);
   job.running();
@@ -540,6 +540,24 @@ TEST(LostNode, IsNode0WhereTheLostConnectionWasToAnEarlierCoordinator) {
   job.connect(2).says_farewell(2, 76).pass(kGatherMs);
   EXPECT_EQ(job.verdict(0).failure->node, 0U);
   EXPECT_EQ(job.verdict(1).failure->node, 0U);
+}
+
+// The worker that holds the connections has died with a node's connection.
+TEST(LostNode, IsOneThatDoesNotComeBackToACoordinatorThatIsMadeAgain) {
+  auto settings = Nodes::of(3);
+  settings.together = false;
+  Nodes first(settings);
+  first.connect(0).connect(1);
+  EXPECT_FALSE(first.coordinator().all_came());
+  first.connect(2).close(2);
+  EXPECT_TRUE(first.coordinator().all_came()) << "it may come back";
+  settings.all_came = true;
+  Nodes job(settings);
+  job.connect(0).stage(0, Stage::kRunning).connect(1).stage(1, Stage::kRunning);
+  job.pass(settings.timeout_ms + 1000 + kGatherMs);
+  EXPECT_EQ(job.verdict(0).failure->node, 2U);
+  first.says_farewell(1, 0);
+  EXPECT_FALSE(first.coordinator().all_came()) << "it does not come back";
 }
 
 // --- Farewells ---

@@ -16,7 +16,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// What a launcher tells process `local` of `each` on a node, and in all.
+// Variables that a launcher gives process `local` of `each` on a node.
 struct Launcher {
   std::string name;
   std::function<Words(int rank, int size, int local, int each)> variables;
@@ -62,7 +62,7 @@ envgen::Outcome with(const Job& job, const Words& variables, int node) {
   return resolve(container);
 }
 
-// Its ranks are started here, and not by the platform.
+// The ranks of this job are started by trainit, not by the platform.
 bool starts_ranks(const Job& job, int node) {
   const envgen::Outcome outcome = with(job, {}, node);
   const auto* planned = std::get_if<envgen::Planned>(&outcome);

@@ -397,6 +397,12 @@ void Referee::believe_stop(const event::StopRequested& event, TimeMs now) {
   const int notified = event.sent != 0 ? event.sent : event.signal;
   if (std::find(stops_.begin(), stops_.end(), notified) == stops_.end()) stops_.push_back(notified);
   if (stop_signal_ != 0) return;
+  // All nodes were to start again for a failure elsewhere: the stop comes before that.
+  const bool goes_down = phase_ == Phase::kStopping || phase_ == Phase::kOnFailure;
+  const bool was_stuck = std::exchange(stuck_, false);
+  const bool again =
+      goes_down && verdict_ == Verdict::kFailed && elsewhere_ && told_ && restart_due();
+  stuck_ = was_stuck;
   stop_signal_ = event.signal;
   sent_signal_ = notified;
   stopped_at_ = now;
@@ -407,8 +413,8 @@ void Referee::believe_stop(const event::StopRequested& event, TimeMs now) {
       (verdict_ == Verdict::kReplanned || verdict_ == Verdict::kStoppedElsewhere) && !code_;
   // What failed elsewhere may be no more than that another node was stopped before this one.
   const bool unknown = verdict_ == Verdict::kFailed && began_elsewhere_ && !told_;
-  if (unknown) elsewhere_ = false;
-  if (verdict_ == Verdict::kOpen || awaits_restart() || by_others || unknown) {
+  if (unknown || again) elsewhere_ = false;
+  if (verdict_ == Verdict::kOpen || awaits_restart() || by_others || unknown || again) {
     end_as(Verdict::kStopped);
   }
 }

@@ -52,6 +52,7 @@ lifecycle::Coordinator::Settings coordinator_settings(const LinkSettings& settin
           .stop_counts = settings.stop_counts,
           .timeout_ms = settings.timeout_ms,
           .restart_reset_ms = settings.restart_reset_ms,
+          .all_came = settings.all_came,
           .judge_hang = [&](const auto& looks, std::uint32_t look, bool whole) {
             auto hang = judge_hang(looks, whole, settings.names, dumps.of(look));
             dumps.clear();
@@ -172,6 +173,10 @@ class LinkServer {
       told_version_ = coordinator_.version();
       pipes_.verdict(coordinator_.verdict_for(0, now_ms_));
     }
+    if (listener_.valid() && all_came_ != coordinator_.all_came()) {
+      all_came_ = coordinator_.all_came();
+      pipes_.state(true, "", all_came_);
+    }
     if (const auto warning = members_.take_warning()) pipes_.warn("link: " + *warning);
     pipes_.tick();
   }
@@ -281,6 +286,7 @@ class LinkServer {
   int listen_error_ = 0;
   std::int64_t listen_ms_ = 0;  // when to try again, or to accept again
   bool accepts_ = true;
+  bool all_came_ = false;                 // as PID 1 was told
   std::optional<std::uint32_t> arrival_;  // of node 0, which waits for the job's port to be free
   std::int64_t port_ms_ = 0;              // when to look at it again
   std::int64_t looked_ms_ = 0;

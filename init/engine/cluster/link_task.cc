@@ -126,6 +126,7 @@ void LinkTask::start(const envgen::NodeLink& link) {
       settings_of(link, context_.job.plan.policy, life_, start.base.facts.run_dir);
   settings.node0_life = node0_life_;
   settings.restarts = context_.machine.restarts();
+  settings.all_came = all_came_;
   const std::array keep = {its_end.get()};
   auto status = fork(
       "starting the link to the other nodes", context_.saved,
@@ -148,6 +149,7 @@ void LinkTask::retire() {
   context_.job.link_pid = 0;
   start_at_ms_.reset();
   node0_life_ = 0;
+  all_came_ = false;
 }
 
 void LinkTask::on_silence(bool damaged) {
@@ -272,6 +274,7 @@ ChildWorker::Heard LinkTask::on_message(std::uint32_t kind, std::string_view byt
   } else if (kind == kLinkState) {
     const auto state = envgen::from_wire<LinkState>(bytes);
     if (!state) return Heard::kDamaged;
+    if (state->up) all_came_ = state->all_came;
     take(*state);
   } else {
     sys::log::warning(bytes);

@@ -60,6 +60,7 @@ class LinkTask : public ChildWorker {
   std::uint64_t life_ = 0;
   std::optional<lifecycle::NodeReport> told_;  // without ages
   std::uint64_t node0_life_ = 0;               // Verdict::life; 0: not heard yet
+  bool all_came_ = false;                      // LinkState::all_came
   bool up_ = false;
   std::int64_t began_ms_ = 0;  // the first attempt to make the link
   bool was_up_ = false;

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
+#include "envgen/failure/find_cause.h"
+#include "envgen/failure/printed_line.h"
 #include "init/engine/report/printed_cause.h"
 #include "init/sys/clock.h"
 
@@ -12,21 +17,44 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kLongestLookMs = 2000;
-constexpr std::int64_t kFreshMs = 2000;  // older lines are of something that the rank survived
+constexpr std::int64_t kFreshMs = 2000;  // what was printed before, the rank has survived
 constexpr std::size_t kMostRanks = 64;
 constexpr auto kErr = logtee::Stream::kErr;  // stdout is buffered, and may come after it
 
-// The cause, if it is the last line of a rank: the rank has survived what an older one tells.
-std::optional<FailureCause> last_cause_in(std::string_view printed,
-                                          const envgen::FailureCatalog& catalog) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t end = printed.find_last_not_of(kSpace);
-  if (end == std::string_view::npos) return std::nullopt;
-  const std::string_view text = printed.substr(0, end + 1);
-  const std::string_view last = text.substr(text.rfind('\n') + 1);
-  auto cause = cause_in(text, catalog);
-  const bool shows = cause && !cause->line.empty() && last.find(cause->line) != last.npos &&
-                     role_of(cause, "") == lifecycle::NodeFailure::Role::kRoot;
+// A line that comes again and again, warnings and tracebacks aside, whatever its numbers are.
+std::string key_of(std::string_view line, const envgen::FailureCatalog& catalog) {
+  const std::string_view text = envgen::trimmed(line);
+  if (text.empty() || line.starts_with(' ') || text.starts_with("Traceback (")) return "";
+  const auto match = catalog.match(text, false);
+  const bool noise = match.row != nullptr && match.row->role == envgen::FailureRole::kNoise;
+  return noise ? "" : envgen::cause_key(text);
+}
+
+// The process has printed, after the line that says why it fails, progress or a line like one that
+// came before.
+bool goes_on(std::string_view printed, std::string_view line,
+             const envgen::FailureCatalog& catalog) {
+  const std::size_t at = printed.rfind(line);
+  if (at == std::string_view::npos) return true;
+  std::set<std::string, std::less<>> known;
+  std::string_view before = printed.substr(0, at);
+  while (!before.empty()) known.insert(key_of(envgen::take_line(before), catalog));
+  std::string_view behind = printed.substr(std::min(printed.find('\n', at), printed.size()));
+  while (!behind.empty()) {
+    const std::string_view one = envgen::take_line(behind);
+    const std::string key = key_of(one, catalog);
+    if (!key.empty() && (envgen::is_progress(one) || known.contains(key))) return true;
+  }
+  return false;
+}
+
+// The cause that a process shows of its own failure. `fresh`: how many of the bytes are new.
+std::optional<FailureCause> cause_of_its_end(std::string_view printed, std::size_t fresh,
+                                             const envgen::FailureCatalog& catalog) {
+  auto cause = cause_in(printed.substr(printed.size() - fresh), catalog);
+  const bool shows = cause && !cause->line.empty() &&
+                     role_of(cause, "") == lifecycle::NodeFailure::Role::kRoot &&
+                     !goes_on(printed, cause->line, catalog);
   return shows ? std::move(cause) : std::nullopt;
 }
 
@@ -42,9 +70,10 @@ void TornDown::keep_printed(const Job& job, const lifecycle::Machine& machine,
     const auto place = static_cast<std::size_t>(record.process);
     if (!is_main(record) || record.process < 0 || !seen->has(place)) continue;
     const std::int64_t last_ms = seen->seen(place, kErr).last_ms;
-    if (now_ms - last_ms > kFreshMs) continue;
+    const std::size_t fresh = seen->printed_since(place, kErr, now_ms - kFreshMs).size();
+    if (fresh == 0) continue;
     printed_.push_back(
-        {{i, machine.tasks()[i].incarnation}, last_ms, seen->output_tail(place, kErr)});
+        {{i, machine.tasks()[i].incarnation}, last_ms, seen->output_tail(place, kErr), fresh});
   }
   std::ranges::stable_sort(printed_, {}, &Printed::last_ms);
 }
@@ -66,7 +95,9 @@ std::optional<lifecycle::TaskRef> TornDown::look(Job& job, const lifecycle::Mach
       std::vector<std::string> warnings;
       const envgen::FailureCatalog catalog = failure_catalog(kFailuresDirectory, &warnings);
       for (std::uint32_t i = 0; i < printed_.size(); ++i) {
-        PrintedEnd end{.cause = last_cause_in(printed_[i].text, catalog)};
+        const Printed& one = printed_[i];
+        PrintedEnd end{
+            .cause = cause_of_its_end(one.text, std::min(one.fresh, one.text.size()), catalog)};
         end.first = i;
         if (end.cause) return tell(end);
       }

@@ -23,8 +23,9 @@ class TornDown {
   // Keeps what the ranks have printed on stderr, before they are told to stop. `seen`: by the tee,
   // nullptr if there is none.
   void keep_printed(const Job& job, const lifecycle::Machine& machine, const logtee::Shared* seen);
-  // To be called in each turn. Returns a rank whose last line says why it fails, once it has ended,
-  // as long as the first failure of the job is not known. Of several, the one that printed first.
+  // Call it in each turn. Returns a rank that has just printed why it fails, and nothing since
+  // that shows that it went on, once it has ended and while the job's first failure is not known.
+  // The one of several that printed first.
   std::optional<lifecycle::TaskRef> look(Job& job, const lifecycle::Machine& machine,
                                          const proc::SavedSignals& saved);
 
@@ -36,6 +37,7 @@ class TornDown {
     lifecycle::TaskRef task;
     std::int64_t last_ms = 0;  // monotonic clock
     std::string text;
+    std::size_t fresh = 0;  // bytes at its end that are new
   };
   std::vector<Printed> printed_;
   bool looks_ = false;

@@ -174,7 +174,7 @@ void Tees::hurry() {
   if (shared_ && !told_) tell(logtee::Told::kStop);
 }
 
-// In this order: bytes that have left a pipe and are not in the memory yet leave it torn.
+// The pipe first: bytes that have left it and are not in the memory yet leave that torn.
 bool Tees::has_read_all() const {
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     const auto& sources = streams_[i].sources;

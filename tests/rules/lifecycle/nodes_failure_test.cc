@@ -48,29 +48,44 @@ constexpr const char* kTraceback =
 
 // The culprit has printed why and closed its connections; a victim ends first.
 TEST_P(NodesFailure, IsTheRanksThatWasFailingWhenItWasAskedToStop) {
-  Instance first(node(0, victim()));
-  Instance second(node(1, when_connected() + kTraceback + "echo > " + path("raised") + kLives));
-  ASSERT_TRUE(second.await_err("connected to node 0"));
-  write("connected", "");
-  EXPECT_EQ(second.wait(), 1) << second.err();
-  EXPECT_EQ(first.wait(), 76) << first.err();
-  const auto names_it =
-      AllOf(HasSubstr("first failure: rank-1 (node 1"),
-            HasSubstr("was killed by SIGTERM (it was failing when it was asked to stop) after "),
-            HasSubstr("; the cause: ValueError: no shard 17"));
-  EXPECT_THAT(first.err(), names_it);
-  EXPECT_THAT(second.err(), names_it);
+  constexpr const char* kProgress = "echo 'ate shard 16' >&2; ";
+  // Lines that are printed on the way out.
+  for (const std::string behind :
+       {"", "echo >&2;",
+        "echo '[W] Warning: process group has NOT been destroyed before it is being destructed' "
+        ">&2;",
+        "echo 'wandb: You can sync this run to the cloud by running:' >&2;",
+        "echo 'terminate called after throwing an instance of std::runtime_error\n  what():  boom' "
+        ">&2;"}) {
+    SCOPED_TRACE(behind);
+    std::filesystem::remove(path("connected"));
+    std::filesystem::remove(path("raised"));
+    Instance first(node(0, victim()));
+    Instance second(node(1, when_connected() + kProgress + kTraceback + behind + "echo > " +
+                                path("raised") + kLives));
+    ASSERT_TRUE(second.await_err("connected to node 0"));
+    write("connected", "");
+    EXPECT_EQ(second.wait(), 1) << second.err();
+    EXPECT_EQ(first.wait(), 76) << first.err();
+    const auto names_it =
+        AllOf(HasSubstr("first failure: rank-1 (node 1"),
+              HasSubstr("was killed by SIGTERM (it was failing when it was asked to stop) after "),
+              HasSubstr("; the cause: "));
+    EXPECT_THAT(first.err(), names_it);
+    EXPECT_THAT(second.err(), names_it);
+  }
 }
 
-// An error that a rank has survived is no cause: other lines came after it, or time has passed.
+// An error that a rank has survived is no cause: progress came after it, in words that a list has
+// or like that before it, or time has passed.
 TEST_P(NodesFailure, IsNotOfARankWithAnOldTraceback) {
-  for (const std::string after : {"echo 'step 1' >&2;", "sleep 3;"}) {
+  for (const std::string after : {"echo 'step 1' >&2;", "echo 'ate shard 17' >&2;", "sleep 3;"}) {
     SCOPED_TRACE(after);
     std::filesystem::remove(path("connected"));
     std::filesystem::remove(path("raised"));
     Instance first(node(0, victim()));
-    Instance second(
-        node(1, when_connected() + kTraceback + after + "echo > " + path("raised") + kLives));
+    Instance second(node(1, when_connected() + "echo 'ate shard 16' >&2; " + kTraceback + after +
+                                "echo > " + path("raised") + kLives));
     ASSERT_TRUE(second.await_err("connected to node 0"));
     write("connected", "");
     EXPECT_EQ(second.wait(), 76) << second.err();

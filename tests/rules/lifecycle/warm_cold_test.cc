@@ -145,7 +145,12 @@ TEST_P(Cold, ADirectoryThatIsAProgram) {
 }
 
 TEST_P(Cold, OneThatWasStopped) {
-  const Result result = fail_once("os.kill(int(ready(1)[0]), 19)", {"--warm", "helper"});
+  // A process stops a while after kill() has returned.
+  const Result result = fail_once(R"(pid = int(ready(1)[0])
+    os.kill(pid, 19)
+    while open('/proc/%d/stat' % pid).read().rpartition(')')[2].split()[0] != 'T':
+        pass)",
+                                  {"--warm", "helper"});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("restart, cold: main: what stood by was stopped by a signal"));
 }

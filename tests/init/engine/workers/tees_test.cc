@@ -76,7 +76,7 @@ TEST_F(TeesOfOne, AreThereThoughTheFirstWasKilledBeforeItsRankCame) {
             "same streams\n");
 }
 
-// What a process has printed before that is there behind it, however late the tee is.
+// A stopped tee is the latest there can be.
 TEST_F(TeesOfOne, AreCaughtUpOnceAllThatIsPrintedIsRead) {
   const auto outcome = child::run([this] {
     const proc::SavedSignals saved = proc::take_over_signals();

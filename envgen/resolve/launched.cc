@@ -1,4 +1,4 @@
-#include "envgen/platform/launched.h"
+#include "envgen/resolve/launched.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "envgen/platform/platform_common.h"
 
 namespace envgen {
 namespace {
@@ -27,7 +26,7 @@ constexpr std::array<std::string_view, 4> kLocalSize = {"LOCAL_SIZE", "LOCAL_WOR
                                                         "LOCALNRANKS", "LOCAL_NRANKS"};
 constexpr std::array<std::string_view, 3> kRank = {"_RANK", "_RANKID", "_PROCID"};
 constexpr std::array<std::string_view, 3> kSize = {"_SIZE", "_STEP_NUM_TASKS", "_NTASKS"};
-// Its process numbers have a size elsewhere, or none.
+// Process numbers without a size of the same name.
 constexpr std::array<std::string_view, 3> kProcessRank = {"PMIX_RANK", "PALS_RANKID",
                                                           "FLUX_TASK_RANK"};
 
