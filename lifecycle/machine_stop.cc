@@ -253,7 +253,8 @@ bool Machine::would_restart() const {
          (elsewhere_ || restarts_on(policy_, cause_.exit_code));
 }
 
-// Another node failed, and all start again: as if this one waited for that already.
+// Another node failed, and all start again: a stop counts as in the wait for that. The node that
+// failed keeps its own code until it waits.
 bool Machine::is_on_way_to_restart() const {
   const bool down = phase_ == Phase::kStopping || phase_ == Phase::kOnFailure;
   return down && elsewhere_ && verdict_known_ && !hold_over_ && would_restart();

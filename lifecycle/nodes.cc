@@ -219,8 +219,8 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
   count(from, 1);
 }
 
-// A node that is away may be lost, and have been before it could hear of the checkpoint. The same
-// holds for one that has not come yet to a coordinator that was made again. If the failure of a
+// A node that is away may be lost, and have been before it could hear of the checkpoint. So may one
+// that has not come yet to a young coordinator, which may have been made again. If the failure of a
 // node stops no other node, no node is waited for.
 void Coordinator::look_who_saves(TimeMs now) {
   const bool failing = state_ == Verdict::State::kFailing || state_ == Verdict::State::kFailed;
@@ -285,7 +285,8 @@ NodeFailure Coordinator::failure_of(std::uint32_t node, const std::string& detai
   failure.detail = detail;
   if (is_loss(failure.kind)) {
     // It has lost node 0. Where we were there all the time, it is the one that was cut off.
-    if (was_absent(failure.kind, from.failed_at) || lost_another(from)) failure.node = 0;
+    if (was_absent(failure.kind, from.failed_at) || lost_earlier_coordinator(from))
+      failure.node = 0;
     failure.message = loss_message(called(failure.node), failure.kind, settings_.timeout_ms);
     failure.detail.clear();
     failure.restarts = failure.complete = true;
@@ -353,7 +354,9 @@ bool Coordinator::was_absent(Kind kind, TimeMs since) const {
 
 // The node lost a connection before its first one to this coordinator: one to an earlier
 // coordinator.
-bool Coordinator::lost_another(const Node& node) const { return node.failed_at <= node.known_at; }
+bool Coordinator::lost_earlier_coordinator(const Node& node) const {
+  return node.failed_at <= node.known_at;
+}
 
 void Coordinator::lose(std::uint32_t node, bool silent, TimeMs now) {
   come_back(node);
@@ -600,7 +603,7 @@ void Coordinator::scan(TimeMs now) {
 // All were there when this start was given, or later, before this coordinator was made.
 void Coordinator::miss(TimeMs now) {
   const NodeReport& zero = nodes_[0].report;
-  const bool given = settings_.all_came || (zero.meeting != 0 && meeting_ == 0);
+  const bool given = settings_.all_connected || (zero.meeting != 0 && meeting_ == 0);
   const bool runs = zero.stage == Stage::kRunning;
   if (missed_ || !given || !runs || now - made_at_ < settings_.timeout_ms) return;
   missed_ = true;

@@ -51,7 +51,7 @@ class Coordinator {
     bool stop_counts = true;         // so does a node that was told to stop; else they are told
     TimeMs timeout_ms = 30'000;      // of silence
     TimeMs restart_reset_ms = 0;     // Policy::restart_reset_ms
-    bool all_came = false;           // all_came() of the coordinator before this one
+    bool all_connected = false;      // all_connected() of the coordinator before this one
     JudgeHang judge_hang = {};       // empty: hangs are not judged
   };
   Coordinator(Settings settings, TimeMs now);
@@ -73,8 +73,11 @@ class Coordinator {
   // Counts up when any verdict is another one than before, age_ms aside.
   [[nodiscard]] std::uint64_t version() const { return version_; }
 
-  // All nodes have been connected, and none has ended or is lost.
-  [[nodiscard]] bool all_came() const { return came_ == nodes_.size(); }
+  // All nodes have been connected, also to the coordinator before this one, and none has ended or
+  // is lost.
+  [[nodiscard]] bool all_connected() const {
+    return left_ == 0 && (known_ == nodes_.size() || (settings_.all_connected && !missed_));
+  }
 
   enum class Presence : std::uint8_t { kNever, kHere, kAway, kLost, kGone };  // kGone: farewell
   [[nodiscard]] Presence presence(std::uint32_t node) const;
@@ -167,10 +170,10 @@ class Coordinator {
   [[nodiscard]] bool may_go(const Node& node) const;
   [[nodiscard]] bool has_left(const Node& node) const;
   [[nodiscard]] bool missed_go(const Node& node) const;
-  [[nodiscard]] bool came_again(const Node& node) const;
+  [[nodiscard]] bool container_restarted(const Node& node) const;
   [[nodiscard]] std::uint64_t running_meeting() const;
   [[nodiscard]] bool was_absent(NodeFailure::Kind kind, TimeMs since) const;
-  [[nodiscard]] bool lost_another(const Node& node) const;
+  [[nodiscard]] bool lost_earlier_coordinator(const Node& node) const;
   [[nodiscard]] std::uint64_t meeting_of_all() const;
   [[nodiscard]] std::string called(std::uint32_t node) const {
     return node_text(node, settings_.names);
@@ -202,7 +205,8 @@ class Coordinator {
   std::uint32_t ready_ = 0;    // nodes
   std::uint32_t waiting_ = 0;  // nodes that have arrived
   std::uint32_t unfit_ = 0;    // nodes that never will
-  std::uint32_t came_ = 0;     // all_came()
+  std::uint32_t known_ = 0;    // nodes that have been connected
+  std::uint32_t left_ = 0;     // nodes that have ended or are lost
   std::uint32_t present_ = 0;  // nodes whose report came through their present connection
   std::uint32_t missing_ = 0;
   std::string waits_for_;

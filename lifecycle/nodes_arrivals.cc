@@ -26,12 +26,12 @@ std::uint64_t mixed(std::uint64_t x) {
 bool Coordinator::in_start(const Node& node) const {
   if (!node.reported || !numbered()) return node.reported;
   return start_ == (may_go(node) ? given_start_ : node.report.restarts) && !astray(node) &&
-         !came_again(node);
+         !container_restarted(node);
 }
 
 // The node's container was started again after its end, while the start still runs without it, and
 // does not concern that start any more.
-bool Coordinator::came_again(const Node& node) const {
+bool Coordinator::container_restarted(const Node& node) const {
   if (!begun_ || &node == nodes_.data() || may_go(node)) return false;
   return running_meeting() != 0 && node.report.meeting == 0;
 }
@@ -124,7 +124,8 @@ void Coordinator::count(const Node& node, int by) {
   add(ready_, ready(node));
   add(waiting_, arrived(node));
   add(unfit_, is_unfit(node));
-  add(came_, node.known && !node.gone && !node.lost);
+  add(known_, node.known);
+  add(left_, node.gone || node.lost);
   add(present_, node.connected && node.reported && !node.away);
 }
 

@@ -13,10 +13,10 @@
 namespace envgen {
 namespace {
 
-// A variable of a launcher: what stands in front of the words that say what it is, and its value.
-struct Told {
+// A variable of a launcher: its name up to the words that say what it is, and its value.
+struct Given {
   std::string_view name;
-  std::string_view launcher;  // "OMPI_COMM_WORLD_"
+  std::string_view launcher;  // "OMPI_COMM_WORLD"
   int value = 0;
 };
 
@@ -24,34 +24,39 @@ constexpr std::array<std::string_view, 5> kLocalRank = {"LOCAL_RANK", "LOCAL_RAN
                                                         "LOCAL_ID", "LOCALID"};
 constexpr std::array<std::string_view, 4> kLocalSize = {"LOCAL_SIZE", "LOCAL_WORLD_SIZE",
                                                         "LOCALNRANKS", "LOCAL_NRANKS"};
-constexpr std::array<std::string_view, 3> kRank = {"_RANK", "_RANKID", "_PROCID"};
-constexpr std::array<std::string_view, 3> kSize = {"_SIZE", "_STEP_NUM_TASKS", "_NTASKS"};
+constexpr std::array<std::string_view, 3> kJobRank = {"RANK", "RANKID", "PROCID"};
+constexpr std::array<std::string_view, 2> kJobSize = {"SIZE", "STEP_NUM_TASKS"};
+// Launchers whose processes may have no number on their node. Other names that end so may count
+// anything (LORA_RANK).
+constexpr std::array<std::string_view, 6> kProcessLaunchers = {
+    "OMPI_COMM_WORLD", "PMI", "MV2_COMM_WORLD", "JSM_NAMESPACE", "HOROVOD", "SLURM"};
 // Process numbers without a size of the same name.
 constexpr std::array<std::string_view, 3> kProcessRank = {"PMIX_RANK", "PALS_RANKID",
                                                           "FLUX_TASK_RANK"};
 
 // The variables of such a shape. A value that is no number ("0,1,2,3" of the Ascend operator) is
 // none of a process.
-std::vector<Told> told_as(const Environ& env, std::span<const std::string_view> shapes) {
-  std::vector<Told> all;
+std::vector<Given> given_as(const Environ& env, std::span<const std::string_view> shapes) {
+  std::vector<Given> all;
   for (const std::string& entry : env.entries()) {
     std::string_view value = entry;
     const std::string_view name = take_part(value, '=');
     const auto fits = [name](std::string_view shape) {
-      if (!name.ends_with(shape)) return false;
-      const std::size_t before = name.size() - shape.size();
-      return before == 0 || shape.front() == '_' || name[before - 1] == '_';
+      return name == shape ||
+             (name.ends_with(shape) && name[name.size() - shape.size() - 1] == '_');
     };
     const auto shape = std::ranges::find_if(shapes, fits);
     if (shape == shapes.end()) continue;
+    const std::size_t before = name.size() - shape->size();
+    if (before == 0 && *shape != "LOCAL_RANK" && *shape != "RANK") continue;  // means anything
     const auto number = parse_count<int>(trimmed(value));
-    if (number) all.push_back({name, name.substr(0, name.size() - shape->size()), *number});
+    if (number) all.push_back({name, name.substr(0, before == 0 ? 0 : before - 1), *number});
   }
   return all;
 }
 
-std::optional<Told> of_same_launcher(const std::vector<Told>& all, const Told& one) {
-  const auto found = std::ranges::find(all, one.launcher, &Told::launcher);
+std::optional<Given> of_same_launcher(const std::vector<Given>& all, const Given& one) {
+  const auto found = std::ranges::find(all, one.launcher, &Given::launcher);
   return found == all.end() ? std::nullopt : std::optional(*found);
 }
 
@@ -64,43 +69,54 @@ Status started_for_each(std::string where, std::string found) {
               "ranks; where each process is a job of its own: --platform local");
 }
 
-std::string and_text(const Told& rank, const Told& size) {
+std::string and_text(const Given& rank, const Given& size) {
   return std::string(rank.name) + " and " + std::string(size.name);
 }
 
-std::string of_text(const Told& rank, const Told& size) {
+std::string of_text(const Given& rank, const Given& size) {
   return std::to_string(rank.value) + " of " + std::to_string(size.value);
 }
 
 }  // namespace
 
-Status check_launched_once(const Inputs& inputs, std::size_t node_count) {
-  const Request& request = inputs.request();
-  if (request.platform == "local" || request.nodes == 1) return {};
+Status check_launched_once(const Inputs& inputs, int node_count, int node_rank) {
+  if (inputs.request().platform == "local") return {};
   const Environ& env = inputs.env();
-  const std::vector<Told> local_sizes = told_as(env, kLocalSize);
-  for (const Told& rank : told_as(env, kLocalRank)) {
+  const std::vector<Given> local_ranks = given_as(env, kLocalRank);
+  const std::vector<Given> local_sizes = given_as(env, kLocalSize);
+  const std::vector<Given> ranks = given_as(env, kJobRank);
+  const std::vector<Given> sizes = given_as(env, kJobSize);
+  // One process for each node, of which several may be on one host.
+  const auto is_node = [&](const Given& rank) {
+    const auto size = of_same_launcher(sizes, rank);
+    return size && size->value == node_count && rank.value == node_rank;
+  };
+  if (node_count > 1 && std::ranges::any_of(ranks, is_node)) return {};
+  for (const Given& rank : local_ranks) {
     const auto size = of_same_launcher(local_sizes, rank);
     if (size && size->value > 1 && rank.value < size->value) {
       return started_for_each(and_text(rank, *size), of_text(rank, *size) + " on this node");
     }
-    if (rank.value > 0) {
+    if (rank.value > 0 && of_same_launcher(ranks, rank)) {
       return started_for_each(std::string(rank.name), std::to_string(rank.value) + " on this node");
     }
   }
-  const auto nodes = static_cast<int>(std::max<std::size_t>(node_count, 1));
   const std::string of_nodes =
-      ", for a job of " + std::to_string(nodes) + (nodes == 1 ? " node" : " nodes");
-  const std::vector<Told> sizes = told_as(env, kSize);
-  for (const Told& rank : told_as(env, kRank)) {
+      ", for a job of " + std::to_string(node_count) + (node_count == 1 ? " node" : " nodes");
+  for (const Given& rank : ranks) {
+    const auto each = of_same_launcher(local_sizes, rank);
+    if (each && each->value == 1) continue;  // the list of nodes may be shorter than the launcher's
+    const bool known =
+        std::ranges::find(kProcessLaunchers, rank.launcher) != kProcessLaunchers.end() ||
+        (!rank.launcher.empty() && of_same_launcher(local_ranks, rank));
     const auto size = of_same_launcher(sizes, rank);
-    if (size && size->value > nodes && rank.value < size->value) {
+    if (known && size && size->value > node_count && rank.value < size->value) {
       return started_for_each(and_text(rank, *size), of_text(rank, *size) + of_nodes);
     }
   }
   for (const std::string_view name : kProcessRank) {
     const auto number = parse_count<int>(trimmed(inputs.variable(name)));
-    if (number && *number >= nodes) {
+    if (number && *number >= node_count) {
       return started_for_each(std::string(name), std::to_string(*number) + of_nodes);
     }
   }

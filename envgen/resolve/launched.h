@@ -5,9 +5,8 @@
 //
 // A launcher tells each process its number on the node and in the job. The names differ, and their
 // shape is the same: OMPI_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID, PALS_LOCAL_RANKID,
-// SLURM_LOCALID, JSM_NAMESPACE_LOCAL_RANK, LOCAL_RANK. So no launcher has to be known.
-
-#include <cstddef>
+// SLURM_LOCALID, JSM_NAMESPACE_LOCAL_RANK, LOCAL_RANK. A launcher that tells a process its number
+// on the node need not be known.
 
 #include "base/result.h"
 #include "envgen/plan/inputs.h"
@@ -15,8 +14,8 @@
 namespace envgen {
 
 // An error if several processes of a launcher run on this node, or more in all than the job has
-// nodes. For a plan that starts the ranks of its node. None if the user said that the node is alone
-// (--nodes 1, --platform local).
-Status check_launched_once(const Inputs& inputs, std::size_t node_count);
+// nodes. For a plan that starts the ranks of its node. None with --platform local, and if the
+// launcher's processes are the nodes of the job.
+Status check_launched_once(const Inputs& inputs, int node_count, int node_rank);
 
 }  // namespace envgen

@@ -16,7 +16,7 @@ namespace {
 constexpr int kFirstPort = 3400;
 constexpr int kPorts = 599;
 
-// The one that belongs to the master's, or the next one that no node of the job has for itself.
+// The link's port: it follows from the master's, unless a node of the job has that one for itself.
 int link_port(int master_port, const Cluster& cluster) {
   const auto port_at = [&](int i) { return kFirstPort + (master_port + i) % kPorts; };
   const auto taken = [&](int candidate) {

@@ -300,12 +300,13 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   if (resolved.platform.alone_by_default && !(*launcher)->only_starts && !told) {
     if (auto status = check_alone(inputs); !status) return status.error();
   }
-  if (!(*launcher)->only_starts && !resolved.platform.own_rank) {
-    auto status = check_launched_once(inputs, resolved.cluster.nodes.size());
-    if (!status) return status.error();
-  }
   if (auto wait = too_few_nodes(inputs.request(), resolved.cluster.nodes.size())) {
     return pending_for(std::move(*wait), std::move(plan));
+  }
+  if (!(*launcher)->only_starts && !resolved.platform.own_rank) {
+    const auto nodes = static_cast<int>(std::max<std::size_t>(resolved.cluster.nodes.size(), 1));
+    auto status = check_launched_once(inputs, nodes, resolved.local_node.node_rank);
+    if (!status) return status.error();
   }
   count_ranks(inputs.request(), **launcher, resolved);
   // What is only started stays as it was typed.

@@ -215,6 +215,8 @@ void Supervisor::look_who_exits(const std::vector<lifecycle::Action>& actions) {
     return signal != nullptr && signal->stops && is_main(job_.records[signal->task.index]);
   });
   if (!stops) return;
+  const bool keeps = torn_down_.may_keep(machine_);
+  if (keeps) tees_.catch_up(kCatchUpMs);
   const bool can_tell = proc::has_own_proc();
   for (TaskRecord& record : job_.records) {
     if (!can_tell || !is_main(record) || record.pid <= 0) continue;
@@ -222,9 +224,7 @@ void Supervisor::look_who_exits(const std::vector<lifecycle::Action>& actions) {
     const auto member = proc::find_member(record.pid);
     record.unasked = member && member->exits;
   }
-  if (!machine_.failed_elsewhere()) return;
-  tees_.catch_up(kCatchUpMs);
-  torn_down_.keep_printed(job_, machine_, tees_.seen());
+  if (keeps) torn_down_.keep_printed(job_, machine_, tees_.seen());
 }
 
 void Supervisor::signal_task(const action::Signal& signal) {

@@ -107,14 +107,14 @@ std::string Shared::output_tail(std::size_t process) const {
   return out.substr(out.size() - outs) + err.substr(err.size() - errs);
 }
 
-std::string Shared::output_tail(std::size_t process, Stream stream) const {
+std::string Shared::read_ring(std::size_t process, Stream stream, std::uint64_t& total) const {
   const Board* one = board(process, stream);
   if (one == nullptr) return "";
   const char* bytes = ring(process, stream);
   std::string tail;
   for (int i = 0; i < kMostTries; ++i) {
     const std::uint32_t before = one->sequence.load(std::memory_order_acquire);
-    const std::uint64_t total = one->bytes.load(std::memory_order_relaxed);
+    total = one->bytes.load(std::memory_order_relaxed);
     // No more than was written: reading the rest would take memory too.
     if (total <= kRingBytes) {
       tail.assign(bytes, static_cast<std::size_t>(total));
@@ -134,22 +134,24 @@ bool Shared::held() const {
                      [](const Board& one) { return one.held.load(std::memory_order_relaxed); });
 }
 
-std::string Shared::printed_since(std::size_t process, Stream stream, std::int64_t since_ms) const {
+std::string Shared::output_tail(std::size_t process, Stream stream) const {
+  std::uint64_t total = 0;
+  return read_ring(process, stream, total);
+}
+
+Tail Shared::output_tail(std::size_t process, Stream stream, std::int64_t since_ms) const {
+  std::uint64_t total = 0;
+  Tail tail{.text = read_ring(process, stream, total)};
   const Board* one = board(process, stream);
-  if (one == nullptr) return "";
-  std::optional<std::uint64_t> before;
+  if (one == nullptr) return tail;
+  std::uint64_t before = total;  // bytes that came before then
   for (const Board::Mark& mark : one->marks) {
     const std::int64_t ms = mark.ms.load(std::memory_order_acquire);
     if (ms == 0 || ms + kMarkMs <= since_ms) continue;
-    const std::uint64_t bytes = mark.before.load(std::memory_order_relaxed);
-    before = std::min(before.value_or(bytes), bytes);
+    before = std::min(before, mark.before.load(std::memory_order_relaxed));
   }
-  if (!before) return "";
-  std::string tail = output_tail(process, stream);
-  const std::uint64_t total = one->bytes.load(std::memory_order_relaxed);
-  const std::uint64_t since = total - std::min(total, *before);
-  return tail.substr(tail.size() -
-                     static_cast<std::size_t>(std::min<std::uint64_t>(since, tail.size())));
+  tail.fresh = static_cast<std::size_t>(std::min<std::uint64_t>(total - before, tail.text.size()));
+  return tail;
 }
 
 bool Shared::is_whole(std::size_t process, Stream stream) const {

@@ -22,13 +22,18 @@ inline constexpr std::size_t kRingBytes = 256U << 10;
 // A process whose two streams go to one place (a file, a terminal) has stdout only.
 enum class Stream : unsigned char { kOut, kErr };
 
-// When the bytes of a stream came is kept for the last of them.
+// The times at which bytes of a stream came are kept so finely, and so many of them.
 inline constexpr std::int64_t kMarkMs = 250;
 inline constexpr std::size_t kMarks = 16;
 
 struct Seen {
   std::uint64_t bytes = 0;   // of both streams
   std::int64_t last_ms = 0;  // when the last of them came, sys::monotonic_ms(); 0: none has
+};
+
+struct Tail {
+  std::string text;
+  std::size_t fresh = 0;  // bytes at its end
 };
 
 class Shared {
@@ -52,10 +57,9 @@ class Shared {
   [[nodiscard]] bool held() const;
   // The last kRingBytes of one of them.
   [[nodiscard]] std::string output_tail(std::size_t process, Stream stream) const;
-  // The part of it that was printed since then (sys::monotonic_ms()), in steps of kMarkMs; at most
-  // that of the last kMarks * kMarkMs.
-  [[nodiscard]] std::string printed_since(std::size_t process, Stream stream,
-                                          std::int64_t since_ms) const;
+  // The same with the part at its end that was printed since then (sys::monotonic_ms()), to
+  // kMarkMs; at most that of the last kMarks * kMarkMs.
+  [[nodiscard]] Tail output_tail(std::size_t process, Stream stream, std::int64_t since_ms) const;
   // The writer is not in the middle of a read of this stream.
   [[nodiscard]] bool is_whole(std::size_t process, Stream stream) const;
   // It goes through the tee.
@@ -80,6 +84,7 @@ class Shared {
   Shared(void* memory, std::size_t count) : memory_(memory), count_(count) {}
   [[nodiscard]] Board* board(std::size_t process, Stream stream) const;
   [[nodiscard]] char* ring(std::size_t process, Stream stream) const;
+  std::string read_ring(std::size_t process, Stream stream, std::uint64_t& total) const;
 
   void* memory_;  // two boards a process, and behind all of them the rings
   std::size_t count_;

@@ -548,16 +548,17 @@ TEST(LostNode, IsOneThatDoesNotComeBackToACoordinatorThatIsMadeAgain) {
   settings.together = false;
   Nodes first(settings);
   first.connect(0).connect(1);
-  EXPECT_FALSE(first.coordinator().all_came());
+  EXPECT_FALSE(first.coordinator().all_connected());
   first.connect(2).close(2);
-  EXPECT_TRUE(first.coordinator().all_came()) << "it may come back";
-  settings.all_came = true;
+  EXPECT_TRUE(first.coordinator().all_connected()) << "it may come back";
+  settings.all_connected = true;
   Nodes job(settings);
+  EXPECT_TRUE(job.coordinator().all_connected()) << "for the one after it";
   job.connect(0).stage(0, Stage::kRunning).connect(1).stage(1, Stage::kRunning);
   job.pass(settings.timeout_ms + 1000 + kGatherMs);
   EXPECT_EQ(job.verdict(0).failure->node, 2U);
   first.says_farewell(1, 0);
-  EXPECT_FALSE(first.coordinator().all_came()) << "it does not come back";
+  EXPECT_FALSE(first.coordinator().all_connected()) << "it does not come back";
 }
 
 // --- Farewells ---

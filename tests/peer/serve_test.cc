@@ -142,10 +142,10 @@ TEST_P(Peer, ExpiresWhenNobodyComes) {
 
 // Against one with the same time-out that nobody visits, and which therefore expires earlier.
 TEST_P(Peer, DoesNotExpireWhileASessionIsOpen) {
-  const auto serve = worker({"--launcher-timeout-ms", "4000"});
+  const auto serve = worker({"--launcher-timeout-ms", "10000"});
   const auto session = open_session("open");
   rules::Spec alone = peer("serve", {"--port", std::to_string(peers::free_port()), "--key", key(),
-                                     "--launcher-timeout-ms", "4000"});
+                                     "--launcher-timeout-ms", "10000"});
   alone.args[3] = path("alone");
   EXPECT_EQ(rules::run(alone).code, 69);
   EXPECT_TRUE(serve->alive());
@@ -154,7 +154,7 @@ TEST_P(Peer, DoesNotExpireWhileASessionIsOpen) {
 }
 
 TEST_P(Peer, ExpiresBesideACommandWhoseLauncherWasKilled) {
-  const auto serve = worker({"--launcher-timeout-ms", "2000"});
+  const auto serve = worker({"--launcher-timeout-ms", "10000"});
   const auto session = open_session("open");
   session->signal(SIGKILL);
   EXPECT_EQ(session->wait(), 137);

@@ -83,8 +83,18 @@ TEST_P(Signs, AreNoneForACommandThatIsOnlyStarted) {
   EXPECT_TRUE(planned->plan.processes[0].env.empty());
 }
 
+// How many processes a launcher has started on the node, --nodes 1 does not say.
 TEST_P(Signs, AreNoneWhereTheUserSaysThatTheNodeIsAlone) {
+  const std::string& first = GetParam()[0];
+  const bool counts_processes =
+      first.starts_with("OMPI_") || first.starts_with("PMI") || first.starts_with("FLUX_TASK_RANK");
+  if (counts_processes) {
+    Words argv = {"--nodes", "1"};
+    argv.insert(argv.end(), kPyTorch.begin(), kPyTorch.end());
+    EXPECT_THAT(said({GetParam(), argv}), HasSubstr("a launcher has started trainit"));
+  }
   for (const Words& alone : {Words{"--nodes", "1"}, Words{"--platform", "local"}}) {
+    if (counts_processes && alone[0] == "--nodes") continue;
     Words argv = alone;
     argv.insert(argv.end(), kPyTorch.begin(), kPyTorch.end());
     EXPECT_THAT(said({GetParam(), argv}), HasSubstr("pytorch, world size 1")) << alone[0];

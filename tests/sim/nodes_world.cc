@@ -135,7 +135,7 @@ class NodesWorld {
   [[nodiscard]] bool reachable(std::uint32_t node) const;
 
   // Node 0's link.
-  void begin_coordinator(bool all_came = false);
+  void begin_coordinator(bool all_connected = false);
   void end_coordinator();
   void replace_coordinator(TimeMs when);
   void served(const Link& link);
@@ -643,14 +643,14 @@ void NodesWorld::close_from_above(const Link& link) {
 
 // --- Node 0's link ---
 
-void NodesWorld::begin_coordinator(bool all_came) {
+void NodesWorld::begin_coordinator(bool all_connected) {
   Coordinator::Settings settings{.node_count = scenario_.nodes,
                                  .cluster = boxes_[0].node->cluster(),
                                  .stops = scenario_.stops,
                                  .together = scenario_.plan.meets,
                                  .timeout_ms = scenario_.timeout_ms - scenario_.impatience_ms,
                                  .restart_reset_ms = scenario_.plan.restart_reset_ms,
-                                 .all_came = all_came,
+                                 .all_connected = all_connected,
                                  .judge_hang = judge_hang};
   coordinator_.emplace(std::move(settings), now_);
   ++coordinators_;
@@ -681,12 +681,12 @@ void NodesWorld::end_coordinator() {
 
 void NodesWorld::replace_coordinator(TimeMs when) {
   if (!coordinator_) return;
-  const bool all_came = coordinator_->all_came();
+  const bool all_connected = coordinator_->all_connected();
   end_coordinator();
-  at(when, 0, 0, [this, all_came, life = boxes_[0].life] {
+  at(when, 0, 0, [this, all_connected, life = boxes_[0].life] {
     const Box& zero = boxes_[0];
     const bool lives = zero.alive && zero.life == life && zero.node->stage() != Stage::kEnded;
-    if (lives && !coordinator_) begin_coordinator(all_came);
+    if (lives && !coordinator_) begin_coordinator(all_connected);
   });
 }
 

@@ -140,7 +140,12 @@ class LinkClient {
     // Another node 0 may come, for the start that this node waits for.
     over_ = over_ && report.stage != NodeReport::Stage::kPreparing &&
             report.stage != NodeReport::Stage::kArrived;
+    const bool fails = report.failure && !(report_ && report_->failure);
     report_ = std::move(report);
+    if (fails && !main_.open()) {
+      next_attempt_ms_ = 0;
+      pause_ms_ = kFirstPauseMs;
+    }
     if (first_farewell) {
       farewell_ = true;
       farewell_ms_ = sys::monotonic_ms() + (main_.open() ? kFarewellMs : kFirstFarewellMs);

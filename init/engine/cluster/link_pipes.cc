@@ -54,8 +54,8 @@ void LinkPipes::verdict(const lifecycle::Verdict& verdict) {
   tick();
 }
 
-void LinkPipes::state(bool is_up, const std::string& text, bool all_came) {
-  state_ = {is_up, text, all_came};
+void LinkPipes::state(bool is_up, const std::string& text, bool all_connected) {
+  state_ = {is_up, text, all_connected};
   tick();
 }
 
@@ -72,8 +72,8 @@ void LinkPipes::tick() {
 
 std::optional<std::int64_t> LinkPipes::state_ms() const {
   if (state_ == told_state_) return std::nullopt;
-  const bool at_once =
-      state_.up != told_state_.up || state_.all_came != told_state_.all_came || told_state_ms_ == 0;
+  const bool at_once = state_.up != told_state_.up ||
+                       state_.all_connected != told_state_.all_connected || told_state_ms_ == 0;
   return at_once ? 0 : told_state_ms_ + kSayMs;
 }
 

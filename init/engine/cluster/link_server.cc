@@ -52,7 +52,7 @@ lifecycle::Coordinator::Settings coordinator_settings(const LinkSettings& settin
           .stop_counts = settings.stop_counts,
           .timeout_ms = settings.timeout_ms,
           .restart_reset_ms = settings.restart_reset_ms,
-          .all_came = settings.all_came,
+          .all_connected = settings.all_connected,
           .judge_hang = [&](const auto& looks, std::uint32_t look, bool whole) {
             auto hang = judge_hang(looks, whole, settings.names, dumps.of(look));
             dumps.clear();
@@ -104,7 +104,8 @@ class LinkServer {
     listen_ms_ = now_ms_ + kListenPauseMs;
     if (error == 0) {
       watch(listener_.get(), kListener, EPOLLIN, EPOLL_CTL_ADD);
-      pipes_.state(true, listens_);
+      all_connected_ = coordinator_.all_connected();
+      pipes_.state(true, listens_, all_connected_);
       return;
     }
     const std::string where = "port " + std::to_string(settings_.port) + " of this node";
@@ -173,9 +174,9 @@ class LinkServer {
       told_version_ = coordinator_.version();
       pipes_.verdict(coordinator_.verdict_for(0, now_ms_));
     }
-    if (listener_.valid() && all_came_ != coordinator_.all_came()) {
-      all_came_ = coordinator_.all_came();
-      pipes_.state(true, "", all_came_);
+    if (listener_.valid() && all_connected_ != coordinator_.all_connected()) {
+      all_connected_ = coordinator_.all_connected();
+      pipes_.state(true, "", all_connected_);
     }
     if (const auto warning = members_.take_warning()) pipes_.warn("link: " + *warning);
     pipes_.tick();
@@ -286,7 +287,7 @@ class LinkServer {
   int listen_error_ = 0;
   std::int64_t listen_ms_ = 0;  // when to try again, or to accept again
   bool accepts_ = true;
-  bool all_came_ = false;                 // as PID 1 was told
+  bool all_connected_ = false;            // as PID 1 was told
   std::optional<std::uint32_t> arrival_;  // of node 0, which waits for the job's port to be free
   std::int64_t port_ms_ = 0;              // when to look at it again
   std::int64_t looked_ms_ = 0;

@@ -27,12 +27,13 @@ struct LinkSettings {
                       // none
   std::uint64_t node0_life = 0;  // Verdict::life, as this node's last worker heard it; 0: none did
   std::uint32_t restarts = 0;    // the start of this node then
-  bool all_came = false;         // LinkState::all_came, as the last worker said it
+  bool all_connected = false;    // LinkState::all_connected, as the last worker said it
   std::string socket;    // path of the local socket for `trainit status --cluster`; "" = none
   std::string recorder;  // hang_dumps.h: recorder_file
 };
 
-// A job that fails so soon may have no link yet: its farewell waits for one to be made.
+// A job that fails so soon may have no link yet: it waits for one to be made, until then and with
+// its farewell.
 inline constexpr std::int64_t kFirstMs = 3000;
 inline constexpr std::int64_t kFirstFarewellMs = 1400;  // ARP asks again after a second
 
@@ -45,16 +46,16 @@ inline constexpr std::uint32_t kLinkKinds = 3;
 inline constexpr std::uint32_t kMostLinkMessage = 16U * 1024;
 
 struct LinkState {
-  bool up = false;        // connected to node 0; on node 0: it listens
-  std::string text;       // for the log; "" = nothing to say
-  bool all_came = false;  // node 0: lifecycle::Coordinator::all_came
+  bool up = false;             // connected to node 0; on node 0: it listens
+  std::string text;            // for the log; "" = nothing to say
+  bool all_connected = false;  // node 0: lifecycle::Coordinator::all_connected
 
   bool operator==(const LinkState&) const = default;
 };
 inline void fields(envgen::FieldVisitor& v, LinkState& state) {
   v("up", state.up);
   v("text", state.text);
-  v("all_came", state.all_came);
+  v("all_connected", state.all_connected);
 }
 
 }  // namespace engine

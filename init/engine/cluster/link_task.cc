@@ -126,7 +126,7 @@ void LinkTask::start(const envgen::NodeLink& link) {
       settings_of(link, context_.job.plan.policy, life_, start.base.facts.run_dir);
   settings.node0_life = node0_life_;
   settings.restarts = context_.machine.restarts();
-  settings.all_came = all_came_;
+  settings.all_connected = all_connected_;
   const std::array keep = {its_end.get()};
   auto status = fork(
       "starting the link to the other nodes", context_.saved,
@@ -138,6 +138,8 @@ void LinkTask::start(const envgen::NodeLink& link) {
   told_.reset();
   unsent_.clear();
   context_.job.link_pid = pid_;
+  tell_machine(false);
+  await_next(sys::monotonic_ms());
 }
 
 // Its connections close without a farewell: this node comes again with another list.
@@ -149,7 +151,7 @@ void LinkTask::retire() {
   context_.job.link_pid = 0;
   start_at_ms_.reset();
   node0_life_ = 0;
-  all_came_ = false;
+  all_connected_ = false;
 }
 
 void LinkTask::on_silence(bool damaged) {
@@ -176,6 +178,7 @@ void LinkTask::tend(std::int64_t now_ms) {
   }
   if (down_at_ms_ && now_ms >= *down_at_ms_) set_up(false);
   if (!unsent_.empty()) flush();
+  if (linked_ && !up_) tell_machine(false);
   await_next(now_ms);
 }
 
@@ -185,6 +188,7 @@ void LinkTask::await_next(std::int64_t now_ms) {
     deadline_ms_ = std::min(deadline_ms_.value_or(at_ms), at_ms);
   };
   if (down_at_ms_) sooner(*down_at_ms_);
+  if (awaits_first_connection(now_ms)) sooner(began_ms_ + kFirstMs);
   if (!unsent_.empty()) sooner(now_ms + kFlushMs);
 }
 
@@ -241,18 +245,30 @@ bool LinkTask::flush() {
   return true;
 }
 
-bool LinkTask::may_be_heard(int exit_code) const {
-  const bool is_first = !was_up_ && sys::monotonic_ms() < began_ms_ + kFirstMs;
-  return up_ ? !down_at_ms_ : is_first && exit_code != 0;
+// The first connection is still being made.
+bool LinkTask::awaits_first_connection(std::int64_t now_ms) const {
+  return pid_ > 0 && !was_up_ && now_ms < began_ms_ + kFirstMs;
+}
+
+// Until then (monotonic clock) the farewell may still be heard.
+std::int64_t LinkTask::heard_until_ms(int exit_code) const {
+  const std::int64_t now_ms = sys::monotonic_ms();
+  const bool stopped = context_.machine.stop_signal() != 0;
+  const std::int64_t most_ms = stopped ? kStoppedFarewellMs : kFarewellMs;
+  if (up_) return down_at_ms_ ? now_ms : now_ms + most_ms;
+  if (was_up_ || exit_code == 0) return now_ms;
+  // A failure has waited for the connection already.
+  const lifecycle::Cause* cause = context_.machine.cause();
+  const std::int64_t failed_ms = cause == nullptr ? now_ms : now_ms - (now_ms_() - cause->at);
+  return failed_ms < began_ms_ + kFirstMs ? failed_ms + most_ms : now_ms;
 }
 
 void LinkTask::farewell(int exit_code) {
-  if (pid_ == 0 || !link_ || !may_be_heard(exit_code)) return;
+  const std::int64_t until_ms = heard_until_ms(exit_code);
+  if (pid_ == 0 || !link_ || until_ms <= sys::monotonic_ms()) return;
   NodeReport last = report();
   last.stage = NodeReport::Stage::kEnded;
   last.exit_code = exit_code;
-  const bool stopped = context_.machine.stop_signal() != 0;
-  const std::int64_t until_ms = sys::monotonic_ms() + (stopped ? kStoppedFarewellMs : kFarewellMs);
   for (send(last); !flush() && sys::monotonic_ms() < until_ms;) ::poll(nullptr, 0, 1);
   // Its end of the pipe closes with it.
   while (channel() >= 0) {
@@ -274,7 +290,7 @@ ChildWorker::Heard LinkTask::on_message(std::uint32_t kind, std::string_view byt
   } else if (kind == kLinkState) {
     const auto state = envgen::from_wire<LinkState>(bytes);
     if (!state) return Heard::kDamaged;
-    if (state->up) all_came_ = state->all_came;
+    if (state->up) all_connected_ = state->all_connected;
     take(*state);
   } else {
     sys::log::warning(bytes);
@@ -294,7 +310,10 @@ void LinkTask::take(const LinkState& state) {
   if (!state.up && !state.text.empty() && context_.machine.awaits_nodes()) {
     context_.job.missing_nodes = state.text;
   }
-  if (state.up) return set_up(true);
+  if (state.up) {
+    if (!up_ || down_at_ms_) set_up(true);
+    return;
+  }
   if (!up_ || down_at_ms_) return;
   down_at_ms_ = sys::monotonic_ms() + kDownMs;
   await_next(sys::monotonic_ms());
@@ -309,12 +328,13 @@ void LinkTask::set_up(bool is_up) {
 }
 
 // Where the others go on, nobody says which failure was the first. One that this node answers by a
-// restart of its own is told to nobody. The machine has a link where it may get an answer.
+// restart of its own is told to nobody. The machine has a link if it may get an answer: so a
+// failure before the first connection waits for one, too.
 void LinkTask::tell_machine(bool fails) {
   const bool restarts =
       context_.job.plan.policy.rendezvous_ms == 0 && context_.machine.may_restart();
   const bool alone = !link_->stops || (restarts && !fails);
-  const bool is_linked = up_ && !alone;
+  const bool is_linked = (up_ || awaits_first_connection(sys::monotonic_ms())) && !alone;
   if (std::exchange(linked_, is_linked) != is_linked) context_.post(event::Linked{.up = is_linked});
 }
 

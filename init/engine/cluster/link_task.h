@@ -45,7 +45,8 @@ class LinkTask : public ChildWorker {
   void set_up(bool is_up);
   void tell_machine(bool fails);
   void await_next(std::int64_t now_ms);
-  [[nodiscard]] bool may_be_heard(int exit_code) const;
+  [[nodiscard]] bool awaits_first_connection(std::int64_t now_ms) const;
+  [[nodiscard]] std::int64_t heard_until_ms(int exit_code) const;
   void tell_sshd(const lifecycle::Verdict& verdict);
   void note_end(const lifecycle::Verdict& verdict);
   void note_failure(const lifecycle::Verdict& verdict);
@@ -60,7 +61,7 @@ class LinkTask : public ChildWorker {
   std::uint64_t life_ = 0;
   std::optional<lifecycle::NodeReport> told_;  // without ages
   std::uint64_t node0_life_ = 0;               // Verdict::life; 0: not heard yet
-  bool all_came_ = false;                      // LinkState::all_came
+  bool all_connected_ = false;                 // LinkState::all_connected
   bool up_ = false;
   std::int64_t began_ms_ = 0;  // the first attempt to make the link
   bool was_up_ = false;

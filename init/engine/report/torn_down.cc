@@ -21,13 +21,23 @@ constexpr std::int64_t kFreshMs = 2000;  // what was printed before, the rank ha
 constexpr std::size_t kMostRanks = 64;
 constexpr auto kErr = logtee::Stream::kErr;  // stdout is buffered, and may come after it
 
-// A line that comes again and again, warnings and tracebacks aside, whatever its numbers are.
+// What is compared of a line to find one that comes again: nothing of a warning or a traceback, all
+// but the numbers of others.
 std::string key_of(std::string_view line, const envgen::FailureCatalog& catalog) {
   const std::string_view text = envgen::trimmed(line);
   if (text.empty() || line.starts_with(' ') || text.starts_with("Traceback (")) return "";
   const auto match = catalog.match(text, false);
   const bool noise = match.row != nullptr && match.row->role == envgen::FailureRole::kNoise;
   return noise ? "" : envgen::cause_key(text);
+}
+
+// "5%|x  | 50/1000 " of a progress bar, which draws itself once more at the exit; "": no bar.
+std::string_view bar_of(std::string_view line) {
+  const std::size_t percent = line.rfind("%|");
+  if (percent == std::string_view::npos) return "";
+  std::string_view bar = line.substr(line.rfind('\r', percent) + 1);
+  bar = bar.substr(0, bar.find('[', bar.find("%|")));
+  return envgen::trimmed(bar);
 }
 
 // The process has printed, after the line that says why it fails, progress or a line like one that
@@ -37,11 +47,17 @@ bool goes_on(std::string_view printed, std::string_view line,
   const std::size_t at = printed.rfind(line);
   if (at == std::string_view::npos) return true;
   std::set<std::string, std::less<>> known;
+  std::string_view last_bar;
   std::string_view before = printed.substr(0, at);
-  while (!before.empty()) known.insert(key_of(envgen::take_line(before), catalog));
+  while (!before.empty()) {
+    const std::string_view one = envgen::take_line(before);
+    if (const auto bar = bar_of(one); !bar.empty()) last_bar = bar;
+    known.insert(key_of(one, catalog));
+  }
   std::string_view behind = printed.substr(std::min(printed.find('\n', at), printed.size()));
   while (!behind.empty()) {
     const std::string_view one = envgen::take_line(behind);
+    if (const auto bar = bar_of(one); !bar.empty() && bar == last_bar) continue;
     const std::string key = key_of(one, catalog);
     if (!key.empty() && (envgen::is_progress(one) || known.contains(key))) return true;
   }
@@ -62,18 +78,17 @@ std::optional<FailureCause> cause_of_its_end(std::string_view printed, std::size
 
 void TornDown::keep_printed(const Job& job, const lifecycle::Machine& machine,
                             const logtee::Shared* seen) {
-  printed_.clear();
-  if (!machine.awaits_verdict() || seen == nullptr) return;
+  kept_ = true;
+  if (seen == nullptr) return;
   const std::int64_t now_ms = sys::monotonic_ms();
   for (std::uint32_t i = 0; i < job.records.size() && printed_.size() < kMostRanks; ++i) {
     const TaskRecord& record = job.records[i];
     const auto place = static_cast<std::size_t>(record.process);
     if (!is_main(record) || record.process < 0 || !seen->has(place)) continue;
     const std::int64_t last_ms = seen->seen(place, kErr).last_ms;
-    const std::size_t fresh = seen->printed_since(place, kErr, now_ms - kFreshMs).size();
-    if (fresh == 0) continue;
-    printed_.push_back(
-        {{i, machine.tasks()[i].incarnation}, last_ms, seen->output_tail(place, kErr), fresh});
+    logtee::Tail tail = seen->output_tail(place, kErr, now_ms - kFreshMs);
+    if (tail.fresh == 0) continue;
+    printed_.push_back({{i, machine.tasks()[i].incarnation}, last_ms, std::move(tail)});
   }
   std::ranges::stable_sort(printed_, {}, &Printed::last_ms);
 }
@@ -87,7 +102,7 @@ std::optional<lifecycle::TaskRef> TornDown::look(Job& job, const lifecycle::Mach
   if (looks_ && !tail_.awaited()) {
     looks_ = false;
     const PrintedEnd end = tail_.take();
-    if (end.cause) found_ = printed_.at(end.first).task;
+    if (end.cause && end.first < printed_.size()) found_ = printed_[end.first].task;
     printed_.clear();
   }
   if (!printed_.empty() && !looks_) {
@@ -95,9 +110,8 @@ std::optional<lifecycle::TaskRef> TornDown::look(Job& job, const lifecycle::Mach
       std::vector<std::string> warnings;
       const envgen::FailureCatalog catalog = failure_catalog(kFailuresDirectory, &warnings);
       for (std::uint32_t i = 0; i < printed_.size(); ++i) {
-        const Printed& one = printed_[i];
-        PrintedEnd end{
-            .cause = cause_of_its_end(one.text, std::min(one.fresh, one.text.size()), catalog)};
+        const logtee::Tail& tail = printed_[i].tail;
+        PrintedEnd end{.cause = cause_of_its_end(tail.text, tail.fresh, catalog)};
         end.first = i;
         if (end.cause) return tell(end);
       }
@@ -114,6 +128,7 @@ std::optional<lifecycle::TaskRef> TornDown::look(Job& job, const lifecycle::Mach
 }
 
 void TornDown::forget() {
+  kept_ = false;
   if (std::exchange(looks_, false)) {
     if (tail_.awaited()) tail_.give_up();
     tail_.take();

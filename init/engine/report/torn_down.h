@@ -20,12 +20,16 @@ class TornDown {
  public:
   explicit TornDown(WorkerList& workers) : tail_(workers.add<OutputTail>()) {}
 
+  // Another node failed first, as far as is known, and nothing is kept yet.
+  [[nodiscard]] bool may_keep(const lifecycle::Machine& machine) const {
+    return machine.failed_elsewhere() && machine.awaits_verdict() && !kept_;
+  }
   // Keeps what the ranks have printed on stderr, before they are told to stop. `seen`: by the tee,
   // nullptr if there is none.
   void keep_printed(const Job& job, const lifecycle::Machine& machine, const logtee::Shared* seen);
   // Call it in each turn. Returns a rank that has just printed why it fails, and nothing since
   // that shows that it went on, once it has ended and while the job's first failure is not known.
-  // The one of several that printed first.
+  // Of several, the one whose output ended first.
   std::optional<lifecycle::TaskRef> look(Job& job, const lifecycle::Machine& machine,
                                          const proc::SavedSignals& saved);
 
@@ -36,10 +40,10 @@ class TornDown {
   struct Printed {
     lifecycle::TaskRef task;
     std::int64_t last_ms = 0;  // monotonic clock
-    std::string text;
-    std::size_t fresh = 0;  // bytes at its end that are new
+    logtee::Tail tail;
   };
   std::vector<Printed> printed_;
+  bool kept_ = false;
   bool looks_ = false;
   std::optional<lifecycle::TaskRef> found_;  // its end is awaited
 };

@@ -194,7 +194,8 @@ envgen::Result<proc::Spawned> Spare::hand_over(const proc::SpawnSpec& spec) {
   context_.job.helpers.push_back(handed->messenger);
   std::erase(context_.job.spares, pid_);
   handed_ = std::exchange(pid_, 0);
-  // A stop that was on its way when it was looked for (cold_reason) would leave the rank standing.
+  // cold_reason() does not see a SIGSTOP that is still being delivered. The rank would stay
+  // stopped.
   ::kill(handed_, SIGCONT);
   ran_ = false;
   deadline_ms_.reset();

@@ -44,8 +44,9 @@ class Tees : public ChildWorker {
   void started(std::size_t process);
   // Processes are to end: nobody who does not read is waited for much longer.
   void hurry();
-  // Waits until the tee has read all that the processes have printed, at most this long; not at all
-  // while a reader of ours holds the tee up. True: it has.
+  // Waits until the tee has read all that the processes have printed, and returns whether it has.
+  // Does not wait longer than the limit, nor while a reader of our stdout or stderr holds the tee
+  // up.
   bool catch_up(std::int64_t limit_ms) const;
   // The incarnation is over: the tee takes what is there and ends.
   void retire();

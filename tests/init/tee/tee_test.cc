@@ -59,19 +59,24 @@ TEST(TeeShared, CountsBothStreamsAndKeepsTheLastBytesOfEach) {
 TEST(TeeShared, KnowsWhatWasPrintedLately) {
   auto shared = Shared::make(1);
   ASSERT_TRUE(shared);
-  EXPECT_EQ(shared->printed_since(0, Stream::kErr, 0), "");
+  const auto since = [&](std::int64_t ms) {
+    const logtee::Tail tail = shared->output_tail(0, Stream::kErr, ms);
+    EXPECT_EQ(tail.text, shared->output_tail(0, Stream::kErr));
+    return tail.text.substr(tail.text.size() - tail.fresh);
+  };
+  EXPECT_EQ(since(0), "");
   shared->add(0, Stream::kErr, "old ", 1000);
   shared->add(0, Stream::kErr, "less old ", 3000);
   shared->add(0, Stream::kErr, "new ", 5000);
   shared->add(0, Stream::kErr, "newer", 5100);
-  EXPECT_EQ(shared->printed_since(0, Stream::kErr, 0), "old less old new newer");
-  EXPECT_EQ(shared->printed_since(0, Stream::kErr, 2000), "less old new newer");
-  EXPECT_EQ(shared->printed_since(0, Stream::kErr, 4000), "new newer");
-  EXPECT_EQ(shared->printed_since(0, Stream::kErr, 6000), "");
+  EXPECT_EQ(since(0), "old less old new newer");
+  EXPECT_EQ(since(2000), "less old new newer");
+  EXPECT_EQ(since(4000), "new newer");
+  EXPECT_EQ(since(6000), "");
   for (int i = 0; i < 1000; ++i) shared->add(0, Stream::kErr, "x", 6000 + i * 10);
-  EXPECT_EQ(shared->printed_since(0, Stream::kErr, 15'500), std::string(50, 'x'));
+  EXPECT_EQ(since(15'500), std::string(50, 'x'));
   shared->add(0, Stream::kErr, std::string(2 * kRingBytes, 'y'), 20'000);
-  EXPECT_EQ(shared->printed_since(0, Stream::kErr, 19'000), std::string(kRingBytes, 'y'));
+  EXPECT_EQ(since(19'000), std::string(kRingBytes, 'y'));
 }
 
 TEST(TeeShared, KeepsTheLastBytesInOrderHoweverTheyCome) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "init/sys/clock.h"
 #include "tests/rules/lifecycle/lifecycle.h"
 
 namespace {
@@ -14,6 +15,8 @@ using rules::shell;
 using rules::Spec;
 using rules::Words;
 using testing::AllOf;
+using testing::AnyOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -48,10 +51,11 @@ constexpr const char* kTraceback =
 
 // The culprit has printed why and closed its connections; a victim ends first.
 TEST_P(NodesFailure, IsTheRanksThatWasFailingWhenItWasAskedToStop) {
-  constexpr const char* kProgress = "echo 'ate shard 16' >&2; ";
+  constexpr const char* kProgress =
+      "echo 'ate shard 16' >&2; printf '\\r  5%%|x | 50/1000 [00:05<01:35, 10it/s]' >&2; ";
   // Lines that are printed on the way out.
   for (const std::string behind :
-       {"", "echo >&2;",
+       {"", "echo >&2;", "printf '\\r  5%%|x | 50/1000 [00:06<01:36, 9it/s]\\n' >&2;",
         "echo '[W] Warning: process group has NOT been destroyed before it is being destructed' "
         ">&2;",
         "echo 'wandb: You can sync this run to the cloud by running:' >&2;",
@@ -93,6 +97,29 @@ TEST_P(NodesFailure, IsNotOfARankWithAnOldTraceback) {
     EXPECT_THAT(first.err(), HasSubstr("first failure: rank-0 (node 0"));
     EXPECT_THAT(second.err(), HasSubstr("first failure: rank-0 (node 0"));
   }
+}
+
+// Two nodes fail before node 0 is there.
+TEST_P(NodesFailure, BeforeNode0CameIsOneOnAllNodes) {
+  rules::LocalNodes nodes(3);
+  const auto start = [&](int number, const std::string& script) {
+    const Words run_dir = {"--run-dir", path("run" + std::to_string(number))};
+    return spec(joined(joined(run_dir, nodes.options(number)), joined({"--"}, shell(script))));
+  };
+  const std::string fails = "echo > " + path("failed") + "$RANK; exit $((RANK + 10))";
+  const std::int64_t began_ms = sys::monotonic_ms();
+  Instance second(start(1, fails));
+  Instance third(start(2, fails));
+  await_file("", "failed1");
+  await_file("", "failed2");
+  Instance zero(start(0, "exec sleep 600"));
+  ASSERT_TRUE(zero.await_err("listens at port"));
+  const bool in_time = sys::monotonic_ms() < began_ms + 1500;
+  const int codes[] = {zero.wait(), second.wait(), third.wait()};
+  if (!in_time) GTEST_SKIP() << "the machine was too slow: node 0 came when the others were gone";
+  EXPECT_THAT(codes, AnyOf(ElementsAre(76, 11, 76), ElementsAre(76, 76, 12))) << zero.err();
+  const std::string named = "first failure: rank-" + std::to_string(codes[1] == 11 ? 1 : 2);
+  for (Instance* each : {&zero, &second, &third}) EXPECT_THAT(each->err(), HasSubstr(named));
 }
 
 // A single stop reaches both ranks: neither was ending before it.
