@@ -21,7 +21,7 @@ DEADLINE = 180
 # Sits as a rank in a dead communicator does, for SIT seconds, unless it is told how to end.
 STUB = r"""
 exec 3<>/ctl/rank-$RANK
-echo "$(date +%s.%N) $RANK $WORLD_SIZE $$" >>/ctl/up
+echo "$(date +%s.%N) $RANK $WORLD_SIZE $BASHPID" >>/ctl/up
 read -r -t "${SIT:-3600}" line <&3 || exit 1
 eval "$line"
 """
