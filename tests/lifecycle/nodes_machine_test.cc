@@ -160,13 +160,12 @@ TEST(SaveInDoubt, IsNoneOfACheckpointThatKeepsTheJobRunning) {
 TEST(FailureElsewhere, ThatIsAnsweredByARestartLeavesAStopItsCode) {
   Policy policy;
   policy.max_restarts = 3;
-  policy.rendezvous_ms = 60'000;
   for (const bool again : {true, false}) {
     Script job(policy);
-    job.running(1).linked();
+    job.running(2).linked();
     event::JobFailed failed = kElsewhere;
     failed.again = again;
-    job.job_failed(failed);
+    EXPECT_EQ(job.job_failed(failed), "report, signal 0#1=15, signal 1#1=15, set kill#1@7000");
     job.stop();
     EXPECT_EQ(job.machine().stopped(), again);
     EXPECT_EQ(job.machine().exit_code(), again ? 143 : 76);

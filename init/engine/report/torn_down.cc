@@ -21,8 +21,8 @@ constexpr std::int64_t kFreshMs = 2000;  // what was printed before, the rank ha
 constexpr std::size_t kMostRanks = 64;
 constexpr auto kErr = logtee::Stream::kErr;  // stdout is buffered, and may come after it
 
-// What is compared of a line to find one that comes again: nothing of a warning or a traceback, all
-// but the numbers of others.
+// A line without its numbers, to find one that comes again; "" for a warning and a traceback's
+// line.
 std::string key_of(std::string_view line, const envgen::FailureCatalog& catalog) {
   const std::string_view text = envgen::trimmed(line);
   if (text.empty() || line.starts_with(' ') || text.starts_with("Traceback (")) return "";
