@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <net/if.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -8,6 +9,7 @@
 #include <sys/un.h>
 
 #include <cstring>
+#include <fstream>
 #include <list>
 
 #include "init/engine/cluster/link_status.h"
@@ -28,6 +30,27 @@ bool set_loopback(bool up) {
   return ::ioctl(socket.get(), SIOCSIFFLAGS, &request) == 0;
 }
 bool loopback_of_its_own() { return ::unshare(CLONE_NEWNET) == 0 && set_loopback(true); }
+
+// Connections accepted at the port with more unread bytes than that (proc_pid_net(5)).
+int unread(int port, std::size_t bytes) {
+  int connections = 0;
+  for (const char* path : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
+    std::ifstream table(path);
+    std::string line;
+    while (std::getline(table, line)) {
+      unsigned local = 0;
+      unsigned state = 0;
+      unsigned long queued = 0;
+      const int fields = std::sscanf(line.c_str(), " %*u: %*[0-9A-F]:%X %*[0-9A-F]:%*X %X %*X:%lX",
+                                     &local, &state, &queued);
+      if (fields == 3 && local == static_cast<unsigned>(port) && state == TCP_ESTABLISHED &&
+          queued > bytes) {
+        ++connections;
+      }
+    }
+  }
+  return connections;
+}
 
 class Link : public child::Scratch {
  protected:
@@ -96,15 +119,23 @@ TEST_F(Link, TellsAllOfAFailure) {
   }
 }
 
+// Node 0 gathers failures for kGatherMs: here both lie before it when that time begins.
 TEST_F(Link, NamesTheFirstOfTwoFailures) {
   run(3);
-  node(1).fail("the second");
-  node(2).fail("the first", 200);
+  const std::string text(900, 'x');
+  node(0).stop();
+  node(1).fail("the second " + text);
+  node(2).fail("the first " + text, 200);
+  const std::int64_t deadline_ms = sys::monotonic_ms() + kLimitMs;
+  while (unread(port_, text.size()) < 2 && sys::monotonic_ms() < deadline_ms) {
+    ::poll(nullptr, 0, 5);
+  }
+  node(0).resume();
   for (Node& each : nodes_) {
     const lifecycle::Verdict verdict = each.await(State::kFailed);
     ASSERT_TRUE(verdict.failure);
     EXPECT_EQ(verdict.failure->node, 2U);
-    EXPECT_EQ(verdict.failure->message, "the first");
+    EXPECT_EQ(verdict.failure->message, "the first " + text);
   }
 }
 
