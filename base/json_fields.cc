@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/base64.h"
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 #include "base/utf8.h"
 
 namespace envgen {

@@ -31,6 +31,7 @@ struct NodeFailure {
     kSilent,   // nothing was heard from it for the link's time-out
     kReplanned,  // no failure: the list of nodes is another one there, and it starts again by that
     kUnfit,      // waits for no other node before a start, though others wait for it
+    kDiffers,    // plans another job: another number of ranks, list of nodes or version
   };
   // Evidence in the output of kFailed. If the earliest of the failures that are compared is a
   // victim, a root is the first failure, else one of unknown role.
@@ -53,7 +54,7 @@ struct NodeFailure {
   bool operator==(const NodeFailure&) const = default;
 };
 inline void fields(envgen::FieldVisitor& v, NodeFailure& failure) {
-  v("kind", failure.kind, NodeFailure::Kind::kUnfit);
+  v("kind", failure.kind, NodeFailure::Kind::kDiffers);
   v("role", failure.role, NodeFailure::Role::kVictim);
   v("node", failure.node);
   v("age_ms", failure.age_ms);

@@ -133,7 +133,10 @@ std::vector<Event> NodeSide::heed(const Verdict& verdict, const Machine& machine
     if (verdict.failure->node != node_) events.emplace_back(event::MembershipChanged{true});
     return events;
   }
-  if (known && verdict.failure->kind == Kind::kUnfit && verdict.failure->node == node_) {
+  const bool unfit =
+      known && (verdict.failure->kind == Kind::kDiffers ||
+                (verdict.failure->kind == Kind::kUnfit && verdict.failure->node == node_));
+  if (unfit) {
     events.emplace_back(event::Unfit{});
     return events;
   }

@@ -35,4 +35,9 @@ std::string cut_off_message(const std::string& node0, std::uint32_t others, Time
          ", so its own network is the likelier place";
 }
 
+std::string difference_text(const std::string& node, const std::string& how) {
+  return node + " cannot take part: " + how +
+         ": give all nodes the same --slots, list of nodes and image";
+}
+
 }  // namespace lifecycle

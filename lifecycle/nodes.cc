@@ -100,12 +100,21 @@ void Coordinator::come_back(std::uint32_t node) {
   count(of, 1);
 }
 
-void Coordinator::differs(std::uint32_t node, const std::string& how) {
+void Coordinator::differs(std::uint32_t node, const std::string& how, TimeMs now, bool for_good) {
   if (node >= nodes_.size() || nodes_[node].connected) return;
   if (differing_.size() >= kMostMissingNamed && !differing_.contains(node)) return;
-  std::string& kept = differing_[node];
-  kept = how;
-  cut_text(kept, kMostTextBytes / 4);
+  Difference& kept =
+      differing_.try_emplace(node, Difference{.how = {}, .since = now}).first->second;
+  kept.how = how;
+  cut_text(kept.how, kMostTextBytes / 4);
+  const bool runs = state_ == Verdict::State::kFine || state_ == Verdict::State::kTold;
+  if (!for_good || !runs || now - kept.since < kDiffersMs) return;
+  failed({.kind = Kind::kDiffers,
+          .node = node,
+          .message = difference_text(called(node), kept.how),
+          .detail = {}},
+         now, now);
+  settle(now);  // no node is to stop by itself first
 }
 
 // While this process did not run, it heard nobody: that is nobody's silence.
@@ -541,7 +550,7 @@ void Coordinator::settle(TimeMs now) {
   const bool open = !first.complete || first.role == NodeFailure::Role::kVictim;
   const bool gathers = waited < kGatherMs || awaits_away(now) || (open && waited < kDetailMs);
   const bool replanned = first.kind == Kind::kReplanned;  // whatever else ends, ends by it
-  const bool is_sure = replanned || first.kind == Kind::kUnfit;
+  const bool is_sure = replanned || first.kind == Kind::kUnfit || first.kind == Kind::kDiffers;
   if (gathers && !is_sure && !ended_) return;  // with node 0 goes who could still say it
   state_ = Verdict::State::kFailed;
   failing_->others.clear();

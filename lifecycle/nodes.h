@@ -17,8 +17,9 @@
 
 namespace lifecycle {
 
-inline constexpr TimeMs kGatherMs = 300;      // for others that fail in the same breath
-inline constexpr TimeMs kDetailMs = 2500;     // for the last lines of what failed, or its cause
+inline constexpr TimeMs kDiffersMs = 4000;  // a container of another job is about to end meanwhile
+inline constexpr TimeMs kGatherMs = 300;    // for others that fail in the same breath
+inline constexpr TimeMs kDetailMs = 2500;   // for the last lines of what failed, or its cause
 inline constexpr TimeMs kReconnectMs = 3000;  // a closed connection may be made again
 
 inline constexpr TimeMs kLookMs = 10'000;  // for all nodes to say where their ranks are
@@ -62,8 +63,9 @@ class Coordinator {
   void reported(std::uint32_t node, const NodeReport& report, TimeMs now);
   void heard(std::uint32_t node, TimeMs now);   // anything at all
   void closed(std::uint32_t node, TimeMs now);  // its last connection
-  // Somebody said to be it, and is not of this job: how, for whoever waits. Nothing else follows.
-  void differs(std::uint32_t node, const std::string& how);
+  // Somebody said to be it, and is not of this job: how, for whoever waits. `for_good`: it knows
+  // the job's key, and its plan can never fit; if it still says so after kDiffersMs, the job fails.
+  void differs(std::uint32_t node, const std::string& how, TimeMs now, bool for_good);
   // Why no start may be given on node 0, in words; "": it may.
   void hold(const std::string& why);
   void tick(TimeMs now);
@@ -193,7 +195,11 @@ class Coordinator {
   TimeMs absent_until_;
   TimeMs scanned_at_;
   std::vector<std::uint32_t> away_;
-  std::map<std::uint32_t, std::string> differing_;
+  struct Difference {
+    std::string how;
+    TimeMs since = 0;
+  };
+  std::map<std::uint32_t, Difference> differing_;
   std::string held_;
 
   std::optional<std::uint32_t> start_;  // node 0 alone says which

@@ -185,7 +185,7 @@ void Coordinator::remember_meeting(TimeMs now) {
 
 std::string Coordinator::why_missing(std::uint32_t node) const {
   const Node& of = nodes_[node];
-  if (const auto found = differing_.find(node); found != differing_.end()) return found->second;
+  if (const auto found = differing_.find(node); found != differing_.end()) return found->second.how;
   if (node == 0 && arrived(of) && !held_.empty()) return held_;
   if (!of.known) return "not connected";
   if (of.gone) return "ended with exit code " + std::to_string(of.report.exit_code);

@@ -8,7 +8,8 @@
 
 #include "base/constants/words.h"
 #include "base/printed_text.h"
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
+#include "base/stable_sort.h"
 #include "envgen/failure/printed_line.h"
 
 namespace envgen {
@@ -165,7 +166,7 @@ class Search {
     for (auto& [name, stream] : streams_) {
       if (stream.open) end_unfinished(stream);
     }
-    std::ranges::stable_sort(candidates_, {}, &Candidate::line);
+    envgen::stable_sort(candidates_, std::less(), &Candidate::line);
     const Candidate* best = nullptr;
     const Candidate* doubted = nullptr;  // known, but the job seems to have gone on
     for (const Candidate& next : candidates_) {

@@ -8,6 +8,7 @@
 #include "base/constants/words.h"
 #include "base/fields.h"
 #include "base/printed_text.h"
+#include "base/stable_sort.h"
 #include "base/wire.h"
 #include "envgen/failure/stack_groups.h"
 
@@ -32,8 +33,8 @@ std::vector<StackGroup> grouped(Ranks ranks) {
     if (fresh) groups.push_back({at, {}});
     groups[found->second].ranks.push_back(i);
   }
-  std::ranges::stable_sort(groups, std::ranges::greater(),
-                           [](const StackGroup& group) { return group.ranks.size(); });
+  envgen::stable_sort(groups, std::ranges::greater(),
+                      [](const StackGroup& group) { return group.ranks.size(); });
   return groups;
 }
 

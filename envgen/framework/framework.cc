@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "envgen/plan/launch.h"
-#include "envgen/plan/typed_launcher.h"
 
 namespace envgen {
 
@@ -24,8 +23,8 @@ extern const FrameworkLauncher kTensorFlowLauncher;
 namespace {
 
 // torch.distributed.launch alone is of versions before 2, whose agent has no such time.
-bool is_torch_agent(const std::vector<std::string>& command) {
-  const std::optional<Launcher> typed = typed_launcher(command);
+bool is_torch_agent(const ParsedCommand& command) {
+  const std::optional<Launcher>& typed = command.launcher();
   return typed && typed->reads == LauncherReads::kPet &&
          typed->module != "torch.distributed.launch";
 }
@@ -34,7 +33,8 @@ bool is_torch_agent(const std::vector<std::string>& command) {
 // platform started it as one of several ranks (PlatformFacts::own_rank), a RANK of the image is
 // unset: its MPI library asks the platform's PMI.
 Status launch_single(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
-  Process process = main_process(inputs, resolved.platform, resolved.platform.command, plan);
+  Process process =
+      main_process(inputs, resolved.platform, resolved.platform.command.typed(), plan);
   if (resolved.platform.own_rank) process.env = unset_stale(inputs, plan, rank_variables());
   plan.processes.push_back(std::move(process));
   if (inputs.request().grace_ms && is_torch_agent(resolved.platform.command)) {

@@ -9,31 +9,12 @@
 #include "envgen/framework/framework.h"
 #include "envgen/framework/framework_mindspore.h"
 #include "envgen/plan/launch.h"
-#include "envgen/plan/typed_launcher.h"
 
 namespace envgen {
 namespace {
 
 constexpr const char* kPlanning = "planning one process per Ascend device";
 constexpr const char* kTableName = "jobstart_hccl.json";
-
-// Python that runs a module or a string finds the script's neighbours through its working
-// directory, which is not the rank's.
-bool python_imports_from_cwd(const std::vector<std::string>& command, std::size_t* operand) {
-  std::string_view program(command[0]);
-  program = program.substr(program.rfind('/') + 1);
-  if (!program.starts_with("python")) return false;
-  for (std::size_t i = 1; i < command.size() && command[i].starts_with('-'); ++i) {
-    const std::string& option = command[i];
-    if (option == "-m" || option == "-c") {
-      *operand = i + 1;
-      return true;
-    }
-    // These take the next argument.
-    if (option == "-W" || option == "-X" || option == "--check-hash-based-pycs") ++i;
-  }
-  return false;
-}
 
 // The place of a path inside an argument: all of it, or what follows the '=' of an option.
 std::size_t path_offset(const std::string& argument) {
@@ -58,16 +39,20 @@ std::string absolute_argument(Inputs& inputs, const std::string& directory,
   return names_it ? argument.substr(0, offset) + absolute : argument;
 }
 
-std::vector<std::string> absolute_command(Inputs& inputs, const PlatformFacts& platform,
-                                          bool* imports_from_cwd) {
+// Python that runs a module or a string finds the script's neighbours through its working
+// directory, which is not the rank's.
+bool imports_from_cwd(const std::optional<PythonCommand>& python) {
+  return python && (python->module || python->text);
+}
+
+std::vector<std::string> absolute_command(Inputs& inputs, const PlatformFacts& platform) {
   const std::vector<std::string>& command = platform.command;
   const std::string directory = start_directory(inputs, platform);
-  std::size_t operand = 0;
-  *imports_from_cwd = python_imports_from_cwd(command, &operand);
+  const auto& python = platform.command.python();
   std::vector<std::string> result;
   result.reserve(command.size());
   for (std::size_t i = 0; i < command.size(); ++i) {
-    bool keep = *imports_from_cwd && i == operand;
+    const bool keep = imports_from_cwd(python) && i == python->operand;
     result.push_back(keep ? command[i] : absolute_argument(inputs, directory, command[i], i == 0));
   }
   return result;
@@ -156,11 +141,10 @@ Result<std::vector<std::size_t>> own_places(const Node& node, const PlatformFact
 
 // One process per Ascend device of this node.
 Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
-  if (const auto typed = typed_launcher(resolved.platform.command)) {
-    if (typed->framework == "ascend") return launch_msrun(inputs, resolved, plan);
-    const std::string_view name = typed->program.empty() ? typed->module : typed->program;
+  if (const ParsedCommand& typed = resolved.platform.command; typed.launcher()) {
+    if (typed.framework() == "ascend") return launch_msrun(inputs, resolved, plan);
     return fail(kPlanning, "--framework ascend",
-                std::string(name) + ", which starts the ranks by itself",
+                typed.launcher_name() + ", which starts the ranks by itself",
                 "name the training script alone, or leave out --framework ascend");
   }
   const AscendLauncher launcher = inputs.request().ascend_launcher.value_or(
@@ -178,8 +162,7 @@ Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan
   const std::string& log_dir = resolved.platform.log_dir;
   plan.directories.push_back({log_dir});
 
-  bool imports_from_cwd = false;
-  std::vector<std::string> command = absolute_command(inputs, resolved.platform, &imports_from_cwd);
+  const std::vector<std::string> command = absolute_command(inputs, resolved.platform);
   std::string work_dir = work_dir_of(inputs, resolved.platform, plan);
   const Request& request = inputs.request();
   bool own_log_path = inputs.variable("ASCEND_PROCESS_LOG_PATH").empty();
@@ -204,7 +187,7 @@ Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan
     for (auto names : {rank_variables(), mindspore_cluster_variables()}) {
       for (EnvEdit& edit : unset_stale(inputs, plan, names)) process.env.push_back(std::move(edit));
     }
-    if (imports_from_cwd) {
+    if (imports_from_cwd(resolved.platform.command.python())) {
       process.env.push_back(
           {EnvEdit::Kind::kPrependPath, "PYTHONPATH", start_directory(inputs, resolved.platform)});
     }

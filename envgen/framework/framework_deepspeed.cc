@@ -23,10 +23,6 @@ constexpr const char* kHostfile = "/job/hostfile";  // DeepSpeed looks there by 
 constexpr const char* kHostfileDirectory = "/job";
 constexpr int kDefaultPort = 29500;
 
-bool is_deepspeed(std::string_view program) {
-  return program == "deepspeed" || program == "ds" || program == "deepspeed.pt";
-}
-
 // The hostfile's path. Written on every node, with the same bytes.
 Result<std::string> add_hostfile(Inputs& inputs, const std::vector<HostfileEntry>& hosts,
                                  Plan& plan) {
@@ -66,14 +62,9 @@ bool has_option(const std::vector<std::string>& command, std::string_view name) 
 }
 
 // Where "deepspeed"'s own arguments begin: behind the program, or behind `python -m deepspeed`.
-std::optional<std::size_t> own_arguments(const std::vector<std::string>& command) {
-  if (is_deepspeed(base_name(command[0]))) return 1;
-  auto python = python_command(command);
-  if (!python || python->text || python->operand >= command.size()) return std::nullopt;
-  const std::string& operand = command[python->operand];
-  const bool module = operand == "deepspeed" || operand.starts_with("deepspeed.launcher");
-  const bool starts_it = python->module ? module : is_deepspeed(base_name(operand));
-  return starts_it ? std::optional(python->operand + 1) : std::nullopt;
+std::optional<std::size_t> own_arguments(const ParsedCommand& command) {
+  if (!command.is_launcher() || command.framework() != "deepspeed") return std::nullopt;
+  return command.launcher_arguments();
 }
 
 bool mentions_deepspeed(const std::vector<std::string>& command) {
@@ -100,12 +91,11 @@ std::vector<std::string> with_deepspeed(const std::vector<std::string>& command,
   return argv;
 }
 
-std::vector<std::string> launch_command(const std::vector<std::string>& command,
-                                        const std::string& hostfile, const Master& master,
-                                        Plan& plan) {
+std::vector<std::string> launch_command(const ParsedCommand& command, const std::string& hostfile,
+                                        const Master& master, Plan& plan) {
   std::vector<std::string> argv = command;
-  auto python = python_command(command);
-  if (!own_arguments(argv) && python && !python->text) {
+  const auto& python = command.python();
+  if (!own_arguments(command) && python && !python->text) {
     argv = with_deepspeed(command, *python, master, plan);
   }
   const bool moved = hostfile != kHostfile;

@@ -6,7 +6,6 @@
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
-#include "envgen/plan/typed_launcher.h"
 
 namespace envgen {
 namespace {
@@ -104,10 +103,10 @@ bool has_join(const std::vector<std::string>& command) {
 }
 
 // msrun knows "python", "python3" and "pytest"; it puts "python" in front of any other word.
-std::vector<std::string> script_of(const std::vector<std::string>& command, Plan& plan) {
+std::vector<std::string> script_of(const ParsedCommand& command, Plan& plan) {
   std::vector<std::string> script = command;
   if (script[0] == "pytest") return script;
-  if (python_command(command)) {
+  if (command.python()) {
     if (script[0] != "python" && script[0] != "python3") {
       plan.warnings.push_back("msrun starts \"python\" of the PATH instead of " + script[0]);
       script[0] = "python";
@@ -196,7 +195,7 @@ std::span<const std::string_view> mindspore_cluster_variables() {
 }
 
 Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
-  const std::vector<std::string>& command = resolved.platform.command;
+  const ParsedCommand& command = resolved.platform.command;
   if (resolved.platform.own_rank) {
     return fail(kPlanning, "platform " + plan.platform,
                 "one task per rank, each of which would start an msrun for its whole node",
@@ -205,8 +204,8 @@ Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan)
   }
   const bool direct = starts_msrun(command);
   // A shell's text may hand them on to its msrun.
-  if (direct || !typed_launcher(command)) unset_stale_cluster(inputs, plan);
-  if (direct || typed_launcher(command)) {
+  if (direct || !command.launcher()) unset_stale_cluster(inputs, plan);
+  if (direct || command.launcher()) {
     if (!has_join(command)) {
       plan.warnings.push_back(
           "msrun without --join=True ends at once and leaves its processes "

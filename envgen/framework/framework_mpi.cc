@@ -200,8 +200,8 @@ void add_openmpi_settings(const Inputs& inputs, const Job& job, Plan& plan) {
 }
 
 bool launches_by_itself(const PlatformFacts& platform) {
-  if (typed_launcher(platform.command)) return true;
-  return std::ranges::any_of(platform.command, [&platform](const std::string& word) {
+  if (platform.command.launcher()) return true;
+  return std::ranges::any_of(platform.command.words(), [&platform](const std::string& word) {
     const std::optional<Launcher> named = launcher_of_program(base_name(word));
     const bool mpi = named && (named->framework == "mpi" || named->framework == "horovod");
     // The platform that has flags of its own gives them to a line that does not contain "mpirun".
@@ -243,7 +243,7 @@ MpiLauncher find_launcher(Inputs& inputs, const Plan& plan) {
 
 std::vector<std::string> launch_command(Inputs& inputs, const PlatformFacts& platform,
                                         const Job& job, bool horovod, const Plan& plan) {
-  if (launches_by_itself(platform)) return platform.command;
+  if (launches_by_itself(platform)) return platform.command.words();
   const MpiLauncher launcher = find_launcher(inputs, plan);
   std::vector<std::string> flags;
   if (launcher.openmpi) flags = platform.mpirun_prefix;
@@ -253,7 +253,8 @@ std::vector<std::string> launch_command(Inputs& inputs, const PlatformFacts& pla
   if (std::erase(flags, "--allow-run-as-root") > 0) argv.emplace_back("--allow-run-as-root");
   argv.insert(argv.end(), {"-np", std::to_string(job.world_size)});
   std::ranges::move(flags, std::back_inserter(argv));
-  argv.insert(argv.end(), platform.command.begin(), platform.command.end());
+  const std::vector<std::string>& command = platform.command.words();
+  argv.insert(argv.end(), command.begin(), command.end());
   return argv;
 }
 

@@ -16,7 +16,6 @@
 #include "envgen/framework/node_job.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/launch.h"
-#include "envgen/plan/typed_launcher.h"
 
 namespace envgen {
 namespace {
@@ -126,8 +125,8 @@ Status launch_paddle(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan
   const PlatformFacts& platform = resolved.platform;
   if (resolved.cluster.nodes.empty()) plan.world_size = job.world_size;
   // A script may start the launch by itself; where the platform has started each rank, it is one.
-  const bool script = !platform.own_rank && !python_command(platform.command);
-  if (script || typed_launcher(platform.command)) {
+  const bool script = !platform.own_rank && !platform.command.python();
+  if (script || platform.command.launcher()) {
     launch_typed(inputs, resolved, job, plan);
     return {};
   }

@@ -25,7 +25,6 @@
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
-#include "envgen/plan/typed_launcher.h"
 
 namespace envgen {
 namespace {
@@ -53,9 +52,9 @@ bool contains_text(const std::vector<std::string>& command, std::string_view tex
 }
 
 // A launcher, or a program that is left alone because it may start one.
-bool is_users_own(const std::vector<std::string>& command, const ResolvedCluster& resolved,
+bool is_users_own(const ParsedCommand& command, const ResolvedCluster& resolved,
                   const Request& request) {
-  if (!framework_of_command(command).empty() || !python_command(command)) return true;
+  if (command.launcher() || !command.python()) return true;
   if (!resolved.platform.prefix_bare_python_only || request.torch_launcher) return false;
   const bool bare = command[0] == "python" || command[0] == "python3";
   return !bare || contains_text(command, "torch.distributed.launch");
@@ -109,20 +108,6 @@ std::vector<EnvEdit> node_variables(const Job& job) {
           {Kind::kSetDefault, "FORCE_TORCHRUN", "1"}};
 }
 
-// "env A=1 python train.py", "numactl -N0 python train.py", "./train.py": a training script that no
-// launcher starts.
-bool wraps_python(const std::vector<std::string>& command) {
-  if (python_command(command)) return false;
-  if (command[0].ends_with(".py")) return true;
-  for (std::size_t i = 1; i < command.size(); ++i) {
-    const std::vector<std::string> rest(command.begin() + static_cast<std::ptrdiff_t>(i),
-                                        command.end());
-    if (launcher_of_command(rest)) return false;
-    if (python_command(rest)) return true;
-  }
-  return false;
-}
-
 // "MIN:MAX" of more than one number.
 bool is_range(std::string_view nodes) {
   const std::size_t colon = nodes.find(':');
@@ -172,10 +157,10 @@ void keep_error_files(const Inputs& inputs, Process& process, Plan& plan) {
 }
 
 void launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
-  const std::vector<std::string>& command = resolved.platform.command;
+  const ParsedCommand& command = resolved.platform.command;
   Process process = main_process(inputs, resolved.platform, command, plan);
   // A script may read the platform's RANK and WORLD_SIZE for its own torchrun; an agent reads none.
-  if (!framework_of_command(command).empty()) {
+  if (command.is_launcher()) {
     append(process.env, unset_stale(inputs, plan, rank_variables()));
   }
   if (!job.address.empty() && !is_promised(plan, "MASTER_ADDR")) {
@@ -186,7 +171,7 @@ void launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job
     const Kind kind = job.alone() ? Kind::kSetDefault : Kind::kSet;
     process.env.push_back({kind, "MASTER_PORT", std::to_string(job.port)});
   }
-  const std::optional<Launcher> typed = typed_launcher(command);
+  const std::optional<Launcher>& typed = command.launcher();
   const bool torch_agent = (typed && typed->reads == LauncherReads::kPet) ||
                            contains_text(command, "torchrun") ||
                            contains_text(command, "torch.distributed.");
@@ -194,7 +179,7 @@ void launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job
     warn_of_torch_agent(inputs.request(), plan);
   }
   // Shells and their like may start a launcher; what a wrapper starts is seen here.
-  const bool hidden_python = !typed && wraps_python(command);
+  const bool hidden_python = !typed && command.wraps_python();
   if (hidden_python && (!job.alone() || job.slots > 1)) {
     plan.warnings.push_back(command[0] + " is started once on this node, which has to run " +
                             std::to_string(job.slots) + " of " + std::to_string(job.world_size) +
@@ -238,7 +223,7 @@ Status launch_own_rank(Inputs& inputs, const ResolvedCluster& resolved, const Jo
                        Plan& plan) {
   TRY(needs_master(job, kPlanning));
   const int rank = *resolved.platform.own_rank;
-  if (typed_launcher(resolved.platform.command)) {
+  if (resolved.platform.command.launcher()) {
     plan.warnings.push_back("the platform starts one task per rank, and each starts " +
                             resolved.platform.command[0] +
                             ": use one task per node, or no launcher");
@@ -258,10 +243,10 @@ Status launch_own_rank(Inputs& inputs, const ResolvedCluster& resolved, const Jo
 }
 
 Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
-  std::vector<std::string> command = resolved.platform.command;
-  if (const auto typed = typed_launcher(command)) {
-    const std::string_view name = typed->program.empty() ? typed->module : typed->program;
-    return fail(kPlanning, "--fan-out", std::string(name) + ", which starts the ranks by itself",
+  const ParsedCommand& typed = resolved.platform.command;
+  if (typed.launcher()) {
+    return fail(kPlanning, "--fan-out",
+                typed.launcher_name() + ", which starts the ranks by itself",
                 "name the training script alone, or leave out --fan-out");
   }
   TRY(needs_master(job, kPlanning));
@@ -270,11 +255,9 @@ Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, const Job
                             std::to_string(job.node_count) + " nodes");
   }
   // Lines reach the log as they are printed, as under torchrun.
-  if (const auto python = python_command(command)) {
-    const auto operand = command.begin() + static_cast<std::ptrdiff_t>(python->operand);
-    if (std::find(command.begin(), operand, "-u") == operand) {
-      command.insert(command.begin() + 1, "-u");
-    }
+  std::vector<std::string> command = typed;
+  if (typed.python() && !typed.python()->letters.contains('u')) {
+    command.insert(command.begin() + 1, "-u");
   }
   plan.free_master_port = job.alone() && !job.port_given && inputs.request().master_addr.empty();
   plan.directories.push_back({resolved.platform.log_dir});
@@ -424,8 +407,9 @@ Process agent_process(const Inputs& inputs, const ResolvedCluster& resolved,
 
 void launch_torchrun(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
                      const Torchrun& torchrun, Plan& plan) {
-  const std::vector<std::string>& command = resolved.platform.command;
-  const PythonCommand python = *python_command(command);
+  const ParsedCommand& typed = resolved.platform.command;
+  const std::vector<std::string>& command = typed;
+  const PythonCommand& python = *typed.python();
   std::vector<std::string> argv = {torchrun.program};
   std::ranges::move(torchrun_flags(inputs, resolved, job), std::back_inserter(argv));
   const bool as_it_is = python.text || !options_of(command, python).only_unbuffered;
@@ -458,8 +442,9 @@ std::string legacy_address(Inputs& inputs, const ResolvedCluster& resolved, cons
 
 Status launch_legacy(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
   constexpr const char* kModule = "torch.distributed.launch";
-  const std::vector<std::string>& command = resolved.platform.command;
-  const PythonCommand python = *python_command(command);
+  const ParsedCommand& typed = resolved.platform.command;
+  const std::vector<std::string>& command = typed;
+  const PythonCommand& python = *typed.python();
   if (python.text) {
     return fail(kPlanning, "the command",
                 std::string("a -c text, which ") + kModule + " cannot start", "use --fan-out");

@@ -99,9 +99,10 @@ bool gives_flag(const std::vector<std::string>& command, std::size_t from, std::
 }
 
 // The command with the flags of this task behind its script.
-Result<std::vector<std::string>> with_flags(std::vector<std::string> command,
-                                            const TfConfig& config, Plan& plan) {
-  auto python = python_command(command);
+Result<std::vector<std::string>> with_flags(const ParsedCommand& typed, const TfConfig& config,
+                                            Plan& plan) {
+  std::vector<std::string> command = typed;
+  const auto& python = typed.python();
   if (!python) {
     plan.warnings.push_back("--task_index and its like go behind a Python script, and " +
                             command[0] + " is none: they are left out");

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/constants/words.h"
+#include "envgen/plan/shell_text.h"
 
 namespace envgen {
 namespace {
@@ -98,15 +98,6 @@ std::optional<std::string> special_in(std::string_view line,
   return std::nullopt;
 }
 
-}  // namespace
-
-bool is_shell(std::string_view word) {
-  static constexpr auto kShells = words("sh", "bash", "dash", "ash", "zsh", "ksh");
-  return std::ranges::find(kShells, base_name(word)) != kShells.end();
-}
-
-namespace {
-
 // Where the words begin that a shell inside of the command reads as its text: the one behind its
 // -c. The command's size without one.
 std::size_t shell_text_in(const std::vector<std::string>& command) {
@@ -167,50 +158,6 @@ std::unexpected<Error> needs_shell(const std::string& found, std::string_view pl
   }
   return fail("reading the command", "platform " + std::string(platform), found,
               "use: bash -c " + text);
-}
-
-struct Operand {
-  std::size_t at = 0;        // the word that it is in
-  std::size_t attached = 0;  // where in that word it begins, behind its option: "-mpdb"
-  char letter = '\0';        // 'm' or 'c'; of a script, none
-};
-
-bool is_python(std::string_view program) {
-  constexpr std::string_view kPython = "python";
-  if (!program.starts_with(kPython)) return false;
-  program.remove_prefix(kPython.size());
-  return std::ranges::all_of(program, [](char c) { return is_digit(c) || c == '.'; });
-}
-
-// As CPython's getopt reads its options: letters in one word up to one that takes a value, which is
-// the rest of the word, or the next one.
-std::optional<Operand> find_operand(const std::vector<std::string>& command) {
-  if (command.empty() || !is_python(base_name(command[0]))) return std::nullopt;
-  Operand operand;
-  std::size_t at = 1;
-  for (; at < command.size() && command[at].starts_with('-') && command[at] != "-"; ++at) {
-    const std::string& option = command[at];
-    if (option == "--") {
-      ++at;
-      break;
-    }
-    if (option == "--check-hash-based-pycs") ++at;
-    if (option.starts_with("--")) continue;
-    const std::size_t valued = option.find_first_of("mcWX");
-    if (valued == std::string::npos) continue;
-    const char letter = option[valued];
-    const bool last = valued + 1 == option.size();
-    if (letter == 'm' || letter == 'c') {
-      operand.letter = letter;
-      if (!last) operand.attached = valued + 1;
-      if (last) ++at;
-      break;
-    }
-    if (last) ++at;
-  }
-  if (at >= command.size()) return std::nullopt;
-  operand.at = at;
-  return operand;
 }
 
 }  // namespace
@@ -280,22 +227,6 @@ std::vector<std::string> with_interpreter(const std::vector<std::string>& comman
   const bool script = !command.empty() && command[0].ends_with(".py") && command[0] != ".py";
   if (script) result.insert(result.begin(), interpreter);
   return result;
-}
-
-std::vector<std::string> with_operand_apart(std::vector<std::string> command) {
-  const auto found = find_operand(command);
-  if (!found || found->attached == 0) return command;
-  const auto word = command.begin() + static_cast<std::ptrdiff_t>(found->at);
-  std::string operand = word->substr(found->attached);
-  word->resize(found->attached);
-  command.insert(word + 1, std::move(operand));
-  return command;
-}
-
-std::optional<PythonCommand> python_command(const std::vector<std::string>& command) {
-  const auto found = find_operand(command);
-  if (!found || found->attached != 0) return std::nullopt;
-  return PythonCommand{found->at, found->letter == 'm', found->letter == 'c'};
 }
 
 }  // namespace envgen

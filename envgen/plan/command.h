@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "envgen/plan/inputs.h"
 
 namespace envgen {
 
@@ -33,25 +32,9 @@ using VariableValue = std::function<std::optional<std::string>(std::string_view 
 ExpandedCommand expand_variables(const std::vector<std::string>& command,
                                  const VariableValue& value);
 
-// "bash", "/bin/sh": a program that reads shell text, by its name.
-bool is_shell(std::string_view word);
-
 // A bare script ("train.py") gets `interpreter` in front. Unchanged otherwise.
 std::vector<std::string> with_interpreter(const std::vector<std::string>& command,
                                           const std::string& interpreter);
-
-// The parts of a Python command: where its script, module or -c text stands. Nothing when argv[0]
-// is no python (its base name is python, python3, python3.10, ...).
-struct PythonCommand {
-  std::size_t operand = 0;  // index of the script, or of what -m or -c names
-  bool module = false;      // -m
-  bool text = false;        // -c
-};
-std::optional<PythonCommand> python_command(const std::vector<std::string>& command);
-
-// The same command with what -m or -c names in a word of its own: "-mpdb" becomes "-m pdb". Of an
-// attached one python_command knows nothing.
-std::vector<std::string> with_operand_apart(std::vector<std::string> command);
 
 // A text as the words of a command; one that is more than words goes to sh.
 std::vector<std::string> command_of_line(std::string_view line);

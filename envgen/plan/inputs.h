@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "envgen/plan/parsed_command.h"
 #include "envgen/plan/request.h"
 #include "envgen/plan/snapshot.h"
 
@@ -17,9 +18,11 @@ struct TableMemo;
 class Inputs {
  public:
   Inputs(const Snapshot& snapshot, const Request& request, TableMemo* memo = nullptr)
-      : snapshot_(snapshot), request_(request), memo_(memo) {}
+      : snapshot_(snapshot), request_(request), command_(request.command), memo_(memo) {}
 
   [[nodiscard]] const Request& request() const { return request_; }
+  // The request's; a platform's rules may make another of it (PlatformFacts::command).
+  [[nodiscard]] const ParsedCommand& command() const { return command_; }
   [[nodiscard]] const Facts& facts() const { return snapshot_.facts; }
   [[nodiscard]] const Environ& env() const { return snapshot_.env; }
   // A variable's value, "" when it is unset.
@@ -58,6 +61,7 @@ class Inputs {
 
   const Snapshot& snapshot_;
   const Request& request_;
+  ParsedCommand command_;
   TableMemo* memo_;
   std::set<Want> wants_;
   std::set<std::string> files_read_;

@@ -4,9 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "envgen/plan/command.h"
-#include "envgen/plan/typed_launcher.h"
-
 namespace envgen {
 namespace {
 
@@ -14,14 +11,8 @@ constexpr const char* kDefaultPath = "/bin:/usr/bin";  // glibc's, when PATH is 
 
 }  // namespace
 
-std::string_view framework_of_command(const std::vector<std::string>& command) {
-  const std::optional<Launcher> launcher = launcher_of_command(command);
-  return !launcher ? "" : launcher->framework;
-}
-
-bool starts_msrun(const std::vector<std::string>& command) {
-  const std::optional<Launcher> launcher = launcher_of_command(command);
-  return launcher && launcher->program == "msrun";
+bool starts_msrun(const ParsedCommand& command) {
+  return command.is_launcher() && command.launcher()->program == "msrun";
 }
 
 namespace {
@@ -42,12 +33,12 @@ std::string_view log_dir_flag(const std::vector<std::string>& argv, std::size_t 
 }
 
 void find_rank_logs(const Inputs& inputs, Process& process) {
-  const std::optional<Launcher> launcher = launcher_of_command(process.argv);
-  const bool msrun = starts_msrun(process.argv);
+  const ParsedCommand command(process.argv);
+  if (!command.is_launcher()) return;
+  const bool msrun = starts_msrun(command);
   // All that read torchrun's variables are it, or start it with what they were given.
-  if (!msrun && (!launcher || launcher->reads != LauncherReads::kPet)) return;
-  const auto python = python_command(process.argv);
-  std::string_view told = log_dir_flag(process.argv, python ? python->operand + 1 : 1);
+  if (!msrun && command.launcher()->reads != LauncherReads::kPet) return;
+  std::string_view told = log_dir_flag(command, command.launcher_arguments());
   if (!msrun && told.empty()) told = inputs.variable("PET_LOG_DIR");
   if (!msrun && told.empty()) return;  // a new one in /tmp
   process.rank_logs = msrun ? RankLogs::kMsrun : RankLogs::kTorchrun;

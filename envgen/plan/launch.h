@@ -13,11 +13,8 @@
 
 namespace envgen {
 
-// The framework of launcher_of_command() (typed_launcher.h); "" for a program that is none.
-std::string_view framework_of_command(const std::vector<std::string>& command);
-
-// Whether it starts MindSpore's msrun.
-bool starts_msrun(const std::vector<std::string>& command);
+// Whether the command itself is MindSpore's msrun.
+bool starts_msrun(const ParsedCommand& command);
 
 // Where a node's process writes. By default the first one inherits, each other one has a file.
 bool inherits_output(const Request& request, std::size_t index);

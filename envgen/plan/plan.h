@@ -150,6 +150,7 @@ struct Plan {
   int node_count = 1;
   int world_size = 1;
   std::uint64_t cluster_id = 0;      // the resolver's digest of `cluster`, which PID 1 is not sent
+  std::uint64_t claim = 0;           // a digest of what this node runs (claim.h); 0 = none
   std::vector<EnvEdit> env;          // of every process below, before its own edits
   std::vector<std::string> scripts;  // sourced by a shell before the start, in this order; what
                                      // they change is added to `env`

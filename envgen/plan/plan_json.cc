@@ -2,7 +2,7 @@
 #include <set>
 
 #include "base/json_fields.h"
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 #include "base/text.h"
 #include "envgen/plan/dataset_json.h"
 #include "envgen/plan/observation_json.h"

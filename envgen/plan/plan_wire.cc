@@ -49,6 +49,7 @@ void fields(FieldVisitor& v, Plan& plan) {
   v("node_count", plan.node_count);
   v("world_size", plan.world_size);
   v("cluster_id", plan.cluster_id);
+  v("claim", plan.claim);
   v("policy", plan.policy);
   v("observe", plan.observe);
   v("warm", plan.warm);

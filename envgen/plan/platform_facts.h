@@ -10,6 +10,7 @@
 #include "base/environ.h"
 #include "base/result.h"
 #include "envgen/formats/cluster.h"
+#include "envgen/plan/parsed_command.h"
 #include "envgen/plan/plan.h"
 #include "envgen/plan/request.h"
 
@@ -26,9 +27,9 @@ struct PlatformFacts {
 
   std::string framework;         // the launcher that the platform's variables ask for; "" = none
   std::string framework_reason;  // "PS_HOST is set"
-  std::vector<std::string> command;  // after the platform's command rules (command.h)
-  std::string cwd;                   // where it starts; "" = the caller's directory
-  std::vector<EnvEdit> env;          // what the platform promises to every process
+  ParsedCommand command;         // after the platform's command rules (command.h)
+  std::string cwd;               // where it starts; "" = the caller's directory
+  std::vector<EnvEdit> env;      // what the platform promises to every process
 
   // Nothing tells how many nodes the job has: the error, for who has to know it. One process, and a
   // launcher that the user told by its own flags, do not.

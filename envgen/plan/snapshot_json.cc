@@ -1,5 +1,5 @@
 #include "base/json_fields.h"
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 #include "envgen/plan/snapshot.h"
 
 namespace envgen {

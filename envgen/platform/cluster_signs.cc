@@ -77,7 +77,6 @@ constexpr Sign kRows[] = {
     {"NGC_ARRAY_SIZE", When::kAboveOne, kByOptions},
     {"BEAKER_REPLICA_COUNT", When::kAboveOne, kByOptions},
     {"MF_PARALLEL_NUM_NODES", When::kAboveOne, kByOptions},  // Metaflow
-    {"DET_CONTAINER_ADDRS", When::kSeveral, kByOptions},     // Determined
     {"NUM_NODES", When::kAboveOne, kByOptions},              // Lightning, RunPod
     {"MA_NUM_HOSTS", When::kAboveOne, "pass on all MA_* and VC_* variables"},
     {"PADDLE_NNODES", When::kAboveOne, kByOptions},
@@ -132,9 +131,12 @@ bool is_sign(std::string_view value, When when) {
   return number && *number > (when == When::kAboveOne ? 1 : 0);
 }
 
+Error error_of(std::string where, std::string_view found, std::string_view fix) {
+  return {"planning a job of one node", std::move(where),
+          std::string(found) + ", a sign of several", std::string(fix) + kAlone};
+}
 std::unexpected<Error> sign_error(std::string where, std::string_view found, std::string_view fix) {
-  return fail("planning a job of one node", std::move(where),
-              std::string(found) + ", a sign of several", std::string(fix) + kAlone);
+  return std::unexpected(error_of(std::move(where), found, fix));
 }
 
 // One address among its own is no sign, and neither is one beside a count of one.
@@ -174,9 +176,16 @@ bool is_settled(const Inputs& inputs, std::string_view sign) {
 
 }  // namespace
 
+bool is_said_to_be_alone(const Request& request) {
+  return request.platform == "local" || request.nodes == 1;
+}
+
+Error sign_of_several(std::string where, std::string_view found) {
+  return error_of(std::move(where), found, kByOptions);
+}
+
 Status check_alone(const Inputs& inputs) {
   const Request& request = inputs.request();
-  if (request.platform == "local" || request.nodes == 1) return {};
   if (request.nodes || request.node_rank.value_or(0) > 0) {
     const char* option = request.nodes ? "--nodes" : "--node-rank";
     return sign_error(option, std::to_string(request.nodes ? *request.nodes : *request.node_rank),

@@ -3,13 +3,21 @@
 // more: such a job would become several jobs of one node, each of which ends well and overwrites
 // the others' checkpoints.
 
+#include <string>
+#include <string_view>
+
 #include "base/result.h"
 #include "envgen/plan/inputs.h"
 
 namespace envgen {
 
-// The error for the first sign, with what to do; none where there is no sign, or the user said that
-// the job is of this node alone (--nodes 1, --platform local).
+// Whether the user said that the job is of this node alone (--nodes 1, --platform local).
+bool is_said_to_be_alone(const Request& request);
+
+// The error for the first sign of those that have a row, with what to do.
 Status check_alone(const Inputs& inputs);
+
+// The error of a sign without a row.
+Error sign_of_several(std::string where, std::string_view found);
 
 }  // namespace envgen

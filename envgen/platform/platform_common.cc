@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/stable_sort.h"
 #include "base/text.h"
 #include "envgen/formats/hosts.h"
 #include "envgen/formats/nodelist.h"
@@ -277,7 +278,8 @@ Result<std::vector<Node>> nodes_of_tf_config(const TfConfig& config) {
       nodes.push_back(std::move(node));
     }
   }
-  std::ranges::stable_sort(nodes, {}, [](const Node& node) { return place_of_role(node.role); });
+  envgen::stable_sort(nodes, std::less(),
+                      [](const Node& node) { return place_of_role(node.role); });
   return nodes;
 }
 

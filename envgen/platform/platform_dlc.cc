@@ -4,7 +4,6 @@
 // apart. Source: "Built-in environment variables" in Platform for AI's documentation.
 
 #include "envgen/plan/devices.h"
-#include "envgen/plan/typed_launcher.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 
@@ -71,7 +70,7 @@ Location locate_by_master(Inputs& inputs, PlatformFacts platform) {
   // The other nodes have a name only when the job asks for it (createSvcForAllWorkers).
   cluster.nodes[0].host = cluster.master_addr;
 
-  std::string_view own_launcher = framework_typed(inputs.request().command);
+  std::string_view own_launcher = inputs.command().framework();
   if (cluster.nodes.size() > 1 && (own_launcher.empty() || own_launcher == "pytorch")) {
     platform.framework = "pytorch";
     platform.framework_reason = "MASTER_ADDR is set";

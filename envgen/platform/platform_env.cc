@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
-#include "envgen/plan/typed_launcher.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 #include "envgen/platform/told_ranks.h"
@@ -61,12 +60,13 @@ Result<Told> told_by(const Inputs& inputs) {
 
 // What they count; nothing where that is open. `slots`: the ranks of a node, as far as it can be
 // seen here.
-std::optional<RankMeans> meaning_of(const Request& request, const Told& told, int slots) {
+std::optional<RankMeans> meaning_of(const Inputs& inputs, const Told& told, int slots) {
+  const Request& request = inputs.request();
   if (request.rank_means) return request.rank_means;
   if (told.local_rank || told.local_world) return RankMeans::kProcess;
   if (told.nodes && told.node_rank) return RankMeans::kNode;
   if (told.nodes && told.nodes == told.world) return RankMeans::kNode;
-  if (!framework_typed(request.command).empty()) return RankMeans::kNode;
+  if (!inputs.command().framework().empty()) return RankMeans::kNode;
   if (slots == 1) return RankMeans::kNode;
   return std::nullopt;
 }
@@ -115,7 +115,7 @@ Location locate_env(Inputs& inputs) {
   if (!master) return master.error();
   auto slots = slots_of_node(inputs, 0);
   if (!slots) return NeedsPaths{};
-  const auto meaning = meaning_of(inputs.request(), *told, *slots);
+  const auto meaning = meaning_of(inputs, *told, *slots);
   if (!meaning) {
     auto text = [&inputs](const char* name) { return quoted(inputs.variable(name)); };
     return Error{kReading, "RANK and WORLD_SIZE",

@@ -11,7 +11,6 @@
 #include "envgen/formats/hostfile.h"
 #include "envgen/formats/hosts.h"
 #include "envgen/plan/devices.h"
-#include "envgen/plan/typed_launcher.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 
@@ -181,11 +180,11 @@ void name_trainer_nodes(std::string_view master, std::vector<Node>& nodes) {
 
 // `tune run --rdzv_endpoint=a:29500`: Trainer's torchtune has no other word of the master. Nothing
 // where a shell is still to say what stands there.
-std::optional<HostPort> typed_rendezvous(const Request& request) {
-  const std::optional<Launcher> typed = typed_launcher(request.command);
+std::optional<HostPort> typed_rendezvous(const ParsedCommand& command) {
+  const std::optional<Launcher>& typed = command.launcher();
   if (!typed || typed->reads != LauncherReads::kPet) return std::nullopt;
   bool next = false;
-  for (const std::string& argument : request.command) {
+  for (const std::string& argument : command.words()) {
     for (std::string_view word : words_of(argument)) {  // of a shell's text, too
       const std::string_view flag = next ? "" : take_part(word, '=');
       const bool is_flag = flag == "--rdzv_endpoint" || flag == "--rdzv-endpoint";
@@ -217,7 +216,7 @@ Status set_master(const Inputs& inputs, Cluster& cluster) {
   cluster.master_port = port.value_or(0);
   if (!master.value.empty()) return check_master(master.value, master.name);
   if (cluster.nodes.size() == 1) return {};
-  if (auto typed = typed_rendezvous(inputs.request())) {
+  if (auto typed = typed_rendezvous(inputs.command())) {
     cluster.master_addr = typed->host;
     cluster.master_port = typed->port;
     return {};

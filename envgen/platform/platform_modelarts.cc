@@ -17,7 +17,6 @@
 #include "envgen/formats/hosts.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
-#include "envgen/plan/typed_launcher.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 #include "envgen/platform/table_location.h"
@@ -133,15 +132,14 @@ std::string code_directory_in(const std::vector<std::string>& command,
 }
 
 // The script that the command runs, when its path is relative; "" for none.
-std::string relative_script_in(const std::vector<std::string>& command) {
-  auto python = python_command(command);
+std::string relative_script_in(const ParsedCommand& command) {
+  const auto& python = command.python();
   if (python && python->text) return "";
   if (python && !python->module) {
     const std::string& script = command[python->operand];
     return script.starts_with('/') ? "" : script;
   }
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    const std::string& word = command[i];
+  for (const std::string& word : command.words()) {
     if (word == "-c") return "";
     if (word.starts_with('-') || !(word.ends_with(".py") || word.ends_with(".sh"))) continue;
     return word.starts_with('/') ? "" : word;
@@ -413,7 +411,7 @@ Result<ResolvedCluster> locate_workers(const Inputs& inputs, const Peers& peers,
   }
   const int told_port = peers.hosts[0].port;
   cluster.master_port = told_port > 0 ? told_port : kPeerPort;
-  std::string_view own_launcher = framework_typed(platform.command);
+  std::string_view own_launcher = platform.command.framework();
   if (own_launcher.empty() || own_launcher == "pytorch") {
     platform.framework = "pytorch";
     platform.framework_reason =

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/stable_sort.h"
 #include "base/text.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
@@ -59,7 +60,8 @@ Location locate_openpai(Inputs& inputs) {
       return status.error();
     }
   }
-  std::ranges::stable_sort(nodes, {}, [](const Node& node) { return place_of_role(node.role); });
+  envgen::stable_sort(nodes, std::less(),
+                      [](const Node& node) { return place_of_role(node.role); });
   auto index = number_in(inputs, kOwnIndex);
   if (!index) return index.error();
   const std::string own_role(inputs.variable("PAI_CURRENT_TASK_ROLE_NAME"));

@@ -10,7 +10,6 @@
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
-#include "envgen/plan/typed_launcher.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 
@@ -178,7 +177,7 @@ void choose_mode(const Inputs& inputs, const Lists& lists, PlatformFacts& platfo
     platform.framework_reason = std::string(variable) + " is set";
   };
   if (!lists.ps.hosts.empty()) choose("tensorflow", lists.ps.source);
-  const bool deepspeed = framework_typed(platform.command) == "deepspeed";
+  const bool deepspeed = platform.command.framework() == "deepspeed";
   if (!inputs.variable("MASTER_ADDR").empty()) {
     choose(deepspeed ? "deepspeed" : "pytorch", "MASTER_ADDR");
   }
@@ -189,7 +188,7 @@ void choose_mode(const Inputs& inputs, const Lists& lists, PlatformFacts& platfo
 std::string_view mode_of(const Inputs& inputs, const PlatformFacts& platform) {
   if (!inputs.request().framework.empty()) return inputs.request().framework;
   if (!platform.framework.empty()) return platform.framework;
-  return framework_typed(platform.command);
+  return platform.command.framework();
 }
 
 // What the platform's page promises, as far as no mode decides about it.

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/stable_sort.h"
 #include "base/text.h"
 #include "envgen/formats/hosts.h"
 #include "envgen/plan/command.h"
@@ -114,7 +115,7 @@ Result<std::optional<std::vector<Task>>> tasks_of_job(Inputs& inputs) {
 
 // The pytorch plugin's master may be called anything: it is the task that MASTER_ADDR is of.
 void order_tasks(std::vector<Task>& tasks, const std::string& master) {
-  std::ranges::stable_sort(tasks, {}, [&master](const Task& task) {
+  envgen::stable_sort(tasks, std::less(), [&master](const Task& task) {
     bool leads = !master.empty() && !task.hosts.empty() && task.hosts[0] == master;
     return leads ? -1 : place_of_role(task.role);
   });

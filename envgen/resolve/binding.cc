@@ -23,7 +23,7 @@ constexpr std::string_view kThreads = "OMP_NUM_THREADS";
 // command that is all of its node.
 std::string_view launcher_option(const Plan& plan, const Process& process) {
   if (base_name(process.argv[0]) == "msrun") return "msrun --bind_core";
-  const std::string_view framework = framework_of_command(process.argv);
+  const std::string_view framework = ParsedCommand(process.argv).framework();
   const FrameworkLauncher& own = launcher_of(plan.framework);
   // Its nodes without a launcher serve one.
   if (framework.empty() && own.needs_ssh_peers && process.rank < 0) return own.bind_option;

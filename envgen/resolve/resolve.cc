@@ -14,16 +14,17 @@
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
 #include "envgen/plan/policy_json.h"
-#include "envgen/plan/typed_launcher.h"
 #include "envgen/platform/cluster_signs.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
 #include "envgen/resolve/binding.h"
 #include "envgen/resolve/hooks.h"
+#include "envgen/resolve/identity.h"
 #include "envgen/resolve/launched.h"
 #include "envgen/resolve/node_link.h"
 #include "envgen/resolve/output.h"
 #include "envgen/resolve/restart_policy.h"
+#include "envgen/resolve/sign_shapes.h"
 #include "envgen/resolve/terminal.h"
 #include "envgen/resolve/warm.h"
 #include "envgen/resolve/watches.h"
@@ -61,7 +62,7 @@ std::string chosen_by(ChosenBy reason) { return std::string(launcher_chosen_by(r
 std::string wanted_framework(const Request& request, const ResolvedCluster& resolved, Plan& plan) {
   if (!request.framework.empty()) return request.framework;
   // The user's launcher starts the ranks of a node; it must not be started once for each of them.
-  std::string by_command(framework_typed(resolved.platform.command));
+  std::string by_command(resolved.platform.command.framework());
   if (const std::string& by_platform = resolved.platform.framework; !by_platform.empty()) {
     const bool each_device = launcher_of(by_platform).needs_cann;
     return each_device && !by_command.empty() ? by_command : by_platform;
@@ -182,8 +183,8 @@ bool has_node_flag(const std::vector<std::string>& command) {
 }
 
 // Whether the user told the launcher how many nodes there are, or it has nothing to ask.
-bool tells_its_nodes(const Inputs& inputs, const Launcher& typed,
-                     const std::vector<std::string>& command) {
+bool tells_its_nodes(const Inputs& inputs, const ParsedCommand& command) {
+  const Launcher& typed = *command.launcher();
   if (typed.framework == "single") return true;
   if (typed.reads == LauncherReads::kPet && !inputs.variable("PET_NNODES").empty()) return true;
   return has_node_flag(command);
@@ -195,11 +196,11 @@ Status check_count(const Inputs& inputs, ResolvedCluster& resolved, Plan& plan) 
   const std::optional<Error>& uncounted = resolved.platform.uncounted;
   if (!uncounted) return {};
   const Request& request = inputs.request();
-  const std::vector<std::string>& command = resolved.platform.command;
+  const ParsedCommand& command = resolved.platform.command;
   const bool asked = !request.framework.empty() && request.framework != "single";
   const bool launches = request.torch_launcher || request.ascend_launcher;
-  const std::optional<Launcher> typed = typed_launcher(command);
-  const bool told = !typed || tells_its_nodes(inputs, *typed, command);
+  const std::optional<Launcher>& typed = command.launcher();
+  const bool told = !typed || tells_its_nodes(inputs, command);
   // An operator of PyTorch has been here, and its count is lost.
   const bool torch = !inputs.variable("PET_NODE_RANK").empty();
   if (asked || launches || torch || !told) return std::unexpected(*uncounted);
@@ -254,20 +255,31 @@ void warn_of_counts(const Inputs& inputs, const ResolvedCluster& resolved, Plan&
                             std::to_string(visible->count) + " devices for " + each +
                             " of this node: some have to share one; see --slots");
   }
-  const std::vector<std::string>& command = resolved.platform.command;
-  if (const std::string script = shell_script(command); ranks > 1 && !script.empty()) {
+  const ParsedCommand& command = resolved.platform.command;
+  if (const std::string& doubt = command.in_doubt(); ranks > 1 && !doubt.empty()) {
     plan.warnings.push_back(
-        script + " is started " + std::to_string(ranks) +
+        doubt + " is started " + std::to_string(ranks) +
         " times on this node, once for each rank: if it starts torchrun, msrun, mpirun or another "
         "launcher by itself, give --framework single, which starts it once");
   }
   const std::optional<int>& slots = inputs.request().slots;
   if (slots && *slots > 1 && plan.framework == "single" && !resolved.platform.own_rank &&
-      !typed_launcher(command) && inputs.request().framework.empty()) {
+      !command.launcher() && inputs.request().framework.empty()) {
     plan.warnings.push_back("--slots " + std::to_string(*slots) +
                             ": one process is started, for nothing says what its ranks are; add "
                             "--fan-out for PyTorch, or --framework");
   }
+}
+
+// Of a job of one node because nothing said more.
+Status check_lone_node(const Inputs& inputs, Plan& plan) {
+  if (is_said_to_be_alone(inputs.request())) return {};
+  TRY(check_alone(inputs));
+  TRY(check_shapes(inputs));
+  if (plan.platform != "local") return {};
+  TRY_ASSIGN(auto warning, check_replica_name(inputs));
+  if (!warning.empty()) plan.warnings.push_back(std::move(warning));
+  return {};
 }
 
 Pending pending_for(Wait wait, Plan plan) {
@@ -281,7 +293,7 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
     return status.error();
   }
   bool has_ranks = !resolved.cluster.nodes.empty();
-  if (resolved.platform.command.empty()) resolved.platform.command = inputs.request().command;
+  if (resolved.platform.command.empty()) resolved.platform.command = inputs.command();
   plan.warnings = resolved.warnings;
   warn_of_unused(inputs.request(), resolved, plan);
   plan.waits = resolved.waits;
@@ -295,10 +307,13 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   if (!launcher) return launcher.error();
   // What is only started does no harm twice that its user has not typed, and neither does a
   // launcher that knows its nodes.
-  const std::optional<Launcher> typed = typed_launcher(resolved.platform.command);
-  const bool told = typed && tells_its_nodes(inputs, *typed, resolved.platform.command);
+  const ParsedCommand& command = resolved.platform.command;
+  const bool told = command.launcher() && tells_its_nodes(inputs, command);
   if (resolved.platform.alone_by_default && !(*launcher)->only_starts && !told) {
-    if (auto status = check_alone(inputs); !status) return status.error();
+    if (auto status = check_lone_node(inputs, plan); !status) return status.error();
+  }
+  if (!(*launcher)->only_starts) {
+    if (auto status = check_identity(inputs, resolved); !status) return status.error();
   }
   if (auto wait = too_few_nodes(inputs.request(), resolved.cluster.nodes.size())) {
     return pending_for(std::move(*wait), std::move(plan));
@@ -309,10 +324,6 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
     if (!status) return status.error();
   }
   count_ranks(inputs.request(), **launcher, resolved);
-  // What is only started stays as it was typed.
-  if (!(*launcher)->only_starts) {
-    resolved.platform.command = with_operand_apart(std::move(resolved.platform.command));
-  }
   resolved.platform.log_dir = log_dir_of(inputs, resolved.platform, plan);
   if (auto status = find_hooks(inputs, plan); !status) return status.error();
   share_grace(inputs.request(), plan);

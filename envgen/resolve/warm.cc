@@ -7,7 +7,7 @@
 
 #include "base/constants/words.h"
 #include "envgen/plan/command.h"
-#include "envgen/plan/typed_launcher.h"
+#include "envgen/plan/parsed_command.h"
 
 namespace envgen {
 namespace {
@@ -29,29 +29,21 @@ bool is_free(std::string_view name, const std::vector<std::string>& free) {
 
 std::string_view name_of_entry(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
-// Without its options Python loads no sitecustomize, or none from PYTHONPATH; with others it reads
-// its program in another way.
-std::optional<char> hindering_option(const std::vector<std::string>& argv, std::size_t operand) {
-  for (std::size_t i = 1; i < operand; ++i) {
-    const std::string& word = argv[i];
-    if (!word.starts_with('-') || word.starts_with("--")) continue;
-    const std::size_t valued = word.find_first_of("mcWX");
-    const std::size_t at = word.substr(0, valued).find_first_of("EIShVix?");
-    if (at != std::string::npos) return word[at];
-    if ((valued != std::string::npos) && valued + 1 == word.size()) ++i;
-  }
-  return std::nullopt;
-}
+// Options with which Python loads no sitecustomize, or none from PYTHONPATH, or reads its program
+// in another way.
+constexpr std::string_view kHindering = "EIShVix?";
 
 // Why it cannot be warm; "" = it can.
 std::string find_cold_reason(const Process& process, WarmProcess& warm) {
-  if (typed_launcher(process.argv)) {
+  const ParsedCommand command(process.argv);
+  if (command.launcher()) {
     return "its command is a launcher, which starts the ranks by itself";
   }
-  const auto python = python_command(process.argv);
+  const auto& python = command.python();
   if (!python || python->text) return "its command is no Python script or module";
-  if (const auto option = hindering_option(process.argv, python->operand)) {
-    return std::string("Python's option -") + *option + " keeps it from loading what warms it";
+  if (const std::size_t at = python->letters.find_first_of(kHindering); at != std::string::npos) {
+    return std::string("Python's option -") + python->letters[at] +
+           " keeps it from loading what warms it";
   }
   warm = {.operand = static_cast<int>(python->operand), .module = python->module};
   return {};

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 #include "init/cli/commands.h"
 #include "init/cli/files.h"
 #include "init/doctor/doctor.h"

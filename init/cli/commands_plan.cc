@@ -2,7 +2,7 @@
 
 #include "envgen/plan/command.h"
 #include "envgen/plan/inputs.h"
-#include "envgen/plan/typed_launcher.h"
+#include "envgen/plan/parsed_command.h"
 #include "init/cli/commands.h"
 #include "init/engine/policies.h"
 #include "init/engine/report/job_messages.h"
@@ -91,11 +91,12 @@ envgen::Status confine(envgen::Plan& plan, const Case& one) {
 
 // The script that an interpreter would read; "".
 std::string script_of(const envgen::Process& process) {
-  const auto python = envgen::python_command(process.argv);
-  if (python && !python->module && !python->text && python->operand < process.argv.size()) {
-    return process.argv[python->operand];
+  const envgen::ParsedCommand command(process.argv);
+  const auto& python = command.python();
+  if (python && !python->module && !python->text) {
+    return command[python->operand];
   }
-  return python ? "" : envgen::shell_script(process.argv);
+  return python ? "" : command.shell_script();
 }
 
 // A hook may still bring the program, or a script change PATH: it is no error of the plan.

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 #include "envgen/plan/inputs.h"
 #include "init/sys/facts.h"
 #include "init/sys/files.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "init/engine/cluster/link_task.h"
+#include "init/engine/cluster/node_claim.h"
 #include "init/engine/data/data.h"
 #include "init/engine/hooks/hook_tasks.h"
 #include "init/engine/monitor/stack_dump.h"
@@ -121,6 +122,7 @@ class Supervisor {
   ChildWorker& trigger_;  // makes a trigger file
   EnvFiles& env_files_;
   LinkTask& link_;
+  NodeClaim claim_;
   StackDump& stacks_;
   WarmRanks& warm_;
   HookTasks hooks_;

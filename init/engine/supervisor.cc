@@ -369,7 +369,13 @@ void Supervisor::take_news(ResolverNews news) {
     resolve_code_ = failed->exit_code != 0 ? failed->exit_code : exit_code::kOwnFailure;
     post(event::ResolveFailed{failed->exit_code});
   } else {
-    adopt_plan(std::move(std::get<envgen::Plan>(news)));
+    auto& plan = std::get<envgen::Plan>(news);
+    if (auto status = claim_.take(plan); !status) {
+      job_.resolver_message = to_line(status.error());
+      resolve_code_ = exit_code::kOwnFailure;
+      return post(event::ResolveFailed{exit_code::kOwnFailure});
+    }
+    adopt_plan(std::move(plan));
   }
 }
 
@@ -507,6 +513,8 @@ void Supervisor::drain() {
     for (const lifecycle::Action& one : actions) perform(one);
     common_.reset();
     if (!text.empty()) diagnosis_.say_behind(text);
+    // Whoever looks into a held container may run the job there once more.
+    if (machine_.phase() >= lifecycle::Phase::kHold) claim_.release();
     timeline_.stepped(next, actions, before.phase, job_, machine_);
     events_.pop_front();
   }

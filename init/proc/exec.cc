@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "base/exit_codes.h"
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
 

@@ -9,6 +9,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "base/stable_sort.h"
 #include "base/text.h"
 #include "init/proc/tree.h"
 #include "init/sys/fd.h"
@@ -76,7 +77,7 @@ std::vector<Thread> threads_of(pid_t pid, std::size_t most) {
     if (thread.wait == "0") thread.wait.clear();
     threads.push_back(std::move(thread));
   }
-  std::ranges::stable_sort(threads, [pid](const Thread& a, const Thread& b) {
+  envgen::stable_sort(threads, [pid](const Thread& a, const Thread& b) {
     return (a.tid == pid) != (b.tid == pid) ? a.tid == pid : a.tid < b.tid;
   });
   return threads;

@@ -14,6 +14,7 @@
 #include <charconv>
 #include <map>
 
+#include "base/stable_sort.h"
 #include "init/sys/fd.h"
 
 namespace proc {
@@ -161,7 +162,7 @@ std::optional<std::vector<Member>> descendants(const std::vector<pid_t>& spared)
     below.push_back(member);
     below.back().depth = depth;
   }
-  std::ranges::stable_sort(below, {}, &Member::depth);
+  envgen::stable_sort(below, std::less(), &Member::depth);
   return below;
 }
 

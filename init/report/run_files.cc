@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 #include "base/text.h"
 #include "init/engine/report/output_tail.h"
 #include "init/sys/fd.h"

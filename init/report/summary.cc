@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/constants/words.h"
+#include "base/stable_sort.h"
 #include "base/text.h"
 #include "init/engine/state/status_text.h"
 
@@ -167,8 +168,8 @@ Summary summary_of(const std::vector<NodeRun>& runs) {
     for (std::size_t i = 0; i < kTimeShares; ++i) summary.shares[i] += node.shares[i];
     summary.nodes.push_back(std::move(node));
   }
-  std::ranges::stable_sort(summary.nodes, {},
-                           [](const NodeSummary& node) { return node.chart.node; });
+  envgen::stable_sort(summary.nodes, std::less(),
+                      [](const NodeSummary& node) { return node.chart.node; });
   for (const NodeSummary& node : summary.nodes) {
     const bool first = summary.begin_ms == 0;
     summary.begin_ms =
@@ -177,8 +178,8 @@ Summary summary_of(const std::vector<NodeRun>& runs) {
     add_failures(summary, node);
     add_findings(summary, node);
   }
-  std::ranges::stable_sort(summary.failures, {}, &Failure::at_ms);
-  std::ranges::stable_sort(summary.findings, {}, &Finding::at_ms);
+  envgen::stable_sort(summary.failures, std::less(), &Failure::at_ms);
+  envgen::stable_sort(summary.findings, std::less(), &Finding::at_ms);
   add_facts(summary, runs);
   return summary;
 }

@@ -7,6 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "base/stable_sort.h"
+
 namespace report {
 namespace {
 
@@ -93,7 +95,7 @@ TimeShares time_shares_of(const Chart& chart) {
     if (const auto share = share_of(span)) add(edges, *share, from_ms, span.end_ms);
   }
   add_losses(edges, chart);
-  std::ranges::stable_sort(edges, {}, &Edge::at_ms);
+  envgen::stable_sort(edges, std::less(), &Edge::at_ms);
   TimeShares shares{};
   Covers covers{};
   std::int64_t at_ms = chart.begin_ms;

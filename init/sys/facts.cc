@@ -33,12 +33,6 @@ struct Free {
   void operator()(char* text) const { ::free(text); }
 };
 
-std::string working_directory() {
-  const std::unique_ptr<char, Free> path(::getcwd(nullptr, 0));
-  // Older C libraries say "(unreachable)/..." for a directory outside of our root.
-  return path && *path == '/' ? path.get() : "";
-}
-
 std::string host_name() {
   utsname names{};
   return ::uname(&names) == 0 ? names.nodename : "";
@@ -218,6 +212,12 @@ bool trusted(const Candidate& candidate) {
 }
 
 }  // namespace
+
+std::string working_directory() {
+  const std::unique_ptr<char, Free> path(::getcwd(nullptr, 0));
+  // Older C libraries say "(unreachable)/..." for a directory outside of our root.
+  return path && *path == '/' ? path.get() : "";
+}
 
 envgen::Facts gather_facts() {
   envgen::Facts facts;

@@ -10,8 +10,10 @@
 
 namespace sys {
 
-// Facts without run_dir. No name service: a static glibc has none. cwd is "" when it was deleted
-// or cannot be told, which SpawnSpec::cwd takes as "stay".
+// "" when it was deleted or cannot be told, which SpawnSpec::cwd takes as "stay".
+std::string working_directory();
+
+// Facts without run_dir. No name service: a static glibc has none. cwd is working_directory().
 envgen::Facts gather_facts();
 
 // RUN_DIR holds state.json, control and what the plan moves there. Ours while `lock` is held.

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 #include "base/utf8.h"
 #include "init/sys/clock.h"
 #include "init/sys/nonblocking_writer.h"

@@ -1,4 +1,4 @@
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -228,6 +228,9 @@ TEST_F(NodeSideTest, TurnsAVerdictIntoWhatItIsHere) {
   EXPECT_TRUE(std::get<event::JobFailed>(heed(failed(2, Kind::kStopped))[0]).stopped);
   EXPECT_FALSE(std::get<event::JobFailed>(heed(failed(2, Kind::kUnfit))[0]).here);
   EXPECT_TRUE(std::holds_alternative<event::Unfit>(heed(failed(1, Kind::kUnfit))[0]));
+  for (const std::uint32_t node : {1U, 2U}) {
+    EXPECT_TRUE(std::holds_alternative<event::Unfit>(heed(failed(node, Kind::kDiffers))[0]));
+  }
   EXPECT_TRUE(std::get<event::JobFailed>(heed(failed(2, Kind::kExpired))[0]).expired);
 }
 

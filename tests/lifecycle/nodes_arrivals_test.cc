@@ -221,7 +221,7 @@ TEST(Waiting, IsNoneWhereNoNodeMeets) {
 TEST(Waiting, NamesAFewAndCountsTheOthers) {
   Nodes job(12);
   job.connect(0).connect(1).connect(2).connect(3).arrive(0).pass(1000);
-  job.coordinator().differs(4, "came from 10.0.0.9 with another list of nodes");
+  job.coordinator().differs(4, "came from 10.0.0.9 with another list of nodes", job.now, false);
   job.runs(2).stage(3, Stage::kStopping).pass(1000);
   EXPECT_EQ(job.verdict(0).missing, 11U);
   EXPECT_EQ(job.verdict(0).waits_for,
@@ -470,10 +470,45 @@ TEST(Strangers, AreNotOfTheJob) {
   job.coordinator().reported(2, {}, 0);
   job.coordinator().heard(2, 0);
   job.coordinator().closed(2, 0);
-  job.coordinator().differs(2, "x");
+  job.coordinator().differs(2, "x", job.now, false);
   EXPECT_EQ(job.coordinator().presence(2), Coordinator::Presence::kNever);
   EXPECT_EQ(job.verdict(2), Verdict{});
   EXPECT_EQ(job.text_of_all(), "fine 0");
+}
+
+// Its plan can never fit node 0's. A container of the last job may say so for a moment.
+TEST(Differing, FailsTheJobWhereItStays) {
+  Nodes job(3);
+  job.connect(0).connect(1);
+  const auto says = [&job](bool for_good) {
+    job.coordinator().differs(2, "it plans 3 ranks in all, and node 0 2", job.now, for_good);
+  };
+  says(true);
+  job.pass(kDiffersMs - 1);
+  says(true);
+  EXPECT_EQ(job.verdict(0).state, Verdict::State::kFine);
+  job.pass(1);
+  says(false);
+  EXPECT_EQ(job.verdict(0).state, Verdict::State::kFine);
+  says(true);
+  for (const std::uint32_t node : {0U, 1U}) {
+    const Verdict verdict = job.verdict(node);
+    ASSERT_EQ(verdict.state, Verdict::State::kFailed);
+    EXPECT_EQ(verdict.failure->kind, NodeFailure::Kind::kDiffers);
+    EXPECT_EQ(verdict.failure->node, 2U);
+    EXPECT_EQ(verdict.failure->message,
+              "node 2 (c) cannot take part: it plans 3 ranks in all, and node 0 2: give all nodes "
+              "the same --slots, list of nodes and image");
+  }
+}
+
+TEST(Differing, IsOverWhenItsNodeComes) {
+  Nodes job(2);
+  job.connect(0);
+  job.coordinator().differs(1, "x", job.now, true);
+  job.connect(1).pass(kDiffersMs);
+  job.coordinator().differs(1, "x", job.now, true);
+  EXPECT_EQ(job.verdict(0).state, Verdict::State::kFine);
 }
 
 TEST(NodeText, NamesANodeOnce) {

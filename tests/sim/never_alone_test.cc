@@ -120,21 +120,22 @@ INSTANTIATE_TEST_SUITE_P(
 // What other platforms and launchers tell their jobs, of whose nodes no profile is made.
 INSTANTIATE_TEST_SUITE_P(
     OfOtherPlatforms, Signs,
-    testing::Values(
-        Words{"AWS_BATCH_JOB_NUM_NODES=2", "AWS_BATCH_JOB_NODE_INDEX=0"},
-        Words{"LEPTON_JOB_TOTAL_WORKERS=2", "LEPTON_JOB_WORKER_INDEX=0"},
-        Words{"DSTACK_NODES_NUM=2", "DSTACK_NODE_RANK=0"},
-        Words{"NGC_ARRAY_SIZE=2", "NGC_ARRAY_INDEX=0"},
-        Words{"BEAKER_REPLICA_COUNT=2", "BEAKER_LEADER_REPLICA_HOSTNAME=a"},
-        Words{"MF_PARALLEL_NUM_NODES=2"}, Words{"NUM_NODES=2", "NODE_RANK=0"},
-        Words{"DET_CONTAINER_ADDRS=[\"10.0.0.1\", \"10.0.0.2\"]"}, Words{"MA_NUM_HOSTS=2"},
-        Words{"PADDLE_TRAINERS_NUM=2"}, Words{"PADDLE_NNODES=2"}, Words{"PADDLE_TRAINER_ID=1"},
-        Words{"PADDLE_TRAINER_ENDPOINTS=a:1,b:1"}, Words{"TF_WORKER_HOSTS=a:1,b:1"},
-        Words{"TPU_WORKER_HOSTNAMES=t-0.t,t-1.t", "TPU_WORKER_ID=0"},
-        Words{"MEGASCALE_NUM_SLICES=2"}, Words{"NUM_PROCESSES=2", "COORDINATOR_ADDRESS=a"},
-        Words{"FLUX_JOB_SIZE=2", "FLUX_TASK_RANK=0"}, Words{"FLUX_TASK_RANK=1"},
-        Words{"PMIX_RANK=1"}, Words{"JSM_NAMESPACE_SIZE=2"}, Words{"_CONDOR_NPROCS=2"},
-        Words{"NHOSTS=2"}, Words{"SLURM_STEP_NUM_TASKS=8"}, Words{"LWS_LEADER_ADDRESS=g-0.g"}));
+    testing::Values(Words{"AWS_BATCH_JOB_NUM_NODES=2", "AWS_BATCH_JOB_NODE_INDEX=0"},
+                    Words{"LEPTON_JOB_TOTAL_WORKERS=2", "LEPTON_JOB_WORKER_INDEX=0"},
+                    Words{"DSTACK_NODES_NUM=2", "DSTACK_NODE_RANK=0"},
+                    Words{"NGC_ARRAY_SIZE=2", "NGC_ARRAY_INDEX=0"},
+                    Words{"BEAKER_REPLICA_COUNT=2", "BEAKER_LEADER_REPLICA_HOSTNAME=a"},
+                    Words{"MF_PARALLEL_NUM_NODES=2"}, Words{"NUM_NODES=2", "NODE_RANK=0"},
+                    Words{"MA_NUM_HOSTS=2"}, Words{"PADDLE_TRAINERS_NUM=2"},
+                    Words{"PADDLE_NNODES=2"}, Words{"PADDLE_TRAINER_ID=1"},
+                    Words{"PADDLE_TRAINER_ENDPOINTS=a:1,b:1"}, Words{"TF_WORKER_HOSTS=a:1,b:1"},
+                    Words{"TPU_WORKER_HOSTNAMES=t-0.t,t-1.t", "TPU_WORKER_ID=0"},
+                    Words{"MEGASCALE_NUM_SLICES=2"},
+                    Words{"NUM_PROCESSES=2", "COORDINATOR_ADDRESS=a"},
+                    Words{"FLUX_JOB_SIZE=2", "FLUX_TASK_RANK=0"}, Words{"FLUX_TASK_RANK=1"},
+                    Words{"PMIX_RANK=1"}, Words{"JSM_NAMESPACE_SIZE=2"}, Words{"_CONDOR_NPROCS=2"},
+                    Words{"NHOSTS=2"}, Words{"SLURM_STEP_NUM_TASKS=8"},
+                    Words{"LWS_LEADER_ADDRESS=g-0.g"}));
 
 TEST(NeverAlone, WhatSaysOneIsNoSign) {
   for (const Words& variables : {Words{"WORLD_SIZE=1", "RANK=0", "MASTER_ADDR=elsewhere"},
@@ -161,9 +162,87 @@ TEST(NeverAlone, WhatSaysOneIsNoSign) {
                                  Words{"AWS_BATCH_JOB_ARRAY_INDEX=3", "AWS_BATCH_JOB_ARRAY_SIZE=8"},
                                  Words{"CLOUD_RUN_TASK_INDEX=3", "CLOUD_RUN_TASK_COUNT=8"},
                                  Words{"NOMAD_ALLOC_INDEX=3"},
-                                 Words{"DET_CONTAINER_ADDRS=[\"10.0.0.1\"]"},
                                  Words{"PMIX_RANK=0"}}) {
     EXPECT_EQ(said({variables, kPyTorch}), "local pytorch, world size 1") << variables[0];
+  }
+}
+
+// Variables that no row names: by what they look like, on the first node and on the second.
+INSTANTIATE_TEST_SUITE_P(
+    ByShape, Signs,
+    testing::Values(Words{"NODE_NUM=2", "INDEX=0", "CHIEF_IP=10.0.0.9"},  // TI-ONE
+                    Words{"NODE_LIST=10.0.0.9:8,pod-1:8"},
+                    Words{"ARNOLD_WORKER_NUM=2", "ARNOLD_ID=0"},
+                    Words{"ARNOLD_WORKER_HOSTS=[pod-0]:9000,pod-1:9001"},
+                    Words{"SENSECORE_PYTORCH_NNODES=2", "SENSECORE_PYTORCH_NODE_RANK=0"},
+                    Words{"SENSECORE_PYTORCH_NODE_RANK=1"},
+                    Words{"BATCH_NODE_COUNT=2", "BATCH_MAIN_NODE_HOSTNAME=a"},
+                    Words{"NODE_COUNT=2", "NODE_RANK=0"}, Words{"X_HOST_NUM=4", "X_HOST_INDEX=0"},
+                    Words{"SITE_NUM_MACHINES=2", "SITE_MACHINE_ID=0"},
+                    Words{"SITE_REPLICAS_COUNT=2", "SITE_LEADER_ADDRESS=a"}, Words{"PALS_NODEID=1"},
+                    Words{"X_WORLD_SIZE=2", "X_RANK=0"}, Words{"PEERS=pod-0 pod-1"},
+                    Words{"PEERS=[\"pod-0.svc\", \"pod-1.svc\"]"}));
+
+TEST(NeverAlone, AShapeThatNothingConfirmsIsNoSign) {
+  for (const Words& variables :
+       {Words{"NUM_WORKERS=8"}, Words{"NUM_WORKERS=8", "RANK=0", "INDEX=0"},
+        Words{"NUM_NODES=20000", "RANK=0", "WORLD_SIZE=1"}, Words{"X_REPLICA_COUNT=3"},
+        Words{"X_REPLICA_COUNT=3", "X_REPLICA_INDEX=2"}, Words{"NODE_COUNT=2"},
+        Words{"NO_PROXY=localhost,127.0.0.1,pod-1,.svc"}, Words{"TAGS=train,eval"},
+        Words{"HOSTS=pod-1,pod-1.svc"}, Words{"PATHS=/a/pod-1,/b"}, Words{"NODE_ID=7"},
+        Words{"WORKER_ID=3"}, Words{"JOB_ID=12", "POOL_SIZE=4"}, Words{"CF_INSTANCE_INDEX=1"},
+        Words{"NODE_VERSION=18", "NODE_ENV=production"}, Words{"X_NODE_NAME=n-1"}}) {
+    EXPECT_EQ(said({variables, kPyTorch}), "local pytorch, world size 1") << variables[0];
+  }
+}
+
+// A replica that is told nothing but its name.
+TEST(NeverAlone, TheNameOfAReplicaIsASign) {
+  const Words kubernetes = {"KUBERNETES_SERVICE_HOST=10.0.0.1", "PYTHONUNBUFFERED=1"};
+  for (const char* name : {"train-poc-worker-1", "train-1", "job-worker-0", "a-b-replica-12"}) {
+    EXPECT_THAT(said({kubernetes, kPyTorch, {}, name}),
+                AllOf(HasSubstr(name), HasSubstr("a sign of several"), HasSubstr("--nodes 1")));
+    EXPECT_EQ(said({{}, kPyTorch, {}, name}), "local pytorch, world size 1") << name;
+    EXPECT_EQ(said({kubernetes, kPlain, {}, name}), "local single, world size 1") << name;
+    Words alone = {"--nodes", "1"};
+    alone.insert(alone.end(), kPyTorch.begin(), kPyTorch.end());
+    EXPECT_EQ(said({kubernetes, alone, {}, name}), "local pytorch, world size 1") << name;
+  }
+  for (const char* name : {"train-7d9f8b6c5-x2k4z", "wf-3456789012", "train", "jupyter-ann", "-1",
+                           "train-2024-11-27-12000"}) {
+    EXPECT_EQ(said({kubernetes, kPyTorch, {}, name}), "local pytorch, world size 1") << name;
+  }
+  const Outcome first = outcome_of({kubernetes, kPyTorch, {}, "train-0"});
+  ASSERT_TRUE(std::holds_alternative<Planned>(first));
+  EXPECT_THAT(std::get<Planned>(first).plan.warnings,
+              testing::Contains(HasSubstr("this pod is called train-0")));
+}
+
+// Who a node is, held against what it is called.
+TEST(WhoIsWho, ANodesNumberAndItsNameThatExcludeEachOtherAreAnError) {
+  const Words sagemaker = {R"(SM_HOSTS=["algo-1","algo-2"])", "SM_CURRENT_HOST=algo-1"};
+  EXPECT_THAT(
+      said({sagemaker, kPyTorch, {}, "algo-2"}),
+      AllOf(HasSubstr("this machine is called algo-2, which is node 1"), HasSubstr("algo-1")));
+  EXPECT_EQ(said({sagemaker, kPyTorch, {}, "algo-1"}), "sagemaker pytorch 0 of 2, world size 2");
+  EXPECT_EQ(said({sagemaker, kPyTorch, {}, "ip-10-0-0-7"}),
+            "sagemaker pytorch 0 of 2, world size 2");
+  const auto node = [](const char* rank, const char* master, const char* host_name) {
+    return said({{},
+                 {"--framework", "pytorch", "--slots", "1", "--nodes", "2", "--node-rank", rank,
+                  "--master-addr", master, "--", "python", "train.py"},
+                 {},
+                 host_name});
+  };
+  EXPECT_THAT(node("0", "n0", "n1"), HasSubstr("this machine is called n1, and the master"));
+  EXPECT_THAT(node("0", "gpu-3.cluster", "gpu-12.cluster"), HasSubstr("is gpu-3"));
+  for (const auto& [rank, master, host_name] :
+       {std::tuple{"0", "n0", "n0"}, std::tuple{"1", "n0", "n1"}, std::tuple{"0", "10.0.0.1", "n1"},
+        std::tuple{"0", "n1-ib", "n1"}, std::tuple{"0", "train-master", "n1"},
+        std::tuple{"1", "n0", "n0"}, std::tuple{"0", "train-svc-0", "train-worker-0"}}) {
+    EXPECT_EQ(node(rank, master, host_name),
+              std::string("bare pytorch ") + rank + " of 2, world size 2")
+        << master << " " << host_name;
   }
 }
 

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <string>
 
 #include "init/sys/files.h"
@@ -91,7 +90,7 @@ sys::Fd open_below_source(Worker& worker, std::string_view path, int flags) {
 
 sys::Fd open_in_source(Worker& worker, const std::string& source, std::string_view path,
                        int flags) {
-  const std::string name = std::filesystem::path(source).filename();
+  const std::string name = source.substr(source.rfind('/') + 1);
   const sys::Fd root = open_root(worker, path.empty() ? sys::parent_of(source) : source);
   return root.valid() ? open_from(worker, root.get(), path.empty() ? name : path, flags)
                       : sys::Fd();

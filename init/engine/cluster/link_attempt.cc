@@ -114,7 +114,8 @@ bool LinkAttempt::hear_frame(const LinkFrame& frame, std::int64_t now_ms) {
       return true;
     }
   }
-  const bool refused = state_ == State::kWelcoming && frame.kind == Kind::kRefused;
+  differs_ = state_ == State::kWelcoming && frame.kind == Kind::kDiffers;
+  const bool refused = differs_ || (state_ == State::kWelcoming && frame.kind == Kind::kRefused);
   fail(refused ? sys::printable(frame.payload) : kNoTrainit, now_ms);
   return false;
 }
@@ -122,6 +123,7 @@ bool LinkAttempt::hear_frame(const LinkFrame& frame, std::int64_t now_ms) {
 bool LinkAttempt::say_hello(std::string_view nonce) {
   const LinkHello hello{.node = settings_.node,
                         .node_count = settings_.node_count,
+                        .world_size = settings_.world_size,
                         .cluster = settings_.cluster,
                         .life = settings_.life,
                         .clock_ms = sys::wall_ms(),

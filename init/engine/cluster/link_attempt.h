@@ -28,6 +28,8 @@ class LinkAttempt {
   [[nodiscard]] const std::string& why() const { return why_; }  // it failed
   // Node 0, or who answers at its address, has refused this node.
   [[nodiscard]] bool refused() const { return refused_; }
+  // Node 0 has, and no later attempt can be answered otherwise.
+  [[nodiscard]] bool differs() const { return differs_; }
   [[nodiscard]] int fd() const { return connection_.fd(); }
   [[nodiscard]] short events() const;
   [[nodiscard]] std::int64_t deadline_ms() const { return deadline_ms_; }
@@ -54,6 +56,7 @@ class LinkAttempt {
   std::int64_t heartbeat_ms_ = 0;
   std::string why_;
   bool refused_ = false;
+  bool differs_ = false;
 };
 
 }  // namespace engine

@@ -255,8 +255,13 @@ class LinkClient {
   // Whether another process of node 0 answers is judged by what this node takes part in.
   [[nodiscard]] bool may_connect() const { return report_ || settings_.node0_life == 0; }
 
+  // It is of another job, and ends: that job's node 0 need not hear more of it.
+  [[nodiscard]] bool leaves() const {
+    return differs_ms_ && report_ && report_->stage >= NodeReport::Stage::kStopping;
+  }
+
   void attempt_or_warn() {
-    const bool wanted = main_.open() ? silent() : !over_ && may_connect();
+    const bool wanted = main_.open() ? silent() : !over_ && may_connect() && !leaves();
     if (wanted && !attempt_ && now() >= next_attempt_ms_ && !resolver_.addresses().empty()) {
       began_ms_ = now();
       attempt_.emplace(settings_, key_, resolver_.addresses(), now());
@@ -299,6 +304,7 @@ class LinkClient {
     }
     why_ = attempt_->why();
     if (!main_.open()) note_refusal(attempt_->refused());
+    if (!main_.open()) note_difference(attempt_->differs());
     attempt_.reset();
     resolver_.look_again();
     next_attempt_ms_ = std::max(now(), began_ms_ + jittered(pause_ms_));
@@ -321,8 +327,24 @@ class LinkClient {
         "only"}));
   }
 
+  // A container of another job at node 0's address may be about to end.
+  void note_difference(bool differs) {
+    if (!differs) return differs_ms_.reset();
+    if (!differs_ms_) differs_ms_ = now();
+    // Not before node 0 has said it to the others.
+    if (now() - *differs_ms_ < lifecycle::kDiffersMs + kMostPauseMs) return;
+    pipes_.verdict({.state = lifecycle::Verdict::State::kFailed,
+                    .restarts = report_ ? report_->restarts : 0,
+                    .failure = lifecycle::NodeFailure{
+                        .kind = lifecycle::NodeFailure::Kind::kDiffers,
+                        .node = settings_.node,
+                        .message = lifecycle::difference_text(
+                            lifecycle::node_text(settings_.node, settings_.names), why_)}});
+  }
+
   void welcomed() {
     refused_ms_.reset();
+    differs_ms_.reset();
     // Whoever has the shorter time-out hears as often as that asks for.
     heartbeat_ms_ = std::min(attempt_->heartbeat_ms(), heartbeat_ms(settings_));
     main_.abort();
@@ -362,6 +384,7 @@ class LinkClient {
   std::string why_ = "not reached yet";
   std::int64_t alone_ms_ = 0;  // since when there is no connection
   bool warned_ = false;
+  std::optional<std::int64_t> differs_ms_;  // since when each attempt was answered so
   std::optional<std::int64_t> refused_ms_;  // since when each attempt was refused
   bool over_ = false;                       // node 0 has said farewell
   bool farewell_ = false;

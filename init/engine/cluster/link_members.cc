@@ -139,7 +139,8 @@ bool LinkMembers::hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int
   if (!key_.fits_hello(peer.nonce, frame)) {
     const std::string who = "somebody at " + address_text(peer_address(peer.connection.fd()));
     coordinator_.differs(hello->node,
-                         who + " said to be it, and has another secret or list of nodes");
+                         who + " said to be it, and has another secret or list of nodes", now_ms,
+                         false);
     warning_ = stranger_text(peer, hello->node) +
                " and does not know this job: it has another secret or list of nodes, or is of "
                "another job; it is refused: end that container, or give it this job's list of "
@@ -148,7 +149,7 @@ bool LinkMembers::hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int
   }
   peer.connection.begin_session(key_.session(peer.nonce, frame.payload, true));
   std::string().swap(peer.nonce);
-  if (differs(peer, *hello)) return true;
+  if (differs(peer, *hello, now_ms)) return true;
   if (hello->node == 0 || hello->node >= settings_.node_count) return false;
   peer.node = hello->node;
   peer.life = hello->life;
@@ -169,11 +170,15 @@ std::string LinkMembers::stranger_text(const Peer& peer, std::uint32_t node) con
 }
 
 // It knows the job's key, and is refused.
-bool LinkMembers::differs(Peer& peer, const LinkHello& hello) {
+bool LinkMembers::differs(Peer& peer, const LinkHello& hello, std::int64_t now_ms) {
   const std::uint32_t count = settings_.node_count;
   const auto lists = [](std::uint32_t its, const char* other, std::uint32_t others) {
     return "it has a list of " + std::to_string(its) + " nodes, and " + other + " one of " +
            std::to_string(others);
+  };
+  const auto ranks = [](const char* one, int ones, const char* other, int others) {
+    return std::string(one) + " plans " + std::to_string(ones) + " ranks in all, and " + other +
+           " " + std::to_string(others);
   };
   std::string here;  // as node 0 says it, and as the other does
   std::string there;
@@ -182,16 +187,19 @@ bool LinkMembers::differs(Peer& peer, const LinkHello& hello) {
   } else if (hello.node_count != count) {
     here = lists(hello.node_count, "node 0", count);
     there = lists(count, "this node", hello.node_count);
+  } else if (hello.cluster != settings_.cluster && hello.world_size != settings_.world_size) {
+    here = ranks("it", hello.world_size, "node 0", settings_.world_size);
+    there = ranks("node 0", settings_.world_size, "this node", hello.world_size);
   } else if (hello.cluster != settings_.cluster) {
     here = there = "it has another list of nodes";
   }
   if (here.empty()) return false;
-  coordinator_.differs(hello.node, here);
+  coordinator_.differs(hello.node, here, now_ms, settings_.must_agree);
   if (!settings_.elastic) {
     warning_ = stranger_text(peer, hello.node) + " and is refused: " + here +
                "; give all nodes the same list of nodes and image";
   }
-  refuse(peer, there);
+  refuse(peer, there, settings_.must_agree ? Kind::kDiffers : Kind::kRefused);
   return true;
 }
 
@@ -218,9 +226,9 @@ void LinkMembers::ask_old_one(Id id, Peer& peer, std::int64_t now_ms) {
   watch_output(old_id, old_one);
 }
 
-void LinkMembers::refuse(Peer& peer, const std::string& why) {
+void LinkMembers::refuse(Peer& peer, const std::string& why, Kind how) {
   peer.stage = Stage::kRefused;
-  send(peer, Kind::kRefused, why);
+  send(peer, how, why);
 }
 
 // It is still there: whoever else says to be it is not.

@@ -80,12 +80,12 @@ class LinkMembers {
   bool hear(Id id, Peer& peer, const LinkFrame& frame, std::int64_t now_ms);
   bool hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int64_t now_ms);
   bool hear_member(Peer& peer, const LinkFrame& frame, std::int64_t now_ms);
-  bool differs(Peer& peer, const LinkHello& hello);
+  bool differs(Peer& peer, const LinkHello& hello, std::int64_t now_ms);
   void compare_clocks(const Peer& peer, const LinkHello& hello);
   void ask_old_one(Id id, Peer& peer, std::int64_t now_ms);
   void answered(std::uint32_t node);
   void admit(Id id, std::int64_t now_ms);
-  void refuse(Peer& peer, const std::string& why);
+  void refuse(Peer& peer, const std::string& why, LinkFrame::Kind how = LinkFrame::Kind::kRefused);
   [[nodiscard]] std::string stranger_text(const Peer& peer, std::uint32_t node) const;
   bool send_rows(Peer& peer, const LinkFrame& frame, std::int64_t now_ms);
   void tell(Peer& peer, std::int64_t now_ms);

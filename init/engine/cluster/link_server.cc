@@ -32,6 +32,8 @@ constexpr std::int64_t kListenPauseMs = 3000;
 constexpr std::int64_t kPortPauseMs = 200;
 constexpr std::int64_t kFarewellMs = 1000;
 constexpr std::int64_t kMostWaitMs = 10'000;
+constexpr std::int64_t kMissingMs = 10'000;
+constexpr std::uint32_t kMostMissing = 8;  // named
 // From this number of nodes on it looks for what has come so often, and no oftener: to wake for
 // each word of ten thousand costs more than to hear it.
 constexpr std::uint32_t kManyNodes = 1000;
@@ -179,7 +181,28 @@ class LinkServer {
       pipes_.state(true, "", all_connected_);
     }
     if (const auto warning = members_.take_warning()) pipes_.warn("link: " + *warning);
+    warn_of_missing();
     pipes_.tick();
+  }
+
+  // Ranks wait for one another without a word.
+  void warn_of_missing() {
+    if (warned_of_missing_ || farewell_ || now_ms_ < began_ms_ + kMissingMs) return;
+    warned_of_missing_ = true;
+    std::string names;
+    std::uint32_t missing = 0;
+    for (std::uint32_t node = 1; node < settings_.node_count; ++node) {
+      if (coordinator_.presence(node) != lifecycle::Coordinator::Presence::kNever) continue;
+      if (++missing <= kMostMissing) {
+        names += (missing == 1 ? "" : ", ") + lifecycle::node_text(node, settings_.names);
+      }
+    }
+    if (missing == 0) return;
+    if (missing > kMostMissing) {
+      names += " and " + std::to_string(missing - kMostMissing) + " more";
+    }
+    pipes_.warn("link: not connected after " + envgen::seconds(kMissingMs) + ": " + names +
+                "; ranks that wait for theirs go on when they come");
   }
 
   [[nodiscard]] std::int64_t wait_ms() const {
@@ -192,6 +215,7 @@ class LinkServer {
     if (!listener_.valid() || !accepts_) until(listen_ms_);
     if (arrival_) until(port_ms_);
     if (farewell_) until(first_until_ms_);
+    if (!warned_of_missing_) until(began_ms_ + kMissingMs);
     until(pipes_.next_ms());
     return std::max<std::int64_t>(wait_ms, 0);
   }
@@ -275,6 +299,7 @@ class LinkServer {
   sys::Fd poller_;
   std::int64_t now_ms_ = sys::monotonic_ms();  // of the turn
   const std::int64_t began_ms_ = now_ms_;
+  bool warned_of_missing_ = false;
   LinkPipes pipes_;
   HangDumps dumps_;
   std::uint32_t looked_ = 0;  // the look whose dumps of node 0 were read

@@ -13,6 +13,7 @@ struct LinkSettings {
   std::string address;  // of node 0, by name or number
   int port = 0;
   std::uint32_t node = 0, node_count = 1;
+  std::int32_t world_size = 0;     // as this node plans it
   std::uint64_t cluster = 0;       // digest of the list of nodes
   std::uint64_t life = 0;          // of this PID 1: a random number of its own, not of its worker's
   std::vector<std::string> names;  // by rank, may be shorter or empty
@@ -23,6 +24,8 @@ struct LinkSettings {
   bool stops = true, loss_counts = true, stop_counts = true, together = true;
   std::int64_t restart_reset_ms = 0;
   bool elastic = false;  // the list of nodes changes, on one node before the next
+  // Nodes that differ can never run together: each starts the ranks that it plans.
+  bool must_agree = false;
   int free_port = 0;  // node 0: a port that must be free before a "go" (the job's master port); 0:
                       // none
   std::uint64_t node0_life = 0;  // Verdict::life, as this node's last worker heard it; 0: none did

@@ -46,14 +46,21 @@ std::uint64_t random_number() {
   return static_cast<std::uint64_t>(sys::wall_ms()) << 20 ^ static_cast<std::uint64_t>(::getpid());
 }
 
-LinkSettings settings_of(const envgen::NodeLink& link, const envgen::Policy& policy,
-                         std::uint64_t life, const std::string& run_dir) {
+// A launcher that a user typed may be told another number than the plan's.
+bool starts_ranks(const envgen::Plan& plan) {
+  return std::ranges::any_of(plan.processes, [](const auto& one) { return one.rank >= 0; });
+}
+
+LinkSettings settings_of(const envgen::NodeLink& link, const envgen::Plan& plan, std::uint64_t life,
+                         const std::string& run_dir) {
+  const envgen::Policy& policy = plan.policy;
   // Else each starts again by itself.
   const bool together = policy.rendezvous_ms > 0 || policy.max_restarts == 0;
   return {.address = link.address,
           .port = link.port,
           .node = static_cast<std::uint32_t>(link.node_rank),
           .node_count = static_cast<std::uint32_t>(link.node_count),
+          .world_size = plan.world_size,
           .cluster = link.cluster,
           .life = life,
           .names = link.names,
@@ -66,6 +73,7 @@ LinkSettings settings_of(const envgen::NodeLink& link, const envgen::Policy& pol
           .together = together,
           .restart_reset_ms = policy.restart_reset_ms,
           .elastic = policy.elastic,
+          .must_agree = !policy.elastic && starts_ranks(plan),
           .free_port = link.master_port,
           .socket = run_dir.empty() ? "" : run_dir + "/link",
           .recorder = recorder_file(run_dir)};
@@ -122,8 +130,7 @@ void LinkTask::start(const envgen::NodeLink& link) {
   sys::Fd its_end(ends[0]);
   down_.reset(ends[1]);
   const StartContext start = context_.start_context();
-  LinkSettings settings =
-      settings_of(link, context_.job.plan.policy, life_, start.base.facts.run_dir);
+  LinkSettings settings = settings_of(link, context_.job.plan, life_, start.base.facts.run_dir);
   settings.node0_life = node0_life_;
   settings.restarts = context_.machine.restarts();
   settings.all_connected = all_connected_;
@@ -370,7 +377,9 @@ void LinkTask::note_failure(const Verdict& verdict) {
   const NodeFailure& failure = *verdict.failure;
   const bool own = failure.node == static_cast<std::uint32_t>(link_->node_rank);
   const bool told = verdict.state == Verdict::State::kTold;
-  if (own && failure.kind == Kind::kUnfit) context_.job.unfit = failure.message;
+  if (failure.kind == Kind::kDiffers || (own && failure.kind == Kind::kUnfit)) {
+    context_.job.unfit = failure.message;
+  }
   if (verdict.state == Verdict::State::kFailed && failure.kind != Kind::kReplanned) {
     const bool is_failure = failure.kind != Kind::kStopped && failure.kind != Kind::kExpired;
     context_.job.remote =

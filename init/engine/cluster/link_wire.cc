@@ -43,7 +43,7 @@ LinkTaken take_link_frame(std::string_view bytes, std::uint32_t most_payload, Li
   if (bytes.size() < kLinkHeaderBytes) return LinkTaken::kIncomplete;
   const std::uint32_t kind = number_at(bytes, kSizeEnd);
   if (kind < static_cast<std::uint32_t>(LinkFrame::Kind::kGreeting) ||
-      kind > static_cast<std::uint32_t>(LinkFrame::Kind::kRecorder)) {
+      kind > static_cast<std::uint32_t>(LinkFrame::Kind::kDiffers)) {
     return LinkTaken::kDamaged;
   }
   size = kLinkHeaderBytes + payload + frame.tag.size();

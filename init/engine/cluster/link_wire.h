@@ -30,6 +30,7 @@ struct LinkFrame {
     kNodes = 9,      // of another node: LinkNodesRequest
     kRows = 10,      // of node 0: LinkRows
     kRecorder = 11,  // of another node, ahead of the report of a look: hang_dumps.h
+    kDiffers = 12,   // of node 0, instead of kWelcome: what can never fit, in words
   };
   using Tag = std::array<char, 16>;
 
@@ -42,12 +43,13 @@ inline constexpr std::size_t kLinkHeaderBytes = 12;
 inline constexpr std::size_t kLinkNonceBytes = 32;
 inline constexpr std::uint32_t kMostLinkPayload = 16U * 1024;
 inline constexpr std::uint32_t kMostStrangersPayload = 256;  // of who has not shown who it is
-inline constexpr std::uint32_t kLinkVersion = 3;
+inline constexpr std::uint32_t kLinkVersion = 4;
 
 struct LinkHello {
   std::uint32_t version = kLinkVersion;
   std::uint32_t node = 0;
   std::uint32_t node_count = 0;
+  std::int32_t world_size = 0;
   std::uint64_t cluster = 0;
   std::uint64_t life = 0;
   std::int64_t clock_ms = 0;  // its wall clock, when it said this
@@ -59,6 +61,7 @@ inline void fields(envgen::FieldVisitor& v, LinkHello& hello) {
   v("version", hello.version);
   v("node", hello.node);
   v("node_count", hello.node_count);
+  v("world_size", hello.world_size, {.least = 0});
   v("cluster", hello.cluster);
   v("life", hello.life);
   v("clock_ms", hello.clock_ms, {.least = 0});

@@ -72,6 +72,16 @@ void add_common(Into& hash, const envgen::Node& node) {
   }
 }
 
+// Of these the nodes' names, by which they find one another also where their counts differ.
+template <class Into>
+void add_names(Into& into, const envgen::Cluster& cluster) {
+  into.add(static_cast<std::int64_t>(cluster.nodes.size()));
+  for (std::size_t rank = 1; rank < cluster.nodes.size(); ++rank) {
+    into.add(cluster.nodes[rank].host);
+    into.add(cluster.nodes[rank].port);
+  }
+}
+
 template <class Into>
 void add_all_common(Into& into, const envgen::Cluster& cluster) {
   into.add(static_cast<std::int64_t>(cluster.nodes.size()));
@@ -150,7 +160,7 @@ std::uint64_t common_id(const envgen::Cluster& cluster) {
 
 std::string common_key(const envgen::Cluster& cluster) {
   Text text;
-  add_all_common(text, cluster);
+  add_names(text, cluster);
   std::string key;
   for (const std::uint64_t seed : {1U, 2U}) key += hex16(envgen::hash_of(text.bytes, seed));
   return key;

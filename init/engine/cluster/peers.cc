@@ -14,6 +14,7 @@
 
 #include "base/exit_codes.h"
 #include "base/peer_words.h"
+#include "base/stable_sort.h"
 #include "init/proc/reap.h"
 #include "init/proc/spawn.h"
 #include "init/sys/clock.h"
@@ -119,7 +120,7 @@ class PeerWaiting {
     for (Peer& peer : peers_) {
       if (!peer.answered && peer.next_ms <= now_ms && !asked(peer)) due.push_back(&peer);
     }
-    std::ranges::stable_sort(due, {}, &Peer::next_ms);
+    envgen::stable_sort(due, std::less(), &Peer::next_ms);
     for (Peer* peer : due) {
       if (attempts_.size() >= kMostAttempts) return;
       start(*peer, now_ms);

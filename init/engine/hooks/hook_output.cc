@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 
 namespace engine {
 namespace {

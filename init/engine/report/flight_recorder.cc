@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/printed_text.h"
+#include "base/stable_sort.h"
 #include "base/text.h"
 #include "envgen/failure/pickle.h"
 #include "envgen/failure/recorder_verdict.h"
@@ -125,7 +126,7 @@ Dumps find_dumps(const DumpOrder& order) {
   if (!sys::take_rights(order.job, as_job)) return {};
   Dumps found;
   for (const std::string& prefix : order.prefixes) find_beside(prefix, order.since_ms, found);
-  std::ranges::stable_sort(found.files, {}, &RecorderFile::rank);
+  envgen::stable_sort(found.files, std::less(), &RecorderFile::rank);
   found.count = found.files.size();
   if (found.count > kMaxFiles) found.files.resize(kMaxFiles);
   return found;

@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 #include "envgen/failure/launcher_ranks.h"
 #include "envgen/plan/command.h"
 #include "init/engine/report/output_tail.h"

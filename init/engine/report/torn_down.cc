@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/stable_sort.h"
 #include "base/text.h"
 #include "envgen/failure/find_cause.h"
 #include "envgen/failure/printed_line.h"
@@ -90,7 +91,7 @@ void TornDown::keep_printed(const Job& job, const lifecycle::Machine& machine,
     if (tail.fresh == 0) continue;
     printed_.push_back({{i, machine.tasks()[i].incarnation}, last_ms, std::move(tail)});
   }
-  std::ranges::stable_sort(printed_, {}, &Printed::last_ms);
+  envgen::stable_sort(printed_, std::less(), &Printed::last_ms);
 }
 
 std::optional<lifecycle::TaskRef> TornDown::look(Job& job, const lifecycle::Machine& machine,

@@ -11,16 +11,17 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
-#include <filesystem>
 #include <new>
 
 #include "base/exit_codes.h"
 #include "base/wire.h"
 #include "envgen/failure/python_hook.h"
 #include "envgen/plan/inputs.h"
+#include "envgen/resolve/claim.h"
 #include "envgen/resolve/warm.h"
 #include "init/engine/cluster/job_secret.h"
 #include "init/engine/cluster/membership.h"
+#include "init/engine/cluster/node_claim.h"
 #include "init/engine/cluster/peers.h"
 #include "init/engine/resolve/collect.h"
 #include "init/engine/resolve/device_wait.h"
@@ -35,6 +36,7 @@
 #include "init/sandbox/prepare.h"
 #include "init/sys/as_user.h"
 #include "init/sys/clock.h"
+#include "init/sys/facts.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 #include "init/sys/reach.h"
@@ -230,9 +232,7 @@ envgen::Status carry_out_files(const envgen::Plan& plan, Places& places) {
       made.error().what = "creating the log directory";
       // Without a run directory it is below the working directory.
       if (made.error().where == directory.path) {
-        std::error_code error;
-        made.error().where =
-            envgen::join_path(std::filesystem::current_path(error).string(), directory.path);
+        made.error().where = envgen::join_path(sys::working_directory(), directory.path);
       }
       made.error().fix = "make its parent writable, or name another directory with --log-dir";
     }
@@ -339,6 +339,10 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
     return exit_code;
   };
   plan.cluster_id = id_of(plan);
+  plan.claim = envgen::claim_of(plan, base.env, base.facts.run_dir);
+  if (auto status = restarts == 0 ? NodeClaim::look(plan) : envgen::Status(); !status) {
+    return fail(exit_code::kOwnFailure, status.error());
+  }
   ::signal(SIGCHLD, SIG_DFL);  // a caller may have left it ignored: no end could be awaited
   envgen::confine(plan, confinement.sandbox);
   auto edits = source_scripts(plan, base.env, request.script_timeout_ms);

@@ -19,6 +19,7 @@
 
 #include "base/constants/words.h"
 #include "base/exit_codes.h"
+#include "base/stable_sort.h"
 #include "base/text.h"
 #include "envgen/conda/environment.h"
 #include "init/proc/exec.h"
@@ -305,7 +306,7 @@ std::vector<envgen::EnvEdit> difference(const envgen::Environ& from, const envge
     if (after.contains(name) || is_shells_own(name) || !envgen::is_shell_name(name)) continue;
     edits.push_back({Kind::kUnset, std::string(name), ""});
   }
-  std::ranges::stable_sort(edits, {}, &envgen::EnvEdit::name);
+  envgen::stable_sort(edits, std::less(), &envgen::EnvEdit::name);
   return edits;
 }
 

@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "base/printed_text.h"
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 #include "base/text.h"
 
 namespace engine {

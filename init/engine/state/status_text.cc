@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/stable_sort.h"
 #include "base/utf8.h"
 #include "init/copy/copy_progress.h"
 #include "init/sys/clock.h"
@@ -315,7 +316,7 @@ std::string steps_text(const std::vector<TaskReport>& tasks) {
     if (task.saved_step >= 0)
       saved = saved < 0 ? task.saved_step : std::min(saved, task.saved_step);
   }
-  std::ranges::stable_sort(tell, {}, &TaskReport::step);
+  envgen::stable_sort(tell, std::less(), &TaskReport::step);
   std::string text;
   if (!tell.empty()) {
     // Of an even number the faster one: of two ranks one is then behind the other.

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 #include "init/engine/tasks/start.h"
 #include "init/sys/as_user.h"
 #include "init/sys/clock.h"

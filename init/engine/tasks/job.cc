@@ -8,7 +8,7 @@
 #include <csignal>
 
 #include "base/printed_text.h"
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 #include "init/proc/signals.h"
 #include "init/sys/clock.h"
 #include "init/sys/log.h"

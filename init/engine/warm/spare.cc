@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/printed_text.h"
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 #include "base/text.h"
 #include "init/proc/terminal.h"
 #include "init/sys/cgroup.h"

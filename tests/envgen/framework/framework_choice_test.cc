@@ -5,7 +5,7 @@
 
 #include "envgen/framework/framework.h"
 #include "envgen/plan/launch.h"
-#include "envgen/plan/typed_launcher.h"
+#include "envgen/plan/parsed_command.h"
 #include "envgen/resolve/resolve.h"
 #include "tests/envgen/job_builder.h"
 
@@ -56,10 +56,13 @@ TEST(FrameworkOfACommand, IsNoneOfAName) {
            {"python", "-m", "xtuner.tools.train", "x"},
            {"python", "-m", "swift.cli._megatron.sft", "x"},
            {"mpirun.log"}}) {
-    EXPECT_EQ(framework_typed(command), "") << command.back();
+    EXPECT_EQ(ParsedCommand(command).framework(), "") << command.back();
   }
-  EXPECT_EQ(framework_typed({"conda", "run", "-n", "deepspeed", "torchrun", "x.py"}), "pytorch");
-  EXPECT_EQ(framework_typed({"mpiexec.hydra", "./a"}), "mpi");
+  EXPECT_EQ(
+      ParsedCommand(std::vector<std::string>{"conda", "run", "-n", "deepspeed", "torchrun", "x.py"})
+          .framework(),
+      "pytorch");
+  EXPECT_EQ(ParsedCommand(std::vector<std::string>{"mpiexec.hydra", "./a"}).framework(), "mpi");
 }
 
 TEST(FrameworkOfACommand, IsTheOneWhoseLauncherItStarts) {
@@ -84,7 +87,8 @@ TEST(FrameworkOfACommand, IsTheOneWhoseLauncherItStarts) {
       {{}, ""},
   };
   for (const Named& named : cases) {
-    EXPECT_EQ(framework_of_command(named.command), named.framework)
+    const ParsedCommand command(named.command);
+    EXPECT_EQ(command.is_launcher() ? command.framework() : "", named.framework)
         << (named.command.empty() ? "nothing" : named.command.back());
   }
 }
@@ -132,6 +136,11 @@ TEST(FrameworkChoice, EveryTypedLauncherIsStartedOnceOnANodeOfDevices) {
       {{"bash", "-c", "cd /job && exec torchrun train.py"}, "pytorch"},
       {{"bash", "-lc", "msrun --join=True train.py"}, "ascend"},
       {{"timeout", "1h", "msrun", "--join=True", "train.py"}, "ascend"},
+      {{"msprof", "torchrun", "--nproc_per_node=8", "train.py"}, "pytorch"},
+      {{"nsys", "profile", "-o", "x", "torchrun", "train.py"}, "pytorch"},
+      {{"python3", "-m", "cProfile", "-m", "torch.distributed.run", "train.py"}, "pytorch"},
+      {{"msprof", "--application=msrun --join=True train.py"}, "ascend"},
+      {{"site-start", "--nproc_per_node=8", "train.py"}, "pytorch"},
   };
   for (const Named& named : cases) {
     Request request = request_for(named.command);
@@ -142,6 +151,44 @@ TEST(FrameworkChoice, EveryTypedLauncherIsStartedOnceOnANodeOfDevices) {
     EXPECT_EQ(plan.processes[0].argv, named.command);
     request.ascend_launcher = AscendLauncher::kDynamic;
     EXPECT_THAT(plan_of(snapshot, request).processes, SizeIs(1)) << named.command.back();
+  }
+}
+
+TEST(FrameworkChoice, FanOutRefusesALauncherBehindAnyProgram) {
+  Snapshot snapshot;
+  snapshot.env = Environ({"PATH=/usr/bin"});
+  snapshot.facts.cwd = "/srv/job";
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"torchrun", "--nproc-per-node", "8", "train.py"},
+           {"nsys", "profile", "-o", "x", "torchrun", "--nproc-per-node", "8", "train.py"},
+           {"python", "-m", "cProfile", "-m", "torch.distributed.run", "train.py"},
+           {"uv", "run", "torchrun", "train.py"}}) {
+    Request request = request_for(command);
+    request.torch_launcher = TorchLauncher::kFanOut;
+    request.framework = "pytorch";
+    request.slots = 8;
+    const Answer answer = resolve(snapshot, request);
+    const auto* error = std::get_if<Error>(&answer.outcome);
+    ASSERT_NE(error, nullptr) << command[0];
+    EXPECT_THAT(error->found, HasSubstr("which starts the ranks by itself"));
+    // The advice: the training script alone.
+    request.command = {"python", "train.py"};
+    EXPECT_THAT(plan_of(snapshot, request).processes, SizeIs(8));
+  }
+}
+
+// Python's options in one word: the module's name is no path, and its neighbours are found.
+TEST(FrameworkChoice, AModuleRunsInEachDevicesDirectoryWhateverStandsBeforeItsName) {
+  for (const char* option : {"-m", "-um", "-Bum"}) {
+    Snapshot snapshot = modelarts_snapshot({}, 1);
+    Request request = request_for({"python3", option, "pkg.train", "--lr", "1"});
+    request.framework = "ascend";
+    const Plan plan = plan_of(snapshot, request);
+    ASSERT_THAT(plan.processes, SizeIs(8)) << option;
+    EXPECT_EQ(plan.processes[0].argv, request.command);
+    EXPECT_THAT(plan.processes[0].env,
+                Contains(testing::Field(&EnvEdit::name, std::string("PYTHONPATH"))))
+        << option;
   }
 }
 

@@ -48,23 +48,25 @@ TEST(Msrun, GetsARankTableWhereThereIsOne) {
 
 TEST(Msrun, TypedByTheUserStaysAndLacksJoinOnlyWithAWarning) {
   LauncherCase launcher_case = train({8}, 0);
-  launcher_case.resolved.platform.command = {"msrun", "--worker_num=8", "train.py"};
+  launcher_case.resolved.platform.command =
+      std::vector<std::string>{"msrun", "--worker_num=8", "train.py"};
   Plan plan = launcher_case.planned(launch_msrun);
   EXPECT_EQ(main_line(plan), "msrun --worker_num=8 train.py");
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("--join=True")));
   for (const char* join : {"--join=True", "--join=true"}) {
-    launcher_case.resolved.platform.command = {"msrun", join, "train.py"};
+    launcher_case.resolved.platform.command = std::vector<std::string>{"msrun", join, "train.py"};
     EXPECT_THAT(launcher_case.planned(launch_msrun).warnings, IsEmpty());
   }
 }
 
 TEST(Msrun, OnlyStartsPythonOfThePath) {
   LauncherCase launcher_case = train({8}, 0);
-  launcher_case.resolved.platform.command = {"/opt/conda/bin/python3", "train.py"};
+  launcher_case.resolved.platform.command =
+      std::vector<std::string>{"/opt/conda/bin/python3", "train.py"};
   Plan plan = launcher_case.planned(launch_msrun);
   EXPECT_THAT(main_line(plan), testing::EndsWith(" python train.py"));
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("/opt/conda/bin/python3")));
-  launcher_case.resolved.platform.command = {"./train.sh"};
+  launcher_case.resolved.platform.command = std::vector<std::string>{"./train.sh"};
   EXPECT_THAT(launcher_case.planned(launch_msrun).warnings, Contains(HasSubstr("dynamic")));
 }
 

@@ -264,7 +264,7 @@ TEST(Mpi, WhereThePlatformHasFlagsOfItsOwnALineThatContainsMpirunGetsNone) {
   LauncherCase launcher_case = job({"python", "mpirun_bench.py"}, {1, 1}, 0);
   launcher_case.resolved.platform.mpirun_prefix = {"--allow-run-as-root", "-x", "A"};
   EXPECT_EQ(main_line(launcher_case.planned(kLaunchHorovod)), "python mpirun_bench.py");
-  launcher_case.resolved.platform.command = {"python", "mpiexec_bench.py"};
+  launcher_case.resolved.platform.command = std::vector<std::string>{"python", "mpiexec_bench.py"};
   EXPECT_EQ(main_line(launcher_case.planned(kLaunchHorovod)),
             "mpirun --allow-run-as-root -np 2 -x A python mpiexec_bench.py");
 }

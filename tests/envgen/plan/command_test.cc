@@ -139,43 +139,5 @@ TEST(Command, ABareScriptGetsItsInterpreter) {
   EXPECT_TRUE(with_interpreter({}, "python").empty());
 }
 
-struct Python {
-  Words command;
-  std::size_t operand;
-  char kind;  // 's'cript, 'm'odule, 'c' text, '-' none
-};
-
-TEST(Command, APythonCommandsOperandIsFoundBehindItsOptions) {
-  const std::vector<Python> cases = {
-      {{"python", "train.py"}, 1, 's'},
-      {{"/usr/bin/python3.10", "-u", "train.py", "-m"}, 2, 's'},
-      {{"python3", "-W", "ignore", "-X", "dev", "train.py"}, 5, 's'},
-      {{"python3", "-Wmodule", "train.py"}, 2, 's'},
-      {{"python", "-m", "torch.distributed.launch", "train.py"}, 2, 'm'},
-      {{"python", "-um", "pkg"}, 2, 'm'},
-      {{"python", "-uW", "m", "train.py"}, 3, 's'},
-      {{"python", "-uWm", "train.py"}, 2, 's'},
-      {{"python", "--", "-m"}, 2, 's'},
-      {{"python", "-mpkg", "train.py"}, 0, '-'},
-      {{"python", "-ucprint()", "train.py"}, 0, '-'},
-      {{"python", "-c", "print()"}, 2, 'c'},
-      {{"python", "-"}, 1, 's'},
-      {{"python"}, 0, '-'},
-      {{"python", "-m"}, 0, '-'},
-      {{"python-config", "x"}, 0, '-'},
-      {{"torchrun", "train.py"}, 0, '-'},
-      {{}, 0, '-'},
-  };
-  for (const Python& expected : cases) {
-    auto result = python_command(expected.command);
-    std::string name = testing::PrintToString(expected.command);
-    ASSERT_EQ(result.has_value(), expected.kind != '-') << name;
-    if (!result) continue;
-    EXPECT_EQ(result->operand, expected.operand) << name;
-    EXPECT_EQ(result->module, expected.kind == 'm') << name;
-    EXPECT_EQ(result->text, expected.kind == 'c') << name;
-  }
-}
-
 }  // namespace
 }  // namespace envgen

@@ -230,10 +230,10 @@ TEST(ModelArts, LearnersFindEachOtherByThemselves) {
 
 TEST(ModelArts, ABareScriptGetsTheJobsInterpreter) {
   Container node = worker(0, 1);
-  EXPECT_THAT(locate("modelarts", node, {"train.py", "--epochs", "5"}).platform.command,
+  EXPECT_THAT(locate("modelarts", node, {"train.py", "--epochs", "5"}).platform.command.words(),
               ElementsAre("python", "train.py", "--epochs", "5"));
   node.variables.push_back("MA_SCRIPT_INTERPRETER=/opt/py/bin/python");
-  EXPECT_THAT(locate("modelarts", node, {"train.py"}).platform.command,
+  EXPECT_THAT(locate("modelarts", node, {"train.py"}).platform.command.words(),
               ElementsAre("/opt/py/bin/python", "train.py"));
 }
 
@@ -246,7 +246,7 @@ TEST(ModelArts, ACommandForAShellIsRefusedWithTheFormToUse) {
 
 TEST(ModelArts, ExportsBeforeTheCommandGetAShell) {
   EXPECT_THAT(locate("modelarts", worker(0, 1), {"export", "PATH=/e/bin:$PATH;", "python", "t.py"})
-                  .platform.command,
+                  .platform.command.words(),
               ElementsAre("bash", "-c", "export PATH=/e/bin:$PATH; python t.py"));
 }
 

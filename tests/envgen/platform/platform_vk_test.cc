@@ -302,7 +302,7 @@ TEST(Vk, ACommandForAShellIsRefusedWithTheFormToUse) {
       AllOf(HasSubstr("platform vk"), HasSubstr("use: bash -c \"KEY=VALUE python3 train.py\"")));
   EXPECT_THAT(refusal("vk", worker(0), {"python3", "train.py", "&&", "python3", "evaluate.py"}),
               HasSubstr("use: bash -c \"python3 train.py && python3 evaluate.py\""));
-  EXPECT_EQ(locate("vk", worker(0), kTrain).platform.command, kTrain);
+  EXPECT_EQ(locate("vk", worker(0), kTrain).platform.command.words(), kTrain);
 }
 
 // The page's own example; nothing before trainit knows these variables.
@@ -312,20 +312,20 @@ const Words kTorchrun = {"torchrun",       "--nnodes",      "${WORLD_SIZE}",  "-
 
 TEST(Vk, ThePromisedVariablesAreFilledIntoTheCommand) {
   ResolvedCluster resolved = locate("vk", worker(2), kTorchrun);
-  EXPECT_THAT(resolved.platform.command,
+  EXPECT_THAT(resolved.platform.command.words(),
               ElementsAre("torchrun", "--nnodes", "3", "--nproc_per_node", "4", "--node_rank", "2",
                           "--master_addr", "job-worker-0", "--master_port", "2222", "train.py"));
   EXPECT_THAT(resolved.warnings, IsEmpty());
   EXPECT_EQ(locate("vk", worker(2),
                    {"torchrun --nnodes ${WORLD_SIZE} --nproc_per_node ${SLOTS} --node_rank ${RANK} "
                     "--master_addr ${MASTER_ADDR} --master_port ${MASTER_PORT} train.py"})
-                .platform.command,
-            resolved.platform.command)
+                .platform.command.words(),
+            resolved.platform.command.words())
       << "the platform's text field, unsplit";
   EXPECT_THAT(locate("vk", worker(1),
                      mode("pytorch", {"run", "--to=$MASTER_ADDR:$MASTER_PORT/x",
                                       "${RANK}of$WORLD_SIZE", "$VK_TASK_INDEX"}))
-                  .platform.command,
+                  .platform.command.words(),
               ElementsAre("run", "--to=job-worker-0:2222/x", "1of3", "1"));
 }
 
@@ -333,11 +333,12 @@ TEST(Vk, WhatItDoesNotPromiseIsLeftInTheCommandWithAWarning) {
   const Words command = {"python", "t.py", "$HOME/${DATA}", "${RANK:-0}", "$RANKS",
                          "$",      "${}",  "a$1",           "$HOME"};
   ResolvedCluster resolved = locate("vk", worker(0, {"HOME=/root"}), mode("pytorch", command));
-  EXPECT_EQ(resolved.platform.command, command);
+  EXPECT_EQ(resolved.platform.command.words(), command);
   EXPECT_THAT(resolved.warnings, ElementsAre(HasSubstr("$HOME"), HasSubstr("$DATA"),
                                              HasSubstr("$RANK "), HasSubstr("$RANKS")));
   resolved = locate("vk", worker(0), {"python", "train.py", "${WORLD_SIZE}", "${SLOTS}"});
-  EXPECT_THAT(resolved.platform.command, ElementsAre("python", "train.py", "${WORLD_SIZE}", "4"))
+  EXPECT_THAT(resolved.platform.command.words(),
+              ElementsAre("python", "train.py", "${WORLD_SIZE}", "4"))
       << "no mode promises the number of nodes";
   EXPECT_THAT(resolved.warnings, ElementsAre(HasSubstr("$WORLD_SIZE")));
 }
@@ -348,12 +349,12 @@ TEST(Vk, WhatAShellWillReadIsLeftToIt) {
         Words{"/bin/sh", "-eo", "pipefail", "-c", "echo $RANK"}, Words{"bash", "-lc", "echo $RANK"},
         Words{"torchrun", "--no-python", "bash", "-c", "echo $RANK"}}) {
     ResolvedCluster resolved = locate("vk", worker(1), mode("pytorch", command));
-    EXPECT_EQ(resolved.platform.command, command);
+    EXPECT_EQ(resolved.platform.command.words(), command);
     EXPECT_THAT(resolved.warnings, IsEmpty());
   }
-  EXPECT_THAT(
-      locate("vk", worker(1), mode("pytorch", {"bash", "-e", "run.sh", "$RANK"})).platform.command,
-      ElementsAre("bash", "-e", "run.sh", "1"))
+  EXPECT_THAT(locate("vk", worker(1), mode("pytorch", {"bash", "-e", "run.sh", "$RANK"}))
+                  .platform.command.words(),
+              ElementsAre("bash", "-e", "run.sh", "1"))
       << "a script's arguments are read by no shell";
 }
 

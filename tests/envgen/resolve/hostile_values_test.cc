@@ -1,7 +1,7 @@
 // Values that a platform, an image or a hand set wrongly: they end in an error that names them, and
 // never in a plan that two nodes would understand differently.
 
-#include "envgen/plan/command.h"
+#include "envgen/plan/parsed_command.h"
 #include "envgen/resolve/resolve.h"
 #include "tests/envgen/platform/platform_jobs.h"
 
@@ -369,15 +369,15 @@ Request two_nodes(Words command) {
 }
 
 TEST(AttachedModule, IsSeenAsWhatItIs) {
-  EXPECT_THAT(with_operand_apart({"python", "-u", "-mpdb", "x"}),
+  EXPECT_THAT(ParsedCommand(Words{"python", "-u", "-mpdb", "x"}).words(),
               ElementsAre("python", "-u", "-m", "pdb", "x"));
-  EXPECT_THAT(with_operand_apart({"python", "-ucprint()"}),
+  EXPECT_THAT(ParsedCommand(Words{"python", "-ucprint()"}).words(),
               ElementsAre("python", "-uc", "print()"));
   for (const Words& as_it_is : {Words{"python", "-Wm", "x"},
                                 {"python", "-uXm", "x"},
                                 {"bash", "-mx"},
                                 {"python", "--mx"}}) {
-    EXPECT_EQ(with_operand_apart(as_it_is), as_it_is);
+    EXPECT_EQ(ParsedCommand(as_it_is).words(), as_it_is);
   }
   // Each rank runs the module.
   const Plan ranks = plan_of(Container(), two_nodes({"python", "-mtrain"}));
@@ -394,6 +394,8 @@ TEST(WrappedPython, ThatNoLauncherStartsIsWarnedOf) {
   for (const Words& command : {Words{"env", "A=1", "python", "t.py"},
                                {"./train.py"},
                                {"numactl", "-N0", "python3", "t.py"},
+                               {"uv", "run", "t.py"},
+                               {"uv", "run", "-m", "pkg.train"},
                                {"nohup", "python", "t.py"}}) {
     EXPECT_THAT(plan_of(Container(), two_nodes(command)).warnings, warned);
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 #include "tests/fuzz/fuzzer.h"
 
 namespace {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "envgen/plan/command.h"
+#include "envgen/plan/parsed_command.h"
 #include "tests/fuzz/fuzzer.h"
 
 namespace {
@@ -80,7 +81,7 @@ void check_interpreter(const Words& command) {
   if (result == command) return;
   require(result.size() == command.size() + 1 && result[0] == "python3");
   if (command[0].starts_with('-')) return;  // no program is called so
-  auto python = envgen::python_command(result);
+  const auto python = envgen::ParsedCommand(result).python();
   require(python && !python->module && !python->text);
   result.erase(result.begin());
   require(result == command && envgen::with_interpreter({"python3", command[0]}, "x").size() == 2);
@@ -94,8 +95,14 @@ char ending_letter(std::string_view option) {
   return option[at];
 }
 
-void check_python(const Words& command) {
-  auto python = envgen::python_command(command);
+void check_python(const Words& typed) {
+  const envgen::ParsedCommand parsed(typed);
+  require(parsed.typed() == typed);
+  const Words& command = parsed.words();
+  const auto& python = parsed.python();
+  require(command.size() == typed.size() || (python && (python->module || python->text)));
+  require(parsed.launcher_arguments() <= command.size());
+  require(parsed.launcher().has_value() || !parsed.is_launcher());
   if (!python) return;
   require(envgen::base_name(command[0]).starts_with("python"));
   require(python->operand >= 1 && python->operand < command.size());
@@ -114,17 +121,6 @@ void check_python(const Words& command) {
   }
 }
 
-void check_operand_apart(const Words& command) {
-  const Words apart = envgen::with_operand_apart(command);
-  require(envgen::with_operand_apart(apart) == apart);
-  if (apart == command) return;
-  require(apart.size() == command.size() + 1 && !envgen::python_command(command));
-  auto python = envgen::python_command(apart);
-  require(python && (python->module || python->text));
-  const std::size_t at = python->operand;
-  require(apart[at - 1] + apart[at] == command[at - 1]);
-}
-
 void check_expansion(const Words& command) {
   const auto nothing = [](std::string_view) { return std::optional<std::string>(); };
   const envgen::ExpandedCommand unknown = envgen::expand_variables(command, nothing);
@@ -139,7 +135,6 @@ void check_expansion(const Words& command) {
 
 void check(const Words& command) {
   check_shell(command);
-  check_operand_apart(command);
   check_expansion(command);
   check_interpreter(command);
   check_python(command);

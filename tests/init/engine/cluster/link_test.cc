@@ -20,6 +20,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 // Of a network namespace of its own: the network between its nodes.
 bool set_loopback(bool up) {
@@ -117,6 +118,34 @@ TEST_F(Link, TellsAllOfAFailure) {
     EXPECT_EQ(verdict.failure->node, 1U);
     EXPECT_EQ(verdict.failure->message, "rank 3 was killed by signal 9");
   }
+}
+
+// Worlds that can never meet: both sides say so, with both numbers.
+TEST_F(Link, EndsAJobWhoseNodesPlanDifferentWorlds) {
+  engine::LinkSettings first = settings(0, 2);
+  engine::LinkSettings second = settings(1, 2);
+  first.must_agree = second.must_agree = true;
+  first.world_size = 2;
+  second.world_size = 3;
+  second.cluster = first.cluster + 1;
+  Node& a = nodes_.emplace_back(first);
+  Node& b = nodes_.emplace_back(second);
+  a.report(Stage::kRunning);
+  b.report(Stage::kRunning);
+  EXPECT_EQ(a.await(State::kFailed).failure->message,
+            "node 1 (b) cannot take part: it plans 3 ranks in all, and node 0 2: give all nodes "
+            "the same --slots, list of nodes and image");
+  EXPECT_EQ(b.await(State::kFailed).failure->message,
+            "node 1 (b) cannot take part: node 0 plans 2 ranks in all, and this node 3: give all "
+            "nodes the same --slots, list of nodes and image");
+}
+
+TEST_F(Link, NamesTheNodesThatHaveNotConnected) {
+  Node& a = start(0, 3);
+  Node& b = start(1, 3);
+  b.await_state(true);
+  EXPECT_THAT(a.await_warning(),
+              AllOf(HasSubstr("not connected after 10 s: node 2 (c);"), Not(HasSubstr("node 1"))));
 }
 
 // Node 0 gathers failures for kGatherMs: here both lie before it when that time begins.

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/secret_addresses.h"
-#include "base/secret_names.h"
+#include "base/secrets/secret_addresses.h"
+#include "base/secrets/secret_names.h"
 
 namespace envgen {
 

@@ -1,4 +1,4 @@
-#include "base/secret_text.h"
+#include "base/secrets/secret_text.h"
 
 #include <algorithm>
 #include <array>

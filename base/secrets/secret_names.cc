@@ -1,10 +1,10 @@
-#include "base/secret_names.h"
+#include "base/secrets/secret_names.h"
 
 #include <algorithm>
 #include <array>
 
 #include "base/constants/words.h"
-#include "base/secret_text.h"
+#include "base/secrets/secret_text.h"
 
 namespace envgen {
 namespace {

@@ -1,11 +1,11 @@
-#include "base/secrets.h"
+#include "base/secrets/secrets.h"
 
 #include <algorithm>
 #include <array>
 
 #include "base/constants/words.h"
-#include "base/secret_operands.h"
-#include "base/secret_text.h"
+#include "base/secrets/secret_operands.h"
+#include "base/secrets/secret_text.h"
 
 namespace envgen {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/secret_text.h"
+#include "base/secrets/secret_text.h"
 
 namespace envgen {
 

@@ -1,11 +1,11 @@
-#include "base/secret_addresses.h"
+#include "base/secrets/secret_addresses.h"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 
 #include "base/constants/words.h"
-#include "base/secret_text.h"
+#include "base/secrets/secret_text.h"
 
 namespace envgen {
 namespace {

@@ -1,9 +1,9 @@
-#include "base/secret_operands.h"
+#include "base/secrets/secret_operands.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "base/secret_names.h"
+#include "base/secrets/secret_names.h"
 
 namespace envgen {
 namespace {

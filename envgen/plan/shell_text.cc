@@ -1,0 +1,157 @@
+#include "envgen/plan/shell_text.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/constants/words.h"
+
+namespace envgen {
+namespace {
+
+// `$(which torchrun)` stands for the program that it finds.
+std::string with_lookups_done(std::string_view text) {
+  constexpr std::array<std::string_view, 4> kLookups = {"$(which ", "$(command -v ", "`which ",
+                                                        "`command -v "};
+  std::string done;
+  while (!text.empty()) {
+    const auto* lookup = std::ranges::find_if(
+        kLookups, [text](std::string_view some) { return text.starts_with(some); });
+    const std::size_t end = lookup == kLookups.end() ? std::string_view::npos
+                                                     : text.find(text[0] == '$' ? ')' : '`', 1);
+    if (end == std::string_view::npos) {
+      done += text[0];
+      text.remove_prefix(1);
+      continue;
+    }
+    done += text.substr(lookup->size(), end - lookup->size());
+    text.remove_prefix(end + 1);
+  }
+  return done;
+}
+
+class ShellText {
+ public:
+  explicit ShellText(std::string_view text) : text_(text) {}
+
+  std::vector<std::vector<std::string>> commands() && {
+    while (at_ < text_.size()) step();
+    end_command();
+    return std::move(commands_);
+  }
+
+ private:
+  void step() {
+    const char c = text_[at_++];
+    switch (c) {
+      case '\\':
+        if (at_ < text_.size() && text_[at_] != '\n') add(text_[at_]);
+        ++at_;
+        break;
+      case '\'':
+      case '"':
+        quoted(c);
+        break;
+      case '\n':
+      case ';':
+      case '|':
+      case '(':
+      case ')':
+        end_command();
+        break;
+      case '&':
+        // "2>&1", "&>log"
+        if (redirected_ || (at_ < text_.size() && text_[at_] == '>')) break;
+        end_command();
+        break;
+      case '<':
+      case '>':
+        // The number before it is a descriptor.
+        if (word_.find_first_not_of("0123456789") == std::string::npos) drop_word();
+        end_word();
+        redirected_ = true;
+        break;
+      case '#':
+        if (!in_word_) at_ = std::min(text_.find('\n', at_), text_.size());
+        if (in_word_) add(c);
+        break;
+      case ' ':
+      case '\t':
+      case '\r':
+        end_word();
+        break;
+      default:
+        add(c);
+    }
+  }
+
+  void quoted(char quote) {
+    in_word_ = true;
+    for (; at_ < text_.size() && text_[at_] != quote; ++at_) {
+      if (quote == '"' && text_[at_] == '\\' && at_ + 1 < text_.size()) ++at_;
+      word_ += text_[at_];
+    }
+    ++at_;
+  }
+
+  void add(char c) {
+    in_word_ = true;
+    word_ += c;
+  }
+  void drop_word() {
+    in_word_ = false;
+    word_.clear();
+  }
+  void end_word() {
+    if (in_word_ && !redirected_) words_.push_back(word_);
+    if (in_word_) redirected_ = false;
+    drop_word();
+  }
+  void end_command() {
+    end_word();
+    redirected_ = false;
+    if (!words_.empty()) commands_.push_back(std::move(words_));
+    words_.clear();
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::string word_;
+  bool in_word_ = false;
+  bool redirected_ = false;  // the next word is a file's name
+  std::vector<std::string> words_;
+  std::vector<std::vector<std::string>> commands_;
+};
+
+}  // namespace
+
+bool is_shell(std::string_view word) {
+  static constexpr auto kShells = words("sh", "bash", "dash", "ash", "zsh", "ksh");
+  return std::ranges::find(kShells, word.substr(word.rfind('/') + 1)) != kShells.end();
+}
+
+ShellOperand operand_of_shell(std::span<const std::string> command) {
+  bool text = false;
+  std::size_t at = 1;
+  for (; at < command.size(); ++at) {
+    const std::string& option = command[at];
+    if (option.size() < 2 || (option[0] != '-' && option[0] != '+')) break;
+    if (option == "--") {
+      ++at;
+      break;
+    }
+    if (option == "--rcfile" || option == "--init-file") ++at;
+    if (option.starts_with("--")) continue;
+    text = text || option.contains('c');
+    if (option.ends_with('o') || option.ends_with('O')) ++at;
+  }
+  if (at >= command.size()) return {};
+  if (text) return {command[at], ""};
+  return {"", command[at]};
+}
+
+std::vector<std::vector<std::string>> simple_commands(std::string_view text) {
+  const std::string done = with_lookups_done(text);
+  return ShellText(done).commands();
+}
+
+}  // namespace envgen

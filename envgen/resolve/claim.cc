@@ -1,0 +1,67 @@
+#include "envgen/resolve/claim.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "base/constants/words.h"
+#include "base/content_hash.h"
+#include "base/text.h"
+
+namespace envgen {
+namespace {
+
+// What differs between processes that one shell or one connection has started.
+constexpr auto kVolatile = words("_", "SHLVL", "OLDPWD", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY",
+                                 "XDG_SESSION_ID", "INVOCATION_ID");
+
+void add(ContentHash& hash, std::string_view text) {
+  const std::uint64_t size = text.size();
+  hash.update({reinterpret_cast<const char*>(&size), sizeof size});
+  hash.update(text);
+}
+void add(ContentHash& hash, std::uint64_t number) { add(hash, std::to_string(number)); }
+
+// Whatever the order of the variables.
+std::uint64_t environment_digest(const Environ& env) {
+  std::uint64_t digest = 0;
+  for (const std::string& entry : env.entries()) {
+    std::string_view value = entry;
+    const std::string_view name = take_part(value, '=');
+    if (std::ranges::find(kVolatile, name) == kVolatile.end()) digest += hash_of(entry);
+  }
+  return digest;
+}
+
+}  // namespace
+
+std::uint64_t claim_of(const Plan& plan, const Environ& env, std::string_view run_dir) {
+  if (plan.processes.empty() || plan.world_size < 2 || plan.framework == "single") return 0;
+  ContentHash hash;
+  add(hash, plan.framework);
+  for (const int number : {plan.local_node ? plan.local_node->node_rank : 0, plan.node_count,
+                           plan.world_size, plan.link ? plan.link->port : 0}) {
+    add(hash, static_cast<std::uint64_t>(number));
+  }
+  add(hash, plan.link ? plan.link->address : "");
+  if (plan.cluster) {
+    for (const Node& node : plan.cluster->nodes) add(hash, node.host);
+  }
+  // A second instance in a container has another run directory, or none.
+  const std::string own = std::string(run_dir) + "/";
+  const auto add_unless_own = [&](std::string_view text) {
+    if (own.size() == 1 || !text.contains(own)) add(hash, text);
+  };
+  for (const Process& process : plan.processes) {
+    add(hash, process.name);
+    add_unless_own(process.cwd);
+    for (const std::string& word : process.argv) add_unless_own(word);
+    for (const EnvEdit& edit : process.env) {
+      if (edit.name == "MASTER_PORT" && !plan.free_master_port) add(hash, edit.value);
+    }
+  }
+  if (!plan.link) add(hash, environment_digest(env));
+  return std::max<std::uint64_t>(hash.value(), 1);
+}
+
+}  // namespace envgen

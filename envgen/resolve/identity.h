@@ -1,0 +1,25 @@
+#pragma once
+// Who this node is, held against what this machine is called. Replicas are called alike but for
+// their numbers: "algo-1" and "algo-2", "train-worker-0" and "train-worker-1".
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "envgen/plan/inputs.h"
+#include "envgen/plan/platform_facts.h"
+
+namespace envgen {
+
+// Whether two names differ in numbers alone.
+bool are_siblings(std::string_view one, std::string_view other);
+
+// An error if this machine has the name of another node of the job, or if it is to be the first
+// node and the master's name is that of a sibling of it. No error where names tell nothing.
+Status check_identity(const Inputs& inputs, const ResolvedCluster& resolved);
+
+// Of a pod for which nothing says that it is one of several: a name such as "train-worker-1" or
+// "train-1" is a sign. "train-0" may also be the only one: a text to warn with, "" = none.
+Result<std::string> check_replica_name(const Inputs& inputs);
+
+}  // namespace envgen

@@ -1,0 +1,180 @@
+#include "envgen/resolve/sign_shapes.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/constants/words.h"
+#include "base/text.h"
+#include "envgen/formats/hosts.h"
+#include "envgen/platform/cluster_signs.h"
+#include "envgen/platform/platform_common.h"
+
+namespace envgen {
+namespace {
+
+constexpr int kMostNodes = 65536;               // a larger number counts something else
+constexpr std::size_t kLongestList = 1U << 20;  // bytes
+
+struct EnvEntry {
+  std::string_view name;
+  std::string_view value;
+};
+
+bool is_one_of(std::string_view word, const auto& words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+// The last two words of a name: "NUM", "NODES" of AWS_BATCH_JOB_NUM_NODES.
+struct Ending {
+  std::string_view before;
+  std::string_view last;
+};
+Ending ending_of(std::string_view name) {
+  const std::size_t last = name.rfind('_');
+  if (last == std::string_view::npos) return {"", name};
+  const std::string_view rest = name.substr(0, last);
+  return {rest.substr(rest.rfind('_') + 1), name.substr(last + 1)};
+}
+
+constexpr auto kCounts = words("NUM", "COUNT", "TOTAL", "SIZE", "NUMBER", "N");
+constexpr auto kNodes = words("NODE", "NODES", "HOST", "HOSTS", "MACHINE", "MACHINES");
+constexpr auto kWorkers = words("WORKER", "WORKERS");
+constexpr auto kReplicas = words("REPLICA", "REPLICAS", "INSTANCE", "INSTANCES");
+
+bool counts(std::string_view name, const auto& what) {
+  const auto [before, last] = ending_of(name);
+  return (is_one_of(before, what) && is_one_of(last, kCounts)) ||
+         (is_one_of(before, kCounts) && is_one_of(last, what));
+}
+
+// NUM_NODES, NODE_COUNT, HOST_NUM, X_NNODES, X_WORLD_SIZE.
+bool counts_nodes(std::string_view name) {
+  const auto [before, last] = ending_of(name);
+  if (last == "SIZE" && before == "WORLD") return !name.ends_with("LOCAL_WORLD_SIZE");
+  return last == "NNODES" || last == "NHOSTS" || counts(name, kNodes);
+}
+
+// The first word, where it is a platform's: NUM_WORKERS and RANK are of no family.
+std::string_view family_of(std::string_view name) {
+  const std::string_view first = name.substr(0, name.find('_'));
+  const bool of_all = first == name || is_one_of(first, kCounts) || is_one_of(first, kNodes) ||
+                      is_one_of(first, kWorkers) || is_one_of(first, kReplicas);
+  return of_all ? std::string_view() : first;
+}
+
+// NODE_RANK, X_HOST_INDEX: replicas, workers and tasks may be jobs of their own.
+bool numbers_a_node(std::string_view name) {
+  static constexpr auto kOfNodes = words("NODE", "HOST", "MACHINE");
+  const auto [before, last] = ending_of(name);
+  if (last == "NODEID" || last == "NODERANK") return true;
+  return is_one_of(before, kOfNodes) && (last == "RANK" || last == "INDEX");
+}
+
+// This one's own number among those that are counted.
+bool numbers_one(std::string_view name) {
+  if (name.starts_with("LOCAL")) return false;
+  const auto [before, last] = ending_of(name);
+  return last == "RANK" || last == "INDEX" || last == "ID" || last == "NODEID";
+}
+
+// MASTER_ADDR, CHIEF_IP, X_MAIN_NODE_HOSTNAME.
+bool names_a_leader(std::string_view name) {
+  static constexpr auto kLeaders =
+      words("MASTER", "LEADER", "CHIEF", "COORDINATOR", "HEAD", "MAIN", "RENDEZVOUS", "RDZV");
+  static constexpr auto kAddresses = words("ADDR", "ADDRESS", "IP", "HOST", "HOSTNAME", "ENDPOINT");
+  if (!is_one_of(ending_of(name).last, kAddresses)) return false;
+  return std::ranges::any_of(kLeaders,
+                             [name](std::string_view leader) { return name.contains(leader); });
+}
+
+std::optional<int> number_in(std::string_view value) {
+  const auto number = parse_count<int>(trimmed(value));
+  return number && *number < kMostNodes ? number : std::nullopt;
+}
+
+// Whether another variable confirms what a name and a number may mean: NUM_NODES is a graph's, too,
+// and NUM_WORKERS a data loader's. Replicas without a leader may be jobs of their own.
+bool is_confirmed(const EnvEntry& count, int number, const std::vector<EnvEntry>& all) {
+  const bool nodes = counts_nodes(count.name);
+  const bool workers = counts(count.name, kWorkers);
+  if (!nodes && !workers && !counts(count.name, kReplicas)) return false;
+  const std::string_view family = family_of(count.name);
+  return std::ranges::any_of(all, [&](const EnvEntry& other) {
+    const bool same = !family.empty() && family_of(other.name) == family;
+    if (!nodes && !same) return false;
+    if (names_a_leader(other.name)) return !is_loopback(other.value);
+    const auto own = number_in(other.value);
+    const bool number_of_one = own && *own < number && numbers_one(other.name);
+    const bool exact = same || ending_of(other.name).last != "ID";
+    return (nodes || workers) && number_of_one && exact;
+  });
+}
+
+// The host of one item of a list: "a", "a:8", "\"a\"", "[a]:9000".
+std::string_view host_of_item(std::string_view item) {
+  constexpr std::string_view kAround = "\"'[]() \t";
+  const std::size_t first = item.find_first_not_of(kAround);
+  if (first == std::string_view::npos) return "";
+  item = item.substr(first, item.find_last_not_of(kAround) - first + 1);
+  item = item.substr(0, item.find(':'));
+  return item.substr(0, item.find_last_not_of(kAround) + 1);
+}
+
+// Whether these are hosts, one of them this machine and at least one another. A word that could be
+// anything is no name of a machine: a host called "train", and TAGS=train,eval.
+bool lists_this_host(std::string_view value, const Inputs& inputs) {
+  if (value.size() > kLongestList || value.find_first_of(", ;\n") == std::string_view::npos) {
+    return false;
+  }
+  bool own = false;
+  bool another = false;
+  while (!value.empty()) {
+    const std::size_t end = value.find_first_of(", ;\t\n");
+    const std::string_view host = host_of_item(value.substr(0, end));
+    value.remove_prefix(end == std::string_view::npos ? value.size() : end + 1);
+    if (host.empty()) continue;
+    constexpr std::string_view kOfHosts =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    if (host.find_first_not_of(kOfHosts) != std::string_view::npos || host.starts_with('.')) {
+      return false;
+    }
+    if (is_loopback(host) || host.find_first_of("0123456789") == host.npos) {
+      return false;
+    }
+    Node node;
+    node.host = host;
+    (nodes_like_local({node}, inputs).empty() ? another : own) = true;
+  }
+  return own && another;
+}
+
+}  // namespace
+
+Status check_shapes(const Inputs& inputs) {
+  std::vector<EnvEntry> all;
+  for (const std::string& entry : inputs.env().entries()) {
+    std::string_view value = entry;
+    const std::string_view name = take_part(value, '=');
+    if (!value.empty()) all.push_back({name, value});
+  }
+  const auto refuse = [](const EnvEntry& sign) {
+    return std::unexpected(sign_of_several(std::string(sign.name), quoted(sign.value)));
+  };
+  const auto is_one = [](const EnvEntry& other) {
+    return counts_nodes(other.name) && number_in(other.value) == 1;
+  };
+  const bool alone = std::ranges::any_of(all, is_one);
+  for (const EnvEntry& one : all) {
+    if (lists_this_host(one.value, inputs)) return refuse(one);
+    const auto number = number_in(one.value);
+    if (!number || alone) continue;
+    if (*number > 0 && numbers_a_node(one.name)) return refuse(one);
+    if (*number > 1 && is_confirmed(one, *number, all)) return refuse(one);
+  }
+  return {};
+}
+
+}  // namespace envgen

@@ -1,0 +1,14 @@
+#pragma once
+// Signs of several nodes that no row of cluster_signs.cc names, by what they look like: a number of
+// nodes, with a node's own number or a leader beside it; the number of a node; a list of hosts with
+// this one in it.
+
+#include "base/result.h"
+#include "envgen/plan/inputs.h"
+
+namespace envgen {
+
+// For a plan of one node because nothing said more. The error names the variable.
+Status check_shapes(const Inputs& inputs);
+
+}  // namespace envgen
