@@ -103,18 +103,25 @@ void Coordinator::come_back(std::uint32_t node) {
 void Coordinator::differs(std::uint32_t node, const std::string& how, TimeMs now, bool for_good) {
   if (node >= nodes_.size() || nodes_[node].connected) return;
   if (differing_.size() >= kMostMissingNamed && !differing_.contains(node)) return;
-  Difference& kept =
-      differing_.try_emplace(node, Difference{.how = {}, .since = now}).first->second;
+  Difference& kept = differing_[node];
+  if (!for_good || now - kept.last >= kDiffersMs) kept.since.reset();
+  if (for_good && !kept.since) kept.since = now;
+  kept.last = now;
   kept.how = how;
   cut_text(kept.how, kMostTextBytes / 4);
   const bool runs = state_ == Verdict::State::kFine || state_ == Verdict::State::kTold;
-  if (!for_good || !runs || now - kept.since < kDiffersMs) return;
+  if (!for_good || !runs || now - *kept.since < kDiffersMs) return;
   failed({.kind = Kind::kDiffers,
           .node = node,
           .message = difference_text(called(node), kept.how),
           .detail = {}},
          now, now);
   settle(now);  // no node is to stop by itself first
+}
+
+bool Coordinator::ended_by_difference() const {
+  return state_ == Verdict::State::kFailed && failing_ &&
+         failing_->first.failure.kind == Kind::kDiffers;
 }
 
 // While this process did not run, it heard nobody: that is nobody's silence.

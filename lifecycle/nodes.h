@@ -17,7 +17,7 @@
 
 namespace lifecycle {
 
-inline constexpr TimeMs kDiffersMs = 4000;  // a container of another job is about to end meanwhile
+inline constexpr TimeMs kDiffersMs = 5000;  // a container of another job is about to end meanwhile
 inline constexpr TimeMs kGatherMs = 300;    // for others that fail in the same breath
 inline constexpr TimeMs kDetailMs = 2500;   // for the last lines of what failed, or its cause
 inline constexpr TimeMs kReconnectMs = 3000;  // a closed connection may be made again
@@ -63,9 +63,11 @@ class Coordinator {
   void reported(std::uint32_t node, const NodeReport& report, TimeMs now);
   void heard(std::uint32_t node, TimeMs now);   // anything at all
   void closed(std::uint32_t node, TimeMs now);  // its last connection
-  // Somebody said to be it, and is not of this job: how, for whoever waits. `for_good`: it knows
-  // the job's key, and its plan can never fit; if it still says so after kDiffersMs, the job fails.
+  // A process said to be this node, and is not of this job: how, for those that wait. `for_good`:
+  // it knows the job's key, and its plan can never fit; if it says so again for kDiffersMs, without
+  // a gap of as much, the job fails.
   void differs(std::uint32_t node, const std::string& how, TimeMs now, bool for_good);
+  [[nodiscard]] bool ended_by_difference() const;
   // Why no start may be given on node 0, in words; "": it may.
   void hold(const std::string& why);
   void tick(TimeMs now);
@@ -197,7 +199,8 @@ class Coordinator {
   std::vector<std::uint32_t> away_;
   struct Difference {
     std::string how;
-    TimeMs since = 0;
+    std::optional<TimeMs> since = {};  // it is for good, and is said again and again
+    TimeMs last = 0;
   };
   std::map<std::uint32_t, Difference> differing_;
   std::string held_;

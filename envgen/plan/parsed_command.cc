@@ -103,12 +103,12 @@ std::optional<Direct> launcher_of_words(Words command) {
   return Direct{*launcher, name, arguments};
 }
 
-bool ends_like_a_file(std::string_view word) {
-  static constexpr auto kEndings = words(".py", ".yaml", ".yml", ".json");
-  return std::ranges::any_of(kEndings, [word](auto end) { return word.ends_with(end); });
+bool ends_in(std::string_view word, const auto& endings) {
+  return !word.contains(' ') &&
+         std::ranges::any_of(endings, [word](auto end) { return word.ends_with(end); });
 }
 
-// Only who starts a node's ranks asks for their number.
+// --nproc_per_node: only a program that starts a node's ranks takes their number.
 bool is_told_ranks(Words arguments) {
   return std::ranges::any_of(arguments, [](std::string_view word) {
     const std::string_view name = word.substr(0, word.find('='));
@@ -116,21 +116,46 @@ bool is_told_ranks(Words arguments) {
   });
 }
 
-// Whether what stands behind a launcher's name is what launchers are told: `pip install deepspeed`
-// only names one.
-bool starts_something(const Direct& direct, Words command) {
+bool is_mpi(const Direct& direct) {
+  return direct.launcher.framework == "mpi" || direct.launcher.framework == "horovod";
+}
+
+// `gosu ds python train.py`: a word before a Python program.
+bool names_only(const Direct& direct, Words command) {
+  if (is_mpi(direct) || direct.arguments > 1) return false;
   const Words arguments = command.subspan(direct.arguments);
-  if (arguments.empty()) return false;
-  // `python -m` says that it is started.
-  if (!direct.launcher.argument.empty() || direct.arguments > 1) return true;
-  if (direct.launcher.framework == "mpi" || direct.launcher.framework == "horovod") {
-    return arguments[0].starts_with('-') || arguments[0].contains('/') ||
-           find_operand(arguments).has_value();
+  const auto operand = std::ranges::find_if(
+      arguments, [](const std::string& word) { return !word.starts_with('-'); });
+  return find_operand(arguments.subspan(static_cast<std::size_t>(operand - arguments.begin())))
+      .has_value();
+}
+
+// How sure the words behind a launcher's name have to be that it is started there.
+enum class Evidence : unsigned char {
+  kFile,   // a script, a module, a configuration
+  kRanks,  // a number of ranks: among the commands of a shell's text most programs only name others
+};
+
+// `pip install deepspeed` and `-o /out/megatron python train.py` only name a launcher.
+bool starts_something(const Direct& direct, Words command, Evidence needed) {
+  if (direct.arguments > 1) return true;  // `python -m` says that it is started
+  const Words arguments = command.subspan(direct.arguments);
+  if (names_only(direct, command)) return false;
+  if (is_told_ranks(arguments)) return true;
+  if (is_mpi(direct)) {
+    static constexpr auto kRanks = words("-np", "-n", "--np", "-c", "-ppn");
+    if (!arguments.empty() && is_one_of(arguments[0], kRanks)) return true;
+    return needed == Evidence::kFile && !arguments.empty() &&
+           (arguments[0].starts_with('-') || arguments[0].contains('/') ||
+            find_operand(arguments).has_value());
   }
+  if (needed == Evidence::kRanks) return false;
+  if (!direct.launcher.argument.empty()) return true;
+  static constexpr auto kFiles = words(".py", ".yaml", ".yml", ".json");
   static constexpr auto kOfScripts = words("-m", "--module", "--no-python", "--no_python");
-  return is_told_ranks(arguments) || std::ranges::any_of(arguments, [](const std::string& word) {
-           return ends_like_a_file(word) || is_one_of(word, kOfScripts) || is_shell(word);
-         });
+  return std::ranges::any_of(arguments, [](const std::string& word) {
+    return ends_in(word, kFiles) || is_one_of(word, kOfScripts) || is_shell(word);
+  });
 }
 
 // `--backend deepspeed`: a value, unless what follows is a launcher's.
@@ -144,15 +169,15 @@ bool is_value(std::string_view before, const Direct& direct, Words command) {
 
 // --- What stands before a launcher ---
 
-// Their arguments are a command, so that a launcher's name among them needs nothing behind it.
+// Programs whose arguments are a command: a launcher's name among them needs nothing behind it.
 constexpr auto kWrappers =
     words("env", "nohup", "nice", "timeout", "numactl", "taskset", "stdbuf", "ionice", "chrt",
           "setsid", "time", "exec", "command", "sudo", "gosu", "su-exec", "tini", "setpriv",
           "prlimit", "unshare", "dumb-init", "catchsegv", "unbuffer");
-// They also install what they name.
+// Programs that install what they name, too.
 constexpr auto kManagers = words("conda", "mamba", "micromamba", "poetry", "pixi", "uv");
-// They print their arguments, or look for them.
-constexpr auto kPrinters = words("echo", "printf", "which", "type");
+// Programs that print their arguments, or read a file in the same shell.
+constexpr auto kNoStarters = words("echo", "printf", "which", "type", "source", ".");
 // Words of a shell behind which a command stands.
 constexpr auto kReserved = words("if", "then", "else", "elif", "while", "do", "until", "!", "{");
 
@@ -181,14 +206,16 @@ bool names_module(Words command, std::size_t at) {
 
 ComesTo found(const Direct& direct) { return {direct.launcher, std::string(direct.name)}; }
 
-ComesTo unwrap(Words command, int depth);  // NOLINT(misc-no-recursion): by kMostDepth
+// NOLINTNEXTLINE(misc-no-recursion): by kMostDepth
+ComesTo unwrap(Words command, int depth, Evidence needed);
 
 ComesTo in_text(std::string_view text, int depth) {  // NOLINT(misc-no-recursion)
   ComesTo first;
   for (const std::vector<std::string>& one : simple_commands(text)) {
-    ComesTo inner = unwrap(one, depth - 1);
+    ComesTo inner = unwrap(one, depth - 1, Evidence::kRanks);
     if (inner.launcher) return inner;
     if (first.script.empty()) first.script = std::move(inner.script);
+    if (first.doubt.empty()) first.doubt = std::move(inner.doubt);
   }
   return first;
 }
@@ -200,44 +227,54 @@ ComesTo in_quotes(std::string_view word) {
   if (!word.contains(' ')) return {};
   for (const std::vector<std::string>& one : simple_commands(word)) {
     const auto direct = launcher_of_words(one);
-    if (direct && starts_something(*direct, one)) return found(*direct);
+    if (direct && starts_something(*direct, one, Evidence::kFile)) return found(*direct);
   }
   return {};
 }
 
 // The first word that is known counts. Options may take values, so that none is skipped.
-ComesTo behind_program(Words command, int depth) {  // NOLINT(misc-no-recursion)
+// NOLINTNEXTLINE(misc-no-recursion)
+ComesTo behind_program(Words command, int depth, Evidence needed) {
   const std::string_view program = base_name(command[0]);
   const bool wrapper = is_one_of(program, kWrappers);
-  if (is_one_of(program, kPrinters)) return {};
+  const bool trusted = wrapper || is_one_of(program, kManagers);
+  if (is_one_of(program, kNoStarters)) return {};
   // `command -v torchrun` asks where it is.
   static constexpr auto kAsking = words("-v", "-V");
   if (program == "command" && command.size() > 1 && is_one_of(command[1], kAsking)) return {};
   ComesTo result;
   for (std::size_t i = 1; i < command.size(); ++i) {
+    const std::string& word = command[i];
     if (names_environment(program, command[i - 1])) continue;
+    if (ComesTo quoted = in_quotes(word); needed == Evidence::kFile && quoted.launcher) {
+      return quoted;
+    }
+    if (word.starts_with('-') && !names_module(command, i)) continue;
+    if (is_assignment(word)) continue;
     const Words rest = command.subspan(i);
-    const std::string_view name = base_name(command[i]);
+    const std::string_view name = base_name(word);
     if (const auto direct = launcher_of_words(rest)) {
-      const bool starts = wrapper || starts_something(*direct, rest);
+      const bool named = names_only(*direct, rest);
+      const bool starts = (wrapper && !named) || starts_something(*direct, rest, needed);
       if (starts && !is_value(command[i - 1], *direct, rest)) return found(*direct);
-      if (result.doubt.empty()) result.doubt = direct->name;
+      if (result.doubt.empty() && !named && needed == Evidence::kFile) result.doubt = direct->name;
       continue;
     }
+    const bool script = name.ends_with(".sh");
     const bool known = is_shell(name) || is_one_of(name, kWrappers) || is_one_of(name, kManagers) ||
-                       name.ends_with(".sh");
+                       (script && trusted);
     if (known || find_operand(rest)) {
-      ComesTo inner = unwrap(rest, depth - 1);
+      ComesTo inner = unwrap(rest, depth - 1, trusted ? needed : Evidence::kFile);
       inner.wraps_python = inner.wraps_python || find_operand(rest).has_value();
       if (inner.doubt.empty()) inner.doubt = std::move(result.doubt);
       return inner;
     }
-    if (ComesTo quoted = in_quotes(command[i]); quoted.launcher) return quoted;
+    if (script && result.doubt.empty() && needed == Evidence::kFile) result.doubt = word;
     if (name.ends_with(".py") || names_module(command, i)) {
-      result.wraps_python = true;
-      // The rest is the program's own.
       if (is_told_ranks(command.subspan(1, i))) break;
-      return result;
+      result.wraps_python = true;
+      if (is_told_ranks(rest) && result.doubt.empty()) result.doubt = word;
+      return result;  // the rest is that program's own
     }
   }
   if (is_told_ranks(command.subspan(1))) return {kUnknownLauncher, std::string(program)};
@@ -254,23 +291,28 @@ ComesTo behind_python(Words command, const Operand& python) {
     const bool script = python.letter == '\0';
     return {.doubt = script && told_ranks ? std::string(operand) : ""};
   }
+  static constexpr auto kScripts = words(".py");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     if (names_module(arguments, i)) {
       const auto launcher = launcher_of_module(arguments[i + 1]);
       if (launcher) return {launcher, arguments[i + 1]};
     }
-    const auto direct = launcher_of_words(arguments.subspan(i));
-    if (direct && word.contains('/') && starts_something(*direct, arguments.subspan(i))) {
-      return found(*direct);
-    }
+    const Words rest = arguments.subspan(i);
+    const auto direct = launcher_of_words(rest);
+    if (!direct || !word.contains('/') || word.contains('=')) continue;
+    const bool script =
+        std::ranges::any_of(rest, [](const auto& one) { return ends_in(one, kScripts); });
+    const bool value = i > 0 && is_value(arguments[i - 1], *direct, rest);
+    if (script && !value) return found(*direct);
   }
   if (told_ranks) return {kUnknownLauncher, std::string(operand)};
   const bool called_so = operand.ends_with(".launch") || operand.ends_with(".launcher");
   return {.doubt = called_so ? std::string(operand) : ""};
 }
 
-ComesTo unwrap(Words command, int depth) {  // NOLINT(misc-no-recursion)
+// NOLINTNEXTLINE(misc-no-recursion)
+ComesTo unwrap(Words command, int depth, Evidence needed) {
   while (!command.empty() && (is_assignment(command[0]) || is_one_of(command[0], kReserved))) {
     command = command.subspan(1);
   }
@@ -289,7 +331,8 @@ ComesTo unwrap(Words command, int depth) {  // NOLINT(misc-no-recursion)
   }
   if (name.ends_with(".sh")) return {.script = command[0]};
   if (const auto python = find_operand(command)) return behind_python(command, *python);
-  return behind_program(command, depth);
+  if (name.ends_with(".py")) return {.doubt = is_told_ranks(command) ? command[0] : ""};
+  return behind_program(command, depth, needed);
 }
 
 }  // namespace
@@ -309,7 +352,7 @@ ParsedCommand::ParsedCommand(std::vector<std::string> words) : words_(std::move(
                             .letters = python->letters};
   }
   if (const auto direct = launcher_of_words(words_)) arguments_ = direct->arguments;
-  comes_to_ = unwrap(words_, kMostDepth);
+  comes_to_ = unwrap(words_, kMostDepth, Evidence::kFile);
   if (!words_.empty() && words_[0].ends_with(".py")) comes_to_.wraps_python = true;
 }
 

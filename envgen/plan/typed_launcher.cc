@@ -20,6 +20,7 @@ constexpr Launcher kRows[] = {
     {"ft_launcher", "nvidia_resiliency_ext.fault_tolerance.launcher", "", "pytorch", Reads::kPet},
     {"hyperpodrun", "hyperpod_elastic_agent", "", "pytorch", Reads::kPet},
     {"accelerate", "accelerate", "", "pytorch"},
+    {"accelerate-launch", "", "", "pytorch"},
     {"colossalai", "colossalai", "", "pytorch"},
     {"composer", "composer.cli", "", "pytorch"},
     {"llamafactory-cli", "llamafactory.cli", "", "pytorch", Reads::kNodeVariables},
@@ -33,6 +34,8 @@ constexpr Launcher kRows[] = {
     // mpirun.openmpi, mpiexec.hydra: by the beginning of the name
     {"mpirun", "", "", "mpi"},
     {"mpiexec", "", "", "mpi"},
+    {"orterun", "", "", "mpi"},
+    {"prun", "", "", "mpi"},
     {"msrun", "mindspore.parallel.cluster", "", "ascend"},
     {"fleetrun", "paddle.distributed.launch", "", "paddle"},
     {"", "paddle.distributed.fleet.launch", "", "paddle"},

@@ -94,6 +94,7 @@ constexpr Sign kRows[] = {
     {"GROUP_RANK", When::kAboveZero, kByOptions},
     {"PET_NODE_RANK", When::kAboveZero, "set PET_NNODES and PET_MASTER_ADDR as well"},
     {"SLURM_NODEID", When::kAboveZero, kSlurm},
+    {"PALS_NODEID", When::kAboveZero, kStartedByMpi},
     {"SLURM_PROCID", When::kAboveZero, kSlurm},
     {"OMPI_COMM_WORLD_RANK", When::kAboveZero, kStartedByMpi},
     {"PMI_RANK", When::kAboveZero, kStartedByMpi},
@@ -178,6 +179,11 @@ bool is_settled(const Inputs& inputs, std::string_view sign) {
 
 bool is_said_to_be_alone(const Request& request) {
   return request.platform == "local" || request.nodes == 1;
+}
+
+bool has_sign_row(std::string_view variable) {
+  return std::ranges::any_of(kSigns.all(),
+                             [variable](const Sign& sign) { return sign.variable == variable; });
 }
 
 Error sign_of_several(std::string where, std::string_view found) {

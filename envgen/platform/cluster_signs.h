@@ -17,6 +17,9 @@ bool is_said_to_be_alone(const Request& request);
 // The error for the first sign of those that have a row, with what to do.
 Status check_alone(const Inputs& inputs);
 
+// Whether a variable has a row, so that nothing else judges it.
+bool has_sign_row(std::string_view variable);
+
 // The error of a sign without a row.
 Error sign_of_several(std::string where, std::string_view found);
 

@@ -11,9 +11,15 @@
 namespace envgen {
 namespace {
 
-// What differs between processes that one shell or one connection has started.
-constexpr auto kVolatile = words("_", "SHLVL", "OLDPWD", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY",
-                                 "XDG_SESSION_ID", "INVOCATION_ID");
+// Variables of a shell, a connection or a session, not of the job.
+constexpr auto kVolatile =
+    words("_", "SHLVL", "OLDPWD", "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "TMUX",
+          "TMUX_PANE", "STY", "WINDOWID", "TERM", "COLUMNS", "LINES", "DBUS_SESSION_BUS_ADDRESS");
+
+bool is_of_session(std::string_view name) {
+  return name.starts_with("SSH_") || name.starts_with("XDG_") ||
+         std::ranges::find(kVolatile, name) != kVolatile.end();
+}
 
 void add(ContentHash& hash, std::string_view text) {
   const std::uint64_t size = text.size();
@@ -28,7 +34,7 @@ std::uint64_t environment_digest(const Environ& env) {
   for (const std::string& entry : env.entries()) {
     std::string_view value = entry;
     const std::string_view name = take_part(value, '=');
-    if (std::ranges::find(kVolatile, name) == kVolatile.end()) digest += hash_of(entry);
+    if (!is_of_session(name)) digest += hash_of(entry);
   }
   return digest;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/constants/words.h"
 #include "base/text.h"
 #include "envgen/platform/cluster_signs.h"
 #include "envgen/platform/platform_common.h"
@@ -40,10 +39,10 @@ bool are_siblings(std::string_view one, std::string_view other) {
   return one != other && without_numbers(one) == without_numbers(other);
 }
 
-Status check_identity(const Inputs& inputs, const ResolvedCluster& resolved) {
+Result<std::string> check_identity(const Inputs& inputs, const ResolvedCluster& resolved) {
   const std::vector<Node>& nodes = resolved.cluster.nodes;
   const std::string_view own = label_of(inputs.facts().host_name);
-  if (nodes.size() < 2 || own.empty()) return {};
+  if (nodes.size() < 2 || own.empty()) return std::string();
   const auto rank = static_cast<std::size_t>(resolved.local_node.node_rank);
   const std::string_view told = label_of(nodes.at(rank).host);
   const std::string called = "this machine is called " + std::string(own);
@@ -59,15 +58,16 @@ Status check_identity(const Inputs& inputs, const ResolvedCluster& resolved) {
   const std::string& asked = inputs.request().master_addr;
   const std::string_view master = label_of(asked.empty() ? resolved.cluster.master_addr : asked);
   const std::string_view first = label_of(nodes[0].host);
-  if (rank == 0 && (first.empty() || first == master) && are_siblings(master, own)) {
-    return contradiction(
-        resolved, called + ", and the master, which is the first node, is " + std::string(master));
+  if (rank != 0 || (!first.empty() && first != master) || !are_siblings(master, own)) {
+    return std::string();
   }
-  return {};
+  return "this is node 0, " + resolved.local_node.reason + ", but " + called +
+         ", and the master is " + std::string(master) +
+         ": if they are two machines, correct the number of this node or the master";
 }
 
 Result<std::string> check_replica_name(const Inputs& inputs) {
-  constexpr std::size_t kMostDigits = 4;  // more are a hash, or a date
+  constexpr std::size_t kMostDigits = 2;  // more are a hash, or a date
   if (inputs.variable("KUBERNETES_SERVICE_HOST").empty()) return std::string();
   const std::string_view name = label_of(inputs.facts().host_name);
   const std::size_t dash = name.rfind('-');
@@ -75,17 +75,10 @@ Result<std::string> check_replica_name(const Inputs& inputs) {
   const std::string_view digits = name.substr(dash + 1);
   const auto number = parse_count<int>(digits);
   if (!number || digits.size() > kMostDigits) return std::string();
-  static constexpr auto kRoles =
-      words("worker", "master", "replica", "node", "launcher", "chief", "ps", "trainer", "learner");
-  const std::string_view before = name.substr(0, dash);
-  const std::string_view role = before.substr(before.rfind('-') + 1);
-  const bool has_role = std::ranges::find(kRoles, role) != kRoles.end();
-  if (*number > 0 || has_role) {
-    return std::unexpected(sign_of_several("this pod's name", quoted(name)));
-  }
-  return "this pod is called " + std::string(name) +
-         ", as the first of several: no variable tells of others, and the job is of this node "
-         "alone (--nodes 1 says so)";
+  if (*number > 0) return std::unexpected(sign_of_several("this pod's name", quoted(name)));
+  return "the pod's name " + std::string(name) +
+         " looks like the first of several replicas; trainit plans a job of this pod alone: give "
+         "--nodes 1 to confirm";
 }
 
 }  // namespace envgen

@@ -14,12 +14,12 @@ namespace envgen {
 // Whether two names differ in numbers alone.
 bool are_siblings(std::string_view one, std::string_view other);
 
-// An error if this machine has the name of another node of the job, or if it is to be the first
-// node and the master's name is that of a sibling of it. No error where names tell nothing.
-Status check_identity(const Inputs& inputs, const ResolvedCluster& resolved);
+// An error if this machine has the name of another node of the job. A text to warn with if it is to
+// be the first node and the master's name is a sibling's: it may have several names. "" = nothing.
+Result<std::string> check_identity(const Inputs& inputs, const ResolvedCluster& resolved);
 
 // Of a pod for which nothing says that it is one of several: a name such as "train-worker-1" or
-// "train-1" is a sign. "train-0" may also be the only one: a text to warn with, "" = none.
+// "train-1" is a sign. A first one, "train-0", may be alone: a text to warn with. "" = nothing.
 Result<std::string> check_replica_name(const Inputs& inputs);
 
 }  // namespace envgen

@@ -257,8 +257,10 @@ void warn_of_counts(const Inputs& inputs, const ResolvedCluster& resolved, Plan&
   }
   const ParsedCommand& command = resolved.platform.command;
   if (const std::string& doubt = command.in_doubt(); ranks > 1 && !doubt.empty()) {
+    const std::string& script = command.shell_script();
+    const std::string what = script.empty() ? command[0] + " (with " + doubt + ")" : script;
     plan.warnings.push_back(
-        doubt + " is started " + std::to_string(ranks) +
+        what + " is started " + std::to_string(ranks) +
         " times on this node, once for each rank: if it starts torchrun, msrun, mpirun or another "
         "launcher by itself, give --framework single, which starts it once");
   }
@@ -276,7 +278,7 @@ Status check_lone_node(const Inputs& inputs, Plan& plan) {
   if (is_said_to_be_alone(inputs.request())) return {};
   TRY(check_alone(inputs));
   TRY(check_shapes(inputs));
-  if (plan.platform != "local") return {};
+  if (plan.platform != "local" || is_counted_one(inputs)) return {};
   TRY_ASSIGN(auto warning, check_replica_name(inputs));
   if (!warning.empty()) plan.warnings.push_back(std::move(warning));
   return {};
@@ -313,7 +315,9 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
     if (auto status = check_lone_node(inputs, plan); !status) return status.error();
   }
   if (!(*launcher)->only_starts) {
-    if (auto status = check_identity(inputs, resolved); !status) return status.error();
+    auto warning = check_identity(inputs, resolved);
+    if (!warning) return warning.error();
+    if (!warning->empty()) plan.warnings.push_back(std::move(*warning));
   }
   if (auto wait = too_few_nodes(inputs.request(), resolved.cluster.nodes.size())) {
     return pending_for(std::move(*wait), std::move(plan));

@@ -39,10 +39,12 @@ Ending ending_of(std::string_view name) {
   return {rest.substr(rest.rfind('_') + 1), name.substr(last + 1)};
 }
 
-constexpr auto kCounts = words("NUM", "COUNT", "TOTAL", "SIZE", "NUMBER", "N");
+constexpr auto kCounts = words("NUM", "COUNT", "NUMBER");
 constexpr auto kNodes = words("NODE", "NODES", "HOST", "HOSTS", "MACHINE", "MACHINES");
 constexpr auto kWorkers = words("WORKER", "WORKERS");
 constexpr auto kReplicas = words("REPLICA", "REPLICAS", "INSTANCE", "INSTANCES");
+constexpr auto kLeaders =
+    words("MASTER", "LEADER", "CHIEF", "COORDINATOR", "HEAD", "MAIN", "RENDEZVOUS", "RDZV");
 
 bool counts(std::string_view name, const auto& what) {
   const auto [before, last] = ending_of(name);
@@ -57,37 +59,44 @@ bool counts_nodes(std::string_view name) {
   return last == "NNODES" || last == "NHOSTS" || counts(name, kNodes);
 }
 
-// The first word, where it is a platform's: NUM_WORKERS and RANK are of no family.
+// The first word, where it is a platform's; "" of NUM_NODES, RANK and MASTER_ADDR.
 std::string_view family_of(std::string_view name) {
   const std::string_view first = name.substr(0, name.find('_'));
-  const bool of_all = first == name || is_one_of(first, kCounts) || is_one_of(first, kNodes) ||
-                      is_one_of(first, kWorkers) || is_one_of(first, kReplicas);
+  const bool of_all = first == name || first == "WORLD" || is_one_of(first, kCounts) ||
+                      is_one_of(first, kNodes) || is_one_of(first, kWorkers) ||
+                      is_one_of(first, kReplicas) || is_one_of(first, kLeaders);
   return of_all ? std::string_view() : first;
 }
 
-// NODE_RANK, X_HOST_INDEX: replicas, workers and tasks may be jobs of their own.
-bool numbers_a_node(std::string_view name) {
-  static constexpr auto kOfNodes = words("NODE", "HOST", "MACHINE");
+// X_NODE_RANK: where a number above 0 says that there are others. An index may be a shard's.
+bool ranks_a_node(std::string_view name) {
   const auto [before, last] = ending_of(name);
-  if (last == "NODEID" || last == "NODERANK") return true;
-  return is_one_of(before, kOfNodes) && (last == "RANK" || last == "INDEX");
+  return last == "NODERANK" || (before == "NODE" && last == "RANK");
 }
 
-// This one's own number among those that are counted.
+// A node's own number among those that are counted.
 bool numbers_one(std::string_view name) {
-  if (name.starts_with("LOCAL")) return false;
   const auto [before, last] = ending_of(name);
+  if (before == "LOCAL") return false;
   return last == "RANK" || last == "INDEX" || last == "ID" || last == "NODEID";
 }
 
-// MASTER_ADDR, CHIEF_IP, X_MAIN_NODE_HOSTNAME.
+// MASTER_ADDR, CHIEF_IP, X_MAIN_NODE_HOSTNAME. Kubernetes names each service X_SERVICE_HOST.
 bool names_a_leader(std::string_view name) {
-  static constexpr auto kLeaders =
-      words("MASTER", "LEADER", "CHIEF", "COORDINATOR", "HEAD", "MAIN", "RENDEZVOUS", "RDZV");
   static constexpr auto kAddresses = words("ADDR", "ADDRESS", "IP", "HOST", "HOSTNAME", "ENDPOINT");
-  if (!is_one_of(ending_of(name).last, kAddresses)) return false;
-  return std::ranges::any_of(kLeaders,
-                             [name](std::string_view leader) { return name.contains(leader); });
+  if (!is_one_of(ending_of(name).last, kAddresses) || name.ends_with("_SERVICE_HOST")) return false;
+  while (!name.empty()) {
+    if (is_one_of(take_part(name, '_'), kLeaders)) return true;
+  }
+  return false;
+}
+
+// NODE_LIST, X_HOSTS, WORKER_ADDRS. Proxies and clients list servers.
+bool lists_nodes(std::string_view name) {
+  static constexpr auto kLists =
+      words("HOSTS", "HOSTLIST", "HOSTNAMES", "NODES", "NODELIST", "WORKERS", "MACHINES", "PEERS",
+            "ADDRS", "ADDRESSES", "IPS", "LIST", "ENDPOINTS");
+  return is_one_of(ending_of(name).last, kLists) && !name.contains("PROXY");
 }
 
 std::optional<int> number_in(std::string_view value) {
@@ -102,14 +111,13 @@ bool is_confirmed(const EnvEntry& count, int number, const std::vector<EnvEntry>
   const bool workers = counts(count.name, kWorkers);
   if (!nodes && !workers && !counts(count.name, kReplicas)) return false;
   const std::string_view family = family_of(count.name);
+  if (!nodes && family.empty()) return false;
   return std::ranges::any_of(all, [&](const EnvEntry& other) {
-    const bool same = !family.empty() && family_of(other.name) == family;
-    if (!nodes && !same) return false;
+    if (family_of(other.name) != family) return false;
     if (names_a_leader(other.name)) return !is_loopback(other.value);
     const auto own = number_in(other.value);
-    const bool number_of_one = own && *own < number && numbers_one(other.name);
-    const bool exact = same || ending_of(other.name).last != "ID";
-    return (nodes || workers) && number_of_one && exact;
+    const bool exact = !family.empty() || ending_of(other.name).last != "ID";
+    return (nodes || workers) && own && *own < number && numbers_one(other.name) && exact;
   });
 }
 
@@ -141,6 +149,7 @@ bool lists_this_host(std::string_view value, const Inputs& inputs) {
     if (host.find_first_not_of(kOfHosts) != std::string_view::npos || host.starts_with('.')) {
       return false;
     }
+    if (host.find_first_not_of("0123456789") == std::string_view::npos) return false;
     if (is_loopback(host) || host.find_first_of("0123456789") == host.npos) {
       return false;
     }
@@ -149,6 +158,14 @@ bool lists_this_host(std::string_view value, const Inputs& inputs) {
     (nodes_like_local({node}, inputs).empty() ? another : own) = true;
   }
   return own && another;
+}
+
+// A count of one says so.
+bool is_one_node(std::string_view family, const std::vector<EnvEntry>& all) {
+  return std::ranges::any_of(all, [family](const EnvEntry& other) {
+    return counts_nodes(other.name) && family_of(other.name) == family &&
+           number_in(other.value) == 1;
+  });
 }
 
 }  // namespace
@@ -163,18 +180,24 @@ Status check_shapes(const Inputs& inputs) {
   const auto refuse = [](const EnvEntry& sign) {
     return std::unexpected(sign_of_several(std::string(sign.name), quoted(sign.value)));
   };
-  const auto is_one = [](const EnvEntry& other) {
-    return counts_nodes(other.name) && number_in(other.value) == 1;
-  };
-  const bool alone = std::ranges::any_of(all, is_one);
   for (const EnvEntry& one : all) {
-    if (lists_this_host(one.value, inputs)) return refuse(one);
+    if (has_sign_row(one.name)) continue;
+    if (lists_nodes(one.name) && lists_this_host(one.value, inputs)) return refuse(one);
     const auto number = number_in(one.value);
-    if (!number || alone) continue;
-    if (*number > 0 && numbers_a_node(one.name)) return refuse(one);
-    if (*number > 1 && is_confirmed(one, *number, all)) return refuse(one);
+    if (!number || *number == 0 || is_one_node(family_of(one.name), all)) continue;
+    if (ranks_a_node(one.name) || (*number > 1 && is_confirmed(one, *number, all))) {
+      return refuse(one);
+    }
   }
   return {};
+}
+
+bool is_counted_one(const Inputs& inputs) {
+  return std::ranges::any_of(inputs.env().entries(), [](const std::string& entry) {
+    std::string_view value = entry;
+    const std::string_view name = take_part(value, '=');
+    return counts_nodes(name) && number_in(value) == 1;
+  });
 }
 
 }  // namespace envgen

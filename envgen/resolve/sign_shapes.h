@@ -11,4 +11,7 @@ namespace envgen {
 // For a plan of one node because nothing said more. The error names the variable.
 Status check_shapes(const Inputs& inputs);
 
+// Whether a variable says that the job has one node, or one process.
+bool is_counted_one(const Inputs& inputs);
+
 }  // namespace envgen

@@ -306,6 +306,19 @@ TEST_P(ThreeNodesSave, OnAllOfThemThoughARankEndsOtherwise) {
 }
 
 // The copy on node 2 waits for another job's, which holds the lock of the dataset.
+// Whatever their ranks wait for, it cannot come.
+TEST_P(ThreeNodes, WithWorldsOfTheirOwnEndAndSayHowTheyDiffer) {
+  start(0, {});
+  start(1, {"--slots", "1"});
+  start(2, {"--slots", "2"});
+  EXPECT_THAT(wait_for_all(), testing::Each(125)) << said();
+  EXPECT_THAT(node(0).err(),
+              HasSubstr("node 2 (127.0.0.3) cannot take part: it plans 6 ranks in all, and node 0 "
+                        "3: give all nodes the same --slots"));
+  EXPECT_THAT(node(1).err(), HasSubstr("node 2 (127.0.0.3) cannot take part"));
+  EXPECT_THAT(node(2).err(), HasSubstr("node 0 plans 3 ranks in all, and this node 6"));
+}
+
 TEST_P(ThreeNodes, RestartWhileDataAreStillCopied) {
   ::mkdir(path("data").c_str(), 0755);
   write("data/train.bin", "x");

@@ -114,8 +114,16 @@ bool LinkAttempt::hear_frame(const LinkFrame& frame, std::int64_t now_ms) {
       return true;
     }
   }
-  differs_ = state_ == State::kWelcoming && frame.kind == Kind::kDiffers;
-  const bool refused = differs_ || (state_ == State::kWelcoming && frame.kind == Kind::kRefused);
+  const bool answers = state_ == State::kWelcoming;
+  if (answers && frame.kind == Kind::kDiffers) {
+    if (const auto difference = envgen::from_wire<LinkDifference>(frame.payload)) {
+      differs_ = true;
+      ends_job_ = difference->ends_job;
+      fail(sys::printable(difference->how), now_ms);
+      return false;
+    }
+  }
+  const bool refused = answers && frame.kind == Kind::kRefused;
   fail(refused ? sys::printable(frame.payload) : kNoTrainit, now_ms);
   return false;
 }
@@ -123,11 +131,11 @@ bool LinkAttempt::hear_frame(const LinkFrame& frame, std::int64_t now_ms) {
 bool LinkAttempt::say_hello(std::string_view nonce) {
   const LinkHello hello{.node = settings_.node,
                         .node_count = settings_.node_count,
-                        .world_size = settings_.world_size,
                         .cluster = settings_.cluster,
                         .life = settings_.life,
                         .clock_ms = sys::wall_ms(),
-                        .nonce = new_link_nonce()};
+                        .nonce = new_link_nonce(),
+                        .world_size = settings_.world_size};
   if (hello.nonce.empty()) return false;
   const std::string bytes = envgen::to_wire(hello);
   const std::string theirs(nonce);

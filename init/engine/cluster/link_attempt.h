@@ -28,8 +28,9 @@ class LinkAttempt {
   [[nodiscard]] const std::string& why() const { return why_; }  // it failed
   // Node 0, or who answers at its address, has refused this node.
   [[nodiscard]] bool refused() const { return refused_; }
-  // Node 0 has, and no later attempt can be answered otherwise.
+  // It has, for a difference that can never go; the job ends by it.
   [[nodiscard]] bool differs() const { return differs_; }
+  [[nodiscard]] bool ends_job() const { return ends_job_; }
   [[nodiscard]] int fd() const { return connection_.fd(); }
   [[nodiscard]] short events() const;
   [[nodiscard]] std::int64_t deadline_ms() const { return deadline_ms_; }
@@ -57,6 +58,7 @@ class LinkAttempt {
   std::string why_;
   bool refused_ = false;
   bool differs_ = false;
+  bool ends_job_ = false;
 };
 
 }  // namespace engine

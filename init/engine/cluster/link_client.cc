@@ -33,6 +33,7 @@ using lifecycle::NodeReport;
 
 constexpr std::int64_t kFirstPauseMs = 100;
 constexpr std::int64_t kMostPauseMs = 2000;
+constexpr std::int64_t kDiffersPauseMs = 500;  // several times within node 0's farewell
 constexpr std::int64_t kWarnMs = 30'000;
 // Nodes of an elastic job see another list at different times.
 constexpr std::int64_t kOtherListMs = 10'000;
@@ -255,9 +256,9 @@ class LinkClient {
   // Whether another process of node 0 answers is judged by what this node takes part in.
   [[nodiscard]] bool may_connect() const { return report_ || settings_.node0_life == 0; }
 
-  // It is of another job, and ends: that job's node 0 need not hear more of it.
+  // It is refused, and ends: node 0 need not hear more of it.
   [[nodiscard]] bool leaves() const {
-    return differs_ms_ && report_ && report_->stage >= NodeReport::Stage::kStopping;
+    return (refused_ms_ || differs_) && report_ && report_->stage >= NodeReport::Stage::kStopping;
   }
 
   void attempt_or_warn() {
@@ -303,8 +304,8 @@ class LinkClient {
         return;
     }
     why_ = attempt_->why();
-    if (!main_.open()) note_refusal(attempt_->refused());
-    if (!main_.open()) note_difference(attempt_->differs());
+    if (!main_.open()) note_refusal(attempt_->refused() && !attempt_->differs());
+    if (!main_.open()) note_difference(*attempt_);
     attempt_.reset();
     resolver_.look_again();
     next_attempt_ms_ = std::max(now(), began_ms_ + jittered(pause_ms_));
@@ -327,12 +328,17 @@ class LinkClient {
         "only"}));
   }
 
-  // A container of another job at node 0's address may be about to end.
-  void note_difference(bool differs) {
-    if (!differs) return differs_ms_.reset();
-    if (!differs_ms_) differs_ms_ = now();
-    // Not before node 0 has said it to the others.
-    if (now() - *differs_ms_ < lifecycle::kDiffersMs + kMostPauseMs) return;
+  // Node 0 says it again until it has lasted: a container of another job may be about to end.
+  void note_difference(const LinkAttempt& attempt) {
+    differs_ = attempt.differs();
+    if (!differs_) return;
+    pause_ms_ = kDiffersPauseMs;
+    if (!std::exchange(warned_, true)) {
+      pipes_.warn("link: " + host_ + " refuses this node: " + why_ +
+                  "; the job ends if that stays");
+    }
+    if (!attempt.ends_job()) return;
+    over_ = true;
     pipes_.verdict({.state = lifecycle::Verdict::State::kFailed,
                     .restarts = report_ ? report_->restarts : 0,
                     .failure = lifecycle::NodeFailure{
@@ -344,7 +350,6 @@ class LinkClient {
 
   void welcomed() {
     refused_ms_.reset();
-    differs_ms_.reset();
     // Whoever has the shorter time-out hears as often as that asks for.
     heartbeat_ms_ = std::min(attempt_->heartbeat_ms(), heartbeat_ms(settings_));
     main_.abort();
@@ -384,7 +389,7 @@ class LinkClient {
   std::string why_ = "not reached yet";
   std::int64_t alone_ms_ = 0;  // since when there is no connection
   bool warned_ = false;
-  std::optional<std::int64_t> differs_ms_;  // since when each attempt was answered so
+  bool differs_ = false;                    // so was the last attempt answered
   std::optional<std::int64_t> refused_ms_;  // since when each attempt was refused
   bool over_ = false;                       // node 0 has said farewell
   bool farewell_ = false;

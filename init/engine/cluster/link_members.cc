@@ -197,9 +197,15 @@ bool LinkMembers::differs(Peer& peer, const LinkHello& hello, std::int64_t now_m
   coordinator_.differs(hello.node, here, now_ms, settings_.must_agree);
   if (!settings_.elastic) {
     warning_ = stranger_text(peer, hello.node) + " and is refused: " + here +
-               "; give all nodes the same list of nodes and image";
+               (settings_.must_agree ? "; the job ends if that stays"
+                                     : "; give all nodes the same list of nodes and image");
   }
-  refuse(peer, there, settings_.must_agree ? Kind::kDiffers : Kind::kRefused);
+  if (!settings_.must_agree) {
+    refuse(peer, there);
+  } else {
+    const LinkDifference difference{.ends_job = coordinator_.ended_by_difference(), .how = there};
+    refuse(peer, envgen::to_wire(difference), Kind::kDiffers);
+  }
   return true;
 }
 

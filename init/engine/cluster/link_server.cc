@@ -152,7 +152,8 @@ class LinkServer {
     coordinator_.reported(0, report, now_ms_);
     if (farewell_ || report.stage != NodeReport::Stage::kEnded) return;
     farewell_ = true;
-    if (report.exit_code != 0 && now_ms_ < began_ms_ + kFirstMs) {
+    const bool soon = now_ms_ < began_ms_ + kFirstMs;
+    if (report.exit_code != 0 && (soon || coordinator_.ended_by_difference())) {
       first_until_ms_ = now_ms_ + kFirstFarewellMs;
     }
   }
@@ -187,7 +188,10 @@ class LinkServer {
 
   // Ranks wait for one another without a word.
   void warn_of_missing() {
-    if (warned_of_missing_ || farewell_ || now_ms_ < began_ms_ + kMissingMs) return;
+    // Who waits for a start together is told by the status.
+    if (warned_of_missing_ || farewell_ || settings_.free_port != 0 ||
+        now_ms_ < began_ms_ + kMissingMs)
+      return;
     warned_of_missing_ = true;
     std::string names;
     std::uint32_t missing = 0;

@@ -30,7 +30,7 @@ struct LinkFrame {
     kNodes = 9,      // of another node: LinkNodesRequest
     kRows = 10,      // of node 0: LinkRows
     kRecorder = 11,  // of another node, ahead of the report of a look: hang_dumps.h
-    kDiffers = 12,   // of node 0, instead of kWelcome: what can never fit, in words
+    kDiffers = 12,   // of node 0, instead of kWelcome: LinkDifference
   };
   using Tag = std::array<char, 16>;
 
@@ -49,11 +49,11 @@ struct LinkHello {
   std::uint32_t version = kLinkVersion;
   std::uint32_t node = 0;
   std::uint32_t node_count = 0;
-  std::int32_t world_size = 0;
   std::uint64_t cluster = 0;
   std::uint64_t life = 0;
   std::int64_t clock_ms = 0;  // its wall clock, when it said this
   std::string nonce;
+  std::int32_t world_size = 0;
 
   bool operator==(const LinkHello&) const = default;
 };
@@ -61,11 +61,11 @@ inline void fields(envgen::FieldVisitor& v, LinkHello& hello) {
   v("version", hello.version);
   v("node", hello.node);
   v("node_count", hello.node_count);
-  v("world_size", hello.world_size, {.least = 0});
   v("cluster", hello.cluster);
   v("life", hello.life);
   v("clock_ms", hello.clock_ms, {.least = 0});
   v("nonce", hello.nonce);
+  v("world_size", hello.world_size, {.least = 0});
 }
 
 struct LinkWelcome {
@@ -73,6 +73,16 @@ struct LinkWelcome {
 };
 inline void fields(envgen::FieldVisitor& v, LinkWelcome& welcome) {
   v("heartbeat_ms", welcome.heartbeat_ms, {.least = 1});
+}
+
+// Of nodes that can never run together.
+struct LinkDifference {
+  bool ends_job = false;  // it has lasted
+  std::string how;        // in words
+};
+inline void fields(envgen::FieldVisitor& v, LinkDifference& difference) {
+  v("ends_job", difference.ends_job);
+  v("how", difference.how);
 }
 
 // For `trainit status --cluster`: the rows of the nodes from that rank on, as many as a frame

@@ -1,5 +1,6 @@
 #include "init/engine/cluster/node_claim.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,7 +17,8 @@
 namespace engine {
 namespace {
 
-constexpr int kBacklog = 64;  // of those that ask who has the claim; none is accepted
+constexpr int kBacklog = 4096;  // of those that ask who has the claim; none is accepted
+constexpr int kMostLooks = 40;  // 5 ms apart, for a listen(2) that follows a bind(2)
 
 struct Address {
   sockaddr_un name{};
@@ -41,15 +43,15 @@ sys::Fd stream() {
   return sys::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-// By the credentials of the holder's listen(2): nullopt where that is nobody of ours, or a process
-// that has ended and left the socket to a child that is about to end. `is_bound`: somebody has it,
-// who may still be between bind(2) and listen(2).
+// The process that has the claim, by the credentials of its listen(2). nullopt: another user's, or
+// a process that has ended and left the socket to a child that is about to end. `is_bound`: the
+// holder may still be between bind(2) and listen(2).
 std::optional<pid_t> holder_of(const Address& address, bool is_bound) {
   const sys::Fd asks = stream();
-  if (::connect(asks.get(), address.get(), address.size) != 0) {
-    const bool asked_by_many = errno == EAGAIN;
-    const bool begins = is_bound && errno == ECONNREFUSED;
-    return asked_by_many || begins ? std::optional(pid_t{0}) : std::nullopt;
+  int looks = is_bound ? kMostLooks : 1;
+  while (::connect(asks.get(), address.get(), address.size) != 0) {
+    if (errno != ECONNREFUSED || --looks == 0) return std::nullopt;
+    ::poll(nullptr, 0, 5);
   }
   ucred holder{};
   socklen_t size = sizeof holder;
@@ -66,9 +68,8 @@ envgen::Status refuse(const envgen::Plan& plan, pid_t holder) {
       "starting the ranks of this node",
       "node " + std::to_string(plan.local_node ? plan.local_node->node_rank : 0),
       who + " runs the same ranks of the same job",
-      std::string("start trainit once on each node; ") +
-          (plan.link ? "two jobs need a --master-port each"
-                     : "two jobs need a TRAINIT_RUN_DIR each, or another variable that differs"));
+      std::string("start trainit once on each node; if this is a second job, give it another ") +
+          (plan.link ? "--master-port" : "TRAINIT_RUN_DIR"));
 }
 
 }  // namespace

@@ -40,6 +40,8 @@ TEST(TypedLauncher, IsOneOfTheTable) {
       {{"python", "-m", "oneflow.distributed.launch", "x.py"}, "single"},
       {{"srun", "python", "x.py"}, "single"},
       {{"mpirun.openmpi", "-np", "2", "x"}, "mpi"},
+      {{"orterun", "-np", "8", "./train"}, "mpi"},
+      {{"accelerate-launch", "train.py"}, "pytorch"},
       {{"mpiexec_bench.py"}, ""},
       {{"colossalai", "run", "x.py"}, "pytorch"},
       {{"deepspeed", "x.py"}, "deepspeed"},
@@ -223,7 +225,26 @@ TEST(TypedLauncher, ANameAmongArgumentsIsNone) {
            {"python", "train.py", "-m", "torch.distributed.run"},
            {"bash", "-c", "echo torchrun x.py; pip install deepspeed; python train.py"},
            {"bash", "-c", "cp /opt/torchrun /usr/bin && python train.py"},
-           {"./train", "--prompt", "how to run torchrun x.py"}}) {
+           {"./train", "--prompt", "how to run torchrun x.py"},
+           {"nsys", "profile", "-o", "megatron", "python3", "train.py"},
+           {"nsys", "profile", "-o", "/out/deepspeed", "python3", "train.py"},
+           {"perf", "record", "-o", "/x/ds", "--", "python3", "train.py"},
+           {"apptainer", "exec", "/images/megatron", "python3", "train.py"},
+           {"su", "ds", "-c", "python3 train.py"},
+           {"./train", "--output=/ckpt/deepspeed", "--config", "ds.json"},
+           {"python3", "-m", "pkg.train", "--output_dir", "/ckpt/megatron", "--config", "c.yaml"},
+           {"python3", "-m", "pkg.train", "--data", "s3://bucket/vllm", "--cfg", "a.yaml"},
+           {"python3", "-m", "pkg.train", "--out", "/ckpt/ray", "start"},
+           {"env", "OUT=/ckpt/deepspeed", "python3", "train.py"},
+           {"env", "-C", "/opt/swift", "python3", "train.py"},
+           {"gosu", "ds", "python3", "train.py"},
+           {"sudo", "-u", "ds", "python3", "train.py"},
+           {"bash", "-c", "ls -l /usr/bin/mpirun /usr/bin/ssh; python3 train.py"},
+           {"bash", "-c", "find / -name mpirun -print; python3 train.py"},
+           {"bash", "-c", "grep -n torchrun launch.py; python3 train.py"},
+           {"bash", "-c", "pkill -f 'torchrun train.py'; python3 train.py"},
+           {"bash", "-c",
+            "cp /cfg/deepspeed /job/ds.json; chown -R ds /job/c.yaml; python3 t.py"}}) {
     EXPECT_EQ(ParsedCommand(command).framework(), "") << text_of(command);
   }
 }
@@ -236,6 +257,17 @@ TEST(TypedLauncher, IsInDoubtWhereNobodyCanTell) {
   EXPECT_EQ(ParsedCommand(Words{"./train", "--strategy", "deepspeed"}).in_doubt(), "deepspeed");
   EXPECT_EQ(ParsedCommand(Words{"python", "-m", "site.launch", "x.py"}).in_doubt(), "site.launch");
   EXPECT_EQ(ParsedCommand(Words{"python", "run.py", "--nproc_per_node=8"}).in_doubt(), "run.py");
+  EXPECT_EQ(ParsedCommand(Words{"./run.py", "--nproc_per_node", "8"}).in_doubt(), "./run.py");
+  EXPECT_EQ(ParsedCommand(Words{"uv", "run", "x.py", "--nproc_per_node=8"}).in_doubt(), "x.py");
+  EXPECT_EQ(ParsedCommand(Words{"bash", "-c", "python3 run.py --nproc_per_node 8"}).in_doubt(),
+            "run.py");
+  for (const char* text : {"source /opt/ascend/set_env.sh && python3 train.py",
+                           ". conda.sh && conda activate x && python3 train.py",
+                           "chmod +x /job/setup.sh && python3 train.py",
+                           "ls /job/run.sh; pip install deepspeed; python3 train.py"}) {
+    EXPECT_EQ(ParsedCommand(Words{"bash", "-c", text}).in_doubt(), "") << text;
+  }
+  EXPECT_EQ(ParsedCommand(Words{"./train", "--pre", "/job/hook.sh"}).shell_script(), "");
   EXPECT_EQ(ParsedCommand(Words{"python", "train.py", "--lr", "1"}).in_doubt(), "");
   EXPECT_EQ(ParsedCommand(Words{"./train", "--lr", "1"}).in_doubt(), "");
 }
