@@ -99,6 +99,8 @@ std::optional<Direct> launcher_of_words(Words command) {
   if (!launcher) return std::nullopt;
   std::string_view first;
   if (arguments < command.size()) first = command[arguments];
+  static constexpr auto kAsking = words("--version", "-V", "--help", "-h", "env");
+  if (arguments + 1 == command.size() && is_one_of(first, kAsking)) return std::nullopt;
   if (!launcher->argument.empty() && launcher->argument != first) return std::nullopt;
   return Direct{*launcher, name, arguments};
 }
@@ -232,6 +234,11 @@ ComesTo in_quotes(std::string_view word) {
   return {};
 }
 
+// `su - user -c TEXT`, `script -qc TEXT`.
+bool is_text_option(std::string_view word) {
+  return word.size() > 1 && word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+}
+
 // The first word that is known counts. Options may take values, so that none is skipped.
 // NOLINTNEXTLINE(misc-no-recursion)
 ComesTo behind_program(Words command, int depth, Evidence needed) {
@@ -246,9 +253,9 @@ ComesTo behind_program(Words command, int depth, Evidence needed) {
   for (std::size_t i = 1; i < command.size(); ++i) {
     const std::string& word = command[i];
     if (names_environment(program, command[i - 1])) continue;
-    if (ComesTo quoted = in_quotes(word); needed == Evidence::kFile && quoted.launcher) {
-      return quoted;
-    }
+    const bool text = is_text_option(command[i - 1]) && word.contains(' ');
+    ComesTo quoted = text ? in_text(word, depth - 1) : in_quotes(word);
+    if ((text || needed == Evidence::kFile) && quoted.launcher) return quoted;
     if (word.starts_with('-') && !names_module(command, i)) continue;
     if (is_assignment(word)) continue;
     const Words rest = command.subspan(i);
@@ -270,6 +277,10 @@ ComesTo behind_program(Words command, int depth, Evidence needed) {
       return inner;
     }
     if (script && result.doubt.empty() && needed == Evidence::kFile) result.doubt = word;
+    if (names_module(command, i)) {
+      const auto launcher = launcher_of_module(command[i + 1]);
+      if (launcher) return {launcher, command[i + 1]};
+    }
     if (name.ends_with(".py") || names_module(command, i)) {
       if (is_told_ranks(command.subspan(1, i))) break;
       result.wraps_python = true;

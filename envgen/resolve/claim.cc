@@ -14,11 +14,12 @@ namespace {
 // Variables of a shell, a connection or a session, not of the job.
 constexpr auto kVolatile =
     words("_", "SHLVL", "OLDPWD", "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "TMUX",
-          "TMUX_PANE", "STY", "WINDOWID", "TERM", "COLUMNS", "LINES", "DBUS_SESSION_BUS_ADDRESS");
+          "TMUX_PANE", "STY", "WINDOWID", "TERM", "COLUMNS", "LINES", "DBUS_SESSION_BUS_ADDRESS",
+          "DISPLAY", "KRB5CCNAME", "LESSOPEN");
 
 bool is_of_session(std::string_view name) {
-  return name.starts_with("SSH_") || name.starts_with("XDG_") ||
-         std::ranges::find(kVolatile, name) != kVolatile.end();
+  return name.starts_with("SSH_") || name.starts_with("XDG_") || name.starts_with("SUDO_") ||
+         name.starts_with("VSCODE_") || std::ranges::find(kVolatile, name) != kVolatile.end();
 }
 
 void add(ContentHash& hash, std::string_view text) {

@@ -56,7 +56,7 @@ bool counts(std::string_view name, const auto& what) {
 bool counts_nodes(std::string_view name) {
   const auto [before, last] = ending_of(name);
   if (last == "SIZE" && before == "WORLD") return !name.ends_with("LOCAL_WORLD_SIZE");
-  return last == "NNODES" || last == "NHOSTS" || counts(name, kNodes);
+  return last == "NNODES" || last == "NHOSTS" || name == "NODES" || counts(name, kNodes);
 }
 
 // The first word, where it is a platform's; "" of NUM_NODES, RANK and MASTER_ADDR.
@@ -96,7 +96,8 @@ bool lists_nodes(std::string_view name) {
   static constexpr auto kLists =
       words("HOSTS", "HOSTLIST", "HOSTNAMES", "NODES", "NODELIST", "WORKERS", "MACHINES", "PEERS",
             "ADDRS", "ADDRESSES", "IPS", "LIST", "ENDPOINTS");
-  return is_one_of(ending_of(name).last, kLists) && !name.contains("PROXY");
+  return is_one_of(ending_of(name).last, kLists) && !name.contains("PROXY") &&
+         !name.contains("ALLOWED");
 }
 
 std::optional<int> number_in(std::string_view value) {
@@ -108,16 +109,21 @@ std::optional<int> number_in(std::string_view value) {
 // and NUM_WORKERS a data loader's. Replicas without a leader may be jobs of their own.
 bool is_confirmed(const EnvEntry& count, int number, const std::vector<EnvEntry>& all) {
   const bool nodes = counts_nodes(count.name);
-  const bool workers = counts(count.name, kWorkers);
-  if (!nodes && !workers && !counts(count.name, kReplicas)) return false;
+  const Ending ending = ending_of(count.name);
+  // X_WORKER_NUM is a platform's, NUM_WORKERS a library's.
+  const bool workers = is_one_of(ending.before, kWorkers) && is_one_of(ending.last, kCounts);
+  const bool group = ending.before == "GROUP" && ending.last == "SIZE";
+  if (!nodes && !workers && !group && !counts(count.name, kReplicas)) return false;
   const std::string_view family = family_of(count.name);
-  if (!nodes && family.empty()) return false;
   return std::ranges::any_of(all, [&](const EnvEntry& other) {
     if (family_of(other.name) != family) return false;
     if (names_a_leader(other.name)) return !is_loopback(other.value);
     const auto own = number_in(other.value);
-    const bool exact = !family.empty() || ending_of(other.name).last != "ID";
-    return (nodes || workers) && own && *own < number && numbers_one(other.name) && exact;
+    const Ending of = ending_of(other.name);
+    const bool exact = !family.empty() || of.last != "ID" || is_one_of(of.before, kNodes);
+    const bool same_kind =
+        nodes || (workers && (!family.empty() || is_one_of(of.before, kWorkers)));
+    return same_kind && own && *own < number && numbers_one(other.name) && exact;
   });
 }
 

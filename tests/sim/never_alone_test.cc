@@ -181,6 +181,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Words{"SITE_NUM_MACHINES=2", "SITE_MACHINE_ID=0"},
                     Words{"SITE_REPLICAS_COUNT=2", "SITE_LEADER_ADDRESS=a"}, Words{"PALS_NODEID=1"},
                     Words{"X_WORLD_SIZE=2", "X_RANK=0"}, Words{"PEERS=pod-0 pod-1"},
+                    Words{"NODES=2", "NODE_RANK=0"}, Words{"HOST_NUM=2", "HOST_ID=0"},
+                    Words{"WORKER_NUM=2", "WORKER_INDEX=0"},
+                    Words{"BT_GROUP_SIZE=2", "BT_NODE_RANK=0", "BT_LEADER_ADDR=10.0.0.1"},
                     Words{"PEERS=[\"pod-0.svc\", \"pod-1.svc\"]"}));
 
 TEST(NeverAlone, AShapeThatNothingConfirmsIsNoSign) {
@@ -211,6 +214,10 @@ TEST(NeverAlone, AShapeThatNothingConfirmsIsNoSign) {
         Words{"GNN_NUM_NODES=34", "DOMAIN_HOST=corp.example"},
         Words{"PROMPT_HOST_SIZE=80", "FOO_INDEX=3"},
         Words{"CIRCLE_NODE_INDEX=1", "CIRCLE_NODE_TOTAL=2"},
+        Words{"ALLOWED_HOSTS=pod-1,pod-1.local,10.0.0.1"},
+        Words{"OPTUNA_NUM_WORKERS=4", "OPTUNA_WORKER_ID=2"},
+        Words{"DATALOADER_NUM_WORKERS=8", "DATALOADER_RANK=0"},
+        Words{"GROUP_SIZE=2"},
         Words{"CI_NODE_INDEX=2", "CI_NODE_TOTAL=4"},
         Words{"MY_CORP_NODEID=17"},
         Words{"MS_WORKER_NUM=8", "MS_SCHED_HOST=127.0.0.1", "MS_NODE_ID=0"}}) {

@@ -75,8 +75,8 @@ void add_common(Into& hash, const envgen::Node& node) {
 // Of these the nodes' names, by which they find one another also where their counts differ.
 template <class Into>
 void add_names(Into& into, const envgen::Cluster& cluster) {
-  into.add(static_cast<std::int64_t>(cluster.nodes.size()));
   for (std::size_t rank = 1; rank < cluster.nodes.size(); ++rank) {
+    if (cluster.nodes[rank].host.empty()) continue;
     into.add(cluster.nodes[rank].host);
     into.add(cluster.nodes[rank].port);
   }

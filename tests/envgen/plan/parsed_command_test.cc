@@ -195,6 +195,10 @@ TEST(TypedLauncher, MayBeToldToAModuleOrInQuotes) {
       {"nsys", "profile", "python", "-m", "cProfile", "-m", "torch.distributed.run", "x.py"},
       {"msprof", "--application=torchrun --nproc_per_node=8 x.py"},
       {"script", "-c", "torchrun x.py", "log"},
+      {"script", "-qc", "env A=1 torchrun x.py", "/dev/null"},
+      {"su", "-", "user", "-c", "cd /x && exec torchrun x.py"},
+      {"uv", "run", "-m", "torch.distributed.run", "--nproc_per_node=2", "x.py"},
+      {"coverage", "run", "-m", "torch.distributed.run", "x.py"},
       {"nsys", "profile", "bash", "-c", "cd /job && torchrun x.py"}};
   for (const Words& command : commands) {
     EXPECT_EQ(ParsedCommand(command).framework(), "pytorch") << text_of(command);
@@ -238,6 +242,8 @@ TEST(TypedLauncher, ANameAmongArgumentsIsNone) {
            {"env", "OUT=/ckpt/deepspeed", "python3", "train.py"},
            {"env", "-C", "/opt/swift", "python3", "train.py"},
            {"gosu", "ds", "python3", "train.py"},
+           {"torchrun", "--version"},
+           {"bash", "-c", "vllm --version; accelerate env; srun --version; python3 train.py"},
            {"sudo", "-u", "ds", "python3", "train.py"},
            {"bash", "-c", "ls -l /usr/bin/mpirun /usr/bin/ssh; python3 train.py"},
            {"bash", "-c", "find / -name mpirun -print; python3 train.py"},
