@@ -21,7 +21,7 @@ std::string node_text(std::uint32_t node, const std::vector<std::string>& names)
 // Of a node_text(): that it is lost, and by what that is seen, kClosed or kSilent.
 std::string loss_message(const std::string& node, NodeFailure::Kind kind, TimeMs timeout_ms);
 
-// Of a node_text(): that it cannot take part, and how its plan and node 0's differ.
+// Says of a node_text() that it cannot take part, and how its plan and node 0's differ.
 std::string difference_text(const std::string& node, const std::string& how);
 
 // Says that node 0, as node_text() has it, has lost all `others`.

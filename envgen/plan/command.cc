@@ -25,12 +25,6 @@ std::size_t name_at(std::string_view text) {
   return static_cast<std::size_t>(end - text.begin());
 }
 
-// KEY=VALUE, as a shell sets a variable for one command. "./a=b" is a path.
-bool is_assignment(std::string_view word) {
-  const std::string_view name = word.substr(0, word.find('='));
-  return name.size() < word.size() && name_at(word) == name.size() && !name.empty();
-}
-
 // "--flag=a&&b" is one argument that had quotes around it.
 bool is_operator(std::string_view word) {
   if (word == "|" || word == "&" || word == "|&") return true;
@@ -161,6 +155,11 @@ std::unexpected<Error> needs_shell(const std::string& found, std::string_view pl
 }
 
 }  // namespace
+
+bool is_assignment(std::string_view word) {
+  const std::string_view name = word.substr(0, word.find('='));
+  return name.size() < word.size() && name_at(word) == name.size() && !name.empty();
+}
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 

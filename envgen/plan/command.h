@@ -39,6 +39,9 @@ std::vector<std::string> with_interpreter(const std::vector<std::string>& comman
 // A text as the words of a command; one that is more than words goes to sh.
 std::vector<std::string> command_of_line(std::string_view line);
 
+// KEY=VALUE, as a shell sets a variable for one command. "./a=b" is a path.
+bool is_assignment(std::string_view word);
+
 // The last part of a path.
 std::string_view base_name(std::string_view path);
 

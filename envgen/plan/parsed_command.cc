@@ -183,14 +183,6 @@ constexpr auto kNoStarters = words("echo", "printf", "which", "type", "source", 
 // Words of a shell behind which a command stands.
 constexpr auto kReserved = words("if", "then", "else", "elif", "while", "do", "until", "!", "{");
 
-bool is_assignment(std::string_view word) {
-  const std::size_t equals = word.find('=');
-  if (equals == 0 || equals == std::string_view::npos) return false;
-  return word.substr(0, equals).find_first_not_of(
-             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
-         std::string_view::npos;
-}
-
 // `conda run -n deepspeed`: a name that the user gave to an environment.
 bool names_environment(std::string_view wrapper, std::string_view option) {
   static constexpr auto kNaming = words("-n", "--name", "-p", "--prefix", "-e", "--environment",

@@ -31,7 +31,7 @@ class ParsedCommand {
   // Implicit: a command is its words.
   ParsedCommand(std::vector<std::string> words);  // NOLINT(google-explicit-constructor)
 
-  // What -m or -c names is a word of its own: "-mpdb" has become "-m", "pdb".
+  // The name behind -m or -c is a word of its own: "-mpdb" has become "-m", "pdb".
   [[nodiscard]] const std::vector<std::string>& words() const { return words_; }
   operator const std::vector<std::string>&() const {  // NOLINT(google-explicit-constructor)
     return words_;
@@ -47,9 +47,9 @@ class ParsedCommand {
   // text of a shell: bash -lc "cd /job && exec torchrun ...". A program that is none of the table
   // but is told how many ranks a node runs (--nproc_per_node) counts as one like torchrun.
   [[nodiscard]] const std::optional<Launcher>& launcher() const { return comes_to_.launcher; }
-  // For messages; "" without one.
+  // The name for messages; "" without one.
   [[nodiscard]] const std::string& launcher_name() const { return comes_to_.name; }
-  // Its framework; "" without one.
+  // The launcher's framework; "" without one.
   [[nodiscard]] std::string_view framework() const {
     return comes_to_.launcher ? comes_to_.launcher->framework : std::string_view();
   }
@@ -57,8 +57,8 @@ class ParsedCommand {
   [[nodiscard]] bool is_launcher() const { return arguments_ > 0; }
   // Where a launcher's own arguments begin; 0 where the command itself is none.
   [[nodiscard]] std::size_t launcher_arguments() const { return arguments_; }
-  // What may start the ranks by itself, and nobody can tell: a shell's script, a word that may only
-  // name a launcher. "" = nothing.
+  // A word that may start the ranks by itself, which trainit cannot tell: a shell's script, a name
+  // of a launcher among arguments. "" = nothing.
   [[nodiscard]] const std::string& in_doubt() const {
     return comes_to_.script.empty() ? comes_to_.doubt : comes_to_.script;
   }
@@ -67,7 +67,7 @@ class ParsedCommand {
   // A Python program behind another one, or by its own first line: `uv run -m pkg`, "./train.py".
   [[nodiscard]] bool wraps_python() const { return comes_to_.wraps_python; }
 
-  // What a command comes to behind all that stands before it.
+  // The end of a command, behind all that stands before it.
   struct ComesTo {
     std::optional<Launcher> launcher;
     std::string name;

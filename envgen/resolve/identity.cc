@@ -1,6 +1,7 @@
 #include "envgen/resolve/identity.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/text.h"
 #include "envgen/platform/cluster_signs.h"
@@ -21,6 +22,11 @@ std::string without_numbers(std::string_view name) {
   return result;
 }
 
+// Whether two names differ in numbers alone.
+bool are_siblings(std::string_view one, std::string_view other) {
+  return one != other && without_numbers(one) == without_numbers(other);
+}
+
 std::string_view label_of(std::string_view host) {
   const bool is_address = host.find_first_not_of("0123456789.:abcdefABCDEF") == host.npos;
   return is_address ? std::string_view() : host.substr(0, host.find('.'));
@@ -34,10 +40,6 @@ std::unexpected<Error> contradiction(const ResolvedCluster& resolved, const std:
 }
 
 }  // namespace
-
-bool are_siblings(std::string_view one, std::string_view other) {
-  return one != other && without_numbers(one) == without_numbers(other);
-}
 
 Result<std::string> check_identity(const Inputs& inputs, const ResolvedCluster& resolved) {
   const std::vector<Node>& nodes = resolved.cluster.nodes;

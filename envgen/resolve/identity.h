@@ -3,16 +3,12 @@
 // their numbers: "algo-1" and "algo-2", "train-worker-0" and "train-worker-1".
 
 #include <string>
-#include <string_view>
 
 #include "base/result.h"
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/platform_facts.h"
 
 namespace envgen {
-
-// Whether two names differ in numbers alone.
-bool are_siblings(std::string_view one, std::string_view other);
 
 // An error if this machine has the name of another node of the job. A text to warn with if it is to
 // be the first node and the master's name is a sibling's: it may have several names. "" = nothing.

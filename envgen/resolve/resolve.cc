@@ -273,7 +273,7 @@ void warn_of_counts(const Inputs& inputs, const ResolvedCluster& resolved, Plan&
   }
 }
 
-// Of a job of one node because nothing said more.
+// Looks for signs that a job of one node is one of several.
 Status check_lone_node(const Inputs& inputs, Plan& plan) {
   if (is_said_to_be_alone(inputs.request())) return {};
   TRY(check_alone(inputs));

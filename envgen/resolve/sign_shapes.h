@@ -8,7 +8,7 @@
 
 namespace envgen {
 
-// For a plan of one node because nothing said more. The error names the variable.
+// Judges a plan of one node that no variable has said more of. The error names the variable.
 Status check_shapes(const Inputs& inputs);
 
 // Whether a variable says that the job has one node, or one process.

@@ -513,7 +513,7 @@ void Supervisor::drain() {
     for (const lifecycle::Action& one : actions) perform(one);
     common_.reset();
     if (!text.empty()) diagnosis_.say_behind(text);
-    // Whoever looks into a held container may run the job there once more.
+    // A user who looks into a held container may run the job there once more.
     if (machine_.phase() >= lifecycle::Phase::kHold) claim_.release();
     timeline_.stepped(next, actions, before.phase, job_, machine_);
     events_.pop_front();

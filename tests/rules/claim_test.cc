@@ -133,6 +133,7 @@ TEST_F(Claim, IsGivenUpByAJobThatIsHeld) {
   EXPECT_TRUE(again.await_err("kept for debugging"));
 }
 
+// Whether another user listens at the name, or only has it.
 TEST_F(Claim, OfAnotherUserIsNone) {
   if (::geteuid() != 0) GTEST_SKIP() << "becomes another user";
   std::string name;
@@ -144,27 +145,32 @@ TEST_F(Claim, OfAnotherUserIsNone) {
     EXPECT_EQ(first.wait(), 143);
   }
   ASSERT_FALSE(name.empty());
-  int ready[2];
-  ASSERT_EQ(::pipe2(ready, O_CLOEXEC), 0);
-  const pid_t other = ::fork();
-  if (other == 0) {
-    if (::setuid(65534) != 0) ::_exit(1);
-    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-    std::memcpy(address.sun_path + 1, name.data(), name.size());
-    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-    const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
-    const bool listens = ::bind(socket, reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
-                         ::listen(socket, 8) == 0;
-    (void)!::write(ready[1], listens ? "y" : "n", 1);
-    while (true) ::pause();
+  for (const bool listens : {true, false}) {
+    int ready[2];
+    ASSERT_EQ(::pipe2(ready, O_CLOEXEC), 0);
+    const pid_t other = ::fork();
+    if (other == 0) {
+      if (::setuid(65534) != 0) ::_exit(1);
+      sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+      std::memcpy(address.sun_path + 1, name.data(), name.size());
+      const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+      const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+      const bool has_it = ::bind(socket, reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+                          (!listens || ::listen(socket, 8) == 0);
+      (void)!::write(ready[1], has_it ? "y" : "n", 1);
+      while (true) ::pause();
+    }
+    char has_it = 0;
+    EXPECT_EQ(::read(ready[0], &has_it, 1), 1);
+    EXPECT_EQ(has_it, 'y');
+    {
+      Instance second(job());
+      EXPECT_TRUE(second.await_err("starting 2 of 2 ranks")) << listens;
+    }
+    ::kill(other, SIGKILL);
+    ::waitpid(other, nullptr, 0);
+    for (const int fd : ready) ::close(fd);
   }
-  char listens = 0;
-  EXPECT_EQ(::read(ready[0], &listens, 1), 1);
-  EXPECT_EQ(listens, 'y');
-  Instance second(job());
-  EXPECT_TRUE(second.await_err("starting 2 of 2 ranks"));
-  ::kill(other, SIGKILL);
-  ::waitpid(other, nullptr, 0);
 }
 
 }  // namespace

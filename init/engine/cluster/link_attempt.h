@@ -28,7 +28,7 @@ class LinkAttempt {
   [[nodiscard]] const std::string& why() const { return why_; }  // it failed
   // Node 0, or who answers at its address, has refused this node.
   [[nodiscard]] bool refused() const { return refused_; }
-  // It has, for a difference that can never go; the job ends by it.
+  // The refusal is for a difference that can never go; the job ends by it.
   [[nodiscard]] bool differs() const { return differs_; }
   [[nodiscard]] bool ends_job() const { return ends_job_; }
   [[nodiscard]] int fd() const { return connection_.fd(); }

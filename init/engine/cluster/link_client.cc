@@ -256,9 +256,10 @@ class LinkClient {
   // Whether another process of node 0 answers is judged by what this node takes part in.
   [[nodiscard]] bool may_connect() const { return report_ || settings_.node0_life == 0; }
 
-  // It is refused, and ends: node 0 need not hear more of it.
+  // A node of another job that ends: node 0 need not hear more of this one. A node that is refused
+  // for a while may still have a failure to tell.
   [[nodiscard]] bool leaves() const {
-    return (refused_ms_ || differs_) && report_ && report_->stage >= NodeReport::Stage::kStopping;
+    return differs_ && report_ && report_->stage >= NodeReport::Stage::kStopping;
   }
 
   void attempt_or_warn() {

@@ -188,7 +188,7 @@ class LinkServer {
 
   // Ranks wait for one another without a word.
   void warn_of_missing() {
-    // Who waits for a start together is told by the status.
+    // The status names the nodes that a start together waits for.
     if (warned_of_missing_ || farewell_ || settings_.free_port != 0 ||
         now_ms_ < began_ms_ + kMissingMs)
       return;

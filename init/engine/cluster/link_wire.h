@@ -75,7 +75,7 @@ inline void fields(envgen::FieldVisitor& v, LinkWelcome& welcome) {
   v("heartbeat_ms", welcome.heartbeat_ms, {.least = 1});
 }
 
-// Of nodes that can never run together.
+// Why two nodes can never run together.
 struct LinkDifference {
   bool ends_job = false;  // it has lasted
   std::string how;        // in words

@@ -72,7 +72,7 @@ void add_common(Into& hash, const envgen::Node& node) {
   }
 }
 
-// Of these the nodes' names, by which they find one another also where their counts differ.
+// The nodes' names alone, by which they find one another also where their counts differ.
 template <class Into>
 void add_names(Into& into, const envgen::Cluster& cluster) {
   for (std::size_t rank = 1; rank < cluster.nodes.size(); ++rank) {
