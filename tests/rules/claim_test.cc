@@ -130,7 +130,7 @@ TEST_F(Claim, IsGivenUpByAJobThatIsHeld) {
   Instance held(failing);
   EXPECT_TRUE(held.await_err("kept for debugging"));
   Instance again(failing);
-  EXPECT_TRUE(again.await_err("kept for debugging"));
+  EXPECT_TRUE(again.await_err("starting 2 of 2 ranks"));
 }
 
 // Whether another user listens at the name, or only has it.
